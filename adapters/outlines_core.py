@@ -1,0 +1,210 @@
+"""outlines-core: a regular expression turned into an index of every state's tokens at compile time.
+
+Building an index can take minutes in native code, where no signal ends it; whoever calls `compile` sets the deadline.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import ClassVar, Literal, cast
+
+import numpy as np
+from outlines_core import Guide, Index, json_schema
+from outlines_core import Vocabulary as TokenMap
+
+from harness.grammar import (
+    Adapter,
+    Bitmask,
+    BoolMask,
+    CompiledGrammar,
+    Dialect,
+    Grammar,
+    GrammarObject,
+    InvalidGrammar,
+    UnsupportedGrammar,
+)
+from harness.vocabulary import Vocabulary
+
+MAX_ROLLBACK = 1 << 16
+"""The library's own default is 32 tokens, and it stores only as many states as this."""
+
+WHITESPACE = {"any": r"[\n\t\r ]*", "library": None, "compact": ""}
+
+
+class _OutlinesObject(GrammarObject):
+    __slots__ = ("_accepted", "_bitmask", "_compiled", "_guide", "_target", "_terminated", "_words", "_write")
+
+    def __init__(self, compiled: _OutlinesCompiled) -> None:
+        self._compiled = compiled
+        self._guide = Guide(compiled.index, MAX_ROLLBACK)
+        self._write = self._guide.write_mask_into
+        self._accepted: list[int] = []
+        self._terminated = False
+        self._words = (compiled.vocabulary.size + 31) // 32
+        self._bitmask: Bitmask | None = None  # the array of the last fill, kept so that its memory stays where it is; None after the end
+        self._target = (0, 0, 4)
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        if bitmask is self._bitmask:
+            self._write(*self._target)
+        else:
+            self._turn_to(bitmask)
+
+    def _turn_to(self, bitmask: Bitmask) -> None:
+        """Fill an array that the last fill did not see."""
+        pointer = _address(bitmask, (self._words,))
+        if self._terminated:
+            bitmask.fill(0)
+        else:
+            self._bitmask, self._target = bitmask, (pointer, self._words, 4)
+            self._write(*self._target)
+
+    def write_row(self, pointer: int, row: Bitmask) -> None:
+        """Fill a row of a batch, whose address is already known."""
+        if self._terminated:
+            row.fill(0)
+        else:
+            self._write(pointer, self._words, 4)
+
+    def fill_bool_mask(self, mask: BoolMask) -> None:
+        mask.fill(True)
+        if not self._terminated:
+            mask[self._guide.get_tokens()] = False
+
+    def accept_token(self, token: int) -> bool:
+        if self._terminated:
+            return False
+        if token == self._compiled.vocabulary.eos_token:
+            # The mask allows end-of-sequence in a final state, but `advance` knows no such token.
+            self._terminated = bool(self._guide.is_finished())
+            if self._terminated:
+                self._bitmask = None
+            return self._terminated
+        try:
+            self._guide.advance(token, False)
+        except ValueError:
+            return False
+        self._accepted.append(token)
+        return True
+
+    def is_accepting(self) -> bool:
+        return not self._terminated and bool(self._guide.is_finished())
+
+    def is_terminated(self) -> bool:
+        return self._terminated
+
+    def rollback(self, count: int) -> None:
+        if not 0 <= count <= len(self._accepted) + self._terminated:
+            raise ValueError(f"cannot roll back {count} of {len(self._accepted) + self._terminated} tokens")
+        if self._terminated and count:
+            self._terminated = False
+            count -= 1
+        self._guide.rollback_state(count)
+        del self._accepted[len(self._accepted) - count :]
+
+    def copy(self) -> GrammarObject:
+        # `copy.copy` of a Guide serialises the whole index, megabytes of it; walking a new Guide is cheaper and shares the index.
+        clone = _OutlinesObject(self._compiled)
+        for token in self._accepted:
+            clone._guide.advance(token, False)
+        clone._accepted = self._accepted.copy()
+        clone._terminated = self._terminated
+        return clone
+
+
+class _OutlinesCompiled(CompiledGrammar):
+    def __init__(self, index: Index, vocabulary: Vocabulary) -> None:
+        self.index = index
+        self.vocabulary = vocabulary
+
+    def start(self) -> GrammarObject:
+        return _OutlinesObject(self)
+
+
+class OutlinesCore(Adapter):
+    """`whitespace` is between the parts of a JSON text: any amount, as the library would have it (at most one space), or none.
+
+    `mask=bool` fills the second mask format as serving engines do with this library: all forbidden, then the list of allowed ids scattered.
+    """
+
+    distribution: ClassVar[str] = "outlines-core"
+    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "choice"})
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        whitespace: Literal["any", "library", "compact"] = "any",
+        mask: Literal["bitmask", "bool"] = "bitmask",
+    ) -> None:
+        super().__init__(vocabulary)
+        self.mask_format = mask
+        self._whitespace = WHITESPACE[whitespace]
+        ids: dict[bytes, list[int]] = {}
+        for token, text in enumerate(vocabulary.tokens):
+            if text and token != vocabulary.eos_token and token not in vocabulary.special_tokens and token not in vocabulary.padding_tokens:
+                ids.setdefault(text, []).append(token)
+        self._token_map = TokenMap(vocabulary.eos_token, ids)
+
+    def compile(self, grammar: Grammar) -> CompiledGrammar:
+        if grammar.dialect == "json_schema":
+            pattern = self._pattern_of_schema(grammar.text)
+        elif grammar.dialect == "choice":
+            pattern = _pattern_of_choice(grammar.text)
+        elif grammar.dialect == "regex":
+            pattern = grammar.text
+        else:
+            raise UnsupportedGrammar(f"outlines-core has no {grammar.dialect}")
+        try:
+            index = Index(pattern, self._token_map)
+        except ValueError as error:  # the library's only error, whatever it is that it says
+            raise _refusal(pattern, str(error)) from error
+        return _OutlinesCompiled(index, self.vocabulary)
+
+    def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        if len(objects) != len(bitmasks):
+            raise ValueError(f"{len(objects)} objects do not fit {len(bitmasks)} rows")
+        pointer = _address(bitmasks, (len(objects), (self.vocabulary.size + 31) // 32))
+        for grammar_object, row in zip(cast(Sequence[_OutlinesObject], objects), bitmasks, strict=True):
+            grammar_object.write_row(pointer, row)
+            pointer += bitmasks.strides[0]
+
+    def _pattern_of_schema(self, text: str) -> str:
+        try:
+            return str(json_schema.build_regex_from_schema(text, self._whitespace))
+        except TypeError as error:  # no JSON
+            raise InvalidGrammar(str(error)) from error
+        except ValueError as error:
+            kind = InvalidGrammar if " must be " in str(error) else UnsupportedGrammar
+            raise kind(str(error)) from error
+
+
+def _pattern_of_choice(text: str) -> str:
+    """An alternation, longest first: the library's regular expressions are leftmost-first to the end, so that `a|ab` never matches `ab`."""
+    try:
+        choices = json.loads(text)
+    except ValueError as error:
+        raise InvalidGrammar(f"a choice must be a JSON array of strings: {error}") from error
+    if not isinstance(choices, list) or not choices or not all(isinstance(choice, str) for choice in choices):
+        raise InvalidGrammar("a choice must be a JSON array of at least one string")
+    return "(" + "|".join(map(re.escape, sorted(choices, key=len, reverse=True))) + ")"
+
+
+def _refusal(pattern: str, message: str) -> Exception:
+    """The library has one message for a pattern that is wrong and one with a construct that it lacks; Python's `re` tells which it is."""
+    if "error building NFA" not in message:
+        return UnsupportedGrammar(message)
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError) as error:
+        return InvalidGrammar(f"{message}: {error}")
+    return UnsupportedGrammar(message)
+
+
+def _address(bitmask: Bitmask, shape: tuple[int, ...]) -> int:
+    """Where the array's memory begins; the library writes there without looking, so the array must be what it takes it for."""
+    if bitmask.dtype != np.int32 or bitmask.shape != shape or not bitmask.flags.c_contiguous or not bitmask.flags.writeable:
+        raise ValueError(f"a bitmask must be a writeable contiguous int32 array of shape {shape}, not {bitmask.dtype} {bitmask.shape}")
+    return int(bitmask.ctypes.data)

@@ -1,0 +1,83 @@
+"""No constraint at all: the floor of every timing and the ceiling of looseness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from harness.grammar import DIALECTS, Adapter, Bitmask, BoolMask, CompiledGrammar, Dialect, Grammar, GrammarObject
+from harness.vocabulary import Vocabulary
+
+
+class UnconstrainedObject(GrammarObject):
+    def __init__(self, adapter: Unconstrained, length: int = 0, is_terminated: bool = False) -> None:
+        self._adapter = adapter
+        self._length = length
+        self._is_terminated = is_terminated
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        np.copyto(bitmask, self._adapter.bitmask)
+
+    def fill_bool_mask(self, mask: BoolMask) -> None:
+        np.copyto(mask, self._adapter.forbidden)
+
+    def accept_token(self, token: int) -> bool:
+        if self._is_terminated or not self._adapter.allows(token):
+            return False
+        self._length += 1
+        self._is_terminated = token == self._adapter.vocabulary.eos_token
+        return True
+
+    def is_accepting(self) -> bool:
+        return True
+
+    def is_terminated(self) -> bool:
+        return self._is_terminated
+
+    def rollback(self, count: int) -> None:
+        if not 0 <= count <= self._length:
+            raise ValueError(f"cannot take back {count} of {self._length} tokens")
+        self._length -= count
+        self._is_terminated = self._is_terminated and not count
+
+    def copy(self) -> UnconstrainedObject:
+        return UnconstrainedObject(self._adapter, self._length, self._is_terminated)
+
+
+class UnconstrainedGrammar(CompiledGrammar):
+    def __init__(self, adapter: Unconstrained) -> None:
+        self._adapter = adapter
+
+    def start(self) -> UnconstrainedObject:
+        return UnconstrainedObject(self._adapter)
+
+
+class Unconstrained(Adapter):
+    """Every token but specials and padding, and the end, always; whatever the grammar says."""
+
+    distribution: ClassVar[str] = ""
+    dialects: ClassVar[frozenset[Dialect]] = frozenset(DIALECTS)
+
+    def __init__(self, vocabulary: Vocabulary, *, mask: Literal["bitmask", "bool"] = "bitmask") -> None:
+        super().__init__(vocabulary)
+        self.mask_format = mask
+        self.forbidden: BoolMask = np.zeros(vocabulary.size, dtype=np.bool_)
+        self.forbidden[[*vocabulary.special_tokens, *vocabulary.padding_tokens]] = True
+        self.forbidden[vocabulary.eos_token] = False
+        bits = np.zeros((vocabulary.size + 31) // 32 * 32, dtype=np.bool_)
+        bits[: vocabulary.size] = ~self.forbidden
+        self.bitmask: Bitmask = np.packbits(bits, bitorder="little").view(np.int32)
+        self._is_forbidden = self.forbidden.tobytes()  # a byte is read faster than a cell of an array
+
+    def compile(self, grammar: Grammar) -> UnconstrainedGrammar:
+        return UnconstrainedGrammar(self)
+
+    def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        if len(objects) != len(bitmasks):
+            raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")
+        np.copyto(bitmasks, self.bitmask)
+
+    def allows(self, token: int) -> bool:
+        return 0 <= token < self.vocabulary.size and not self._is_forbidden[token]

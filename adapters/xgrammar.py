@@ -1,0 +1,193 @@
+"""xgrammar: an Earley parser over byte-level rules, with token masks prepared when a grammar is compiled."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import ClassVar, Literal, cast
+
+import numpy as np
+import torch
+import xgrammar
+from xgrammar.tokenizer_info import VocabType
+
+from harness.grammar import Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.vocabulary import Vocabulary
+
+NO_TENSOR = torch.empty(0)
+
+SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
+
+# Every refusal is a plain RuntimeError with a logged position: `[12:00:00] /project/cpp/file.cc:1: reason`.  An internal
+# check that gives no reason, and an error without a position (out of memory, a C++ exception), is a fault and escapes.
+REFUSAL = re.compile(r"\[[\d:]+\] \S+:\d+: (?:Check failed: \(.*?\) is false: ?)?(?P<reason>.*)", re.DOTALL)
+
+# The library does not tell "I cannot" from "you are wrong"; these are its words for the first.  `Unsupported type "foo"`
+# is no JSON type and so the input's mistake; an unsatisfiable schema is called wrong too.
+UNSUPPORTED = re.compile(r"not (?:yet )?supported|[Uu]nsupported (?!type \")|exceed(?:s|ed)\b|too (?:large|many)")
+
+
+class XgrammarObject(GrammarObject):
+    def __init__(self, adapter: Xgrammar, matcher: xgrammar.GrammarMatcher) -> None:
+        self.matcher = matcher
+        self._adapter = adapter
+        self._fill = matcher.fill_next_token_bitmask
+        self._bitmask: Bitmask | None = None
+        self._tensor = NO_TENSOR
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        if bitmask is not self._bitmask:
+            self._tensor = self._adapter.tensor_of(bitmask)
+            self._bitmask = bitmask
+        self._fill(self._tensor)
+
+    def accept_token(self, token: int) -> bool:
+        return self.matcher.accept_token(token)
+
+    def is_accepting(self) -> bool:
+        return self.matcher.is_completed()
+
+    def is_terminated(self) -> bool:
+        return self.matcher.is_terminated()
+
+    def rollback(self, count: int) -> None:
+        self.matcher.rollback(count)
+
+    def copy(self) -> XgrammarObject:
+        return XgrammarObject(self._adapter, self.matcher.fork())
+
+    def jump_forward(self) -> bytes:
+        # A str: forced text that ends inside a character raises UnicodeDecodeError, and that is the library's fault to show.
+        return self.matcher.find_jump_forward_string().encode()
+
+
+class XgrammarGrammar(CompiledGrammar):
+    def __init__(self, adapter: Xgrammar, compiled: xgrammar.CompiledGrammar) -> None:
+        self._adapter = adapter
+        self._compiled = compiled
+
+    def start(self) -> XgrammarObject:
+        return XgrammarObject(self._adapter, xgrammar.GrammarMatcher(self._compiled))
+
+
+class Xgrammar(Adapter):
+    """`whitespace`, `open_objects` and `any_order` shape JSON Schema; `threads` is for compiling and for batches.
+
+    Structural tags take `any_order` only: the library keeps them strict (no property that the schema does not name)
+    and free in whitespace.
+    """
+
+    distribution: ClassVar[str] = "xgrammar"
+    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        whitespace: Literal["any", "json_dumps", "compact"] = "any",
+        open_objects: bool = True,
+        any_order: bool = False,
+        threads: int = 1,
+        cache: bool = False,
+    ) -> None:
+        super().__init__(vocabulary)
+        if whitespace not in SEPARATORS:
+            raise ValueError(f"whitespace is {whitespace!r}; xgrammar supports {', '.join(SEPARATORS)}")
+        self._whitespace = whitespace
+        self._open_objects = open_objects
+        self._any_order = any_order
+        self._threads = threads
+        # The library takes an empty token for a special one and allows neither, so specials and padding are passed as they are.
+        tokenizer = xgrammar.TokenizerInfo(
+            list(vocabulary.tokens), VocabType.RAW, vocab_size=vocabulary.size, stop_token_ids=[vocabulary.eos_token]
+        )
+        self._compiler = xgrammar.GrammarCompiler(tokenizer, max_threads=threads, cache_enabled=cache)
+        self._words = (vocabulary.size + 31) // 32
+        self._bitmask: Bitmask | None = None
+        self._tensor = NO_TENSOR
+        self._batch: xgrammar.BatchGrammarMatcher | None = None
+
+    def compile(self, grammar: Grammar) -> XgrammarGrammar:
+        try:
+            return XgrammarGrammar(self, self._compile(grammar))
+        except RuntimeError as error:
+            refusal = REFUSAL.match(str(error))
+            reason = refusal["reason"].strip() if refusal else ""
+            if not reason:
+                raise
+            raise (UnsupportedGrammar if UNSUPPORTED.search(reason) else InvalidGrammar)(reason) from error
+
+    def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        if len(objects) != len(bitmasks):
+            raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")
+        if self._batch is None:  # made on first use: its threads would not survive the fork of a worker
+            self._batch = xgrammar.BatchGrammarMatcher(self._threads)
+        matchers = [each.matcher for each in cast(Sequence[XgrammarObject], objects)]
+        self._batch.batch_fill_next_token_bitmask(matchers, self.tensor_of(bitmasks))
+
+    def tensor_of(self, bitmask: Bitmask) -> torch.Tensor:
+        """The same memory as a tensor; the last pair is remembered, because filling is timed."""
+        if bitmask is not self._bitmask:
+            flags = bitmask.flags
+            if bitmask.dtype != np.int32 or bitmask.shape[-1] != self._words or not (flags.c_contiguous and flags.writeable):
+                raise ValueError(f"a bitmask is a contiguous, writable int32 array of {self._words} words a row")
+            self._tensor = torch.from_numpy(bitmask)
+            self._bitmask = bitmask
+        return self._tensor
+
+    def _compile(self, grammar: Grammar) -> xgrammar.CompiledGrammar:
+        match grammar.dialect:
+            case "json_schema":
+                separators = SEPARATORS[self._whitespace]
+                return self._compiler.compile_json_schema(
+                    grammar.text,
+                    any_whitespace=separators is None,
+                    separators=separators,
+                    strict_mode=not self._open_objects,
+                    any_order=self._any_order,
+                )
+            case "regex":
+                return self._compiler.compile_regex(grammar.text)
+            case "ebnf":
+                return self._compiler.compile_grammar(grammar.text)
+            case "choice":
+                return self._compiler.compile_grammar("root ::= " + " | ".join(map(_literal, _choices(grammar.text))))
+            case "structural_tag":
+                if self._whitespace != "any":
+                    raise UnsupportedGrammar("xgrammar has no whitespace option for structural tags")
+                return self._compiler.compile_structural_tag(_structural_tag(grammar.text, self._any_order))
+
+
+def _choices(text: str) -> list[str]:
+    try:
+        choices = json.loads(text)
+    except ValueError as error:
+        raise InvalidGrammar(f"choice: {error}") from error
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        raise InvalidGrammar("choice: not an array of strings")
+    return choices
+
+
+def _literal(text: str) -> str:
+    """A GBNF string; all but plain ASCII is escaped with eight digits, so that no digit that follows is taken for the escape's."""
+    plain = (char if " " <= char <= "~" and char not in '"\\' else f"\\U{ord(char):08x}" for char in text)
+    return f'"{"".join(plain)}"'
+
+
+def _structural_tag(text: str, any_order: bool) -> str:
+    try:
+        form = json.loads(text)
+        tags = [
+            {
+                "type": "tag",
+                "begin": structure["begin"],
+                "content": {"type": "json_schema", "json_schema": structure["schema"], "any_order": any_order},
+                "end": structure["end"],
+            }
+            for structure in form["structures"]
+        ]
+        triggers = form["triggers"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidGrammar(f"structural_tag: {error!r}") from error
+    return json.dumps({"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": triggers, "tags": tags}})

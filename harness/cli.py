@@ -1,0 +1,112 @@
+"""The command line. Each command imports what it needs when it runs: `--help` must be quick, and the coordinator light."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness import commands
+from harness.errors import BadInput
+
+OK, GATE_FAILED, BAD_INPUT, INCOMPLETE, UNPROVEN = 0, 1, 2, 3, 4
+
+DESCRIPTION = "Is a grammar backend right, fast and unchanged? Conformance and benchmarks for constrained LLM decoding."
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command and option."""
+    top = argparse.ArgumentParser(prog="grammarbench", description=DESCRIPTION)
+    top.add_argument("--version", action="store_true", help="print the version")
+    verbs = top.add_subparsers(dest="command", metavar="COMMAND")
+
+    run = verbs.add_parser("run", help="walk suites through backends and store what was seen")
+    run.add_argument("suites", nargs="*", metavar="SUITE", help="a suite's name, a folder or a file (default: all our suites)")
+    run.add_argument("--backends", required=True, metavar="A,B==1.2,C:OPTION=VALUE", help="which backends, at which versions and options")
+    run.add_argument("--vocabularies", metavar="NAME,...", help="built-in names, hf:NAME_OR_FOLDER, tiktoken:NAME_OR_FILE (default: the profile's)")
+    run.add_argument("--profile", choices=["quick", "default", "full"], default="default", help="how much, for how long (default: default)")
+    run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: results/runs/<run>)")
+    run.add_argument("--resume", action="store_true", help="go on with the run in --out that was interrupted")
+    run.add_argument("--jobs", type=positive, default=1, metavar="N", help="workers at a time (default: 1; more disturb each other's timings)")
+    run.add_argument("--timeout", type=positive_number, metavar="S", help="seconds for a compile and for each walk (default: the profile's)")
+    run.add_argument("--memory", type=positive_number, default=4.0, metavar="GB", help="resident memory of a child (default: 4)")
+
+    report = verbs.add_parser("report", help="write one HTML page of one or more runs")
+    report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
+    report.add_argument("--out", type=Path, metavar="DIR", help="where to write report.html (default: RUN/report)")
+
+    table = verbs.add_parser("table", help="one line per instance, or the table per backend")
+    table.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+    table.add_argument("--format", choices=["csv", "json", "markdown"], help="one line per instance in this form (default: the table per backend)")
+
+    repro = verbs.add_parser("repro", help="show one failing case step by step, and a script that shows it without us")
+    repro.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+    repro.add_argument("case", metavar="CASE", help="a case's name or id")
+    repro.add_argument("--backend", required=True, metavar="B", help="a backend of the run, with its options if it has several")
+    repro.add_argument("--vocabulary", metavar="V", help="which vocabulary of the run (default: the first one that fails)")
+    repro.add_argument("--instance", type=int, metavar="N", help="which instance, from 0 (default: the first one that fails)")
+
+    check = verbs.add_parser("check", help="does an adapter keep the contract?")
+    check.add_argument("backend", metavar="BACKEND", help="a backend, as in run --backends")
+    check.add_argument("--vocabulary", default="probe", metavar="V", help="the vocabulary to check it with (default: probe)")
+    check.add_argument("--timeout", type=positive_number, default=60.0, metavar="S", help="seconds for each check (default: 60)")
+
+    verbs.add_parser("backends", help="what is there: versions, dialects, options")
+    verbs.add_parser("suites", help="what is there: our suites and their sizes")
+    verbs.add_parser("vocabularies", help="what is there: built-in vocabularies, and how to name others")
+
+    fetch = verbs.add_parser("fetch", help="clone a public corpus at a pinned commit")
+    fetch.add_argument("corpus", choices=["maskbench", "json-schema-test-suite"])
+    fetch.add_argument("--out", type=Path, default=Path("corpora"), metavar="DIR", help="where to put it (default: corpora)")
+    return top
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def positive_number(text: str) -> float:
+    """A number above 0."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError
+    return value
+
+
+positive.__name__ = "whole number above 0"
+positive_number.__name__ = "number above 0"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; its exit code: 0 ok, 1 a gate failed, 2 bad input, 3 incomplete run, 4 unproven."""
+    top = parser()
+    options = top.parse_args(arguments)
+    if options.version:
+        from harness import __version__
+
+        print(f"grammarbench {__version__}")
+        return OK
+    if options.command is None:
+        top.print_help()
+        return BAD_INPUT
+    try:
+        return commands.COMMANDS[options.command](options)
+    except BadInput as error:
+        print(f"grammarbench: {commands.one_line(str(error))}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("grammarbench: interrupted; what was measured is stored", file=sys.stderr)
+        return INCOMPLETE
+    except BrokenPipeError:  # the reader of our output (head, say) has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

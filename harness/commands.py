@@ -1,0 +1,191 @@
+"""What each command does: calls into the modules that know, and prints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.run import Progress
+
+OK, GATE_FAILED, INCOMPLETE = 0, 1, 3
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without characters that a terminal obeys."""
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Walk, store, and print the table per backend."""
+    from harness.session import Request
+    from harness.session import run as run_session
+
+    started = time.monotonic()
+    request = Request(
+        suites=tuple(options.suites),
+        backends=options.backends,
+        vocabularies=tuple(options.vocabularies.split(",")) if options.vocabularies else None,
+        profile=options.profile,
+        out=options.out,
+        resume=options.resume,
+        jobs=options.jobs,
+        timeout_s=options.timeout,
+        memory_gb=options.memory,
+        argv=tuple(sys.argv[1:]),
+    )
+    with progress_line() as report:
+        outcome = run_session(request, lambda text: print(one_line(text), flush=True), report)
+    rows = sum(outcome.statuses.values())
+    counts = ", ".join(f"{count} {status}" for status, count in outcome.statuses.items())
+    print(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}")
+    print_backend_table(outcome.folder)
+    print(f"\nstored in {outcome.folder}; next: grammarbench report {outcome.folder}")
+    return OK
+
+
+class progress_line:
+    """Done, rate, time left and failures so far: one live line on a terminal, a plain line every ten seconds elsewhere."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.last_line = self.started
+        self.first: int | None = None
+
+    def __enter__(self) -> Callable[[Progress], None]:
+        return self.show
+
+    def __exit__(self, *_: object) -> None:
+        if sys.stdout.isatty():
+            print()
+
+    def show(self, progress: Progress) -> None:
+        """Tell it."""
+        now = time.monotonic()
+        if self.first is None:
+            self.first, self.started = progress.done, now
+        terminal = sys.stdout.isatty()
+        if not terminal and now - self.last_line < 10 and progress.done < progress.total:
+            return
+        self.last_line = now
+        rate = (progress.done - self.first) / max(now - self.started, 1e-9)
+        left = f"{(progress.total - progress.done) / rate:.0f} s left" if rate > 0 else "time left unknown"
+        share = 100 * progress.done // max(progress.total, 1)
+        text = f"{progress.done}/{progress.total} cases ({share} %), {rate:.1f}/s, {left}, {progress.failures} broken"
+        print(f"\r\x1b[K{text}" if terminal else text, end="" if terminal else "\n", flush=True)
+
+
+def print_backend_table(folder: Path) -> None:
+    """The table per backend, in the width of the terminal."""
+    from harness import table
+
+    print(table.terminal_text(folder))
+
+
+def report(options: argparse.Namespace) -> int:
+    """One HTML page."""
+    from harness.report import write_report
+
+    out = options.out or options.runs[0] / "report"
+    page = write_report(options.runs, out)
+    print(f"written: {page} ({page.stat().st_size / 1e6:.2f} MB)")
+    return completeness(options.runs)
+
+
+def table(options: argparse.Namespace) -> int:
+    """One line per instance, or the table per backend."""
+    from harness import table as tables
+
+    if options.format:
+        print(tables.instance_text(options.run, options.format), end="")
+    else:
+        print_backend_table(options.run)
+    return completeness([options.run])
+
+
+def completeness(folders: list[Path]) -> int:
+    """0, or 3 with a word on stderr if a run has no end."""
+    from harness.store import read_end
+
+    missing = [folder for folder in folders if read_end(folder) is None]
+    for folder in missing:
+        print(f"grammarbench: {folder} is incomplete (no end); `grammarbench run --resume --out {folder} ...` completes it", file=sys.stderr)
+    return INCOMPLETE if missing else OK
+
+
+def repro(options: argparse.Namespace) -> int:
+    """One failing case, step by step."""
+    from harness.repro import find_failure, show
+
+    failure = find_failure(options.run, options.case, options.backend, options.vocabulary, options.instance)
+    print(show(failure))
+    return OK
+
+
+def check(options: argparse.Namespace) -> int:
+    """The contract checklist, each check in a process that may be lost."""
+    from harness.checkup import run_checks
+    from harness.vocabulary import prepare_vocabulary
+
+    failed = 0
+    for result in run_checks(options.backend, prepare_vocabulary(options.vocabulary), options.timeout):
+        print(f"{result.status:8} {result.check}" + (f": {one_line(result.text)}" if result.text else ""), flush=True)
+        failed += result.status not in ("passed", "skipped")
+    print(f"{options.backend} {'breaks' if failed else 'keeps'} the contract" + (f" in {failed} check(s)" if failed else ""))
+    return GATE_FAILED if failed else OK
+
+
+def backends(options: argparse.Namespace) -> int:
+    """Every adapter that can be found."""
+    from harness.describe import catalogue
+
+    for each in catalogue():
+        version = f"{each['distribution']} {each['version']}" if each["version"] else each["problem"] or "no distribution"
+        print(f"{each['name']:20} {one_line(version)}")
+        if each["dialects"]:
+            print(f"{'':20} {', '.join(each['dialects'])}")
+        for option in each["options"]:
+            print(f"{'':20} {option}")
+    print("\nothers: an entry point in the group harness.adapters, or module:Class")
+    return OK
+
+
+def suites(options: argparse.Namespace) -> int:
+    """Our suites."""
+    from harness.suite import find_suite, read_cases, suite_names
+
+    for name in suite_names():
+        suite = find_suite(name)
+        sizes = [len(case.instances) for case in read_cases(suite)]
+        print(f"{name:18} version {suite.version}, {len(sizes)} cases, {sum(sizes)} instances: {suite.description}")
+    print("\nyour own: a folder or a file of cases, MaskBench files, JSON-Schema-Test-Suite files, or bare JSON Schemas")
+    return OK
+
+
+def vocabularies(options: argparse.Namespace) -> int:
+    """Built-in vocabularies, and how to name others."""
+    from harness.vocabulary import load_vocabulary, vocabulary_names
+
+    for name in vocabulary_names():
+        vocabulary = load_vocabulary(name)
+        specials, padding = len(vocabulary.special_tokens), len(vocabulary.padding_tokens)
+        print(f"{name:12} {vocabulary.size:>7} ids, {specials} special, {padding} padding, sha256 {vocabulary.sha256[:12]}")
+    print("\nothers: hf:NAME or hf:FOLDER (a Hugging Face tokenizer), tiktoken:NAME or tiktoken:FILE")
+    return OK
+
+
+def fetch(options: argparse.Namespace) -> int:
+    """A public corpus at its pinned commit."""
+    from harness.corpora import fetch_corpus
+
+    print(f"{options.corpus} is in {fetch_corpus(options.corpus, options.out)}")
+    return OK
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    each.__name__: each for each in (run, report, table, repro, check, backends, suites, vocabularies, fetch)
+}

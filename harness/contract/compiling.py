@@ -1,0 +1,92 @@
+"""Compiling, declining, and what must not depend on it."""
+
+from __future__ import annotations
+
+import gc
+
+from harness.contract.place import OPEN, NotApplicable, Place, expect, places, starts
+from harness.grammar import DIALECTS, Adapter, Dialect, Grammar, InvalidGrammar, UnsupportedGrammar
+
+MALFORMED: dict[Dialect, tuple[str, ...]] = {
+    "regex": ("(", "[a"),
+    "choice": ("[", "{}"),
+    "json_schema": ("{", '{"type": "integer"'),
+    "ebnf": ('root ::= "a', "root ::="),
+    "structural_tag": ("{", "[]"),
+}
+"""Texts that are not even of their dialect's syntax."""
+
+
+def check_every_declared_dialect_compiles(adapter: Adapter) -> None:
+    for grammar, _ in OPEN:
+        if grammar.dialect in adapter.dialects:
+            try:
+                adapter.compile(grammar)
+            except (UnsupportedGrammar, InvalidGrammar) as error:
+                expect(False, grammar, f"declined, though the dialect is declared: {type(error).__name__}: {error}")
+
+
+def check_an_undeclared_dialect_is_unsupported(adapter: Adapter) -> None:
+    undeclared = set(DIALECTS) - adapter.dialects
+    if not undeclared:
+        raise NotApplicable("every dialect is declared")
+    for grammar, _ in OPEN:
+        if grammar.dialect in undeclared:
+            expect(_outcome(adapter, grammar) == "UnsupportedGrammar", grammar, f"undeclared, and compile {_outcome(adapter, grammar)}")
+
+
+def check_a_malformed_grammar_is_declined(adapter: Adapter) -> None:
+    for grammar in _malformed(adapter):
+        outcome = _outcome(adapter, grammar)
+        expect(outcome in ("UnsupportedGrammar", "InvalidGrammar"), grammar, f"malformed, and compile {outcome}")
+
+
+def check_a_malformed_grammar_harms_nothing(adapter: Adapter) -> None:
+    for place in places(adapter):
+        living = place.reach()
+        before = place.state(living)
+        for grammar in _malformed(adapter):
+            if grammar.dialect == place.grammar.dialect:
+                _outcome(adapter, grammar)
+        expect(place.state(living) == before, place, "a malformed grammar changes an object that was there before")
+        again = Place(adapter, place.grammar, adapter.compile(place.grammar), place.tokens)
+        expect(again.state(again.reach()) == before, place, "after a malformed grammar, the same grammar has another mask")
+
+
+def check_compiling_twice_gives_the_same_masks(adapter: Adapter) -> None:
+    for place in places(adapter):
+        again = Place(adapter, place.grammar, adapter.compile(place.grammar), place.tokens)
+        expect(again.state(again.reach()) == place.state(place.reach()), place, "compiled again, the grammar has another mask")
+
+
+def check_starts_are_independent(adapter: Adapter) -> None:
+    for start, tokens in starts(adapter):
+        first, second = start.compiled.start(), start.compiled.start()
+        before = start.state(second)
+        first.accept_token(tokens[0])
+        expect(start.state(second) == before, start, "moving one object moves another one from the same start()")
+        third = start.compiled.start()
+        expect(start.state(third) == before, start, "start() is not at the start once another object has moved")
+
+
+def check_an_object_outlives_its_compiled_grammar(adapter: Adapter) -> None:
+    for place in places(adapter):
+        before = place.state(place.reach())
+        survivor = Place(adapter, place.grammar, adapter.compile(place.grammar), place.tokens).reach()
+        gc.collect()
+        expect(place.state(survivor) == before, place, "an object changes when its compiled grammar is dropped")
+
+
+def _malformed(adapter: Adapter) -> list[Grammar]:
+    return [Grammar(dialect, text) for dialect in sorted(adapter.dialects) for text in MALFORMED[dialect]]
+
+
+def _outcome(adapter: Adapter, grammar: Grammar) -> str:
+    """What compiling does: `succeeds`, or the name of the exception that it raises."""
+    try:
+        adapter.compile(grammar)
+    except (UnsupportedGrammar, InvalidGrammar) as declined:
+        return type(declined).__name__
+    except Exception as error:
+        return f"raises {type(error).__name__}: {error}"
+    return "succeeds"

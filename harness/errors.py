@@ -1,0 +1,15 @@
+"""The one error that a user's input causes."""
+
+
+class BadInput(Exception):
+    """What is wrong, where, and what to do, in one line; the command line prints it and exits with 2."""
+
+
+def did_you_mean(wanted: str, known: list[str]) -> str:
+    """`; did you mean "x"?`, or the known names, or nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(wanted, known, n=1, cutoff=0.5)
+    if close:
+        return f'; did you mean "{close[0]}"?'
+    return f"; known: {', '.join(known)}" if known else ""

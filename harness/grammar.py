@@ -1,0 +1,159 @@
+"""The contract between the harness and a backend: two classes to subclass, and the value between them.
+
+Four sentences hold for every adapter and are checked by `grammarbench check`:
+a refused token does not move the object; accepting is not terminated;
+end-of-sequence is accepted exactly when accepting; after termination only `rollback` may be called.
+
+An adapter makes the *calling convention* the same everywhere, never the *language*: it does not hide a backend's fault.
+It holds no clock, writes nothing and sees no expected result.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.vocabulary import Vocabulary
+
+Dialect = Literal["json_schema", "regex", "ebnf", "choice", "structural_tag"]
+DIALECTS: tuple[Dialect, ...] = ("json_schema", "regex", "ebnf", "choice", "structural_tag")
+
+MaskFormat = Literal["bitmask", "bool"]
+
+Bitmask = NDArray[np.int32]
+"""Shape `[words]`, 32 tokens a word, least significant bit first, 1 = allowed (xgrammar's, llguidance's and outlines-core's layout)."""
+
+BoolMask = NDArray[np.bool_]
+"""Shape `[vocabulary.size]`, True = forbidden (the layout of SGLang's outlines backend)."""
+
+
+class UnsupportedGrammar(Exception):
+    """The backend says that it cannot enforce this grammar."""
+
+
+class InvalidGrammar(Exception):
+    """The backend says that this grammar is wrong."""
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A constraint as text, in one dialect.
+
+    `text` is for `json_schema` the schema as JSON text (`true` and `{"type": "object"}` are schemas too), for `regex` the pattern
+    (it describes the whole output), for `ebnf` GBNF rules whose start rule is `root`, for `choice` a JSON array
+    of strings, for `structural_tag` a JSON object `{"triggers": [...], "structures": [{"begin", "schema", "end"}]}`.
+    """
+
+    dialect: Dialect
+    text: str
+
+
+class GrammarObject(ABC):
+    """A compiled grammar, at one position in one output."""
+
+    @abstractmethod
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        """Overwrite the whole bitmask: set a bit for each token that may come next, clear all others."""
+
+    @abstractmethod
+    def accept_token(self, token: int) -> bool:
+        """Advance past the token, or return False and do not move."""
+
+    @abstractmethod
+    def is_accepting(self) -> bool:
+        """Could the output end here?"""
+
+    @abstractmethod
+    def is_terminated(self) -> bool:
+        """Has end-of-sequence been accepted?"""
+
+    def fill_bool_mask(self, mask: BoolMask) -> None:
+        """Overwrite the whole mask with True for each token that may *not* come next; only with the `bool` mask format."""
+        raise NotImplementedError
+
+    def accept_tokens(self, tokens: Sequence[int]) -> int:
+        """Advance past the tokens until one is refused; return how many were accepted."""
+        for count, token in enumerate(tokens):
+            if not self.accept_token(token):
+                return count
+        return len(tokens)
+
+    def rollback(self, count: int) -> None:
+        """Take back the last `count` accepted tokens, end-of-sequence included."""
+        raise NotImplementedError
+
+    def copy(self) -> GrammarObject:
+        """A clone at the current position, independent of this object."""
+        raise NotImplementedError
+
+    def jump_forward(self) -> bytes:
+        """The bytes that must come next, without moving; may end inside a character; `b""` if none or unknown."""
+        return b""
+
+    def fast_forward_tokens(self) -> list[int]:
+        """The tokens that the backend would force next, chosen so as to stay canonical, without moving."""
+        return []
+
+
+class CompiledGrammar(ABC):
+    """A grammar, compiled for one vocabulary."""
+
+    @abstractmethod
+    def start(self) -> GrammarObject:
+        """A fresh object at the start; cheap."""
+
+
+class Adapter(ABC):
+    """A backend, bound to one vocabulary; made once, used for many grammars.
+
+    Options are the keyword-only parameters of `__init__`, annotated `bool`, `int`, `str` or `Literal[...]`,
+    each with a default: `grammarbench run --backends name:option=value` checks and converts them by that signature.
+    """
+
+    distribution: ClassVar[str]
+    """The distribution whose version is recorded; empty if there is none."""
+
+    dialects: ClassVar[frozenset[Dialect]]
+
+    mask_format: MaskFormat = "bitmask"
+    """The mask that the walk allocates; an adapter with a second format sets it by its `mask` option."""
+
+    vocabulary: Vocabulary
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    @abstractmethod
+    def compile(self, grammar: Grammar) -> CompiledGrammar:
+        """Raises `UnsupportedGrammar` or `InvalidGrammar`; whatever else escapes is booked as the backend's fault."""
+
+    def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        """Fill row i of `bitmasks` (shape `[batch, words]`) from `objects[i]`."""
+        for grammar_object, row in zip(objects, bitmasks, strict=True):
+            grammar_object.fill_bitmask(row)
+
+
+def overrides(grammar_object: GrammarObject, method: str) -> bool:
+    """Does the object's class define this optional method itself?"""
+    return getattr(type(grammar_object), method) is not getattr(GrammarObject, method)
+
+
+def allocate_bitmask(vocabulary_size: int) -> Bitmask:
+    """A zeroed bitmask of `ceil(vocabulary_size / 32)` words."""
+    return np.zeros((vocabulary_size + 31) // 32, dtype=np.int32)
+
+
+def is_allowed(bitmask: Bitmask, token: int) -> bool:
+    """The token's bit."""
+    return bool(int(bitmask[token >> 5]) >> (token & 31) & 1)
+
+
+def allowed_tokens(bitmask: Bitmask, vocabulary_size: int) -> NDArray[np.int64]:
+    """The ids of all set bits below `vocabulary_size`, ascending."""
+    bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little")[:vocabulary_size]
+    return np.flatnonzero(bits)

@@ -1,0 +1,203 @@
+"""An independent verdict on one instance: is this output in the language of this grammar?
+
+`is_valid` answers here and takes the time that it takes; `Judge` asks a process that can be killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harness.grammar import Grammar
+from harness.judge_schema import Unjudgeable as Unjudgeable
+from harness.judge_schema import check_schema as check_schema
+from harness.judge_schema import document_is_valid, one_line
+
+_START_SECONDS = 60.0
+_READY = "ready\n"
+_DEEPEST = 20_000  # Python calls, in a process whose stack has room for them
+_MEMORY = 8 << 30
+
+
+def is_valid(grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False) -> bool:
+    """Is `content` a complete output of the grammar?
+
+    A JSON Schema is read by its `$schema`, else by `draft` ("draft3" to "draft2020-12"), else by 2020-12; an unknown `$schema` counts
+    as absent.  A regex is the `regex` library's, and must match the whole text.  Raises `Unjudgeable` for the other dialects, a wrong
+    grammar, a reference that leaves the schema, a name twice in one object, or nesting deeper than Python's stack.
+    """
+    if grammar.dialect == "json_schema":
+        return document_is_valid(grammar.text, content, draft, assert_formats)
+    if grammar.dialect == "regex":
+        return _text_matches(grammar.text, content)
+    if grammar.dialect == "choice":
+        return content in [choice.encode("utf-8", "surrogatepass") for choice in _choices(grammar.text)]
+    raise Unjudgeable(f"no judge for {grammar.dialect}")
+
+
+def _text_matches(pattern: str, content: bytes) -> bool:
+    import regex
+
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    try:
+        return regex.fullmatch(pattern, text) is not None
+    except (regex.error, RecursionError) as error:
+        raise Unjudgeable(one_line(f"not a regex: {error}")) from error
+
+
+def _choices(text: str) -> list[str]:
+    try:
+        choices = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unjudgeable(one_line(f"the choices are not JSON: {error}")) from error
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        raise Unjudgeable("the choices are not an array of strings")
+    return choices
+
+
+class Judge:
+    """Verdicts that cost at most `deadline` seconds each; the process starts with the first question, and anew after a kill.
+
+    For one caller at a time.  `reason` says why the last verdict was None, and is empty otherwise.
+    """
+
+    def __init__(self, deadline: float = 10.0) -> None:
+        self.deadline = deadline
+        self.reason = ""
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def verdict(self, grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False) -> bool | None:
+        """As `is_valid`, or None with a `reason` where there is no verdict in time."""
+        question = {
+            "dialect": grammar.dialect,
+            "text": grammar.text,
+            "content": content.decode("latin-1"),
+            "draft": draft,
+            "assert_formats": assert_formats,
+            "deadline": self.deadline,
+        }
+        if self._process is None:
+            self._process = _spawn()
+            if _exchange(self._process, "", _START_SECONDS) != _READY:
+                self._give_up("the judge did not start")
+                return None
+        answer = _exchange(self._process, json.dumps(question) + "\n", self.deadline)
+        if answer is None or not answer.endswith("\n"):
+            self._give_up(
+                f"out of time after {self.deadline:g} s" if answer is None else f"the judge died (exit status {self._process.wait()})"
+            )
+            return None
+        verdict: dict[str, Any] = json.loads(answer)
+        self.reason = verdict["reason"]
+        valid: bool | None = verdict["valid"]
+        return valid
+
+    def close(self) -> None:
+        """End the process; a later question starts another."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
+
+    def _give_up(self, reason: str) -> None:
+        self.close()
+        self.reason = reason
+
+
+def _spawn() -> subprocess.Popen[str]:
+    here = str(Path(__file__).resolve().parents[1])
+    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness.judge"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="ascii",
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+
+
+def _exchange(process: subprocess.Popen[str], line: str, seconds: float) -> str | None:
+    """Write the line and read one; None if that takes longer, and then the process is dead."""
+    answers: list[str] = []
+
+    def exchange() -> None:
+        assert process.stdin is not None and process.stdout is not None
+        with suppress(OSError):
+            process.stdin.write(line)
+            process.stdin.flush()
+        answers.append(process.stdout.readline())
+
+    # A thread, because neither a write into a full pipe nor a read has a deadline on every platform.
+    thread = threading.Thread(target=exchange, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not thread.is_alive():
+        return answers[0]
+    process.kill()
+    thread.join()
+    return None
+
+
+def _answer(question: dict[str, Any]) -> dict[str, Any]:
+    grammar, content = Grammar(question["dialect"], question["text"]), question["content"].encode("latin-1")
+    try:
+        valid = is_valid(grammar, content, draft=question["draft"], assert_formats=question["assert_formats"])
+    except Unjudgeable as error:
+        return {"valid": None, "reason": str(error)}
+    except MemoryError:
+        return {"valid": None, "reason": "out of memory"}
+    return {"valid": valid, "reason": ""}
+
+
+def _serve() -> None:
+    """Answer questions, one JSON object a line, until the input ends."""
+    import faulthandler
+
+    for grammar in (Grammar("json_schema", "{}"), Grammar("regex", ".")):
+        is_valid(grammar, b"0")  # imports what it needs before a deadline runs
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    answers.write(_READY)
+    answers.flush()
+    for line in sys.stdin:
+        question = json.loads(line)
+        # Ends this process where the caller, killed itself, no longer can.
+        faulthandler.dump_traceback_later(question["deadline"] + 5, exit=True)
+        answers.write(json.dumps(_answer(question)) + "\n")
+        answers.flush()
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _main() -> None:
+    with suppress(ImportError):  # not on every platform
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    sys.setrecursionlimit(_DEEPEST)
+    threading.stack_size(512 << 20)
+    threading.Thread(target=_serve).start()
+
+
+if __name__ == "__main__":
+    _main()

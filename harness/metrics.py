@@ -1,0 +1,413 @@
+"""Row → number: what a run says of each backend, counted over cases and walks. A metric is one function with a decorator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.row import DECLINED, OURS, VERDICTS, Row, RunInfo, verdict
+from harness.store import Samples, read_info, read_rows, read_samples
+
+Failure = Literal["compile_error", "crash", "out_of_memory", "timeout", "validation_error", "invalidation_error"]
+Unit = Literal["cases", "walks", "share", "us", "bytes"]
+Better = Literal["lower", "higher", "neither"]
+Value = int | float | None
+Nanoseconds = NDArray[np.int64]
+
+OUTCOMES = (*VERDICTS, *OURS)
+"""What a walk counts as: a verdict, or one of our own failures."""
+
+QUANTILES = {"p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p100": 1.0}
+
+
+def outcome(row: Row) -> str:
+    """The row's verdict; for our own failures the status, so that they stand apart."""
+    return row.status if row.status in OURS else verdict(row.status, row.valid, row.accepted)
+
+
+def failure(row: Row) -> Failure | None:
+    """Which of MaskBench's errors the row is, if any."""
+    if row.status in DECLINED:
+        return "compile_error"
+    if row.status == "backend_error":
+        return "compile_error" if row.phase == "compile" else "validation_error"
+    if row.status == "crash" or row.status == "timeout":
+        return row.status
+    if row.status == "oom":
+        return "out_of_memory"
+    kinds: dict[str, Failure] = {"over_constrained": "validation_error", "under_constrained": "invalidation_error"}
+    return kinds.get(outcome(row))
+
+
+@dataclass(slots=True)
+class CaseSeen:
+    """All rows of one case from one arm, folded."""
+
+    failures: set[Failure] = field(default_factory=set)
+    compiled: bool = False
+    """A walk got past compiling."""
+    compile_failed: bool = False
+    ours: bool = False
+    """A walk is missing through our fault."""
+    judgeable: bool = False
+    """Somebody says of an instance whether it is valid."""
+    compile_ns: int | None = None
+    ttfm_ns: int | None = None
+    slices: list[tuple[int, int]] = field(default_factory=list)
+    first_fill_ns: int | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Do we know how the case went? Not where walks are missing through our fault and none of the others failed."""
+        return bool(self.failures) or not self.ours
+
+    @property
+    def declared(self) -> bool:
+        return self.measured and self.compiled and not self.compile_failed
+
+    @property
+    def solved(self) -> bool:
+        return self.declared and not self.failures
+
+    def add(self, row: Row) -> None:
+        """Take in one more row of the case."""
+        if row.status in OURS:
+            self.ours = True
+            return
+        self.judgeable |= row.valid is not None
+        if kind := failure(row):
+            self.failures.add(kind)
+        if row.status in DECLINED or (row.status != "ok" and row.phase == "compile"):
+            self.compile_failed = True
+            return
+        self.compiled = True
+        if self.compile_ns is None:
+            self.compile_ns = row.compile_ns
+        if self.first_fill_ns is None:
+            self.first_fill_ns = row.first_fill_ns
+        if self.ttfm_ns is None and None not in (row.matcher_new_ns, row.first_fill_ns, self.compile_ns):
+            self.ttfm_ns = (self.compile_ns or 0) + (row.matcher_new_ns or 0) + (row.first_fill_ns or 0)
+        if row.samples:
+            self.slices.append(row.samples)
+
+
+@dataclass
+class ArmSeen:
+    """All rows of one backend with its options, on one vocabulary, folded; everything that a metric may look at."""
+
+    backend: str
+    version: str
+    options: str
+    vocabulary: str
+    samples: Samples
+    cases: dict[tuple[str, str], CaseSeen] = field(default_factory=dict)
+    """By suite and case id."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    by_suite: dict[str, Counter[str]] = field(default_factory=dict)
+    by_tag: dict[str, Counter[str]] = field(default_factory=dict)
+    with_findings: int = 0
+    peak_rss_bytes: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.backend}:{self.options}" if self.options else self.backend
+
+    def add(self, row: Row) -> None:
+        """Take in one more row of the arm."""
+        self.cases.setdefault((row.suite, row.case_id), CaseSeen()).add(row)
+        kind = outcome(row)
+        self.outcomes[kind] += 1
+        self.by_suite.setdefault(row.suite, Counter())[kind] += 1
+        for tag in row.tags:
+            self.by_tag.setdefault(tag, Counter())[kind] += 1
+        self.with_findings += bool(row.findings)
+        if row.peak_rss_bytes is not None:
+            self.peak_rss_bytes = max(self.peak_rss_bytes or 0, row.peak_rss_bytes)
+
+    def measured(self) -> list[CaseSeen]:
+        """The cases of which we know how they went: the denominator of every share."""
+        return [case for case in self.cases.values() if case.measured]
+
+    def only(self, keys: set[tuple[str, str]]) -> ArmSeen:
+        """The same arm with these cases alone, for the metrics over cases."""
+        cases = {key: case for key, case in self.cases.items() if key in keys}
+        return ArmSeen(self.backend, self.version, self.options, self.vocabulary, self.samples, cases)
+
+
+def fold(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None) -> list[ArmSeen]:
+    """The rows by arm: one for each backend with options of the run and vocabulary, in the run's order, seen or not."""
+    arms: dict[tuple[str, str, str, str], ArmSeen] = {}
+    # A plain view: slicing a memmap 10^5 times is slow.
+    samples = samples.view(np.ndarray)
+    for each in info.arms if info else ():
+        for vocabulary in info.vocabularies if info else ():
+            key = each.backend, each.version, each.options, vocabulary
+            arms[key] = ArmSeen(*key, samples)
+    for row in rows:
+        key = row.backend, row.backend_version, row.options, row.vocabulary
+        if key not in arms:
+            arms[key] = ArmSeen(*key, samples)
+        arms[key].add(row)
+    return list(arms.values())
+
+
+def read_arms(run: Path) -> list[ArmSeen]:
+    """The arms of a run on disk. Raises BadInput."""
+    return fold(read_rows(run), read_samples(run), read_info(run))
+
+
+def common_solved(arms: Sequence[ArmSeen]) -> set[tuple[str, str]]:
+    """The cases that every arm gets right: the set on which their times can be compared."""
+    solved = [{key for key, case in each.cases.items() if case.solved} for each in arms]
+    return set.intersection(*solved) if solved else set()
+
+
+def pairs(arm: ArmSeen, cases: Iterable[CaseSeen]) -> Iterator[Nanoseconds]:
+    """Per walk the nanoseconds of fill and accept, [tokens, 2]."""
+    for case in cases:
+        for start, count in case.slices:
+            yield arm.samples[start : start + count // 2 * 2].reshape(-1, 2)
+
+
+# ---------------------------------------------------------------------------------------------------------- the registry
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number per arm."""
+
+    name: str
+    title: str
+    unit: Unit
+    better: Better
+    definition: str
+    value: Callable[[ArmSeen], Value]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Many times per arm, in nanoseconds; shown as average and percentiles in microseconds. Lower is better."""
+
+    name: str
+    title: str
+    definition: str
+    values: Callable[[ArmSeen], Nanoseconds]
+
+
+METRICS: dict[str, Metric] = {}
+DISTRIBUTIONS: dict[str, Distribution] = {}
+
+
+def metric(title: str, unit: Unit, better: Better) -> Callable[[Callable[[ArmSeen], Value]], Callable[[ArmSeen], Value]]:
+    """The function below is a metric: its name becomes a column, its docstring the definition on the page."""
+
+    def register(function: Callable[[ArmSeen], Value]) -> Callable[[ArmSeen], Value]:
+        name = function.__name__
+        METRICS[name] = Metric(name, title, unit, better, function.__doc__ or "", function)
+        return function
+
+    return register
+
+
+def distribution(title: str) -> Callable[[Callable[[ArmSeen], Nanoseconds]], Callable[[ArmSeen], Nanoseconds]]:
+    """The function below yields times; its name becomes columns `<name>_n`, `<name>_avg_us`, `<name>_p25_us`, ..."""
+
+    def register(function: Callable[[ArmSeen], Nanoseconds]) -> Callable[[ArmSeen], Nanoseconds]:
+        name = function.__name__
+        DISTRIBUTIONS[name] = Distribution(name, title, function.__doc__ or "", function)
+        return function
+
+    return register
+
+
+def percentiles(values: Nanoseconds) -> dict[str, float | None]:
+    """`avg` and each of QUANTILES, as observed values (the smallest that a share q lies at or below); None if there are none."""
+    if not len(values):
+        return dict.fromkeys(("avg", *QUANTILES))
+    levels = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf")
+    return {"avg": float(values.mean()), **{name: float(level) for name, level in zip(QUANTILES, levels, strict=True)}}
+
+
+def few(name: str, count: int) -> bool:
+    """Too few values for this percentile to be more than an anecdote: fewer than ten lie beyond it. p100 is what it is."""
+    share = QUANTILES.get(name, 0.5)
+    return share < 1 and count * min(share, 1 - share) < 10 - 1e-9
+
+
+def summary(arm: ArmSeen) -> dict[str, Value]:
+    """Every distribution (`_n`, `_avg_us`, `_p50_us`, ...) and every metric of the arm, by column name."""
+    columns: dict[str, Value] = {}
+    for name, each in DISTRIBUTIONS.items():
+        values = each.values(arm)
+        columns[f"{name}_n"] = len(values)
+        columns |= {f"{name}_{level}_us": None if ns is None else ns / 1e3 for level, ns in percentiles(values).items()}
+    return columns | {name: each.value(arm) for name, each in METRICS.items()}
+
+
+# ----------------------------------------------------------------------------------------------------------- the metrics
+
+
+@distribution("TBM, time between masks")
+def tbm(arm: ArmSeen) -> Nanoseconds:
+    """Per token: filling the mask plus accepting the token, end-of-sequence included, over all walks of all cases that compiled."""
+    sums = [each.sum(axis=1) for each in pairs(arm, arm.cases.values())]
+    return np.concatenate(sums) if sums else np.zeros(0, np.int64)
+
+
+@distribution("TTFM, time to first mask")
+def ttfm(arm: ArmSeen) -> Nanoseconds:
+    """Per case: compile plus new matcher plus first fill. Cases that did not get that far have none; they are counted as failures."""
+    return np.array([case.ttfm_ns for case in arm.cases.values() if case.declared and case.ttfm_ns is not None], np.int64)
+
+
+@metric("Schemas", "cases", "neither")
+def schemas(arm: ArmSeen) -> int:
+    """Cases of which at least one row is there."""
+    return len(arm.cases)
+
+
+@metric("Passing", "cases", "higher")
+def passing(arm: ArmSeen) -> int:
+    """Cases that compiled and have none of the errors below. A case without judged instances passes if it compiles."""
+    return sum(case.solved for case in arm.cases.values())
+
+
+def _cases_with(arm: ArmSeen, kind: Failure) -> int:
+    return sum(kind in case.failures for case in arm.cases.values())
+
+
+@metric("Compile error", "cases", "lower")
+def compile_error(arm: ArmSeen) -> int:
+    """Cases that the backend declined (unsupported, or invalid in its view), or for which compiling raised something else."""
+    return _cases_with(arm, "compile_error")
+
+
+@metric("Crash", "cases", "lower")
+def crash(arm: ArmSeen) -> int:
+    """Cases in which the backend's process died, at any phase."""
+    return _cases_with(arm, "crash")
+
+
+@metric("Out of memory", "cases", "lower")
+def out_of_memory(arm: ArmSeen) -> int:
+    """Cases in which the memory limit was reached, at any phase."""
+    return _cases_with(arm, "out_of_memory")
+
+
+@metric("Timeout", "cases", "lower")
+def timeout(arm: ArmSeen) -> int:
+    """Cases that were ended at the deadline, at any phase."""
+    return _cases_with(arm, "timeout")
+
+
+@metric("Validation error", "cases", "lower")
+def validation_error(arm: ArmSeen) -> int:
+    """Cases with a valid instance refused (over-constrained), or an exception out of the backend after compiling."""
+    return _cases_with(arm, "validation_error")
+
+
+@metric("Invalidation error", "cases", "lower")
+def invalidation_error(arm: ArmSeen) -> int:
+    """Cases with an invalid instance accepted to the end (under-constrained). A case may count here and above."""
+    return _cases_with(arm, "invalidation_error")
+
+
+@metric("Not measured", "cases", "neither")
+def not_measured(arm: ArmSeen) -> int:
+    """Cases with a harness_error or a skipped walk and no failure of the backend: ours, in no share's denominator."""
+    return sum(not case.measured for case in arm.cases.values())
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+@metric("Declared coverage", "share", "higher")
+def declared_coverage(arm: ArmSeen) -> float | None:
+    """Share of measured cases that compiled without refusal, exception, crash, timeout or running out of memory."""
+    cases = arm.measured()
+    return _share(sum(case.declared for case in cases), len(cases))
+
+
+@metric("Instance coverage", "share", "higher")
+def instance_coverage(arm: ArmSeen) -> float | None:
+    """Share of measured cases that compiled and judged all of their instances rightly. None where no instance says if it is valid."""
+    cases = arm.measured()
+    return _share(sum(case.solved for case in cases), len(cases)) if _anything_judged(arm) else None
+
+
+@metric("Compliance", "share", "higher")
+def compliance(arm: ArmSeen) -> float | None:
+    """Instance coverage divided by declared coverage: when the backend takes a grammar on, does it keep it?"""
+    declared = sum(case.declared for case in arm.cases.values())
+    return _share(sum(case.solved for case in arm.cases.values()), declared) if _anything_judged(arm) else None
+
+
+def _anything_judged(arm: ArmSeen) -> bool:
+    return any(case.judgeable for case in arm.cases.values())
+
+
+@metric("Pass", "walks", "higher")
+def walks_pass(arm: ArmSeen) -> int:
+    """Walks whose instance was judged as the grammar says, end of the output included."""
+    return arm.outcomes["pass"]
+
+
+@metric("Over-constrained", "walks", "lower")
+def walks_over_constrained(arm: ArmSeen) -> int:
+    """Walks in which an instance that the grammar allows was refused."""
+    return arm.outcomes["over_constrained"]
+
+
+@metric("Under-constrained", "walks", "lower")
+def walks_under_constrained(arm: ArmSeen) -> int:
+    """Walks in which an instance that the grammar forbids was accepted to the end."""
+    return arm.outcomes["under_constrained"]
+
+
+@metric("Declined", "walks", "lower")
+def walks_declined(arm: ArmSeen) -> int:
+    """Walks that did not take place because the backend says that it cannot do this grammar: honest, not wrong."""
+    return arm.outcomes["declined"]
+
+
+@metric("Broken", "walks", "lower")
+def walks_broken(arm: ArmSeen) -> int:
+    """Walks that ended in an exception, a crash, a timeout or out of memory."""
+    return arm.outcomes["broken"]
+
+
+@metric("Unjudged", "walks", "neither")
+def walks_unjudged(arm: ArmSeen) -> int:
+    """Walks of which nobody said whether the instance is valid; a case without instances is one of them if it compiles."""
+    return arm.outcomes["unjudged"]
+
+
+@metric("Harness error", "walks", "neither")
+def walks_harness_error(arm: ArmSeen) -> int:
+    """Walks that we lost through our own fault; never counted against a backend."""
+    return arm.outcomes["harness_error"]
+
+
+@metric("Skipped", "walks", "neither")
+def walks_skipped(arm: ArmSeen) -> int:
+    """Walks that we did not do."""
+    return arm.outcomes["skipped"]
+
+
+@metric("With findings", "walks", "lower")
+def walks_with_findings(arm: ArmSeen) -> int:
+    """Walks in which a check saw something (mask and accept disagree, no way to end, ...), whatever the verdict."""
+    return arm.with_findings
+
+
+@metric("Peak resident memory", "bytes", "lower")
+def peak_rss(arm: ArmSeen) -> int | None:
+    """The largest resident set of the backend's process in any case, vocabulary and libraries included."""
+    return arm.peak_rss_bytes

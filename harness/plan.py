@@ -1,0 +1,124 @@
+"""What a run will walk: every case of every suite read, checked and written to the run's `cases.jsonl` before anything starts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.case import Case, case_to_line
+from harness.errors import BadInput
+from harness.judge import Judge
+from harness.judge_schema import check_schema
+from harness.suite import Suite, deep, read_cases
+
+JUDGE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much of a suite is walked, and for how long a backend may think."""
+
+    cases_per_suite: int | None
+    timeout_s: float
+    vocabularies: tuple[str, ...]
+
+
+PROFILES = {
+    "quick": Profile(40, 5.0, ("tekken",)),
+    "default": Profile(None, 10.0, ("tekken",)),
+    "full": Profile(None, 60.0, ("tekken", "mistral-v3", "probe")),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cases of a run, on disk. `offsets[i]` is where case i begins; the rest is what the run's header says of the suites."""
+
+    offsets: tuple[int, ...]
+    dialects: tuple[str, ...]
+    keys: tuple[tuple[str, str], ...]
+    """Suite and case id."""
+    rows_owed: dict[tuple[str, str], int]
+    """By key: the case's instances, or 1 for a case without."""
+    suites: dict[str, dict[str, Any]]
+
+
+def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path) -> Plan:
+    """Read every case into `path`. Raises BadInput for the first case that is none, saying how many more there are."""
+    offsets: list[int] = []
+    dialects: list[str] = []
+    told: dict[str, dict[str, Any]] = {}
+    owed: dict[tuple[str, str], int] = {}
+    problems: list[str] = []
+    with open(path, "wb") as file, Judge(JUDGE_SECONDS) as judge:
+        for suite in suites:
+            name = _unused_name(suite.name, told)
+            digest = hashlib.sha256()
+            counts = {"cases": 0, "instances": 0}
+            for case in _chosen(suite, profile.cases_per_suite, seed):
+                if problem := _problem(case):
+                    problems.append(f"{suite.files[0] if len(suite.files) == 1 else suite.name}: {case.name}: {problem}")
+                    continue
+                line = case_to_line(name, suite.version, _judged(case, judge))
+                digest.update(line)
+                offsets.append(file.tell())
+                dialects.append(case.grammar.dialect)
+                file.write(line)
+                counts["cases"] += 1
+                counts["instances"] += len(case.instances)
+                owed[name, case.id] = max(1, len(case.instances))
+            told[name] = {"version": suite.version, "sha256": digest.hexdigest(), **counts}
+    if problems:
+        more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
+        raise BadInput(f"{problems[0]}{more}")
+    if not offsets:
+        raise BadInput(f"no case in {', '.join(each.name for each in suites)}")
+    return Plan(tuple(offsets), tuple(dialects), tuple(owed), owed, told)
+
+
+def _unused_name(name: str, taken: dict[str, Any]) -> str:
+    """Two folders of one name are two suites: the second is called `name-2`."""
+    number, candidate = 1, name
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}-{number}"
+    return candidate
+
+
+def _chosen(suite: Suite, limit: int | None, seed: int) -> Any:
+    """All cases, or a sample of that many: the same ones for the same seed, wherever they stand in the suite."""
+    if limit is None:
+        return read_cases(suite)
+
+    def rank(case_id: str) -> str:
+        return hashlib.sha256(f"{seed}:{case_id}".encode()).hexdigest()
+
+    ranked = sorted((rank(case.id), case.id) for case in read_cases(suite))
+    chosen = {case_id for _, case_id in ranked[:limit]}
+    return (case for case in read_cases(suite) if case.id in chosen)
+
+
+def _problem(case: Case) -> str:
+    """What is wrong with a schema that is no schema; empty if it is one."""
+    if case.grammar.dialect != "json_schema":
+        return ""
+    check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.options.get("draft"))  # noqa: E731
+    said = deep(check, case.name)
+    return f"not a JSON Schema: {said}" if said else ""
+
+
+def _judged(case: Case, judge: Judge) -> Case:
+    """The case with a verdict on each instance of which nobody said whether it is valid, if there is a judge for its dialect."""
+    if all(each.valid is not None for each in case.instances):
+        return case
+    draft, formats = case.options.get("draft"), case.options.get("format") == "assert"
+    instances = tuple(
+        each
+        if each.valid is not None
+        else replace(each, valid=judge.verdict(case.grammar, each.content, draft=draft, assert_formats=formats))
+        for each in case.instances
+    )
+    return replace(case, instances=instances)

@@ -1,0 +1,208 @@
+"""The failing cases, grouped so that thousands of them stay readable, and cut so that they stay small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.metrics import outcome
+from harness.row import BROKEN, Row
+from harness.store import read_cases
+
+KINDS = {
+    "crash": "✖ crash",
+    "timeout": "✖ timeout",
+    "oom": "✖ out of memory",
+    "backend_error": "✖ backend error",
+    "under_constrained": "▲ under-constrained",
+    "over_constrained": "▼ over-constrained",
+    "finding": "◆ finding",
+    "declined": "⊘ declined",
+    "harness_error": "⚑ harness error (ours)",
+}
+"""What can be wrong with a walk, gravest first: glyph and words."""
+
+SHOWN_CASES = 400
+SHOWN_INSTANCES = 6
+SHOWN_NOTES = 24
+CUT = 4096
+"""Characters of a grammar, bytes of an instance."""
+CUT_TEXT = 600
+EXAMPLES = 6
+
+CaseKey = tuple[str, str]
+
+
+def kind_of(row: Row) -> str | None:
+    """The row's entry in KINDS; None if nothing is wrong with it (or it was skipped, which its reason's row tells)."""
+    kind = outcome(row)
+    if row.status in BROKEN:
+        return row.status
+    if kind in KINDS:
+        return kind
+    return "finding" if row.findings else None
+
+
+@dataclass(frozen=True)
+class Note:
+    """What happened on one walk (or, from the compile on, on all of a case)."""
+
+    arm: int
+    kind: str
+    phase: str
+    signal: str
+    text: str
+    where: str
+    findings: tuple[str, ...] = ()
+
+
+@dataclass
+class FailedInstance:
+    """One instance and those who failed on it."""
+
+    number: int
+    name: str
+    valid: bool | None
+    notes: list[Note] = field(default_factory=list)
+    content: str = ""
+    left_off: int = 0
+    """How many bytes of it are not shown."""
+
+
+@dataclass
+class FailedCase:
+    """One case and all that went wrong with it, on any arm."""
+
+    suite: str
+    id: str
+    name: str
+    dialect: str
+    tags: tuple[str, ...]
+    kinds: dict[int, set[str]] = field(default_factory=dict)
+    """By arm."""
+    whole: list[Note] = field(default_factory=list)
+    instances: dict[tuple[str, int], FailedInstance] = field(default_factory=dict)
+    """By suite version and number."""
+    more: int = 0
+    """Notes that are not kept."""
+    grammar: str | None = None
+    grammar_left_off: int = 0
+    run: int = 0
+
+
+@dataclass
+class Reason:
+    """The cases that fail on one arm in the same way."""
+
+    arm: int
+    kind: str
+    said: str
+    walks: int = 0
+    cases: dict[CaseKey, None] = field(default_factory=dict)
+
+
+@dataclass
+class Failures:
+    """Takes in rows, keeps what the page needs of the failing ones."""
+
+    cases: dict[CaseKey, FailedCase] = field(default_factory=dict)
+    reasons: dict[tuple[int, str, str], Reason] = field(default_factory=dict)
+
+    def add(self, row: Row, arm: int, run: int) -> None:
+        """Take in one row of the arm and the run at these positions; rows without failure are passed over."""
+        kind = kind_of(row)
+        if kind is None:
+            return
+        key = row.suite, row.case_id
+        reason = self.reasons.setdefault((arm, kind, said := _said(row, kind)), Reason(arm, kind, said))
+        reason.walks += 1
+        reason.cases[key] = None
+        case = self.cases.get(key)
+        if case is None:
+            case = self.cases[key] = FailedCase(row.suite, row.case_id, row.case[:400], row.dialect, row.tags[:12], run=run)
+        case.kinds.setdefault(arm, set()).add(kind)
+        findings = tuple(_finding(each.check, each.position, each.text) for each in row.findings[:4])
+        note = Note(arm, kind, row.phase, row.signal, row.text[:CUT_TEXT], _where(row, kind), findings)
+        if row.instance is None or row.phase == "compile" or kind == "declined":
+            if note not in case.whole:
+                _keep(case, case.whole, note)
+            return
+        place = row.suite_version, row.instance
+        if place not in case.instances and len(case.instances) >= SHOWN_INSTANCES:
+            case.more += 1
+            return
+        instance = case.instances.setdefault(place, FailedInstance(row.instance, row.instance_name[:200], row.valid))
+        _keep(case, instance.notes, note)
+
+
+def _keep(case: FailedCase, notes: list[Note], note: Note) -> None:
+    if len(notes) < SHOWN_NOTES:
+        notes.append(note)
+    else:
+        case.more += 1
+
+
+def _finding(check: str, position: int | None, text: str) -> str:
+    return f"{check}{'' if position is None else f' before token {position}'}: {text[:CUT_TEXT]}"
+
+
+def _where(row: Row, kind: str) -> str:
+    if kind == "over_constrained" and row.stopped_at is not None:
+        return "end-of-sequence refused" if row.stopped_at >= row.tokens else f"token {row.stopped_at} of {row.tokens} refused"
+    return f"accepted to the end, {row.tokens} tokens" if kind == "under_constrained" else ""
+
+
+def _said(row: Row, kind: str) -> str:
+    """The row's message with its particulars taken out, so that like failures fall together."""
+    if kind == "over_constrained":
+        return "end-of-sequence refused" if row.stopped_at is not None and row.stopped_at >= row.tokens else "a token refused"
+    if kind == "under_constrained":
+        return "accepted to the end"
+    if kind == "finding":
+        return " ".join(sorted({each.check for each in row.findings}))[:120]
+    first = row.text.strip().split("\n", 1)[0][:300]
+    first = re.sub(r"0x[0-9a-fA-F]+|\d+", "#", first)
+    first = re.sub(r"\{.*|\[.*", "…", first)
+    parts = (f"in {row.phase}" if row.phase else "", row.signal, first[:120])
+    return ": ".join(part for part in parts if part) or "no message"
+
+
+def ordered(failures: Failures) -> list[Reason]:
+    """The reasons, gravest first, then by how many cases they hold."""
+    grave = list(KINDS)
+    return sorted(failures.reasons.values(), key=lambda each: (grave.index(each.kind), -len(each.cases), each.arm, each.said))
+
+
+def choose(failures: Failures, limit: int = SHOWN_CASES) -> list[CaseKey]:
+    """Which cases to show: from every reason in turn, so that none is crowded out; most telling first."""
+    queues = [iter(each.cases) for each in ordered(failures)]
+    chosen: dict[CaseKey, None] = {}
+    while queues and len(chosen) < limit:
+        left = []
+        for queue in queues:
+            key = next((each for each in queue if each not in chosen), None)
+            if key is not None:
+                left.append(queue)
+                if len(chosen) < limit:
+                    chosen[key] = None
+        queues = left
+    return list(chosen)
+
+
+def fill_in(chosen: Iterable[FailedCase], runs: list[Path]) -> None:
+    """Adds to the cases, from the runs' own files, their grammars and the contents of their instances, cut. Raises BadInput."""
+    wanted = {(case.suite, case.id): case for case in chosen}
+    for run in runs if wanted else ():
+        for suite, version, source in read_cases(run):
+            case = wanted.get((suite, source.id))
+            if case is None:
+                continue
+            if case.grammar is None:
+                case.grammar = source.grammar.text[:CUT]
+                case.grammar_left_off = max(0, len(source.grammar.text) - CUT)
+            for number, instance in enumerate(source.instances):
+                if failed := case.instances.get((version, number)):
+                    failed.content = instance.content[:CUT].decode("utf-8", "backslashreplace")
+                    failed.left_off = max(0, len(instance.content) - CUT)

@@ -1,0 +1,166 @@
+"""A row: what was seen on one walk, flat and raw. What is concluded from it are functions of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Status = Literal["ok", "unsupported", "invalid", "backend_error", "crash", "timeout", "oom", "harness_error", "skipped"]
+Verdict = Literal["pass", "over_constrained", "under_constrained", "declined", "broken", "unjudged"]
+
+DECLINED: tuple[Status, ...] = ("unsupported", "invalid")
+BROKEN: tuple[Status, ...] = ("backend_error", "crash", "timeout", "oom")
+OURS: tuple[Status, ...] = ("harness_error", "skipped")
+VERDICTS: tuple[Verdict, ...] = ("pass", "over_constrained", "under_constrained", "declined", "broken", "unjudged")
+
+FORMAT = 1
+"""Of a run's files; a change that an older reader would misread raises it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check saw: its name, the index of the token before which it saw it (None: not at one), and a sentence."""
+
+    check: str
+    position: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One walk of one instance through one backend (or one compile, where a case has no instance: `instance` is None).
+
+    Times are nanoseconds of `time.perf_counter_ns` around the one call that they name; None where the call was not made.
+    """
+
+    backend: str
+    backend_version: str
+    options: str
+    """The options given, `name=value` joined by `:`; empty for the defaults."""
+    vocabulary: str
+    suite: str
+    suite_version: str
+    case: str
+    case_id: str
+    dialect: str
+    tags: tuple[str, ...]
+    instance: int | None
+    instance_name: str
+    mode: str
+    jump_forward: bool
+    repeat: int
+    status: Status
+    phase: str
+    """Where a status other than ok arose: `compile`, `start`, `fill`, `accept`, `end`, ...; empty when ok."""
+    signal: str
+    """The signal that ended the child, e.g. `SIGSEGV`; empty if none did."""
+    text: str
+    """What the backend (or we) said about it, cut at 2,000 characters."""
+    valid: bool | None
+    """What the grammar says of the instance; None if nobody does."""
+    accepted: bool | None
+    """Did mask and accept let the whole instance through, end-of-sequence included? None if the walk did not get to tell."""
+    stopped_at: int | None
+    """Index of the first refused token; `tokens` if it was end-of-sequence; None if nothing was refused."""
+    tokens: int
+    bytes: int
+    grammar_bytes: int
+    compile_ns: int | None
+    matcher_new_ns: int | None
+    first_fill_ns: int | None
+    wall_ns: int | None
+    peak_rss_bytes: int | None
+    """Peak of the child's resident set from the start of the case to the end of this walk."""
+    samples: tuple[int, int] | None
+    """Offset and count of this walk's values in `samples.i64`: fill, accept, fill, accept, ..., the last pair end-of-sequence's."""
+    findings: tuple[Finding, ...] = ()
+
+
+IDENTITY = ("backend", "options", "vocabulary", "suite", "case_id", "instance", "mode", "jump_forward", "repeat")
+"""The fields that tell two rows of one run apart."""
+
+TIMINGS = ("compile_ns", "matcher_new_ns", "first_fill_ns", "wall_ns", "peak_rss_bytes", "samples")
+"""The fields in which two runs of the same thing differ."""
+
+
+def identity(row: Row) -> tuple[object, ...]:
+    """The row's key within its run."""
+    return tuple(getattr(row, name) for name in IDENTITY)
+
+
+def arm(row: Row) -> str:
+    """The backend as people call it: name and options."""
+    return f"{row.backend}:{row.options}" if row.options else row.backend
+
+
+def verdict(status: str, valid: bool | None, accepted: bool | None) -> Verdict:
+    """What one row says of the backend (DESIGN.md, section 4).
+
+    `unjudged` where nobody said whether the instance is valid, and for our own failures, which never count against a backend.
+    """
+    if status in DECLINED:
+        return "declined"
+    if status in BROKEN:
+        return "broken"
+    if status in OURS or valid is None or accepted is None:
+        return "unjudged"
+    if valid == accepted:
+        return "pass"
+    return "over_constrained" if valid else "under_constrained"
+
+
+def row_to_json(row: Row) -> dict[str, Any]:
+    """The row as a line of `rows.jsonl` holds it."""
+    return {"kind": "row", **asdict(row)}
+
+
+def row_from_json(value: dict[str, Any]) -> Row:
+    """The row that such a line holds."""
+    fields = {name: each for name, each in value.items() if name != "kind"}
+    fields["tags"] = tuple(fields["tags"])
+    fields["samples"] = tuple(fields["samples"]) if fields["samples"] else None
+    fields["findings"] = tuple(Finding(**each) for each in fields["findings"])
+    return Row(**fields)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One backend of a run, as its worker described it."""
+
+    backend: str
+    version: str
+    options: str
+    distribution: str
+    dialects: tuple[str, ...]
+    mask_format: str
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """The first line of a run: everything that the rows share."""
+
+    run: str
+    started: str
+    harness: str
+    argv: tuple[str, ...]
+    seed: int
+    profile: str
+    timeout_s: float
+    memory_bytes: int
+    jobs: int
+    arms: tuple[Arm, ...]
+    vocabularies: dict[str, dict[str, Any]]
+    """By name: `size`, `sha256`."""
+    suites: dict[str, dict[str, Any]]
+    """By name: `version`, `sha256` of its cases, `cases`, `instances`."""
+    machine: dict[str, Any]
+    format: int = FORMAT
+
+
+@dataclass(frozen=True)
+class End:
+    """The last line of a run; a run without it is incomplete and never gates."""
+
+    rows: int
+    finished: str
+    statuses: dict[str, int] = field(default_factory=dict)

@@ -1,0 +1,159 @@
+"""A run from what the user asked for to its last line: found, planned, started or resumed, walked, finished."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.describe import describe
+from harness.errors import BadInput
+from harness.machine import describe_machine
+from harness.plan import PROFILES, write_plan
+from harness.registry import parse_specs
+from harness.row import RunInfo
+from harness.run import Limits, Progress, Work, run_all
+from harness.store import Writer, read_info, resume
+from harness.suite import find_suite, suite_names
+from harness.vocabulary import prepare_vocabulary
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `grammarbench run` was told; None stands for the profile's own."""
+
+    suites: tuple[str, ...]
+    backends: str
+    vocabularies: tuple[str, ...] | None
+    profile: str
+    out: Path | None
+    resume: bool
+    jobs: int
+    timeout_s: float | None
+    memory_gb: float
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where the run lies, and how many rows it has of each status."""
+
+    folder: Path
+    statuses: dict[str, int]
+
+
+def run(request: Request, say: Callable[[str], None], report: Callable[[Progress], None]) -> Outcome:
+    """Do it. Raises BadInput, with everything that was already measured left where it is."""
+    profile = PROFILES[request.profile]
+    suites = [find_suite(name) for name in request.suites or suite_names()]
+    specs = parse_specs(request.backends)
+    names = tuple(prepare_vocabulary(name) for name in request.vocabularies or profile.vocabularies)
+    if len(set(names)) < len(names):
+        raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
+    folder, run_id = _folder(request)
+    say(f"looking at {len(specs)} backend(s) and {len(names)} vocabulary(ies) ...")
+    described = describe([str(each) for each in specs], names)
+    draft = folder / f"cases.{secrets.token_hex(4)}.new"
+    try:
+        plan = write_plan(suites, profile, SEED, draft)
+        info = RunInfo(
+            run=run_id,
+            started=_now(),
+            harness=harness.__version__,
+            argv=request.argv,
+            seed=SEED,
+            profile=request.profile,
+            timeout_s=request.timeout_s or profile.timeout_s,
+            memory_bytes=int(request.memory_gb * 1e9),
+            jobs=request.jobs,
+            arms=described.arms,
+            vocabularies=described.vocabularies,
+            suites=plan.suites,
+            machine=describe_machine(),
+        )
+        finished: set[tuple[object, ...]] = set()
+        statuses: dict[str, int] = {}
+        if request.resume:
+            _same(read_info(folder), info, folder)
+            finished, statuses = resume(folder, plan.rows_owed)
+            say(f"resuming {folder}: {sum(statuses.values())} rows are there")
+        else:
+            os.replace(draft, folder / "cases.jsonl")
+    finally:
+        draft.unlink(missing_ok=True)
+    works = _works(info, plan.keys, names, finished)
+    total = sum(each["cases"] for each in plan.suites.values())
+    say(f"{total} cases x {len(info.arms)} backends x {len(names)} vocabularies into {folder}")
+    limits = Limits(info.timeout_s, info.memory_bytes)
+    with Writer(folder, None if request.resume else info, statuses) as writer:
+        run_all(plan, works, limits, request.jobs, writer, folder / "cases.jsonl", report)
+        writer.finish(_now())
+        return Outcome(folder, writer.statuses)
+
+
+def _works(
+    info: RunInfo, keys: Sequence[tuple[str, str]], vocabularies: Sequence[str], finished: set[tuple[object, ...]]
+) -> list[Work]:
+    works = []
+    for vocabulary in vocabularies:
+        for arm in info.arms:
+            left = (i for i, key in enumerate(keys) if (arm.backend, arm.options, vocabulary, *key) not in finished)
+            works.append(Work(arm, vocabulary, deque(left)))
+    return works
+
+
+def _folder(request: Request) -> tuple[Path, str]:
+    """The run's folder, made if need be, and the run's id."""
+    run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    folder = request.out or Path("results") / "runs" / run_id
+    there = (folder / "rows.jsonl").exists()
+    if request.resume:
+        if request.out is None:
+            raise BadInput("--resume needs --out: the folder of the run to go on with")
+        return folder, read_info(folder).run
+    if there:
+        raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".{secrets.token_hex(4)}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be written ({error.strerror}); give another --out") from error
+    return folder, run_id
+
+
+def _same(then: RunInfo, now: RunInfo, folder: Path) -> None:
+    """A run can only go on as what it was."""
+    free = {"run", "started", "argv", "machine", "jobs"}
+    for each in fields(RunInfo):
+        before, after = getattr(then, each.name), getattr(now, each.name)
+        if each.name not in free and before != after:
+            was, is_now = _difference(each.name, before, after)
+            raise BadInput(f"{folder} was started with other options ({was}; now {is_now}); repeat its command, or give another --out")
+
+
+def _difference(name: str, before: Any, after: Any) -> tuple[str, str]:
+    if name == "arms":
+        before, after = ([f"{arm.backend} {arm.version} {arm.options}".strip() for arm in each] for each in (before, after))
+    if isinstance(before, dict):
+        changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+        before, after = {key: before.get(key) for key in changed}, {key: after.get(key) for key in changed}
+    return f"{name} {_brief(before)}", _brief(after)
+
+
+def _brief(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

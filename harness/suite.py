@@ -1,0 +1,185 @@
+"""Suites by name, by folder or by file: found, read one case at a time, and refused with file and line."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.case import Case, case_from_suite_line, cases_from_json
+from harness.errors import BadInput, did_you_mean
+
+T = TypeVar("T")
+
+DRAFTS = ("draft3", "draft4", "draft6", "draft7", "draft2019-09", "draft2020-12")
+DEEPEST = 100_000  # levels of nesting that we read
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Where cases come from; the cases themselves are read when asked for."""
+
+    name: str
+    version: str
+    description: str
+    files: tuple[Path, ...]
+
+
+def suite_names() -> list[str]:
+    """The suites that come with the package."""
+    return sorted(Path(str(each)).stem for each in files("harness.suites").iterdir() if each.name.endswith(".jsonl"))
+
+
+def find_suite(wanted: str) -> Suite:
+    """A suite by name (`-` and `_` are the same), or the folder or file of that path. Raises BadInput."""
+    for name in suite_names():
+        if name.replace("_", "-") == wanted.replace("_", "-"):
+            path = Path(str(files("harness.suites"))) / f"{name}.jsonl"
+            return _suite_of_file(path)
+    path = Path(wanted)
+    if path.is_dir():
+        found = tuple(sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl") and each.is_file()))
+        if not found:
+            raise BadInput(f"{wanted}: no .json or .jsonl file in this folder")
+        return Suite(path.resolve().name, "", "", found)
+    if path.is_file():
+        return _suite_of_file(path)
+    raise BadInput(f'unknown suite "{wanted}": no suite of that name, no such file or folder{did_you_mean(wanted, suite_names())}')
+
+
+def _suite_of_file(path: Path) -> Suite:
+    header: Any = {}
+    if path.suffix == ".jsonl":
+        with open_text(path) as lines:
+            header = parse_json(lines.readline() or "{}", f"{path}:1")
+    header = header if isinstance(header, dict) else {}
+    return Suite(str(header.get("suite", path.stem)), str(header.get("version", "")), str(header.get("description", "")), (path,))
+
+
+def read_cases(suite: Suite) -> Iterator[Case]:
+    """Every case of the suite, in order; ids are unique within it (a second case with the same grammar gets `-2`). Raises BadInput."""
+    seen: dict[str, int] = {}
+    for path in suite.files:
+        for case in _cases_of_file(path):
+            seen[case.id] = seen.get(case.id, 0) + 1
+            if seen[case.id] > 1:
+                case = Case(f"{case.id}-{seen[case.id]}", *list(vars(case).values())[1:])
+            yield case
+
+
+def _cases_of_file(path: Path) -> Iterator[Case]:
+    if path.suffix == ".jsonl":
+        with open_text(path) as lines:
+            for number, line in enumerate(lines, 1):
+                where = f"{path}:{number}"
+
+                def read(line: str = line, where: str = where) -> Case | None:
+                    value = parse_json(line, where)
+                    return None if isinstance(value, dict) and "suite" in value else case_from_suite_line(value, where)
+
+                if line.strip() and (case := deep(read, where)):
+                    yield case
+        return
+    draft = next((part for part in path.resolve().parts[::-1] if part in DRAFTS), None)
+    with open_text(path) as file:
+        text = file.read()
+    yield from deep(lambda: list(cases_from_json(parse_json(text, str(path)), path.stem, str(path), draft)), str(path))
+
+
+def open_text(path: Path) -> Any:
+    """The file, opened as UTF-8; BadInput if it cannot be."""
+    try:
+        return _Utf8(path)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+
+
+class _Utf8:
+    """A text file whose decoding errors are told with file and line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.line = path, 0
+        self.file = path.open("rb")
+
+    def __enter__(self) -> _Utf8:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.readline():
+            yield line
+
+    def readline(self) -> str:
+        self.line += 1
+        return self._decode(self.file.readline(), self.line)
+
+    def read(self) -> str:
+        content = self.file.read()
+        return self._decode(content, 1)
+
+    def _decode(self, content: bytes, line: int) -> str:
+        try:
+            return content.decode("utf-8-sig" if line == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            line += content[: error.start].count(b"\n")
+            raise BadInput(f"{self.path}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8") from error
+
+
+def parse_json(text: str, where: str) -> Any:
+    """The JSON value; BadInput with file, line and column if it is none."""
+
+    def refuse_constant(name: str) -> float:
+        raise BadInput(f"{where}: {name} is no JSON number")
+
+    def finite(number: str) -> float:
+        value = float(number)
+        if math.isinf(value):
+            raise BadInput(f"{where}: the number {number[:40]} is beyond a double's range")
+        return value
+
+    try:
+        return json.loads(text, parse_constant=refuse_constant, parse_float=finite)
+    except json.JSONDecodeError as error:
+        place = f"{where}:{error.lineno}:{error.colno}" if text.count("\n") > 1 else f"{where}, column {error.colno}"
+        raise BadInput(f"{place}: malformed JSON: {error.msg}") from error
+    except ValueError as error:  # int() refuses numbers of more than 4300 digits
+        raise BadInput(f"{where}: {error}") from error
+
+
+def deep(read: Callable[[], T], where: str) -> T:
+    """The result of `read`, in a thread with a deep stack if the ordinary one is too shallow for the nesting it meets."""
+    try:
+        return read()
+    except RecursionError:
+        pass
+    outcome: list[T | BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(read())
+        except BaseException as error:
+            outcome.append(error)
+
+    limit, stack = sys.getrecursionlimit(), threading.stack_size(1 << 29)
+    sys.setrecursionlimit(DEEPEST)
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(stack)
+    (result,) = outcome
+    if isinstance(result, RecursionError):
+        raise BadInput(f"{where}: nested deeper than we read (about {DEEPEST:,} levels)")
+    if isinstance(result, BaseException):
+        raise result
+    return result

@@ -1,0 +1,176 @@
+"""A run as tables: one line per instance, one line per backend; as CSV, JSON, Markdown or for a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import pandas as pd
+
+from harness.errors import BadInput, did_you_mean
+from harness.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, few, read_arms, summary
+from harness.row import Row, verdict
+from harness.store import read_rows
+
+FORMATS = ["csv", "json", "markdown"]
+
+INSTANCE_COLUMNS = (
+    "backend backend_version options vocabulary suite suite_version case case_id dialect instance instance_name mode jump_forward repeat "
+    "status valid accepted verdict stopped_at compile_ns matcher_new_ns first_fill_ns wall_ns tokens bytes grammar_bytes peak_rss_bytes "
+    "phase signal text findings"
+).split()
+
+_INTEGERS = (
+    "instance stopped_at compile_ns matcher_new_ns first_fill_ns wall_ns tokens bytes grammar_bytes peak_rss_bytes repeat".split()
+)
+_BOOLEANS = ["valid", "accepted", "jump_forward"]
+
+# Escape sequences, line breaks and directions of hostile names must not reach a terminal; lone surrogates reach no file.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def instance_frame(run: Path) -> pd.DataFrame:
+    """One line per walk of an instance (per compile, where a case has none), in the order of the run. Raises BadInput."""
+    columns: dict[str, list[Any]] = {name: [] for name in INSTANCE_COLUMNS}
+    for row in read_rows(run):
+        for name, values in columns.items():
+            values.append(_cell(row, name))
+    types = dict.fromkeys(_INTEGERS, "Int64") | dict.fromkeys(_BOOLEANS, "boolean")
+    return pd.DataFrame({name: pd.array(values, dtype=types.get(name, "object")) for name, values in columns.items()})  # type: ignore[call-overload]
+
+
+def _cell(row: Row, name: str) -> Any:
+    if name == "verdict":
+        return verdict(row.status, row.valid, row.accepted)
+    if name == "findings":
+        return " ".join(dict.fromkeys(finding.check for finding in row.findings))
+    return getattr(row, name)
+
+
+def backend_table(run: Path) -> pd.DataFrame:
+    """One line per backend with options and vocabulary, one column per metric. Raises BadInput."""
+    lines: list[dict[str, Any]] = []
+    for arm in read_arms(run):
+        who = {"backend": arm.backend, "backend_version": arm.version, "options": arm.options, "vocabulary": arm.vocabulary}
+        lines.append(who | summary(arm))
+    frame = pd.DataFrame(lines)
+    for name in frame.columns:
+        if name in METRICS and METRICS[name].unit != "share" or name.endswith("_n"):
+            frame[name] = frame[name].astype("Int64")
+    return frame
+
+
+def to_text(frame: pd.DataFrame, form: str) -> str:
+    """The table as `csv`, `json` (a list of flat objects, null for what is not there) or `markdown`. Raises BadInput."""
+    if form == "csv":
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(frame.columns)
+        writer.writerows([_plain(value) for value in line] for line in _lines(frame))
+        return file.getvalue()
+    if form == "json":
+        objects = [json.dumps(dict(zip(frame.columns, line, strict=True))) for line in _lines(frame)]
+        return "[\n" + ",\n".join(objects) + "\n]\n" if objects else "[]\n"
+    if form == "markdown":
+        cells = [[_markdown(_plain(value)) for value in line] for line in _lines(frame)]
+        rows = [list(map(str, frame.columns)), ["---"] * len(frame.columns), *cells]
+        return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    raise BadInput(f'unknown format "{form}"{did_you_mean(form, FORMATS)}')
+
+
+def _lines(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """The cells as Python's own values; None where pandas has its NA or NaN."""
+    columns = []
+    for name in frame.columns:
+        column = frame[name]
+        columns.append([None if missing else value for value, missing in zip(column.tolist(), column.isna(), strict=True)])
+    return zip(*columns, strict=True)
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _SURROGATES.sub("\ufffd", str(value))
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"\s*[\r\n]+\s*", " ", text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def printable(text: str) -> str:
+    """One line that a terminal shows as it stands: what would steer it is spelled out."""
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+# ---------------------------------------------------------------------------------------------------------- the terminal
+
+
+def print_backend_table(frame: pd.DataFrame, file: TextIO | None = None, width: int | None = None) -> None:
+    """Prints `backend_table`'s frame with a metric per line; styled if `file` is a terminal, else plain text of 80 columns."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    terminal = Console(file=file).is_terminal
+    console = Console(file=file, width=width or (None if terminal else 80), highlight=False, emoji=False, no_color=None if terminal else True)
+    lines = frame.to_dict("records")
+    fit = max(1, (console.width - 25) // 13)
+    for start in range(0, len(lines), fit):
+        chosen = lines[start : start + fit]
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+        table.add_column("", no_wrap=True)
+        for line in chosen:
+            table.add_column(Text(_heading(line)), justify="right", overflow="fold", max_width=18)
+        for section in _sections(chosen):
+            for title, cells in section:
+                table.add_row(Text(title), *(Text(cell) for cell in cells))
+            table.add_section()
+        console.print(table)
+    if any("~" in cell for section in _sections(lines) for _, cells in section for cell in cells):
+        console.print("~ fewer than ten values lie beyond this percentile", style="dim")
+
+
+def _heading(line: dict[Any, Any]) -> str:
+    version = str(line["backend_version"])
+    return "\n".join(printable(str(part))[:60] for part in (line["backend"], line["options"], version, line["vocabulary"]) if part)
+
+
+def _sections(lines: Sequence[dict[Any, Any]]) -> Iterator[list[tuple[str, list[str]]]]:
+    for name, each in DISTRIBUTIONS.items():
+        short = each.title.split(",")[0]
+        yield [(f"{short} {level} (µs)", [_level(line, name, level) for line in lines]) for level in ("avg", *QUANTILES)]
+    for units in (("cases",), ("share",), ("walks",), ("bytes",)):
+        yield [(each.title, [number(line[name], each.unit) for line in lines]) for name, each in METRICS.items() if each.unit in units]
+
+
+def _level(line: dict[Any, Any], name: str, level: str) -> str:
+    value = number(line[f"{name}_{level}_us"], "us")
+    return f"~{value}" if few(level, int(line[f"{name}_n"])) and value != "-" else value
+
+
+def number(value: Value, unit: str) -> str:
+    """The value for people: three digits of a time in microseconds, a share in per cent, bytes in MiB, counts as they are."""
+    if value is None or pd.isna(value):
+        return "-"
+    if unit == "share":
+        return percent(float(value))
+    if unit == "bytes":
+        return f"{value / 2**20:,.0f} MiB"
+    if unit == "us":
+        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,}"
+
+
+def percent(share: float) -> str:
+    """One decimal; never 100 % or 0 % for what is only close to it."""
+    shown = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
+    return f"{shown:.1f} %"

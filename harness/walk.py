@@ -1,0 +1,191 @@
+"""The one loop: fill, look at the reference token's bit, accept; then the end of the output. What it saw is an Observation.
+
+Only the backend's call stands between two readings of the clock.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from harness.grammar import (
+    Adapter,
+    CompiledGrammar,
+    Grammar,
+    InvalidGrammar,
+    UnsupportedGrammar,
+    allocate_bitmask,
+    allowed_tokens,
+)
+from harness.row import Finding, Status
+from harness.vocabulary import Vocabulary
+
+PHASES = ("compile", "start", "fill", "accept", "end")
+"""What the backend is doing, in the order in which it does it; the index goes into `progress`."""
+
+TEXT_LIMIT = 2000
+
+Progress: TypeAlias = "memoryview[int]"
+"""Shared with the coordinator, so that a lost child's position is known: `[phase, instance, token]`."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What came of one compile."""
+
+    status: Status
+    text: str
+    compile_ns: int
+    grammar: CompiledGrammar | None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What was seen on one walk; the fields are those of a row."""
+
+    status: Status = "ok"
+    phase: str = ""
+    text: str = ""
+    accepted: bool | None = None
+    stopped_at: int | None = None
+    tokens: int = 0
+    matcher_new_ns: int | None = None
+    first_fill_ns: int | None = None
+    wall_ns: int | None = None
+    findings: tuple[Finding, ...] = ()
+    samples: bytes = b""
+
+
+def compile_grammar(adapter: Adapter, grammar: Grammar, progress: Progress) -> Compiled:
+    """Compile, timed; every way in which a backend can fail is a status."""
+    progress[0] = 0
+    start = time.perf_counter_ns()
+    try:
+        compiled = adapter.compile(grammar)
+        return Compiled("ok", "", time.perf_counter_ns() - start, compiled)
+    except UnsupportedGrammar as error:
+        return Compiled("unsupported", describe(error), time.perf_counter_ns() - start, None)
+    except InvalidGrammar as error:
+        return Compiled("invalid", describe(error), time.perf_counter_ns() - start, None)
+    except MemoryError as error:
+        return Compiled("oom", describe(error), time.perf_counter_ns() - start, None)
+    except BaseException as error:  # a panic of a Rust extension and a backend's sys.exit() are no Exception
+        return Compiled("backend_error", describe(error), time.perf_counter_ns() - start, None)
+
+
+def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int], mask_format: str, progress: Progress) -> Observation:
+    """Replay the tokens, then end-of-sequence, up to the first refusal."""
+    clock = time.perf_counter_ns
+    samples = array("q")
+    findings: list[Finding] = []
+    matcher_new_ns: int | None = None
+    began = clock()
+
+    def seen(status: Status, phase: str = "", text: str = "", accepted: bool | None = None, stopped_at: int | None = None) -> Observation:
+        first_fill_ns = samples[0] if samples else None
+        wall_ns = clock() - began
+        times = {"matcher_new_ns": matcher_new_ns, "first_fill_ns": first_fill_ns, "wall_ns": wall_ns}
+        raw = samples.tobytes()
+        return Observation(status, phase, text, accepted, stopped_at, len(tokens), findings=tuple(findings), samples=raw, **times)
+
+    def refused(index: int) -> Observation:
+        if not mask.any_allowed() and not grammar_object.is_accepting():
+            findings.append(Finding("cannot_terminate", index, "no token is allowed here, and the output may not end"))
+        return seen("ok", accepted=False, stopped_at=index)
+
+    try:
+        progress[0] = 1
+        start = clock()
+        grammar_object = compiled.start()
+        matcher_new_ns = clock() - start
+        mask = _Mask(mask_format, vocabulary.size)
+        fill = grammar_object.fill_bool_mask if mask_format == "bool" else grammar_object.fill_bitmask
+        accept, cells, is_allowed = grammar_object.accept_token, mask.cells, mask.is_allowed
+        for index, token in enumerate(tokens):
+            progress[2] = index
+            progress[0] = 2
+            start = clock()
+            fill(cells)
+            samples.append(clock() - start)
+            allowed = is_allowed(token)
+            progress[0] = 3
+            start = clock()
+            accepted = accept(token)
+            samples.append(clock() - start)
+            if allowed != bool(accepted):
+                findings.append(_mismatch(index, token, allowed))
+            if not (allowed and accepted):
+                return refused(index)
+
+        progress[2] = len(tokens)
+        progress[0] = 4
+        start = clock()
+        fill(cells)
+        samples.append(clock() - start)
+        allowed = is_allowed(vocabulary.eos_token)
+        accepting = bool(grammar_object.is_accepting())
+        start = clock()
+        accepted = bool(accept(vocabulary.eos_token))
+        samples.append(clock() - start)
+        if not allowed == accepting == accepted:
+            said = f"end-of-sequence: mask {_says(allowed)}, is_accepting {accepting}, accept_token {_says(accepted)}"
+            findings.append(Finding("end_of_sequence_mismatch", len(tokens), said))
+        return seen("ok", accepted=True) if allowed and accepted else refused(len(tokens))
+    except BaseException as error:
+        status: Status = "oom" if isinstance(error, MemoryError) else "backend_error"
+        if not _is_backends(error):
+            status = "harness_error"
+        return seen(status, PHASES[progress[0]], describe(error))
+
+
+def first_mask(compiled: CompiledGrammar, vocabulary: Vocabulary, mask_format: str, progress: Progress) -> Observation:
+    """What can be seen of a grammar without instance: a new object and its first mask."""
+    return replace(walk(compiled, vocabulary, (), mask_format, progress), accepted=None, stopped_at=None)
+
+
+class _Mask:
+    """One mask in either format, and the questions that the walk asks of it."""
+
+    def __init__(self, mask_format: str, size: int) -> None:
+        self.size = size
+        if mask_format == "bool":
+            self.cells: Any = np.ones(size, dtype=np.bool_)
+            flags: Any = memoryview(self.cells)
+            self.is_allowed: Callable[[int], bool] = lambda token: not flags[token]
+            self.any_allowed: Callable[[], bool] = lambda: not self.cells.all()
+        else:
+            self.cells = allocate_bitmask(size)
+            words: Any = memoryview(self.cells.data)
+            self.is_allowed = lambda token: bool(words[token >> 5] >> (token & 31) & 1)
+            self.any_allowed = lambda: allowed_tokens(self.cells, size).size > 0
+
+
+def _says(allowed: bool) -> str:
+    return "allows" if allowed else "refuses"
+
+
+def _mismatch(index: int, token: int, allowed: bool) -> Finding:
+    return Finding("mask_accept_mismatch", index, f"token {token}: mask {_says(allowed)}, accept_token {_says(not allowed)}")
+
+
+def _is_backends(error: BaseException) -> bool:
+    """Did the error arise behind a call of ours into the adapter (anything deeper than this file), or in a line of ours?"""
+    trace = error.__traceback__
+    innermost = trace
+    while trace is not None:
+        innermost, trace = trace, trace.tb_next
+    return innermost is None or innermost.tb_frame.f_globals.get("__name__") != __name__
+
+
+def describe(error: BaseException) -> str:
+    """Type and message in one printable text of at most 2,000 characters, whatever the message is."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its message cannot be printed)"
+    return f"{type(error).__name__}: {message}"[:TEXT_LIMIT]

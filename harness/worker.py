@@ -1,0 +1,196 @@
+"""A worker: loads one vocabulary and one backend once, then forks children that serve cases, one at a time.
+
+Started by the coordinator as `python -m harness.worker`, with the interpreter of the environment that holds the backend.
+It never decides anything: a child that hangs or grows is killed from outside. Where there is no fork, it serves itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import gc
+import json
+import mmap
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness.case import Case, case_from_line
+from harness.channel import send
+from harness.errors import BadInput
+from harness.grammar import Adapter
+from harness.registry import make, parse_specs
+from harness.vocabulary import load_vocabulary
+from harness.walk import Observation, Progress, compile_grammar, describe, first_mask, walk
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+
+NETWORK_EVENTS = frozenset(("socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname"))
+
+
+def main(arguments: list[str]) -> None:
+    """`SPEC VOCABULARY CASES REQUEST_FD REPLY_FD PROGRESS_FD COORDINATOR_PID [no-fork]`."""
+    spec, vocabulary_name, cases = arguments[:3]
+    request, reply, progress_fd, coordinator = map(int, arguments[3:7])
+    die_with(coordinator)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    forbid_network()
+    progress: Progress = memoryview(mmap.mmap(progress_fd, 4096)).cast("q")
+    try:
+        vocabulary = load_vocabulary(vocabulary_name)
+    except BaseException as error:
+        # The vocabulary is ours: whatever goes wrong with it is not the backend's.
+        send(reply, {"event": "failed", "whose": "input" if isinstance(error, BadInput) else "harness", "text": describe(error)})
+        return
+    try:
+        (backend,) = parse_specs(spec)
+        adapter = make(backend, vocabulary)
+    except BadInput as error:
+        send(reply, {"event": "failed", "whose": "input", "text": str(error)})
+        return
+    except BaseException as error:
+        send(reply, {"event": "failed", "whose": "backend", "text": describe(error)})
+        return
+    send(reply, {"event": "ready"})
+    gc.collect()
+    gc.freeze()
+    if "no-fork" in arguments[7:] or not hasattr(os, "fork"):
+        send(reply, {"event": "child", "pid": os.getpid()})
+        serve(adapter, Path(cases), request, reply, progress)
+        return
+    while True:
+        _drain(request)
+        parent = os.getpid()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setsid()
+                die_with(parent)
+                faulthandler.enable(all_threads=False)
+                serve(adapter, Path(cases), request, reply, progress)
+            finally:
+                os._exit(0)
+        send(reply, {"event": "child", "pid": child})
+        while True:
+            pid, status = os.waitpid(-1, 0)  # also whatever the backend left behind and the kernel handed to us
+            if pid == child:
+                break
+        send(reply, {"event": "exit", "pid": child, "status": status})
+        if not sys.stdin.readline():
+            return
+
+
+def serve(adapter: Adapter, cases: Path, request: int, reply: int, progress: Progress) -> None:
+    """Take requests (a case's place in `cases.jsonl`) until the pipe closes; answer each with frames."""
+    with open(cases, "rb") as file:
+        while line := os.read(request, 4096):
+            wanted = json.loads(line)
+
+            def answer(event: str, blob: bytes = b"", nonce: str = wanted["nonce"], **fields: Any) -> None:
+                # The pid is asked for each time: a backend that forks makes a second process of us.
+                send(reply, {"event": event, "nonce": nonce, "pid": os.getpid(), "peak_rss_bytes": peak_rss(), **fields}, blob)
+
+            try:
+                file.seek(wanted["offset"])
+                _, _, case = case_from_line(file.readline())
+                reset_peak_rss()
+                serve_case(adapter, case, answer, progress)
+            except Exception as error:
+                answer("done", harness_error=describe(error))
+            else:
+                answer("done")
+
+
+def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progress: Progress) -> None:
+    """One compile, then one walk per instance; an answer for each, so that what was seen is kept if the next one is fatal."""
+    gc.collect()
+    gc.disable()
+    compiled = compile_grammar(adapter, case.grammar, progress)
+    gc.enable()
+    answer("compiled", status=compiled.status, text=compiled.text, compile_ns=compiled.compile_ns)
+    if compiled.grammar is None:
+        return
+    for number in range(max(1, len(case.instances))):
+        progress[1] = number
+        gc.disable()
+        if case.instances:
+            seen = _walk_instance(compiled.grammar, adapter, case.instances[number].content, progress)
+        else:
+            seen = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
+        gc.enable()
+        findings = [vars(each) for each in seen.findings]
+        answer("walked", seen.samples, seen={**vars(seen), "findings": findings, "samples": None})
+
+
+def _walk_instance(grammar: Any, adapter: Adapter, content: bytes, progress: Progress) -> Observation:
+    try:
+        tokens = adapter.vocabulary.encode(content)
+    except ValueError as error:  # the vocabulary has no token for a byte: nothing to see here
+        return Observation("skipped", "encode", str(error))
+    return walk(grammar, adapter.vocabulary, tokens, adapter.mask_format, progress)
+
+
+def _drain(request: int) -> None:
+    """Throw away a request that a lost child did not read; the coordinator sends none until it hears of the new child."""
+    os.set_blocking(request, False)
+    try:
+        while os.read(request, 65536):
+            pass
+    except BlockingIOError:
+        pass
+    os.set_blocking(request, True)
+
+
+def reset_peak_rss() -> None:
+    """Start a new peak of the resident set, where the system can (Linux)."""
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    except OSError:
+        pass
+
+
+def peak_rss() -> int:
+    """The peak of this process's resident set, in bytes, since the last reset."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            for line in file:
+                if line.startswith(b"VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def prctl(option: int, value: int) -> None:
+    """Linux's prctl; elsewhere nothing."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def die_with(parent: int) -> None:
+    """Be killed when the parent ends, however it ends (Linux); end at once if it already has."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def forbid_network() -> None:
+    """Make every attempt of Python code to reach an address an error: a schema must not be able to fetch anything."""
+
+    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in NETWORK_EVENTS and not (event == "socket.connect" and isinstance(arguments[1], str | bytes)):
+            raise PermissionError(f"a worker makes no network access ({event})")
+
+    sys.addaudithook(refuse)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""What was observed: the schema of a row, baselines, and published runs."""
