@@ -157,13 +157,14 @@ class Llguidance(Adapter):
         self._executor: LLExecutor | None = None
 
     def compile(self, grammar: Grammar) -> LlguidanceGrammar:
+        try:
+            grammar.text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidGrammar(f"no Unicode text: {error}") from error
         text = self._grammar_text(grammar)
         matcher = self.new_matcher(text)
         if matcher.is_error():
-            error = matcher.get_error()
-            if error.startswith("panic"):
-                raise RuntimeError(error)
-            raise _refusal(error)
+            raise _refusal(matcher.get_error())
         return LlguidanceGrammar(self, text, matcher)
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
@@ -220,9 +221,12 @@ class Llguidance(Adapter):
     def _structural_tag(self, text: str) -> str:
         try:
             form = json.loads(text)
+            triggers = form["triggers"]
+            if not isinstance(triggers, list):
+                raise TypeError("triggers are no array")
             tags = [
                 StructTag(
-                    trigger=next(trigger for trigger in form["triggers"] if structure["begin"].startswith(trigger)),
+                    trigger=next(trigger for trigger in triggers if structure["begin"].startswith(trigger)),
                     begin=structure["begin"],
                     grammar=self._tag_schema(structure["schema"]),
                     end=structure["end"],
@@ -278,8 +282,9 @@ def _lark(text: str) -> str:
 def _choices(text: str) -> str:
     try:
         choices = json.loads(text)
-    except ValueError as error:
+        if not isinstance(choices, list):
+            raise TypeError("not an array of strings")
+        "".join(choices).encode()
+    except (ValueError, TypeError) as error:
         raise InvalidGrammar(f"choice: {error}") from error
-    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
-        raise InvalidGrammar("choice: not an array of strings")
     return text

@@ -110,7 +110,10 @@ class Xgrammar(Adapter):
 
     def compile(self, grammar: Grammar) -> XgrammarGrammar:
         try:
+            grammar.text.encode()
             return XgrammarGrammar(self, self._compile(grammar))
+        except UnicodeEncodeError as error:
+            raise InvalidGrammar(f"no Unicode text: {error}") from error
         except RuntimeError as error:
             refusal = REFUSAL.match(str(error))
             reason = refusal["reason"].strip() if refusal else ""
@@ -162,10 +165,11 @@ class Xgrammar(Adapter):
 def _choices(text: str) -> list[str]:
     try:
         choices = json.loads(text)
-    except ValueError as error:
+        if not isinstance(choices, list):
+            raise TypeError("not an array of strings")
+        "".join(choices).encode()
+    except (ValueError, TypeError) as error:
         raise InvalidGrammar(f"choice: {error}") from error
-    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
-        raise InvalidGrammar("choice: not an array of strings")
     return choices
 
 

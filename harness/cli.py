@@ -25,12 +25,18 @@ def parser() -> argparse.ArgumentParser:
     run = verbs.add_parser("run", help="walk suites through backends and store what was seen")
     run.add_argument("suites", nargs="*", metavar="SUITE", help="a suite's name, a folder or a file (default: all our suites)")
     run.add_argument("--backends", required=True, metavar="A,B==1.2,C:OPTION=VALUE", help="which backends, at which versions and options")
-    run.add_argument("--vocabularies", metavar="NAME,...", help="built-in names, hf:NAME_OR_FOLDER, tiktoken:NAME_OR_FILE (default: the profile's)")
+    run.add_argument(
+        "--vocabularies", metavar="NAME,...", help="built-in names, hf:NAME_OR_FOLDER, tiktoken:NAME_OR_FILE (default: the profile's)"
+    )
     run.add_argument("--profile", choices=["quick", "default", "full"], default="default", help="how much, for how long (default: default)")
     run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: results/runs/<run>)")
     run.add_argument("--resume", action="store_true", help="go on with the run in --out that was interrupted")
-    run.add_argument("--jobs", type=positive, default=1, metavar="N", help="workers at a time (default: 1; more disturb each other's timings)")
-    run.add_argument("--timeout", type=positive_number, metavar="S", help="seconds for a compile and for each walk (default: the profile's)")
+    run.add_argument(
+        "--jobs", type=positive, default=1, metavar="N", help="workers at a time (default: 1; more disturb each other's timings)"
+    )
+    run.add_argument(
+        "--timeout", type=positive_number, metavar="S", help="seconds for a compile and for each walk (default: the profile's)"
+    )
     run.add_argument("--memory", type=positive_number, default=4.0, metavar="GB", help="resident memory of a child (default: 4)")
 
     report = verbs.add_parser("report", help="write one HTML page of one or more runs")
@@ -39,7 +45,9 @@ def parser() -> argparse.ArgumentParser:
 
     table = verbs.add_parser("table", help="one line per instance, or the table per backend")
     table.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
-    table.add_argument("--format", choices=["csv", "json", "markdown"], help="one line per instance in this form (default: the table per backend)")
+    table.add_argument(
+        "--format", choices=["csv", "json", "markdown"], help="one line per instance in this form (default: the table per backend)"
+    )
 
     repro = verbs.add_parser("repro", help="show one failing case step by step, and a script that shows it without us")
     repro.add_argument("run", type=Path, metavar="RUN", help="a run's folder")

@@ -29,10 +29,24 @@ class Description:
 
 def describe(specs: Sequence[str], vocabularies: Sequence[str], python: str = sys.executable) -> Description:
     """Ask that process. Raises BadInput for an option, version or vocabulary that is not to be had."""
+    answer = _ask(["arms", json.dumps(list(specs)), json.dumps(list(vocabularies))], python)
+    if "bad_input" in answer:
+        raise BadInput(answer["bad_input"])
+    arms = tuple(Arm(**{**each, "dialects": tuple(each["dialects"])}) for each in answer["arms"])
+    return Description(arms, answer["vocabularies"])
+
+
+def catalogue(python: str = sys.executable) -> list[dict[str, Any]]:
+    """Every adapter that can be found: `name`, `distribution`, `version`, `problem` (why it cannot be used), `dialects`, `options`."""
+    found: list[dict[str, Any]] = _ask(["catalogue"], python)
+    return found
+
+
+def _ask(arguments: list[str], python: str) -> Any:
+    """What this module's `main` says, in a process of its own: backends print, and can end the process that imports them."""
     read, write = os.pipe()
-    command = [python, "-m", "harness.describe", str(write), json.dumps([list(specs), list(vocabularies)])]
     with subprocess.Popen(
-        command,
+        [python, "-m", "harness.describe", str(write), *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -46,30 +60,47 @@ def describe(specs: Sequence[str], vocabularies: Sequence[str], python: str = sy
     if not said:
         last = printed.decode("utf-8", "replace").strip().splitlines()[-1:]
         raise BadInput(f"a backend ended the process that imported it (exit {process.returncode}): {''.join(last)}")
-    answer = json.loads(said)
-    if "bad_input" in answer:
-        raise BadInput(answer["bad_input"])
-    arms = tuple(Arm(**{**each, "dialects": tuple(each["dialects"])}) for each in answer["arms"])
-    return Description(arms, answer["vocabularies"])
+    return json.loads(said)
 
 
 def main(arguments: list[str]) -> None:
-    """`FD [SPECS, VOCABULARIES]`: writes one JSON object to the file descriptor."""
+    """`FD arms SPECS VOCABULARIES`, the two as JSON lists, or `FD catalogue`: writes one JSON value to the file descriptor."""
+    answer = _catalogue() if arguments[1] == "catalogue" else _describe(*map(json.loads, arguments[2:]))
+    with open(int(arguments[0]), "w") as file:
+        json.dump(answer, file)
+
+
+def _catalogue() -> list[dict[str, Any]]:
+    from harness.registry import installed_version, load, names, option_table
+
+    found = []
+    for name in names():
+        entry: dict[str, Any] = {"name": name, "distribution": "", "version": "", "problem": "", "dialects": [], "options": []}
+        try:
+            adapter = load(name)
+            entry["distribution"], entry["version"] = adapter.distribution, installed_version(adapter.distribution) or ""
+            entry["dialects"] = sorted(adapter.dialects)
+            for option in option_table(adapter):
+                entry["options"].append(f"{option.name}={'|'.join(option.choices) or option.kind} (default {option.default})")
+        except BadInput as error:
+            entry["problem"] = str(error)
+        found.append(entry)
+    return found
+
+
+def _describe(specs: list[str], names: list[str]) -> dict[str, Any]:
     from harness.registry import parse_specs
     from harness.vocabulary import load_vocabulary
 
-    specs, names = json.loads(arguments[1])
     try:
         arms = [_arm(spec) for text in specs for spec in parse_specs(text)]
         vocabularies = {}
         for name in names:
             vocabulary = load_vocabulary(name)
             vocabularies[name] = {"size": vocabulary.size, "sha256": vocabulary.sha256}
-        answer: dict[str, Any] = {"arms": [asdict(each) for each in arms], "vocabularies": vocabularies}
     except BadInput as error:
-        answer = {"bad_input": str(error)}
-    with open(int(arguments[0]), "w") as file:
-        json.dump(answer, file)
+        return {"bad_input": str(error)}
+    return {"arms": [asdict(each) for each in arms], "vocabularies": vocabularies}
 
 
 def _arm(spec: BackendSpec) -> Arm:

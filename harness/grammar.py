@@ -132,6 +132,14 @@ class Adapter(ABC):
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         """Raises `UnsupportedGrammar` or `InvalidGrammar`; whatever else escapes is booked as the backend's fault."""
 
+    def script(self, grammar: Grammar) -> str:
+        """Python lines that show one walk with the backend's own library and nothing of ours; empty if the adapter has none.
+
+        Above them stand `vocabulary: list[bytes]`, whose last entry is end-of-sequence (`b""`), `grammar: str` (this grammar's text)
+        and `walk: list[int]`; for each token of `walk` they print its bytes, whether the mask allows it, and whether it is accepted.
+        """
+        return ""
+
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         """Fill row i of `bitmasks` (shape `[batch, words]`) from `objects[i]`."""
         for grammar_object, row in zip(objects, bitmasks, strict=True):

@@ -21,6 +21,7 @@ from harness.judge_schema import check_schema as check_schema
 from harness.judge_schema import document_is_valid, one_line
 
 _START_SECONDS = 60.0
+_GRACE_SECONDS = 1.0
 _READY = "ready\n"
 _DEEPEST = 20_000  # Python calls, in a process whose stack has room for them
 _MEMORY = 8 << 30
@@ -183,7 +184,7 @@ def _serve() -> None:
     for line in sys.stdin:
         question = json.loads(line)
         # Ends this process where the caller, killed itself, no longer can.
-        faulthandler.dump_traceback_later(question["deadline"] + 5, exit=True)
+        faulthandler.dump_traceback_later(question["deadline"] + _GRACE_SECONDS, exit=True)
         answers.write(json.dumps(_answer(question)) + "\n")
         answers.flush()
         faulthandler.cancel_dump_traceback_later()

@@ -20,10 +20,18 @@ Better = Literal["lower", "higher", "neither"]
 Value = int | float | None
 Nanoseconds = NDArray[np.int64]
 
+ArmKey = tuple[str, str, str, str]
+"""Backend, version, options, vocabulary."""
+
 OUTCOMES = (*VERDICTS, *OURS)
 """What a walk counts as: a verdict, or one of our own failures."""
 
 QUANTILES = {"p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p100": 1.0}
+
+
+def arm_key(row: Row) -> ArmKey:
+    """Whose row it is."""
+    return row.backend, row.backend_version, row.options, row.vocabulary
 
 
 def outcome(row: Row) -> str:
@@ -115,6 +123,10 @@ class ArmSeen:
     peak_rss_bytes: int | None = None
 
     @property
+    def key(self) -> ArmKey:
+        return self.backend, self.version, self.options, self.vocabulary
+
+    @property
     def name(self) -> str:
         return f"{self.backend}:{self.options}" if self.options else self.backend
 
@@ -142,7 +154,7 @@ class ArmSeen:
 
 def fold(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None) -> list[ArmSeen]:
     """The rows by arm: one for each backend with options of the run and vocabulary, in the run's order, seen or not."""
-    arms: dict[tuple[str, str, str, str], ArmSeen] = {}
+    arms: dict[ArmKey, ArmSeen] = {}
     # A plain view: slicing a memmap 10^5 times is slow.
     samples = samples.view(np.ndarray)
     for each in info.arms if info else ():
@@ -150,7 +162,7 @@ def fold(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None) -> 
             key = each.backend, each.version, each.options, vocabulary
             arms[key] = ArmSeen(*key, samples)
     for row in rows:
-        key = row.backend, row.backend_version, row.options, row.vocabulary
+        key = arm_key(row)
         if key not in arms:
             arms[key] = ArmSeen(*key, samples)
         arms[key].add(row)

@@ -337,7 +337,7 @@ class Coordinator:
         elif task is not None:
             work.attempts[task.number] += 1
             if work.attempts[task.number] < ATTEMPTS:
-                work.cases.appendleft(task.number)
+                work.cases.append(task.number)
             else:
                 self._finish(work, task, "harness_error", f"the worker was lost {ATTEMPTS} times with this case in hand", phase="worker")
         self._close_slot(slot)

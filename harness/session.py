@@ -99,9 +99,7 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
         return Outcome(folder, writer.statuses)
 
 
-def _works(
-    info: RunInfo, keys: Sequence[tuple[str, str]], vocabularies: Sequence[str], finished: set[tuple[object, ...]]
-) -> list[Work]:
+def _works(info: RunInfo, keys: Sequence[tuple[str, str]], vocabularies: Sequence[str], finished: set[tuple[object, ...]]) -> list[Work]:
     works = []
     for vocabulary in vocabularies:
         for arm in info.arms:

@@ -19,19 +19,21 @@ from harness.store import read_rows
 
 FORMATS = ["csv", "json", "markdown"]
 
-INSTANCE_COLUMNS = (
-    "backend backend_version options vocabulary suite suite_version case case_id dialect instance instance_name mode jump_forward repeat "
-    "status valid accepted verdict stopped_at compile_ns matcher_new_ns first_fill_ns wall_ns tokens bytes grammar_bytes peak_rss_bytes "
-    "phase signal text findings"
-).split()
+INSTANCE_COLUMNS = [
+    "backend", "backend_version", "options", "vocabulary", "suite", "suite_version", "case", "case_id", "dialect", "instance",
+    "instance_name", "mode", "jump_forward", "repeat", "status", "valid", "accepted", "verdict", "stopped_at", "compile_ns",
+    "matcher_new_ns", "first_fill_ns", "wall_ns", "tokens", "bytes", "grammar_bytes", "peak_rss_bytes", "phase", "signal", "text", "findings",
+]  # fmt: skip
+_INTEGERS = {
+    "instance", "repeat", "stopped_at", "compile_ns", "matcher_new_ns", "first_fill_ns", "wall_ns", "tokens", "bytes", "grammar_bytes",
+    "peak_rss_bytes",
+}  # fmt: skip
+_BOOLEANS = {"valid", "accepted", "jump_forward"}
 
-_INTEGERS = (
-    "instance stopped_at compile_ns matcher_new_ns first_fill_ns wall_ns tokens bytes grammar_bytes peak_rss_bytes repeat".split()
+# What would steer a terminal or turn the text around, and what no file can hold.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffc\ufffe\uffff\ud800-\udfff]"
 )
-_BOOLEANS = ["valid", "accepted", "jump_forward"]
-
-# Escape sequences, line breaks and directions of hostile names must not reach a terminal; lone surrogates reach no file.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -41,8 +43,14 @@ def instance_frame(run: Path) -> pd.DataFrame:
     for row in read_rows(run):
         for name, values in columns.items():
             values.append(_cell(row, name))
-    types = dict.fromkeys(_INTEGERS, "Int64") | dict.fromkeys(_BOOLEANS, "boolean")
-    return pd.DataFrame({name: pd.array(values, dtype=types.get(name, "object")) for name, values in columns.items()})  # type: ignore[call-overload]
+    return pd.DataFrame({name: _series(name, values) for name, values in columns.items()})
+
+
+def _series(name: str, values: list[Any]) -> pd.Series:
+    if name in _INTEGERS:
+        return pd.Series(values, dtype="Int64")
+    # Not pandas' own string type: where that is Arrow's, a lone surrogate ends it.
+    return pd.Series(values, dtype="boolean" if name in _BOOLEANS else "object")
 
 
 def _cell(row: Row, name: str) -> Any:
@@ -61,7 +69,7 @@ def backend_table(run: Path) -> pd.DataFrame:
         lines.append(who | summary(arm))
     frame = pd.DataFrame(lines)
     for name in frame.columns:
-        if name in METRICS and METRICS[name].unit != "share" or name.endswith("_n"):
+        if (name in METRICS and METRICS[name].unit != "share") or name.endswith("_n"):
             frame[name] = frame[name].astype("Int64")
     return frame
 
@@ -105,9 +113,14 @@ def _markdown(text: str) -> str:
     return re.sub(r"\s*[\r\n]+\s*", " ", text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
+def visible(text: str) -> str:
+    """The text with control characters, invisible ones and lone surrogates spelled out; line breaks and tabs stay."""
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def printable(text: str) -> str:
-    """One line that a terminal shows as it stands: what would steer it is spelled out."""
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    """The same on one line, for a terminal."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 # ---------------------------------------------------------------------------------------------------------- the terminal
@@ -120,8 +133,9 @@ def print_backend_table(frame: pd.DataFrame, file: TextIO | None = None, width: 
     from rich.table import Table
     from rich.text import Text
 
-    terminal = Console(file=file).is_terminal
-    console = Console(file=file, width=width or (None if terminal else 80), highlight=False, emoji=False, no_color=None if terminal else True)
+    console = Console(file=file, highlight=False, emoji=False)
+    if width or not console.is_terminal:
+        console.width = width or 80
     lines = frame.to_dict("records")
     fit = max(1, (console.width - 25) // 13)
     for start in range(0, len(lines), fit):
@@ -148,8 +162,10 @@ def _sections(lines: Sequence[dict[Any, Any]]) -> Iterator[list[tuple[str, list[
     for name, each in DISTRIBUTIONS.items():
         short = each.title.split(",")[0]
         yield [(f"{short} {level} (µs)", [_level(line, name, level) for line in lines]) for level in ("avg", *QUANTILES)]
-    for units in (("cases",), ("share",), ("walks",), ("bytes",)):
-        yield [(each.title, [number(line[name], each.unit) for line in lines]) for name, each in METRICS.items() if each.unit in units]
+    for unit, title in (("cases", "CASES"), ("share", ""), ("walks", "WALKS"), ("us", ""), ("bytes", "")):
+        rows = [(each.title, [number(line[name], unit) for line in lines]) for name, each in METRICS.items() if each.unit == unit]
+        if rows:
+            yield [(title, [""] * len(lines)), *rows] if title else rows
 
 
 def _level(line: dict[Any, Any], name: str, level: str) -> str:

@@ -133,6 +133,8 @@ def _walk_instance(grammar: Any, adapter: Adapter, content: bytes, progress: Pro
         tokens = adapter.vocabulary.encode(content)
     except ValueError as error:  # the vocabulary has no token for a byte: nothing to see here
         return Observation("skipped", "encode", str(error))
+    except BaseException as error:  # a tokenizer's own failure, a panic of its native code included, is not the backend's
+        return Observation("harness_error", "encode", describe(error))
     return walk(grammar, adapter.vocabulary, tokens, adapter.mask_format, progress)
 
 

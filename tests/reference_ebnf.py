@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_LAYOUT = r"(?:[ \t\r\n]|#[^\r\n]*)"
+_LAYOUT = r"(?:[ \t\r\n]|#[^\r\n]*+)"
 _NAME = r"[a-zA-Z_][a-zA-Z0-9_-]*"
 _TOKEN = re.compile(
     rf"(?P<layout>{_LAYOUT}+)|(?P<define>{_NAME}{_LAYOUT}*::=)|(?P<name>{_NAME})|(?P<mark>[()|])|(?P<repeat>[*+?])"

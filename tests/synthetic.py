@@ -60,7 +60,7 @@ def info(arms: Iterable[Arm] = ARMS, **fields: Any) -> RunInfo:
         "argv": ("grammarbench", "run", "--backends", "alpha,beta"), "seed": 0, "profile": "default", "timeout_s": 10.0,
         "memory_bytes": 4 << 30, "jobs": 2, "arms": tuple(arms), "vocabularies": {"tiny": {"size": 300, "sha256": "ab" * 32}},
         "suites": {"first": {"version": "1", "sha256": "cd" * 32, "cases": 3, "instances": 6}},
-        "machine": {"cpu": "Imaginary 9000", "logical_cpus": 2, "memory_bytes": 8 << 30, "python": "3.11.7", "packages": {"numpy": "2.3.5"}},
+        "machine": {"cpu": "Imaginary 9000", "logical_cpus": 2, "memory_bytes": 8 << 30, "packages": {"numpy": "2.3.5"}},
     }  # fmt: skip
     return RunInfo(**(defaults | fields))
 
@@ -83,13 +83,17 @@ def write_run(
     return folder
 
 
-def case(number: int, instances: Sequence[tuple[str, bytes, bool | None]], name: str = "", schema: str = "", tags: Sequence[str] = ()) -> Case:
+def case(
+    number: int, instances: Sequence[tuple[str, bytes, bool | None]], name: str = "", schema: str = "", tags: Sequence[str] = ()
+) -> Case:
     """A case whose id follows from its number or schema."""
     grammar = Grammar("json_schema", schema or f'{{"type": "string", "maxLength": {number}}}')
     return Case(case_id(grammar), name or f"case {number}", grammar, tuple(Instance(*each) for each in instances), tuple(tags))
 
 
-def synthetic_run(folder: Path, cases: int = 24, arms: Sequence[Arm] = ARMS, seed: int = 0, hostile: bool = True, complete: bool = True) -> Path:
+def synthetic_run(
+    folder: Path, cases: int = 24, arms: Sequence[Arm] = ARMS, seed: int = 0, hostile: bool = True, complete: bool = True
+) -> Path:
     """A run in which most goes well and everything that can go wrong does, seeded; with `hostile`, its strings attack their reader."""
     random = np.random.default_rng(seed)
     suites = ("json_schema", "regex", "utf8")
@@ -100,7 +104,8 @@ def synthetic_run(folder: Path, cases: int = 24, arms: Sequence[Arm] = ARMS, see
         evil = HOSTILE[number % len(HOSTILE)] if hostile else ""
         instances = [(f"{evil} instance {each}", f'"{number} {evil}"'.encode("utf-8", "replace"), bool(each % 2)) for each in range(3)]
         schema = f'{{"const": "{number} {evil}"}}' + ("[" * 10_000 if hostile and number == 1 else "")
-        each = case(number, instances, f"{evil} case {number}", schema, [tags[number % 6], tags[(number // 6 + 3) % 6], *([evil] if evil else [])])
+        kinds = [tags[number % 6], tags[(number // 6 + 3) % 6], *([evil] if evil else [])]
+        each = case(number, instances, f"{evil} case {number}", schema, kinds)
         suite = suites[number % 3]
         made.append((suite, each))
         groups += [_walks(random, position, arm, suite, each, evil) for position, arm in enumerate(arms)]
@@ -135,9 +140,9 @@ def _walks(random: np.random.Generator, position: int, arm: Arm, suite: str, cas
             fields |= {"accepted": True, "stopped_at": None, "valid": False}
         elif fate > 0.8 and number == 0:
             fields |= {"status": "backend_error", "phase": "accept", "text": f"RuntimeError: {evil}", "accepted": None}
-        elif fate > 0.79:
+        elif 0.79 < fate <= 0.8:
             fields |= {"status": "harness_error", "phase": "walk", "text": "our fault"} | nothing
-        elif fate > 0.76 and number == 0:
+        elif 0.76 < fate <= 0.79 and number == 0:
             fields |= {"findings": (Finding("mask_agrees_with_accept", 3, f"token 17 allowed, refused {evil}"),)}
         walks.append((row(**fields), b"" if fields.get("status", "ok") in ("timeout", "unsupported", "harness_error") else samples))
     return walks

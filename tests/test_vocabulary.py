@@ -440,6 +440,10 @@ def broken_model(folder: Path) -> None:
     add_config(folder, tokenizer=document)
 
 
+def other_shape(folder: Path) -> None:
+    add_config(folder, tokenizer={"decoder": {"kind": "ByteLevel"}})
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -449,7 +453,8 @@ def broken_model(folder: Path) -> None:
         (no_object, r"tokenizer\.json: not a JSON object"),
         (other_decoder, r"decoder \(WordPiece\)"),
         (no_decoder, r"decoder \(none\)"),
-        (broken_model, r"tokenizer\.json: "),
+        (broken_model, r"tokenizer\.json: not a tokenizer"),
+        (other_shape, r"tokenizer\.json: not a tokenizer"),
     ],
 )
 def test_spoilt_folder_is_bad_input(byte_level_folder: Path, spoil: Callable[[Path], None], message: str) -> None:

@@ -54,6 +54,8 @@ def _run(check: Check, adapter: Adapter) -> CheckResult:
         return CheckResult(check_name(check), "failed", str(broken))
     except NotApplicable as reason:
         return CheckResult(check_name(check), "skipped", str(reason))
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in Rust is no Exception
         return CheckResult(check_name(check), "error", f"{type(error).__name__}: {error}".replace("\n", " "))
     return CheckResult(check_name(check), "passed", "")

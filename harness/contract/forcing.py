@@ -73,5 +73,5 @@ def _expect_only(place: Place, forced: bytes, count: int) -> None:
         expect(rest.startswith(text) or text.startswith(rest), here, f"{rest!r} is said to be forced, but {text!r} is allowed")
     for token in byte_tokens(vocabulary):
         if not rest.startswith(vocabulary.tokens[token]):
-            refused = not here.reach().accept_token(token)
+            refused = not grammar_object.accept_token(token)
             expect(refused, here, f"{rest!r} is said to be forced, but {vocabulary.tokens[token]!r} is accepted")

@@ -84,10 +84,11 @@ class Place:
         return f"{self.grammar.dialect} {self.grammar.text.strip()} after {self.adapter.vocabulary.decode(list(self.tokens))!r}"
 
 
-def expect(holds: bool, place: object, otherwise: str) -> None:
+def expect(holds: bool, where: Place | Grammar, otherwise: str) -> None:
     """Raises ContractBroken with the place and what was seen there, unless the fact holds."""
     if not holds:
-        raise ContractBroken(f"{place}: {otherwise}")
+        text = where if isinstance(where, Place) else f"{where.dialect} {where.text.strip()}"
+        raise ContractBroken(f"{text}: {otherwise}")
 
 
 def spell(vocabulary: Vocabulary, text: bytes) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.metrics import outcome
+from harness.metrics import ArmKey, arm_key, outcome
 from harness.row import BROKEN, Row
 from harness.store import read_cases
 
@@ -33,6 +33,8 @@ CUT_TEXT = 600
 EXAMPLES = 6
 
 CaseKey = tuple[str, str]
+Who = tuple[int, ArmKey]
+"""Position of the run, and the arm in it."""
 
 
 def kind_of(row: Row) -> str | None:
@@ -49,7 +51,7 @@ def kind_of(row: Row) -> str | None:
 class Note:
     """What happened on one walk (or, from the compile on, on all of a case)."""
 
-    arm: int
+    who: Who
     kind: str
     phase: str
     signal: str
@@ -80,8 +82,7 @@ class FailedCase:
     name: str
     dialect: str
     tags: tuple[str, ...]
-    kinds: dict[int, set[str]] = field(default_factory=dict)
-    """By arm."""
+    kinds: dict[Who, set[str]] = field(default_factory=dict)
     whole: list[Note] = field(default_factory=list)
     instances: dict[tuple[str, int], FailedInstance] = field(default_factory=dict)
     """By suite version and number."""
@@ -89,14 +90,13 @@ class FailedCase:
     """Notes that are not kept."""
     grammar: str | None = None
     grammar_left_off: int = 0
-    run: int = 0
 
 
 @dataclass
 class Reason:
     """The cases that fail on one arm in the same way."""
 
-    arm: int
+    who: Who
     kind: str
     said: str
     walks: int = 0
@@ -108,23 +108,23 @@ class Failures:
     """Takes in rows, keeps what the page needs of the failing ones."""
 
     cases: dict[CaseKey, FailedCase] = field(default_factory=dict)
-    reasons: dict[tuple[int, str, str], Reason] = field(default_factory=dict)
+    reasons: dict[tuple[Who, str, str], Reason] = field(default_factory=dict)
 
-    def add(self, row: Row, arm: int, run: int) -> None:
-        """Take in one row of the arm and the run at these positions; rows without failure are passed over."""
+    def add(self, row: Row, run: int) -> None:
+        """Take in one row of the run at this position; rows without failure are passed over."""
         kind = kind_of(row)
         if kind is None:
             return
-        key = row.suite, row.case_id
-        reason = self.reasons.setdefault((arm, kind, said := _said(row, kind)), Reason(arm, kind, said))
+        who, key, said = (run, arm_key(row)), (row.suite, row.case_id), _said(row, kind)
+        reason = self.reasons.setdefault((who, kind, said), Reason(who, kind, said))
         reason.walks += 1
         reason.cases[key] = None
         case = self.cases.get(key)
         if case is None:
-            case = self.cases[key] = FailedCase(row.suite, row.case_id, row.case[:400], row.dialect, row.tags[:12], run=run)
-        case.kinds.setdefault(arm, set()).add(kind)
+            case = self.cases[key] = FailedCase(row.suite, row.case_id, row.case[:400], row.dialect, row.tags[:12])
+        case.kinds.setdefault(who, set()).add(kind)
         findings = tuple(_finding(each.check, each.position, each.text) for each in row.findings[:4])
-        note = Note(arm, kind, row.phase, row.signal, row.text[:CUT_TEXT], _where(row, kind), findings)
+        note = Note(who, kind, row.phase, row.signal, row.text[:CUT_TEXT], _where(row, kind), findings)
         if row.instance is None or row.phase == "compile" or kind == "declined":
             if note not in case.whole:
                 _keep(case, case.whole, note)
@@ -172,7 +172,7 @@ def _said(row: Row, kind: str) -> str:
 def ordered(failures: Failures) -> list[Reason]:
     """The reasons, gravest first, then by how many cases they hold."""
     grave = list(KINDS)
-    return sorted(failures.reasons.values(), key=lambda each: (grave.index(each.kind), -len(each.cases), each.arm, each.said))
+    return sorted(failures.reasons.values(), key=lambda each: (grave.index(each.kind), -len(each.cases), each.who, each.said))
 
 
 def choose(failures: Failures, limit: int = SHOWN_CASES) -> list[CaseKey]:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-import shlex
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,59 +15,17 @@ from markupsafe import Markup
 from harness import metrics
 from harness.errors import BadInput
 from harness.metrics import ArmSeen
-from harness.report import charts, curves, failing
-from harness.row import End, Row, RunInfo
+from harness.report import charts, sections
+from harness.report.failing import KINDS, Failures
+from harness.report.sections import Line, RunSeen
+from harness.row import OURS, VERDICTS, Row
 from harness.store import read_end, read_info, read_rows, read_samples
-from harness.table import number, percent, printable
-
-CASES_BUDGET = 1_600_000
-"""Bytes of the page that failing cases may fill; with it the page stays under 2 MB."""
-ROWS = 60
-TAGS = 25
-REASONS = 40
-LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-
-GLYPHS = {
-    "pass": "✓", "over_constrained": "▼", "under_constrained": "▲", "declined": "⊘", "broken": "✖", "unjudged": "?", "harness_error": "⚑",
-    "skipped": "–",
-}  # fmt: skip
+from harness.table import number, percent, visible
 
 
-@dataclass(frozen=True)
-class RunSeen:
-    """One of the runs on the page."""
-
-    folder: Path
-    info: RunInfo
-    end: End | None
-    rows: int
-
-
-@dataclass(frozen=True)
-class Line:
-    """One arm on the page: the same name, colour, dash and marker everywhere."""
-
-    position: int
-    label: str
-    run: RunSeen
-    arm: ArmSeen
-
-    @property
-    def colour(self) -> int:
-        return charts.style(self.position)[0]
-
-    @property
-    def dash(self) -> str:
-        return ",".join(map(str, charts.style(self.position)[1]))
-
-    @property
-    def marker(self) -> str:
-        return charts.MARKERS[charts.style(self.position)[2]]
-
-
-def write_report(runs: list[Path], out: Path) -> Path:
+def write_report(run_dirs: list[Path], out: Path) -> Path:
     """Writes the page about the runs to `out`, a file if it ends in `.html`, else a folder; returns the file. Raises BadInput."""
-    html = render(runs)
+    html = render(run_dirs)
     path = out if out.suffix == ".html" else out / "report.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,59 +36,71 @@ def write_report(runs: list[Path], out: Path) -> Path:
 
 
 def render(folders: Sequence[Path]) -> str:
-    """The page as text. Raises BadInput."""
-    failures = failing.Failures()
+    """The page as text, the same for the same files. Raises BadInput."""
+    if not folders:
+        raise BadInput("a report needs at least one run")
+    failures = Failures()
     runs: list[RunSeen] = []
     seen: list[tuple[RunSeen, ArmSeen]] = []
     for place, folder in enumerate(folders):
         info = read_info(folder)
-        positions: dict[tuple[str, str, str, str], int] = {}
-        arms = metrics.fold(_noting(folder, failures, positions, len(seen), place, info), read_samples(folder), info)
-        run = RunSeen(folder, info, read_end(folder), sum(arm.outcomes.total() for arm in arms))
+        arms = metrics.fold(_noting(folder, failures, place), read_samples(folder), info)
+        run = RunSeen(place, folder, info, read_end(folder), sum(arm.outcomes.total() for arm in arms))
         runs.append(run)
         seen += [(run, arm) for arm in arms]
-    lines = [Line(position, label, run, arm) for position, ((run, arm), label) in enumerate(zip(seen, labels(seen), strict=True))]
-    environment = _environment(lines)
-    page = environment.get_template("comparison.html.j2")
-    script = (files("harness.reports") / "page.js").read_text("utf-8").strip()
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return page.render(
-        script=Markup(script),  # noqa: S704 - our own file
-        script_hash=digest,
-        stylesheet=Markup((files("harness.reports") / "style.css").read_text("utf-8")),  # noqa: S704
+    named = zip(seen, sections.labels(seen), strict=True)
+    lines = [Line(position, label, run, arm) for position, ((run, arm), label) in enumerate(named)]
+    environment = _environment()
+    script = _asset("page.js").strip()
+    return environment.get_template("comparison.html.j2").render(
         runs=runs,
         lines=lines,
         summaries=[metrics.summary(line.arm) for line in lines],
-        **_common(lines),
-        matrices=_matrices(lines),
-        figures=_figures(lines),
-        **_failing(environment, failures, lines, list(folders)),
-        metrics=metrics.METRICS,
-        distributions=metrics.DISTRIBUTIONS,
-        quantiles=("avg", *metrics.QUANTILES),
-        few=metrics.few,
-        settings=[list(_flat(run.info.machine, "")) for run in runs],
+        common=sections.common(lines),
+        matrices=sections.matrices(lines),
+        figures=sections.figures(lines),
+        failing=sections.failing_cases(environment.get_template("case.html.j2"), failures, lines),
+        settings=[sections.settings(run) for run in runs],
+        definitions=[*metrics.DISTRIBUTIONS.values(), *metrics.METRICS.values()],
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        stylesheet=Markup(_asset("style.css").strip()),
     )
 
 
-def _noting(
-    folder: Path, failures: failing.Failures, positions: dict[tuple[str, str, str, str], int], offset: int, place: int, info: RunInfo
-) -> Iterator[Row]:
-    """The run's rows; on their way past, `failures` sees them under the positions that `fold` will give their arms."""
-    for each in info.arms:
-        for vocabulary in info.vocabularies:
-            positions.setdefault((each.backend, each.version, each.options, vocabulary), offset + len(positions))
+def _noting(folder: Path, failures: Failures, place: int) -> Iterator[Row]:
     for row in read_rows(folder):
-        key = row.backend, row.backend_version, row.options, row.vocabulary
-        failures.add(row, positions.setdefault(key, offset + len(positions)), place)
+        failures.add(row, place)
         yield row
 
 
-def labels(seen: Sequence[tuple[RunSeen, ArmSeen]]) -> list[str]:
-    """A short name for each arm; version, vocabulary and run are added only where they tell two arms apart."""
-    names = [arm.name for _, arm in seen]
-    for qualify in (lambda run, arm: arm.version, lambda run, arm: arm.vocabulary, lambda run, arm: run.info.run, lambda run, arm: str(run.folder)):
-        parts = [qualify(run, arm) for run, arm in seen]
-        variants = {name: {part for other, part in zip(names, parts, strict=True) if other == name} for name in names}
-        names = [f"{name} · {part}" if len(variants[name]) > 1 else name for name, part in zip(names, parts, strict=True)]
-    return [printable(name[:80]) for name in names]
+def _asset(name: str) -> str:
+    return (files("harness.reports") / name).read_text("utf-8")
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "percent": percent, "duration": lambda us: "–" if us is None else charts.duration(us * 1e3)}
+    environment.globals |= {
+        "glyphs": sections.GLYPHS,
+        "kinds": KINDS,
+        "verdicts": VERDICTS,
+        "ours": OURS,
+        "metrics": metrics.METRICS,
+        "distributions": metrics.DISTRIBUTIONS,
+        "levels": ("avg", *metrics.QUANTILES),
+        "few": metrics.few,
+    }
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """What every expression of the template goes through: strings from outside may hold anything."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

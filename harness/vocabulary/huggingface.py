@@ -51,13 +51,15 @@ def load(source: str) -> Vocabulary:
         raise BadInput(f"hf:{source} is not on this machine yet; prepare_vocabulary downloads it")
     _require_tokenizer(folder)
     document = _read(folder / "tokenizer.json")
-    meaning = _meaning(document, folder)
-    for part in ("normalizer", "pre_tokenizer"):
-        document[part] = _without_prefix(document.get(part))
     try:
+        meaning = _meaning(document, folder)
+        for part in ("normalizer", "pre_tokenizer"):
+            document[part] = _without_prefix(document.get(part))
         tokenizer = Tokenizer.from_str(json.dumps(document))
-    except Exception as error:  # tokenizers raises bare Exception
-        raise BadInput(f"{folder / 'tokenizer.json'}: {error}") from error
+    except BadInput:
+        raise
+    except Exception as error:  # what a file of another shape can raise; tokenizers raises bare Exception
+        raise BadInput(f"{folder / 'tokenizer.json'}: not a tokenizer ({error!r})") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True

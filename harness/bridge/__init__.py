@@ -1,0 +1,1 @@
+"""The interface that serving engines have today, and ours, each seen as the other."""

@@ -1,0 +1,289 @@
+"""The parts of the page as plain values, one function each; the template only lays them out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from harness.metrics import ArmSeen, common_solved, summary
+from harness.report import charts, curves
+from harness.report.failing import KINDS, CaseKey, FailedCase, Failures, Reason, choose, fill_in, ordered
+from harness.row import OURS, End, RunInfo
+
+CASES_BUDGET = 1_600_000
+"""Bytes of the page that failing cases may fill; with it the page stays under 2 MB."""
+SUITES, TAGS, REASONS, EXAMPLES, SETTINGS = 60, 25, 30, 6, 120
+"""How many of each are shown."""
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+
+GLYPHS = {
+    "pass": "✓", "over_constrained": "▼", "under_constrained": "▲", "declined": "⊘", "broken": "✖", "unjudged": "?", "harness_error": "⚑",
+    "skipped": "–",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunSeen:
+    """One of the runs on the page."""
+
+    place: int
+    folder: Path
+    info: RunInfo
+    end: End | None
+    rows: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """One arm on the page: the same name, colour, dash and marker everywhere."""
+
+    position: int
+    label: str
+    run: RunSeen
+    arm: ArmSeen
+
+    @property
+    def colour(self) -> int:
+        return charts.style(self.position)[0]
+
+    @property
+    def dash(self) -> str:
+        return " ".join(map(str, charts.style(self.position)[1]))
+
+    @property
+    def marker(self) -> str:
+        return charts.MARKERS[charts.style(self.position)[2]]
+
+
+def labels(seen: Sequence[tuple[RunSeen, ArmSeen]]) -> list[str]:
+    """A short name for each arm; version, vocabulary and run are added only where they tell two arms apart."""
+    names = [arm.name for _, arm in seen]
+    particulars = zip(*((arm.version, arm.vocabulary, run.info.run, str(run.folder)) for run, arm in seen), strict=True)
+    for parts in particulars:
+        kinds: dict[str, set[str]] = {}
+        for name, part in zip(names, parts, strict=True):
+            kinds.setdefault(name, set()).add(part)
+        names = [f"{name} · {part}" if len(kinds[name]) > 1 else name for name, part in zip(names, parts, strict=True)]
+    return [name if len(name) <= 90 else f"{name[:89]}…" for name in names]
+
+
+@dataclass(frozen=True)
+class Common:
+    """The arms on the cases that all of them solve."""
+
+    cases: int
+    summaries: list[dict[str, Any]]
+
+
+def common(lines: Sequence[Line]) -> Common | None:
+    """Times on the common solved set; None where there is nothing to compare."""
+    keys = common_solved([line.arm for line in lines])
+    return Common(len(keys), [summary(line.arm.only(keys)) for line in lines]) if keys and len(lines) > 1 else None
+
+
+# ------------------------------------------------------------------------------------------------------------ matrices
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How one arm did on one suite or tag."""
+
+    passed: int
+    judged: int
+    """Walks but those that nobody can judge or that we lost."""
+    rest: list[tuple[str, int]]
+    """What did not pass: outcome and count."""
+
+    @property
+    def shade(self) -> int:
+        """0 to 4, from nothing passes to everything does."""
+        return 0 if not self.passed else 4 if self.passed == self.judged else 1 + min(2, int(3 * self.passed / self.judged))
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Rows of cells, one cell per arm."""
+
+    what: str
+    caption: str
+    rows: list[tuple[str, list[Cell]]]
+    left_off: int
+
+
+def matrices(lines: Sequence[Line]) -> list[Matrix]:
+    """Suite by arm, and tag by arm for the tags with the most failures."""
+    suites = list(dict.fromkeys(name for line in lines for name in line.arm.by_suite))
+    failed: Counter[str] = Counter()
+    for line in lines:
+        for tag, outcomes in line.arm.by_tag.items():
+            failed[tag] += sum(count for kind, count in outcomes.items() if kind not in ("pass", "unjudged", *OURS))
+    tags = [tag for tag, count in sorted(failed.items(), key=lambda each: (-each[1], each[0])) if count]
+    by_suite = _cells(suites[:SUITES], [line.arm.by_suite for line in lines])
+    by_tag = _cells(tags[:TAGS], [line.arm.by_tag for line in lines])
+    return [
+        Matrix("Suite", "Walks passed of walks judged, by suite", by_suite, max(0, len(suites) - SUITES)),
+        Matrix("Tag", "The same by tag, most failures first", by_tag, max(0, len(tags) - TAGS)),
+    ]
+
+
+def _cells(names: Sequence[str], tables: Sequence[dict[str, Counter[str]]]) -> list[tuple[str, list[Cell]]]:
+    return [(name[:80], [_cell(table.get(name, Counter())) for table in tables]) for name in names]
+
+
+def _cell(outcomes: Counter[str]) -> Cell:
+    judged = sum(count for kind, count in outcomes.items() if kind not in ("unjudged", *OURS))
+    return Cell(outcomes["pass"], judged, [(kind, outcomes[kind]) for kind in GLYPHS if kind != "pass" and outcomes[kind]])
+
+
+# -------------------------------------------------------------------------------------------------------------- charts
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart and the same as a table."""
+
+    name: str
+    title: str
+    caption: str
+    svg: Markup
+    table: list[tuple[str, list[str]]]
+
+
+def figures(lines: Sequence[Line]) -> list[Figure]:
+    """ECDF of fill time and of compile time."""
+    deadlines = {line.run.info.timeout_s for line in lines}
+    return [
+        _figure(
+            "fill",
+            "Fill time per token",
+            "Take a case at random, then one of its tokens at random: how likely is it that the case is solved and that filling this "
+            "token's mask took at most so long? Each solved case weighs the same, shared evenly by its tokens; a case that is not "
+            "solved weighs the same and never arrives, so each curve ends at the share of cases solved (instance coverage).",
+            [curves.fill_curve(line.arm) for line in lines],
+            None,
+        ),
+        _figure(
+            "compile",
+            "Compile time",
+            "Share of all cases that were compiled after so long. A case that was declined, raised, crashed or met the deadline never "
+            "arrives, so each curve ends at the share of cases compiled (declared coverage).",
+            [curves.compile_curve(line.arm) for line in lines],
+            deadlines.pop() * 1e9 if len(deadlines) == 1 else None,
+        ),
+    ]
+
+
+def _figure(name: str, title: str, caption: str, drawn: list[curves.Curve], deadline_ns: float | None) -> Figure:
+    table = [(f"{level * 100:.0f} %", [_time(curve.at(level)) for curve in drawn]) for level in LEVELS]
+    table.append(("ends at", [f"{curve.plateau * 100:.1f} %" for curve in drawn]))
+    about = f"{title}: one step line per arm; its numbers are in the table below"
+    svg = charts.ecdf(name, about, [curves.thin(curve) for curve in drawn], deadline_ns)
+    return Figure(name, title, caption, Markup(svg), table)
+
+
+def _time(ns: int | None) -> str:
+    return "never" if ns is None else charts.duration(ns)
+
+
+# ------------------------------------------------------------------------------------------------------- failing cases
+
+
+@dataclass(frozen=True)
+class ReasonShown:
+    """A way in which an arm fails, and links to some of the cases."""
+
+    kind: str
+    said: str
+    cases: int
+    walks: int
+    examples: list[tuple[str, str]]
+    """Anchor and name."""
+
+
+@dataclass(frozen=True)
+class FailingCases:
+    """What the page says of failing cases."""
+
+    total: int
+    shown: list[Markup]
+    by_line: list[tuple[Line, list[ReasonShown], int]]
+    """With the number of reasons left off."""
+
+
+def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence[Line]) -> FailingCases:
+    """The failing cases, as many as fit, each rendered; and the reasons of each arm. Raises BadInput."""
+    by_who = {(line.run.place, line.arm.key): line for line in lines}
+    chosen = choose(failures)
+    fill_in([failures.cases[key] for key in chosen], list(dict.fromkeys(line.run.folder for line in lines)))
+    rendered: dict[CaseKey, Markup] = {}
+    anchors: dict[CaseKey, str] = {}
+    budget = CASES_BUDGET
+    for number, key in enumerate(chosen):
+        case = failures.cases[key]
+        anchor = re.sub(r"[^a-z0-9]+", "-", f"case-{case.suite[:40]}-{case.id}".lower())
+        anchor = f"{anchor}-{number}" if anchor in anchors.values() else anchor
+        repro = [(by_who[who], command(by_who[who], case)) for who in case.kinds]
+        html = Markup(template.render(case=case, anchor=anchor, lines=by_who, repro=repro, gravest=_gravest(case)))
+        budget -= len(html.encode("utf-8", "replace"))
+        if budget < 0:
+            break
+        rendered[key], anchors[key] = html, anchor
+    order = sorted(rendered, key=lambda key: (list(KINDS).index(_gravest(failures.cases[key])), key[0], failures.cases[key].name, key))
+    reasons: dict[int, list[ReasonShown]] = {line.position: [] for line in lines}
+    for reason in ordered(failures):
+        reasons[by_who[reason.who].position].append(_reason(reason, failures, anchors))
+    by_line = [(line, reasons[line.position][:REASONS], max(0, len(reasons[line.position]) - REASONS)) for line in lines]
+    return FailingCases(len(failures.cases), [rendered[key] for key in order], by_line)
+
+
+def _gravest(case: FailedCase) -> str:
+    kinds = set().union(*case.kinds.values())
+    return next(kind for kind in KINDS if kind in kinds)
+
+
+def _reason(reason: Reason, failures: Failures, anchors: dict[CaseKey, str]) -> ReasonShown:
+    examples = [(anchors[key], failures.cases[key].name[:60]) for key in reason.cases if key in anchors][:EXAMPLES]
+    return ReasonShown(reason.kind, reason.said, len(reason.cases), reason.walks, examples)
+
+
+def command(line: Line, case: FailedCase) -> str:
+    """What a reader types to see the case for themselves."""
+    return shlex.join(["grammarbench", "repro", str(line.run.folder), case.id, "--backend", line.arm.name])
+
+
+# --------------------------------------------------------------------------------------------------------- environment
+
+
+def settings(run: RunSeen) -> list[tuple[str, str]]:
+    """How and where the run was made, as names and values, flat."""
+    info = run.info
+    given: list[tuple[str, str]] = [
+        ("command", shlex.join(info.argv)),
+        ("harness", info.harness),
+        ("profile", info.profile),
+        ("seed", str(info.seed)),
+        ("timeout", f"{info.timeout_s:g} s"),
+        ("memory limit", f"{info.memory_bytes / 2**30:.3g} GiB"),
+        ("jobs", str(info.jobs)),
+    ]
+    flat = [*given, *_flat(info.machine, "")]
+    cut = [(name[:100], value if len(value) <= 1000 else f"{value[:1000]}… ({len(value):,} characters)") for name, value in flat[:SETTINGS]]
+    return [*cut, ("", f"{len(flat) - SETTINGS} more are in the run's first line")] if len(flat) > SETTINGS else cut
+
+
+def _flat(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and depth < 6:
+        for key, each in value.items():
+            yield from _flat(each, f"{name} {key}".strip(), depth + 1)
+    elif isinstance(value, list | tuple) and depth < 6 and all(isinstance(each, str | int | float) for each in value):
+        yield name, ", ".join(map(str, value))
+    elif value is not None:
+        yield name, str(value)

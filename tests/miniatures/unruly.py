@@ -1,0 +1,64 @@
+"""More adapters that trouble the run itself, for a grammar that contains `boom` (`Slow`: for every one)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import time
+from typing import ClassVar
+
+from harness.channel import send
+
+from .harmful import Harmful, HarmfulObject
+from .reference import Reference, ReferenceObject
+
+
+class SegfaultsInAcceptOfB(Harmful):
+    """Segfaults when it is given a token that begins with `b`."""
+
+    moment = "accept"
+
+    def harm(self) -> None:
+        pass  # see accept_token below: only here is the token known
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        compiled = super().compile(grammar)  # type: ignore[arg-type]
+        compiled.start = lambda: _SegfaultsOnB(compiled)  # type: ignore[method-assign, arg-type, return-value]
+        return compiled
+
+
+class _SegfaultsOnB(HarmfulObject):
+    def accept_token(self, token: int) -> bool:
+        if self.vocabulary.tokens[token].startswith(b"b"):
+            ctypes.string_at(0)
+        return ReferenceObject.accept_token(self, token)
+
+
+class AnswersForAnother(Harmful):
+    """Writes a well-formed answer for a case that nobody asked for into every pipe that it holds."""
+
+    def harm(self) -> None:
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                if stat.S_ISFIFO(os.fstat(int(name)).st_mode):
+                    send(int(name), {"event": "done", "nonce": "0123456789abcdef", "pid": os.getpid()})
+            except OSError:
+                continue
+
+
+class HoardsMemory(Harmful):
+    """Keeps a tenth of a gigabyte of every case."""
+
+    hoard: ClassVar[list[bytes]] = []
+
+    def harm(self) -> None:
+        self.hoard.append(b"\x01" * 100_000_000)
+
+
+class Slow(Reference):
+    """Right, and takes 20 ms for each compile."""
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        time.sleep(0.02)
+        return super().compile(grammar)  # type: ignore[arg-type]
