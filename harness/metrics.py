@@ -23,6 +23,9 @@ Nanoseconds = NDArray[np.int64]
 ArmKey = tuple[str, str, str, str]
 """Backend, version, options, vocabulary."""
 
+NOT_COMPILED = ("load", "dialect", "compile")
+"""The phases of a row that did not get as far as a compiled grammar."""
+
 OUTCOMES = (*VERDICTS, *OURS)
 """What a walk counts as: a verdict, or one of our own failures."""
 
@@ -44,7 +47,7 @@ def failure(row: Row) -> Failure | None:
     if row.status in DECLINED:
         return "compile_error"
     if row.status == "backend_error":
-        return "compile_error" if row.phase == "compile" else "validation_error"
+        return "compile_error" if row.phase in NOT_COMPILED else "validation_error"
     if row.status == "crash" or row.status == "timeout":
         return row.status
     if row.status == "oom":
@@ -91,7 +94,7 @@ class CaseSeen:
         self.judgeable |= row.valid is not None
         if kind := failure(row):
             self.failures.add(kind)
-        if row.status in DECLINED or (row.status != "ok" and row.phase == "compile"):
+        if row.status in DECLINED or (row.status != "ok" and row.phase in NOT_COMPILED):
             self.compile_failed = True
             return
         self.compiled = True

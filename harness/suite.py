@@ -57,7 +57,7 @@ def _suite_of_file(path: Path) -> Suite:
     header: Any = {}
     if path.suffix == ".jsonl":
         with open_text(path) as lines:
-            header = parse_json(lines.readline() or "{}", f"{path}:1")
+            header = parse_json(lines.readline() or "{}", str(path))
     header = header if isinstance(header, dict) else {}
     return Suite(str(header.get("suite", path.stem)), str(header.get("version", "")), str(header.get("description", "")), (path,))
 
@@ -79,8 +79,8 @@ def _cases_of_file(path: Path) -> Iterator[Case]:
             for number, line in enumerate(lines, 1):
                 where = f"{path}:{number}"
 
-                def read(line: str = line, where: str = where) -> Case | None:
-                    value = parse_json(line, where)
+                def read(line: str = line, number: int = number, where: str = where) -> Case | None:
+                    value = parse_json(line, str(path), number)
                     return None if isinstance(value, dict) and "suite" in value else case_from_suite_line(value, where)
 
                 if line.strip() and (case := deep(read, where)):
@@ -133,8 +133,9 @@ class _Utf8:
             raise BadInput(f"{self.path}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8") from error
 
 
-def parse_json(text: str, where: str) -> Any:
-    """The JSON value; BadInput with file, line and column if it is none."""
+def parse_json(text: str, file: str, line: int = 1) -> Any:
+    """The JSON value that begins in this line of the file; BadInput with file, line and column if it is none."""
+    where = f"{file}:{line}" if line > 1 else file
 
     def refuse_constant(name: str) -> float:
         raise BadInput(f"{where}: {name} is no JSON number")
@@ -148,8 +149,7 @@ def parse_json(text: str, where: str) -> Any:
     try:
         return json.loads(text, parse_constant=refuse_constant, parse_float=finite)
     except json.JSONDecodeError as error:
-        place = f"{where}:{error.lineno}:{error.colno}" if text.count("\n") > 1 else f"{where}, column {error.colno}"
-        raise BadInput(f"{place}: malformed JSON: {error.msg}") from error
+        raise BadInput(f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}") from error
     except ValueError as error:  # int() refuses numbers of more than 4300 digits
         raise BadInput(f"{where}: {error}") from error
 

@@ -6,9 +6,11 @@ import csv
 import io
 import json
 import re
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pandas as pd
 
@@ -22,7 +24,8 @@ FORMATS = ["csv", "json", "markdown"]
 INSTANCE_COLUMNS = [
     "backend", "backend_version", "options", "vocabulary", "suite", "suite_version", "case", "case_id", "dialect", "instance",
     "instance_name", "mode", "jump_forward", "repeat", "status", "valid", "accepted", "verdict", "stopped_at", "compile_ns",
-    "matcher_new_ns", "first_fill_ns", "wall_ns", "tokens", "bytes", "grammar_bytes", "peak_rss_bytes", "phase", "signal", "text", "findings",
+    "matcher_new_ns", "first_fill_ns", "wall_ns", "tokens", "bytes", "grammar_bytes", "peak_rss_bytes", "phase", "signal", "text",
+    "findings",
 ]  # fmt: skip
 _INTEGERS = {
     "instance", "repeat", "stopped_at", "compile_ns", "matcher_new_ns", "first_fill_ns", "wall_ns", "tokens", "bytes", "grammar_bytes",
@@ -32,7 +35,7 @@ _BOOLEANS = {"valid", "accepted", "jump_forward"}
 
 # What would steer a terminal or turn the text around, and what no file can hold.
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffc\ufffe\uffff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -126,16 +129,26 @@ def printable(text: str) -> str:
 # ---------------------------------------------------------------------------------------------------------- the terminal
 
 
-def print_backend_table(frame: pd.DataFrame, file: TextIO | None = None, width: int | None = None) -> None:
-    """Prints `backend_table`'s frame with a metric per line; styled if `file` is a terminal, else plain text of 80 columns."""
+def instance_text(run: Path, form: str) -> str:
+    """`instance_frame` of the run as csv, json or markdown. Raises BadInput."""
+    return to_text(instance_frame(run), form)
+
+
+def terminal_text(run: Path) -> str:
+    """`backend_table` of the run for people: styled in the terminal's width if stdout is one, else plain text of 80 columns."""
+    terminal = sys.stdout.isatty()
+    return backend_text(backend_table(run), shutil.get_terminal_size().columns if terminal else 80, terminal)
+
+
+def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> str:
+    """`backend_table`'s frame with a metric per line, the arms side by side as far as they fit into the width."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=file, highlight=False, emoji=False)
-    if width or not console.is_terminal:
-        console.width = width or 80
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=styled, highlight=False, emoji=False, no_color=None if styled else True)
     lines = frame.to_dict("records")
     fit = max(1, (console.width - 25) // 13)
     for start in range(0, len(lines), fit):
@@ -151,6 +164,7 @@ def print_backend_table(frame: pd.DataFrame, file: TextIO | None = None, width: 
         console.print(table)
     if any("~" in cell for section in _sections(lines) for _, cells in section for cell in cells):
         console.print("~ fewer than ten values lie beyond this percentile", style="dim")
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
 def _heading(line: dict[Any, Any]) -> str:

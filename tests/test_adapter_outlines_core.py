@@ -204,7 +204,7 @@ def test_the_whitespace_option_decides_what_stands_between_the_parts(whitespace:
     ],
 )
 def test_what_the_library_cannot_do_is_unsupported(dialect: Dialect, text: str) -> None:
-    with pytest.raises(UnsupportedGrammar, match="."):
+    with pytest.raises(UnsupportedGrammar, match=r"."):
         start(dialect, text)
 
 
@@ -223,7 +223,7 @@ def test_what_the_library_cannot_do_is_unsupported(dialect: Dialect, text: str) 
     ],
 )
 def test_what_is_wrong_in_itself_is_invalid(dialect: Dialect, text: str) -> None:
-    with pytest.raises(InvalidGrammar, match="."):
+    with pytest.raises(InvalidGrammar, match=r"."):
         start(dialect, text)
 
 
@@ -233,12 +233,26 @@ def test_a_pattern_that_the_vocabulary_cannot_spell_is_unsupported() -> None:
         start("regex", "abc", make(letters))
 
 
+@pytest.mark.parametrize(("pattern", "text"), [("(ab)*", b"ab"), (r"[0-9]+(\.[0-9]+)?", b"1.5"), ("a|ab", b"ab")])
+@pytest.mark.xfail(
+    strict=True, reason="0.2.14: no token leads from a final state to one that is not, and an alternative hides its extensions"
+)
+def test_an_output_may_go_on_where_it_could_have_ended(pattern: str, text: bytes) -> None:
+    assert start("regex", pattern).accept_tokens(list(text)) == len(text)
+
+
+def test_a_choice_may_begin_with_a_shorter_one() -> None:
+    assert holds("choice", '["a", "ab"]', "ab") and holds("choice", '["a", "ab"]', "a")
+
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.text("ab.*+?()[]{}|^$\\-#&~ \n", max_size=6)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=5), TEXTS)
-def test_a_choice_is_exactly_its_strings_whatever_they_contain(choices: list[str], other: str) -> None:
+def test_a_choice_is_exactly_its_strings_whatever_they_contain(texts: list[str], other: str) -> None:
+    # Ended by a line feed, no string goes on where another could have ended, which the library cannot do.
+    choices = [text.replace("\n", " ") + "\n" for text in texts]
     compiled = make().compile(Grammar("choice", json.dumps(choices)))
     for text in {*choices, other}:
         grammar_object = compiled.start()
@@ -246,9 +260,7 @@ def test_a_choice_is_exactly_its_strings_whatever_they_contain(choices: list[str
         assert (grammar_object.accept_tokens(tokens) == len(tokens)) == (text in choices)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.sampled_from(["[ab]{0,3}c?", "(ab|ba)+", "a?b?c?", "[^a]b*"]), st.binary(max_size=5).map(lambda text: bytes(97 + each % 3 for each in text)))
-def test_walking_bytes_agrees_with_pythons_re_on_simple_patterns(pattern: str, text: bytes) -> None:
-    grammar_object = start("regex", pattern)
-    tokens = [*text, BYTES.eos_token]
-    assert (grammar_object.accept_tokens(tokens) == len(tokens)) == bool(re.fullmatch(pattern, text.decode()))
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["[ab]{0,3}c?", "a[bc]*", "a?b?c?", "[^a]b*"]), st.text("abc", max_size=5))
+def test_walking_bytes_agrees_with_pythons_re_on_simple_patterns(pattern: str, text: str) -> None:
+    assert holds("regex", pattern, text) == bool(re.fullmatch(pattern, text))

@@ -45,29 +45,14 @@ def test_json_is_accepted(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        " ",
-        "NaN",
-        "-Infinity",
-        "Infinity",
-        "01",
-        "+1",
-        "1.",
-        ".5",
-        "1 2",
-        "{} {}",
-        "[1,]",
-        "{'a':1}",
-        '"\n"',
-        '"\\x41"',
-        "tru",
-        "[1",
-        "\ufeff1",
-    ]
-    + ["1\u00a0", "\f1", "// c\n1", '{"a":1,}', '{"a" 1}', "True"],
+    ["", " ", "NaN", "-Infinity", "Infinity", "01", "+1", "1.", ".5", "1 2", "{} {}", "[1,]", "{'a':1}", '"\n"', '"\\x41"', "tru", "[1"],
 )
 def test_what_is_not_json_is_refused(text: str) -> None:
+    assert not verdict({}, text)
+
+
+@pytest.mark.parametrize("text", ["\ufeff1", "1\u00a0", "\f1", "// c\n1", '{"a":1,}', '{"a" 1}', "True", "1\x00"])
+def test_what_is_nearly_json_is_refused(text: str) -> None:
     assert not verdict({}, text)
 
 
@@ -247,11 +232,15 @@ def test_references_fetch_nothing(connections: tuple[int, list[Any]], tmp_path: 
     opened: list[str] = []
     monkeypatch.setattr(urllib.request, "urlopen", lambda url, *rest, **more: opened.append(str(url)))
     sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" and "int.json" in str(args[0]) else None)
-    for target in (f"http://127.0.0.1:{port}/int.json", f"file://{tmp_path}/int.json", f"{tmp_path}/int.json", "int.json"):
-        for value in ({"$ref": target}, {"$id": f"http://127.0.0.1:{port}/", "$ref": target}, {"$schema": target, "$dynamicRef": target}):
-            with pytest.raises(Unjudgeable, match="Unresolvable"):
-                verdict(value, "1")
-            with Judge(5) as judge:
+    with Judge(5) as judge:
+        for target in (f"http://127.0.0.1:{port}/int.json", f"file://{tmp_path}/int.json", f"{tmp_path}/int.json", "int.json"):
+            for value in (
+                {"$ref": target},
+                {"$id": f"http://127.0.0.1:{port}/", "$ref": target},
+                {"$schema": target, "$dynamicRef": target},
+            ):
+                with pytest.raises(Unjudgeable, match="Unresolvable"):
+                    verdict(value, "1")
                 assert judge.verdict(schema(value), b"1") is None
     assert opened == []
     assert seen == []

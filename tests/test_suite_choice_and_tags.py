@@ -11,6 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry
 
+from harness.suite import find_suite, read_cases
+
 SUITE = Path(__file__).parent.parent / "suites" / "choice_and_tags.jsonl"
 HEADER, *CASES = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
 KINDS = {"choice", "structural_tag"}
@@ -146,6 +148,12 @@ def test_the_suite_covers_what_it_promises() -> None:
     assert len(CASES) - len(TAG_CASES) >= 12
     assert len(TAG_CASES) >= 12
     assert set(f"{topics} {of_tags}".split()) <= {tag for case in CASES for tag in case["tags"]}
+
+
+def test_the_harness_reads_the_instances_as_they_are_meant() -> None:
+    cases = list(read_cases(find_suite(str(SUITE))))
+    meant = [[(content(test), test["valid"]) for test in case["tests"]] for case in CASES]
+    assert [[(instance.content, instance.valid) for instance in case.instances] for case in cases] == meant
 
 
 def test_nothing_in_the_file_is_invisible() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import regex
 
+from harness.suite import find_suite, read_cases
+
 SUITE = Path(__file__).parent.parent / "suites" / "regex.jsonl"
 HEADER, *CASES = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
 DIALECTS = {"dialect:python", "dialect:rust", "dialect:ecma"}
@@ -94,6 +96,12 @@ def test_the_suite_covers_what_it_promises() -> None:
     others = "flag unicode property lookaround backreference posix empty prefix size realistic unsatisfiable accepts_everything"
     assert len(CASES) >= 80
     assert set(f"{constructs} {others}".split()) <= tags
+
+
+def test_the_harness_reads_the_instances_as_they_are_meant() -> None:
+    cases = list(read_cases(find_suite(str(SUITE))))
+    meant = [[(content(test), test["valid"]) for test in case["tests"]] for case in CASES]
+    assert [[(instance.content, instance.valid) for instance in case.instances] for case in cases] == meant
 
 
 def test_nothing_in_the_file_is_invisible() -> None:

@@ -12,6 +12,8 @@ import regex
 from jsonschema import Draft202012Validator
 from referencing import Registry
 
+from harness.suite import find_suite, read_cases
+
 SUITE = Path(__file__).parent.parent / "suites" / "utf8.jsonl"
 HEADER, *CASES = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
 KINDS = {"regex", "ebnf", "choice", "schema"}
@@ -122,7 +124,7 @@ def test_the_file_has_the_form_of_a_suite() -> None:
         assert len(KINDS & case.keys()) == 1, case["description"]
         assert case.keys() - KINDS - {"notes"} == {"description", "tests", "tags"}, case["description"]
         for test in case["tests"]:
-            assert {"description", "valid"} < test.keys() and len(test.keys() & {"data", "text", "bytes"}) == 1 and len(test) == 3, case["description"]
+            assert test.keys() - {"data", "text", "bytes"} == {"description", "valid"} and len(test) == 3, case["description"]
 
 
 def test_no_name_grammar_or_instance_comes_twice() -> None:
@@ -139,6 +141,12 @@ def test_the_suite_covers_what_it_promises() -> None:
     assert len(CASES) >= 40
     assert set(f"{topics} {others}".split()) <= {tag for case in CASES for tag in case["tags"]}
     assert {kind for case in CASES for kind in KINDS & case.keys()} == KINDS
+
+
+def test_the_harness_reads_the_instances_as_they_are_meant() -> None:
+    cases = list(read_cases(find_suite(str(SUITE))))
+    meant = [[(content(test), test["valid"]) for test in case["tests"]] for case in CASES]
+    assert [[(instance.content, instance.valid) for instance in case.instances] for case in cases] == meant
 
 
 def test_nothing_in_the_file_is_invisible() -> None:

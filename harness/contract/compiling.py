@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from harness.contract.place import OPEN, NotApplicable, Place, expect, places, refusals, starts
+from harness.contract.place import OPEN, NotApplicable, expect, paths, refusals, starts
 from harness.grammar import DIALECTS, Adapter, Dialect, Grammar, InvalidGrammar, UnsupportedGrammar
 
 MALFORMED: dict[Dialect, tuple[str, ...]] = {
@@ -49,21 +49,25 @@ def check_a_malformed_grammar_is_declined(adapter: Adapter) -> None:
 
 
 def check_a_malformed_grammar_harms_nothing(adapter: Adapter) -> None:
-    for place in places(adapter):
-        living = place.reach()
-        before = place.state(living)
+    for path in paths(adapter):
+        living = [place.reach() for place in path]
+        before = [place.state(each) for place, each in zip(path, living, strict=True)]
         for grammar in _malformed(adapter):
-            if grammar.dialect == place.grammar.dialect:
+            if grammar.dialect == path[0].grammar.dialect:
                 _outcome(adapter, grammar)
-        expect(place.state(living) == before, place, "a malformed grammar changes an object that was there before")
-        again = Place(adapter, place.grammar, adapter.compile(place.grammar), place.tokens)
-        expect(again.state(again.reach()) == before, place, "after a malformed grammar, the same grammar has another mask")
+        compiled = adapter.compile(path[0].grammar)
+        for place, each, state in zip(path, living, before, strict=True):
+            expect(place.state(each) == state, place, "a malformed grammar changes an object that was there before")
+            again = place.with_grammar(compiled)
+            expect(again.state(again.reach()) == state, place, "after a malformed grammar, the same grammar has another mask")
 
 
 def check_compiling_twice_gives_the_same_masks(adapter: Adapter) -> None:
-    for place in places(adapter):
-        again = Place(adapter, place.grammar, adapter.compile(place.grammar), place.tokens)
-        expect(again.state(again.reach()) == place.state(place.reach()), place, "compiled again, the grammar has another mask")
+    for path in paths(adapter):
+        compiled = adapter.compile(path[0].grammar)
+        for place in path:
+            again = place.with_grammar(compiled)
+            expect(again.state(again.reach()) == place.state(place.reach()), place, "compiled again, the grammar has another mask")
 
 
 def check_starts_are_independent(adapter: Adapter) -> None:
@@ -77,8 +81,8 @@ def check_starts_are_independent(adapter: Adapter) -> None:
 
 
 def check_an_object_outlives_its_compiled_grammar(adapter: Adapter) -> None:
-    reached = list(places(adapter))
-    survivors = [Place(adapter, place.grammar, adapter.compile(place.grammar), place.tokens).reach() for place in reached]
+    reached = [path[-1] for path in paths(adapter)]
+    survivors = [place.with_grammar(adapter.compile(place.grammar)).reach() for place in reached]
     gc.collect()
     for place, survivor in zip(reached, survivors, strict=True):
         expect(place.state(survivor) == place.state(place.reach()), place, "an object changes when its compiled grammar is dropped")

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from harness.contract.place import FORCED, NotApplicable, Place, allowed, difference, expect, needs, places
+from harness.contract.place import FORCED, NotApplicable, Place, allowed, difference, expect, needs, paths, places
 from harness.grammar import Adapter, Bitmask, allocate_bitmask, is_allowed
 
 
@@ -61,9 +61,9 @@ def check_special_and_padding_tokens_are_never_allowed(adapter: Adapter) -> None
 
 def check_a_fill_stays_inside_its_bitmask(adapter: Adapter) -> None:
     words = allocate_bitmask(adapter.vocabulary.size).shape[0]
-    for place in places(adapter):
+    for path in paths(adapter):
         for length in (words, words - 1, 1):
-            _expect_fence_stands(place, length)
+            _expect_fence_stands(path[-1], length)
 
 
 def check_a_batch_is_filled_row_by_row(adapter: Adapter) -> None:

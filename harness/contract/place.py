@@ -80,6 +80,10 @@ class Place:
         """All that can be seen of an object without moving it."""
         return self.mask(grammar_object).tobytes(), grammar_object.is_accepting(), grammar_object.is_terminated()
 
+    def with_grammar(self, compiled: CompiledGrammar) -> Place:
+        """The same position in the same grammar, compiled again."""
+        return Place(self.adapter, self.grammar, compiled, self.tokens)
+
     def __str__(self) -> str:
         return f"{self.grammar.dialect} {self.grammar.text.strip()} after {self.adapter.vocabulary.decode(list(self.tokens))!r}"
 
@@ -163,9 +167,10 @@ def refusals(adapter: Adapter) -> Iterator[tuple[Place, int]]:
     """
     count = 0
     for place in places(adapter):
-        mask = place.mask(place.reach())
+        grammar_object = place.reach()
+        mask = place.mask(grammar_object)
         for token in byte_tokens(adapter.vocabulary):
-            if not is_allowed(mask, token) and not place.reach().accept_token(token):
+            if not is_allowed(mask, token) and not grammar_object.accept_token(token):
                 count += 1
                 yield place, token
                 break
@@ -191,9 +196,9 @@ def difference(place: Place, one: Bitmask, other: Bitmask) -> str:
 
 def step(place: Place) -> int | None:
     """A token of plain text that the mask allows and `accept_token` takes here, if there is one."""
-    vocabulary = place.adapter.vocabulary
-    for token in allowed(place, place.mask(place.reach())):
-        if vocabulary.tokens[token] and place.reach().accept_token(int(token)):
+    grammar_object = place.reach()
+    for token in allowed(place, place.mask(grammar_object)):
+        if place.adapter.vocabulary.tokens[token] and grammar_object.accept_token(int(token)):
             return int(token)
     return None
 

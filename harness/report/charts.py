@@ -58,11 +58,13 @@ def ecdf(name: str, title: str, curves: Sequence[Curve], deadline_ns: float | No
     high = max(float(curve.ns[-1]) for curve in drawn) * 1.3
     if deadline_ns and deadline_ns > low:
         high = max(high, deadline_ns * 1.3)
-    settings: dict[str, Any] = {
-        "svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9, "font.family": "DejaVu Sans", "text.color": _TEXT,
-        "axes.edgecolor": _GRID, "axes.labelcolor": _TEXT, "xtick.color": _TEXT, "ytick.color": _TEXT, "lines.scale_dashes": False, "path.simplify": False,
+    settings: Any = dict(matplotlib.rcParamsDefault) | {
+        "svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9,
+        "font.family": "DejaVu Sans", "text.color": _TEXT,
+        "axes.edgecolor": _GRID, "axes.labelcolor": _TEXT, "xtick.color": _TEXT, "ytick.color": _TEXT,
+        "lines.scale_dashes": False, "path.simplify": False,
     }  # fmt: skip
-    with matplotlib.rc_context(dict(matplotlib.rcParamsDefault) | settings):
+    with matplotlib.rc_context(settings):
         figure = Figure(figsize=(6.2, 3.9), layout="constrained")
         figure.patch.set_visible(False)
         axes = figure.add_subplot()

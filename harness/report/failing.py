@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.metrics import ArmKey, arm_key, outcome
+from harness.metrics import NOT_COMPILED, ArmKey, arm_key, outcome
 from harness.row import BROKEN, Row
 from harness.store import read_cases
 
@@ -125,7 +125,7 @@ class Failures:
         case.kinds.setdefault(who, set()).add(kind)
         findings = tuple(_finding(each.check, each.position, each.text) for each in row.findings[:4])
         note = Note(who, kind, row.phase, row.signal, row.text[:CUT_TEXT], _where(row, kind), findings)
-        if row.instance is None or row.phase == "compile" or kind == "declined":
+        if row.instance is None or row.phase in NOT_COMPILED or kind == "declined":
             if note not in case.whole:
                 _keep(case, case.whole, note)
             return
@@ -151,7 +151,9 @@ def _finding(check: str, position: int | None, text: str) -> str:
 def _where(row: Row, kind: str) -> str:
     if kind == "over_constrained" and row.stopped_at is not None:
         return "end-of-sequence refused" if row.stopped_at >= row.tokens else f"token {row.stopped_at} of {row.tokens} refused"
-    return f"accepted to the end, {row.tokens} tokens" if kind == "under_constrained" else ""
+    if kind == "under_constrained":
+        return f"accepted to the end, {row.tokens} tokens"
+    return f"at token {row.stopped_at}" if row.status in BROKEN and row.stopped_at is not None else ""
 
 
 def _said(row: Row, kind: str) -> str:

@@ -256,7 +256,8 @@ def _reason(reason: Reason, failures: Failures, anchors: dict[CaseKey, str]) -> 
 
 def command(line: Line, case: FailedCase) -> str:
     """What a reader types to see the case for themselves."""
-    return shlex.join(["grammarbench", "repro", str(line.run.folder), case.id, "--backend", line.arm.name])
+    vocabulary = ["--vocabulary", line.arm.vocabulary] if len(line.run.info.vocabularies) > 1 else []
+    return shlex.join(["grammarbench", "repro", str(line.run.folder), case.id, "--backend", line.arm.name, *vocabulary])
 
 
 # --------------------------------------------------------------------------------------------------------- environment

@@ -62,3 +62,17 @@ class Slow(Reference):
     def compile(self, grammar: object) -> object:  # type: ignore[override]
         time.sleep(0.02)
         return super().compile(grammar)  # type: ignore[arg-type]
+
+
+class CrashesInRollback(Reference):
+    """Right, but for rollback, which ends the process."""
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        compiled = super().compile(grammar)  # type: ignore[arg-type]
+        compiled.start = lambda: _CrashesInRollback(compiled)  # type: ignore[method-assign]
+        return compiled
+
+
+class _CrashesInRollback(ReferenceObject):
+    def rollback(self, count: int) -> None:
+        ctypes.string_at(0)

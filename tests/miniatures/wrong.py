@@ -254,7 +254,7 @@ class SharingGrammar(ReferenceGrammar):
         return self.last
 
 
-@breaks("starts_are_independent")
+@breaks("starts_are_independent", "a_malformed_grammar_harms_nothing")
 class HandsOutAnUnmovedObjectAgain(Reference):
     def compile(self, grammar: Grammar) -> ReferenceGrammar:
         return SharingGrammar(self, super().compile(grammar).pattern)

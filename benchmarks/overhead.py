@@ -1,0 +1,298 @@
+"""What the harness costs: its wall time, its recorded fill times, and its recovery after a kill, beside a plain loop in the same run.
+
+    python benchmarks/overhead.py [FOLDER]         a folder of MaskBench files (default: ../shared/corpora/maskbench)
+
+Prints three things, each against what we promise:
+  1. wall time of a run (one worker, without start-up) over that of a plain loop with the same backend calls in one process;
+  2. the median of the recorded fills over that of the plain loop, per backend;
+  3. the time from a child's kill to the moment when the next case is sent.
+The plain loop calls the libraries as their own documentation does; it tokenizes too, because any loop must.
+Rounds alternate between the two, and the fastest round of each counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness import process
+from harness.describe import describe
+from harness.plan import Plan, Profile, write_plan
+from harness.row import RunInfo
+from harness.run import Limits, Work, run_all
+from harness.store import Writer, read_rows, read_samples
+from harness.suite import find_suite
+
+FOLDER = Path(__file__).parents[2] / "shared" / "corpora" / "maskbench"
+VOCABULARY = "tekken"
+ROUNDS = 3
+SLOW_BACKENDS = ("xgrammar", "outlines-core")
+SLOW_CASES = 40  # these two compile for a second and more: a sample is enough for a median of fills
+LIMITS = Limits(3.0, 8_000_000_000)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    if not folder.is_dir():
+        sys.exit(f"{folder} is no folder; give one with MaskBench files")
+    with tempfile.TemporaryDirectory() as scratch:
+        base = Path(scratch)
+        walls: dict[str, list[float]] = {"plain": [], "harness": []}
+        fills: dict[str, list[float]] = {"plain": [], "harness": []}
+        for number in range(ROUNDS):
+            mine = harness_run(base / f"llguidance{number}", folder, "llguidance", None)
+            theirs = plain_run(mine["folder"], "llguidance")
+            walls["harness"].append(mine["wall_s"])
+            walls["plain"].append(theirs["wall_s"])
+            fills["harness"].append(mine["median_fill_ns"])
+            fills["plain"].append(theirs["median_fill_ns"])
+        ratio = min(walls["harness"]) / min(walls["plain"])
+        print(f"wall time, llguidance, {mine['cases']} cases, {mine['tokens']} tokens, best of {ROUNDS} rounds:")
+        print(f"  harness {min(walls['harness']):.3f} s, plain loop {min(walls['plain']):.3f} s, ratio {ratio:.2f} (promised: at most 1.50)")
+        print(f"median fill, best of {ROUNDS} rounds (promised: within 5 %):")
+        tell_fill("llguidance", fills)
+        for backend in SLOW_BACKENDS:
+            fills = {"plain": [], "harness": []}
+            for number in range(ROUNDS):
+                mine = harness_run(base / f"{backend}{number}", folder, backend, SLOW_CASES)
+                fills["harness"].append(mine["median_fill_ns"])
+                fills["plain"].append(plain_run(mine["folder"], backend)["median_fill_ns"])
+            tell_fill(backend, fills)
+        gaps = recovery(base / "recovery", folder)
+        print(f"from a kill to the next case (xgrammar with {VOCABULARY}), {len(gaps)} kills (promised: within 0.5 s):")
+        print(f"  median {statistics.median(gaps) * 1e3:.0f} ms, slowest {max(gaps) * 1e3:.0f} ms")
+
+
+def tell_fill(backend: str, fills: dict[str, list[float]]) -> None:
+    harness, plain = min(fills["harness"]), min(fills["plain"])
+    print(f"  {backend:14} harness {harness:9.0f} ns, plain loop {plain:9.0f} ns, ratio {harness / plain:.3f}")
+
+
+def planned(folder: Path, corpus: Path, backend: str, cases: int | None) -> tuple[RunInfo, Plan]:
+    folder.mkdir()
+    plan = write_plan([find_suite(str(corpus))], Profile(cases, LIMITS.timeout_s, (VOCABULARY,)), 0, folder / "cases.jsonl")
+    described = describe([backend], [VOCABULARY])
+    return RunInfo(
+        "overhead", "", "", (), 0, "", LIMITS.timeout_s, LIMITS.memory_bytes, 1, described.arms, described.vocabularies, plan.suites, {}
+    ), plan
+
+
+def harness_run(folder: Path, corpus: Path, backend: str, cases: int | None) -> dict[str, Any]:
+    """One run of the real coordinator and worker; the clock starts when the first case is sent."""
+    info, plan = planned(folder, corpus, backend, cases)
+    sent: list[float] = []
+    with Spy("send_case", lambda: sent.append(time.perf_counter())), Writer(folder, info) as writer:
+        works = [Work(info.arms[0], VOCABULARY, deque(range(len(plan.offsets))))]
+        run_all(plan, works, LIMITS, 1, writer, folder / "cases.jsonl", lambda _: None)
+        wall = time.perf_counter() - sent[0]
+        writer.finish("")
+    samples = read_samples(folder)
+    rows = [row for row in read_rows(folder) if row.samples]
+    fill_ns = [int(each) for row in rows if row.samples for each in samples[row.samples[0] : sum(row.samples) : 2]]
+    return {
+        "folder": folder,
+        "wall_s": wall,
+        "cases": len(plan.offsets),
+        "tokens": len(fill_ns),
+        "median_fill_ns": statistics.median(fill_ns),
+    }
+
+
+class Spy:
+    """Calls back before each call of a function of `harness.process`."""
+
+    def __init__(self, name: str, call: Callable[[], None]) -> None:
+        self.name, self.call, self.original = name, call, getattr(process, name)
+
+    def __enter__(self) -> None:
+        def spied(*arguments: Any, **options: Any) -> Any:
+            self.call()
+            return self.original(*arguments, **options)
+
+        setattr(process, self.name, spied)
+
+    def __exit__(self, *_: object) -> None:
+        setattr(process, self.name, self.original)
+
+
+def recovery(folder: Path, corpus: Path) -> list[float]:
+    """Seconds from SIGKILL of the child, in the middle of a case, to the next case's sending."""
+    info, plan = planned(folder, corpus, "xgrammar", 12)
+    gaps: list[float] = []
+    killed: list[float] = []
+
+    def note_next() -> None:
+        if killed:
+            gaps.append(time.perf_counter() - killed.pop())
+
+    original = process.send_case
+
+    def send_and_kill(worker: process.Worker, offset: int) -> None:
+        note_next()
+        original(worker, offset)
+        if worker.child is not None:
+            killed.append(time.perf_counter())
+            os.kill(worker.child, signal.SIGKILL)
+
+    process.send_case = send_and_kill
+    try:
+        with Writer(folder, info) as writer:
+            works = [Work(info.arms[0], VOCABULARY, deque(range(len(plan.offsets))))]
+            run_all(plan, works, LIMITS, 1, writer, folder / "cases.jsonl", lambda _: None)
+    finally:
+        process.send_case = original
+    return gaps
+
+
+# The plain loop, in a process of its own
+
+
+def plain_run(folder: Path, backend: str) -> dict[str, Any]:
+    """The same cases and instances (those that the harness's run compiled), in one process."""
+    told = subprocess.run(
+        [sys.executable, __file__, "--plain", str(folder), backend],
+        check=True,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **process.ENVIRONMENT},
+    ).stdout
+    answer: dict[str, Any] = json.loads(told.splitlines()[-1])
+    return answer
+
+
+def plain(folder: Path, backend: str) -> None:
+    """The loop that anyone would write: compile, new matcher, fill, accept; the library's own calls and nothing else."""
+    import gc
+
+    from harness.store import read_cases
+    from harness.vocabulary import load_vocabulary
+
+    compiled = {row.case_id for row in read_rows(folder) if row.status == "ok"}
+    broken = {row.case_id for row in read_rows(folder) if row.status in ("timeout", "crash", "oom")}
+    vocabulary = load_vocabulary(VOCABULARY)
+    compile_schema, walk = PLAIN[backend](vocabulary)
+    cases = [case for _, _, case in read_cases(folder) if case.id not in broken]
+    fills: list[int] = []
+    gc.collect()
+    gc.freeze()
+    start = time.perf_counter()
+    for case in cases:
+        grammar = compile_schema(case.grammar.text)
+        if grammar is None or case.id not in compiled:
+            continue
+        for instance in case.instances:
+            walk(grammar, vocabulary.encode(instance.content), fills)
+    wall = time.perf_counter() - start
+    print(json.dumps({"wall_s": wall, "median_fill_ns": statistics.median(fills)}))
+
+
+def plain_llguidance(vocabulary: Any) -> Any:
+    import llguidance.numpy
+    from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+
+    class Tokenizer:
+        eos_token_id, bos_token_id = vocabulary.eos_token, None
+        special_token_ids = list(vocabulary.special_tokens)
+        tokens = [vocabulary.special_tokens[i].encode() if i in vocabulary.special_tokens else t for i, t in enumerate(vocabulary.tokens)]
+
+        def __call__(self, text: Any) -> list[int]:
+            return list(vocabulary.encode(text.encode() if isinstance(text, str) else text))
+
+    tokenizer = LLTokenizer(TokenizerWrapper(Tokenizer()))
+    mask = llguidance.numpy.allocate_token_bitmask(1, vocabulary.size)
+    eos = vocabulary.eos_token
+
+    def compile_schema(text: str) -> Any:
+        matcher = LLMatcher(tokenizer, LLMatcher.grammar_from_json_schema(text), log_level=0)
+        return None if matcher.is_error() else matcher
+
+    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> None:
+        matcher = grammar.deep_copy()
+        for token in [*tokens, eos]:
+            start = time.perf_counter_ns()
+            llguidance.numpy.fill_next_token_bitmask(matcher, mask, 0)
+            fills.append(time.perf_counter_ns() - start)
+            if not (int(mask[0, token // 32]) >> token % 32 & 1 and matcher.try_consume_tokens([token])):
+                return
+
+    return compile_schema, walk
+
+
+def plain_xgrammar(vocabulary: Any) -> Any:
+    import xgrammar
+
+    info = xgrammar.TokenizerInfo(
+        list(vocabulary.tokens), xgrammar.VocabType.RAW, vocab_size=vocabulary.size, stop_token_ids=[vocabulary.eos_token]
+    )
+    compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+    mask = xgrammar.allocate_token_bitmask(1, vocabulary.size)
+    eos = vocabulary.eos_token
+
+    def compile_schema(text: str) -> Any:
+        try:
+            return compiler.compile_json_schema(text, strict_mode=False)
+        except RuntimeError:
+            return None
+
+    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> None:
+        matcher = xgrammar.GrammarMatcher(grammar)
+        for token in [*tokens, eos]:
+            start = time.perf_counter_ns()
+            matcher.fill_next_token_bitmask(mask)
+            fills.append(time.perf_counter_ns() - start)
+            if not (int(mask[0, token // 32]) >> token % 32 & 1 and matcher.accept_token(token)):
+                return
+
+    return compile_schema, walk
+
+
+def plain_outlines_core(vocabulary: Any) -> Any:
+    import torch
+    from outlines_core import Guide, Index, json_schema
+    from outlines_core import Vocabulary as TokenMap
+    from outlines_core.kernels.torch import allocate_token_bitmask, fill_next_token_bitmask
+
+    ids: dict[bytes, list[int]] = {}
+    for token, text in enumerate(vocabulary.tokens):
+        if text and token not in vocabulary.special_tokens:
+            ids.setdefault(text, []).append(token)
+    token_map = TokenMap(vocabulary.eos_token, ids)
+    mask: torch.Tensor = allocate_token_bitmask(vocabulary.size)
+    eos = vocabulary.eos_token
+
+    def compile_schema(text: str) -> Any:
+        try:
+            return Index(json_schema.build_regex_from_schema(text, r"[\n\t\r ]*"), token_map)
+        except (ValueError, TypeError):
+            return None
+
+    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> None:
+        guide = Guide(grammar)
+        for token in [*tokens, eos]:
+            start = time.perf_counter_ns()
+            fill_next_token_bitmask(guide, mask)
+            fills.append(time.perf_counter_ns() - start)
+            if token == eos or not int(mask[0, token // 32]) >> token % 32 & 1:
+                return
+            guide.advance(token, False)
+
+    return compile_schema, walk
+
+
+PLAIN = {"llguidance": plain_llguidance, "xgrammar": plain_xgrammar, "outlines-core": plain_outlines_core}
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--plain"]:
+        plain(Path(sys.argv[2]), sys.argv[3])
+    else:
+        main()

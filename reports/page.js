@@ -1,0 +1,84 @@
+"use strict";
+// The page is whole without this: theme, chart highlighting, filter of the failing cases, links into closed details.
+
+const root = document.documentElement;
+const themeButton = document.getElementById("theme");
+const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function remembered(value) {
+  try {
+    if (value === undefined) return localStorage.getItem("grammarbench-theme");
+    localStorage.setItem("grammarbench-theme", value);
+  } catch { /* a page from a file or a sandbox may have no storage */ }
+  return null;
+}
+
+function isDark() {
+  return root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches;
+}
+
+function showTheme() {
+  themeButton.textContent = isDark() ? "Light" : "Dark";
+  themeButton.setAttribute("aria-label", `Switch to the ${isDark() ? "light" : "dark"} theme`);
+}
+
+const kept = remembered();
+if (kept === "dark" || kept === "light") root.dataset.theme = kept;
+themeButton.hidden = false;
+themeButton.addEventListener("click", () => {
+  root.dataset.theme = isDark() ? "light" : "dark";
+  remembered(root.dataset.theme);
+  showTheme();
+});
+systemDark.addEventListener("change", showTheme);
+showTheme();
+
+const keys = [...document.querySelectorAll(".key button")];
+const curves = [...document.querySelectorAll(".chart g[id*='-arm-']")];
+
+function highlight() {
+  const chosen = new Set(keys.filter((key) => key.getAttribute("aria-pressed") === "true").map((key) => key.dataset.arm));
+  for (const curve of curves) {
+    const arm = /-arm-(\d+)/.exec(curve.id)[1];
+    curve.classList.toggle("dim", chosen.size > 0 && !chosen.has(arm));
+  }
+}
+
+for (const key of keys) {
+  key.addEventListener("click", () => {
+    key.setAttribute("aria-pressed", String(key.getAttribute("aria-pressed") !== "true"));
+    highlight();
+  });
+}
+
+const filter = document.getElementById("filter");
+if (filter) {
+  const cases = [...document.querySelectorAll("#cases > .case")];
+  const apply = () => {
+    const arm = filter.elements.arm.value;
+    const kind = filter.elements.kind.value;
+    const text = filter.elements.text.value.trim().toLowerCase();
+    let left = 0;
+    for (const each of cases) {
+      const fails = each.dataset.fails.trim().split(" ").map((one) => one.split(":"));
+      const matches = fails.some(([a, k]) => (!arm || a === arm) && (!kind || k === kind));
+      each.hidden = !(matches && (!text || each.firstElementChild.textContent.toLowerCase().includes(text)));
+      left += !each.hidden;
+    }
+    filter.querySelector("output").textContent = `${left} of ${cases.length}`;
+  };
+  filter.addEventListener("input", apply);
+  filter.addEventListener("submit", (event) => event.preventDefault());
+  filter.hidden = false;
+  apply();
+}
+
+function openTarget() {
+  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  target.hidden = false;
+  for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
+  target.scrollIntoView();
+}
+window.addEventListener("hashchange", openTarget);
+openTarget();

@@ -1,0 +1,152 @@
+"""The checklist: a right adapter passes it, each wrong one fails exactly its own checks, and every real one keeps the contract."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from harness import registry
+from harness.contract import Check, CheckResult, check_adapter, check_name, checks
+from harness.errors import BadInput
+from harness.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject
+from harness.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
+
+TESTS = Path(__file__).parent
+
+
+def _miniatures() -> ModuleType:
+    sys.path.insert(0, str(TESTS))
+    try:
+        return importlib.import_module("miniatures")
+    finally:
+        sys.path.remove(str(TESTS))
+
+
+miniatures = _miniatures()
+VOCABULARIES = {"bytes": byte_vocabulary, "small": miniatures.small_vocabulary}
+
+
+def broken(adapter: Adapter) -> list[CheckResult]:
+    return [result for result in check_adapter(adapter) if result.status in ("failed", "error")]
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize("name", ["Reference", "JsonOnly"])
+def test_a_right_adapter_passes_every_check(name: str, vocabulary: str) -> None:
+    results = check_adapter(getattr(miniatures, name)(VOCABULARIES[vocabulary]()))
+    skipped = {result.check for result in results if result.status != "passed"}
+    assert skipped == ({"special_and_padding_tokens_are_never_allowed"} if vocabulary == "bytes" else set())
+
+
+@pytest.mark.parametrize("mutant", miniatures.MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_wrong_adapter_fails_exactly_its_own_checks(mutant: type[Adapter]) -> None:
+    vocabulary = miniatures.small_vocabulary()
+    results = [check_adapter(mutant(vocabulary), [check])[0] for check in checks()]
+    assert {result.check for result in results if result.status in ("failed", "error")} == miniatures.MUTANTS[mutant]
+    assert all(result.text for result in results if result.status != "passed")
+
+
+def test_every_check_fails_on_some_wrong_adapter() -> None:
+    noticed = set().union(*miniatures.MUTANTS.values())
+    assert noticed == {check_name(check) for check in checks()}
+
+
+def test_each_check_has_its_own_name() -> None:
+    found = [check_name(check) for check in checks()]
+    assert len(found) == len(set(found)) > 25
+
+
+class CannotGoBack(GrammarObject):
+    """Wraps an object whose rollback and copy are not to be had."""
+
+    def __init__(self, inner: GrammarObject) -> None:
+        self.fill_bitmask = inner.fill_bitmask  # type: ignore[method-assign]
+        self.accept_token = inner.accept_token  # type: ignore[method-assign]
+        self.is_accepting = inner.is_accepting  # type: ignore[method-assign]
+        self.is_terminated = inner.is_terminated  # type: ignore[method-assign]
+
+    fill_bitmask = accept_token = is_accepting = is_terminated = None  # type: ignore[assignment]
+
+    def rollback(self, count: int) -> None:
+        raise NotImplementedError
+
+    def copy(self) -> GrammarObject:
+        raise NotImplementedError
+
+
+def test_what_a_wrapped_backend_cannot_do_is_skipped() -> None:
+    class Wrapped(CompiledGrammar):
+        def __init__(self, inner: CompiledGrammar) -> None:
+            self.inner = inner
+
+        def start(self) -> GrammarObject:
+            return CannotGoBack(self.inner.start())
+
+    class Wrapper(Adapter):
+        distribution = ""
+        dialects = miniatures.Reference.dialects
+
+        def compile(self, grammar: Grammar) -> CompiledGrammar:
+            return Wrapped(miniatures.Reference(self.vocabulary).compile(grammar))
+
+    results = {result.check: result for result in check_adapter(Wrapper(byte_vocabulary()))}
+    assert not [result for result in results.values() if result.status in ("failed", "error")]
+    for check in ("rollback_restores", "rollback_past_end_of_sequence_restores", "a_copy_is_at_the_current_position"):
+        assert results[check].status == "skipped" and "does not implement" in results[check].text
+
+
+def test_what_a_backend_raises_is_an_error_in_one_line() -> None:
+    class Panic(BaseException):
+        """As Rust's panics, no Exception."""
+
+    class Panics(miniatures.Reference):  # type: ignore[misc, name-defined]
+        def compile(self, grammar: Grammar) -> CompiledGrammar:
+            raise Panic("index out of\nbounds")
+
+    assert {(result.status, result.text) for result in check_adapter(Panics(byte_vocabulary()))} == {
+        ("error", "Panic: index out of bounds")
+    }
+
+
+@cache
+def vocabulary_named(name: str) -> Vocabulary:
+    return byte_vocabulary() if name == "bytes" else load_vocabulary(name)
+
+
+@cache
+def adapter_for(spec: str, vocabulary: str) -> Adapter:
+    """Made once: with a large vocabulary this takes longer than the checks."""
+    return registry.make(registry.parse_spec(spec), vocabulary_named(vocabulary))
+
+
+def specs_to_check(name: str) -> list[str]:
+    """The adapter with its defaults, and with each other value of each of its options."""
+    try:
+        options = registry.option_table(registry.load(name))
+    except BadInput:
+        return []  # its library is not installed here
+    others = [(option, choice) for option in options for choice in option.choices if choice != str(option.default).lower()]
+    return [name, *(f"{name}:{option.name}={choice}" for option, choice in others)]
+
+
+@pytest.mark.parametrize("check", checks(), ids=check_name)
+@pytest.mark.parametrize("spec", [spec for name in registry.names() for spec in specs_to_check(name)])
+def test_every_adapter_keeps_the_contract(spec: str, check: Check) -> None:
+    result = check_adapter(adapter_for(spec, "bytes"), [check])[0]
+    if result.status == "skipped":
+        pytest.skip(result.text)
+    assert result.status == "passed", result.text
+
+
+@pytest.mark.parametrize("check", checks(), ids=check_name)
+@pytest.mark.parametrize("name", [name for name in registry.names() if specs_to_check(name)])
+def test_every_adapter_keeps_the_contract_on_a_vocabulary_with_everything(name: str, check: Check) -> None:
+    result = check_adapter(adapter_for(name, "probe"), [check])[0]
+    if result.status == "skipped":
+        pytest.skip(result.text)
+    assert result.status == "passed", result.text

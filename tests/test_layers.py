@@ -1,0 +1,171 @@
+"""Who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+ORDER = [
+    "errors",
+    "vocabulary",
+    "grammar",
+    "contract",
+    "registry",
+    "bridge",
+    "case",
+    "suite",
+    "judge_pattern",
+    "judge_schema",
+    "judge",
+    "row",
+    "store",
+    "walk",
+    "machine",
+    "channel",
+    "process",
+    "worker",
+    "checkup",
+    "describe",
+    "plan",
+    "run",
+    "session",
+    "metrics",
+    "table",
+    "report",
+    "repro",
+    "corpora",
+    "commands",
+    "cli",
+    "__main__",
+]
+"""The modules of `harness`, a folder as one; each imports from its left only."""
+
+BACKENDS = ("xgrammar", "llguidance", "outlines", "outlines_core", "lmformatenforcer")
+"""The libraries of our adapters, by import name."""
+
+
+def sources(node: str) -> list[Path]:
+    folder = ROOT / "harness" / node
+    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+
+
+def nodes() -> set[str]:
+    entries = (ROOT / "harness").iterdir()
+    return {path.stem for path in entries if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))} - {"__init__"}
+
+
+def imports(path: Path, *, on_import_only: bool = False) -> Iterator[str]:
+    """The dotted names that a file imports, anywhere or only what runs when it is imported."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for statement in _at_import(tree.body) if on_import_only else ast.walk(tree):
+        if isinstance(statement, ast.Import):
+            yield from (alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            assert statement.level == 0, f"{path}: relative import"
+            yield from (f"{statement.module}.{alias.name}" for alias in statement.names)
+
+
+def _at_import(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The statements outside of functions and of `if TYPE_CHECKING`."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING"):
+            yield from _at_import(statement.orelse)
+            continue
+        yield statement
+        for field in ("body", "orelse", "finalbody"):
+            yield from _at_import(getattr(statement, field, []))
+        for handler in getattr(statement, "handlers", []):
+            yield from _at_import(handler.body)
+
+
+def top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def test_every_module_has_its_place_in_the_line() -> None:
+    assert len(ORDER) == len(set(ORDER))
+    assert set(ORDER) == nodes()
+
+
+@pytest.mark.parametrize("node", ORDER)
+def test_a_module_imports_only_from_its_left(node: str) -> None:
+    left = {*ORDER[: ORDER.index(node)], node}
+    for path in sources(node):
+        ours = {name.split(".")[1] for name in imports(path) if name.startswith("harness.")}
+        assert ours & set(ORDER) <= left, f"{path} imports {ours & set(ORDER) - left}"
+
+
+def test_the_public_names_come_from_the_left_end() -> None:
+    found = {name.split(".")[1] for name in imports(ROOT / "harness" / "__init__.py") if name.startswith("harness.")}
+    assert found <= {"vocabulary", "grammar"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "adapters").glob("*.py")), ids=lambda path: path.stem)
+def test_an_adapter_imports_its_own_library_and_the_contract(path: Path) -> None:
+    free = {*sys.stdlib_module_names, "numpy", "torch"}
+    others = {name for name in imports(path) if top(name) not in free}
+    ours = {name for name in others if top(name) == "harness"}
+    public = {f"harness.{name.rpartition('.')[2]}" for name in imports(ROOT / "harness" / "__init__.py")}
+    strange = {name for name in ours if name not in public and not name.startswith(("harness.grammar.", "harness.vocabulary."))}
+    assert not strange
+    assert len({top(name) for name in others - ours}) <= 1, f"more than one library: {others - ours}"
+
+
+def test_harness_names_no_backend() -> None:
+    word = re.compile(r"xgrammar|llguidance|outlines|format.?enforcer", re.IGNORECASE)
+    files = (ROOT / "harness").rglob("*.py")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in files
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if word.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("node", ORDER)
+def test_importing_harness_loads_neither_torch_nor_a_backend(node: str) -> None:
+    for path in sources(node):
+        assert not {top(name) for name in imports(path, on_import_only=True)} & {"torch", "transformers", *BACKENDS}, path
+
+
+@pytest.mark.parametrize("node", ORDER[: ORDER.index("table")])
+def test_pandas_and_matplotlib_stand_right_of_the_rows(node: str) -> None:
+    for path in sources(node):
+        assert not {top(name) for name in imports(path)} & {"pandas", "matplotlib"}, path
+
+
+@pytest.mark.parametrize("module", ["harness.cli", "harness.registry", "harness.run", "harness.worker"])
+def test_the_start_is_light(module: str) -> None:
+    heavy = {"torch", "transformers", "pandas", "matplotlib", *BACKENDS}
+    program = f"import sys, {module}; print(*sorted({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("folder", ["suites", "results", "reports"])
+def test_a_content_folder_holds_no_code(folder: str) -> None:
+    assert [path.name for path in (ROOT / folder).rglob("*.py")] == ["__init__.py"]
+    (docstring,) = ast.parse((ROOT / folder / "__init__.py").read_text(encoding="utf-8")).body
+    assert isinstance(docstring, ast.Expr) and isinstance(docstring.value, ast.Constant) and isinstance(docstring.value.value, str)
+
+
+def test_the_adapters_folder_itself_is_only_a_docstring() -> None:
+    assert len(ast.parse((ROOT / "adapters" / "__init__.py").read_text(encoding="utf-8")).body) == 1
+
+
+def test_a_planted_backwards_import_is_seen(tmp_path: Path) -> None:
+    planted = tmp_path / "planted.py"
+    planted.write_text("def late() -> None:\n    from harness.report import page\n    import torch\nif True:\n    import pandas.core\n")
+    assert set(imports(planted)) == {"harness.report.page", "torch", "pandas.core"}
+    assert set(imports(planted, on_import_only=True)) == {"pandas.core"}
