@@ -21,7 +21,7 @@ from harness.judge_schema import check_schema as check_schema
 from harness.judge_schema import document_is_valid, one_line
 
 _START_SECONDS = 60.0
-_GRACE_SECONDS = 1.0
+_GRACE_SECONDS = 3.0
 _READY = "ready\n"
 _DEEPEST = 20_000  # Python calls, in a process whose stack has room for them
 _MEMORY = 8 << 30
@@ -177,16 +177,12 @@ def _serve() -> None:
 
     for grammar in (Grammar("json_schema", "{}"), Grammar("regex", ".")):
         is_valid(grammar, b"0")  # imports what it needs before a deadline runs
-    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
-    os.dup2(2, 1)  # whatever a library prints is no answer
-    answers.write(_READY)
-    answers.flush()
+    print(_READY, end="", flush=True)
     for line in sys.stdin:
         question = json.loads(line)
         # Ends this process where the caller, killed itself, no longer can.
         faulthandler.dump_traceback_later(question["deadline"] + _GRACE_SECONDS, exit=True)
-        answers.write(json.dumps(_answer(question)) + "\n")
-        answers.flush()
+        print(json.dumps(_answer(question)), flush=True)
         faulthandler.cancel_dump_traceback_later()
 
 

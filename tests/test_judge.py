@@ -362,7 +362,7 @@ def test_catastrophic_regex_costs_the_deadline_only(grammar: Grammar) -> None:
         assert judge.verdict(schema({"pattern": HARD}), b'"aaa"') is True
         began = time.monotonic()
         assert judge.verdict(grammar, content) is None
-        assert 0.4 <= time.monotonic() - began < 3
+        assert 0.4 <= time.monotonic() - began < 2.5  # well before the process would end itself
         assert judge.reason == "out of time after 0.4 s"
         assert judge.verdict(schema({"type": "integer"}), b"1") is True
         assert judge.reason == ""
