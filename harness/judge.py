@@ -96,12 +96,19 @@ class Judge:
         if self._process is None:
             self._process = _spawn()
             if _exchange(self._process, "", _START_SECONDS) != _READY:
-                self._give_up("the judge did not start")
+                self.close()
+                self.reason = "the judge did not start"
                 return None
-        answer = _exchange(self._process, json.dumps(question) + "\n", self.deadline)
+        process = self._process
+        try:
+            answer = _exchange(process, json.dumps(question) + "\n", self.deadline)
+        except BaseException:  # an interrupt would leave an answer that the next question takes for its own
+            self.close()
+            raise
         if answer is None or not answer.endswith("\n"):
-            self._give_up(
-                f"out of time after {self.deadline:g} s" if answer is None else f"the judge died (exit status {self._process.wait()})"
+            self.close()
+            self.reason = (
+                f"out of time after {self.deadline:g} s" if answer is None else f"the judge died (exit status {process.returncode})"
             )
             return None
         verdict: dict[str, Any] = json.loads(answer)
@@ -119,10 +126,6 @@ class Judge:
                 with suppress(OSError):
                     if pipe is not None:
                         pipe.close()
-
-    def _give_up(self, reason: str) -> None:
-        self.close()
-        self.reason = reason
 
 
 def _spawn() -> subprocess.Popen[str]:
@@ -187,10 +190,11 @@ def _serve() -> None:
 
 
 def _main() -> None:
-    with suppress(ImportError):  # not on every platform
+    with suppress(ImportError, ValueError, OSError):  # not on every platform
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY if most == resource.RLIM_INFINITY else min(_MEMORY, most), most))
     sys.setrecursionlimit(_DEEPEST)
     threading.stack_size(512 << 20)
     threading.Thread(target=_serve).start()

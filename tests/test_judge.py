@@ -419,6 +419,20 @@ def test_killed_process_costs_one_verdict() -> None:
         assert judge.verdict(schema(True), b"1") is True
 
 
+def test_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Judge() as judge:
+        judge.verdict(schema(True), b"1")
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "join", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                judge.verdict(schema(False), b"1")
+        assert judge.verdict(schema(True), b"1") is True
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_process_ends_itself_where_nobody_kills_it() -> None:
     process = spawn()
     try:

@@ -191,7 +191,7 @@ def test_each_solved_case_weighs_the_same_however_long(seen: Any) -> None:
     arm = seen({"samples": (0, 2)}, {"samples": (2, 198)}, samples=samples)
     curve = fill_curve(arm)
     assert list(curve.ns) == [100, 900]
-    assert list(curve.share) == [0.5, 1.0]
+    assert curve.share == pytest.approx([0.5, 1.0])
 
 
 def test_a_new_metric_is_one_function(seen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
