@@ -167,6 +167,25 @@ class Llguidance(Adapter):
             raise _refusal(matcher.get_error())
         return LlguidanceGrammar(self, text, matcher)
 
+    def script(self, grammar: Grammar) -> str:
+        return f"""
+import llguidance, llguidance.numpy
+class Tokenizer:
+    tokens, special_token_ids, eos_token_id, bos_token_id = vocabulary, [len(vocabulary) - 1], len(vocabulary) - 1, None
+    def __call__(self, text):
+        return [vocabulary.index(bytes([byte])) for byte in (text.encode() if isinstance(text, str) else text)]
+vocabulary[-1] = b"</s>"
+tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokenizer()))
+matcher = llguidance.LLMatcher(tokenizer, {self._grammar_text(grammar)!r})
+mask = llguidance.numpy.allocate_token_bitmask(1, len(vocabulary))
+for token in walk:
+    llguidance.numpy.fill_next_token_bitmask(matcher, mask)
+    allowed = bool(int(mask[0, token // 32]) >> token % 32 & 1)
+    stopped = matcher.is_stopped() and token == walk[-1]  # there the end is taken, but not by try_consume_tokens
+    accepted = matcher.consume_token(token) if stopped else matcher.try_consume_tokens([token]) == 1
+    print(vocabulary[token], allowed, accepted)
+"""
+
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         if len(objects) != len(bitmasks):
             raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")

@@ -155,6 +155,31 @@ class LMFormatEnforcer(Adapter):
             raise
         return _EnforcerCompiled(parser, self._data, self._config, self.vocabulary)
 
+    def script(self, grammar: Grammar) -> str:
+        parsers = {
+            "json_schema": "JsonSchemaParser(None if json.loads(grammar) is True else json.loads(grammar))",
+            "regex": "RegexParser(grammar)",
+            "choice": "UnionParser([StringParser(each) for each in json.loads(grammar)])",
+        }
+        config = self._config
+        return f"""
+import json
+from lmformatenforcer import *
+end = len(vocabulary) - 1
+texts = [(token, text.decode("utf-8", "replace"), False) for token, text in enumerate(vocabulary[:-1])]
+decode = lambda tokens: b"".join(vocabulary[token] for token in tokens).decode("utf-8", "replace").rstrip("\\ufffd")
+parser = {parsers[grammar.dialect]}
+enforcer = TokenEnforcer(TokenEnforcerTokenizerData(texts, decode, end, False, len(vocabulary)), parser)
+parser.config.max_consecutive_whitespaces = {config.max_consecutive_whitespaces}
+parser.config.force_json_field_order = {config.force_json_field_order}
+parser.config.max_json_array_length = {config.max_json_array_length}
+for position, token in enumerate(walk):  # the library has no accept: a token is taken if it is allowed
+    allowed = enforcer.get_allowed_tokens(walk[:position]).is_token_allowed(token)
+    print(vocabulary[token], allowed, allowed)
+    if not allowed:
+        break
+"""
+
     def _parser(self, grammar: Grammar) -> CharacterLevelParser:
         if grammar.dialect == "regex":
             return RegexParser(grammar.text, self._config)

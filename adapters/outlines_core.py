@@ -149,19 +149,29 @@ class OutlinesCore(Adapter):
         self._token_map = TokenMap(vocabulary.eos_token, ids)
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
-        if grammar.dialect == "json_schema":
-            pattern = self._pattern_of_schema(grammar.text)
-        elif grammar.dialect == "choice":
-            pattern = _pattern_of_choice(grammar.text)
-        elif grammar.dialect == "regex":
-            pattern = grammar.text
-        else:
-            raise UnsupportedGrammar(f"outlines-core has no {grammar.dialect}")
+        pattern = self._pattern(grammar)
         try:
             index = Index(pattern, self._token_map)
         except ValueError as error:  # the library's only error, whatever it is that it says
             raise _refusal(pattern, str(error)) from error
         return _OutlinesCompiled(index, self.vocabulary)
+
+    def script(self, grammar: Grammar) -> str:
+        pattern = repr(grammar.text if grammar.dialect == "json_schema" else self._pattern(grammar))
+        if grammar.dialect == "json_schema":
+            pattern = f"json_schema.build_regex_from_schema(grammar, {self._whitespace!r})"
+        return f"""
+from outlines_core import Guide, Index, Vocabulary, json_schema
+end = len(vocabulary) - 1
+guide = Guide(Index({pattern}, Vocabulary(end, {{text: [token] for token, text in enumerate(vocabulary[:-1])}})))
+for token in walk:
+    allowed = token in guide.get_tokens()
+    try:
+        accepted = guide.is_finished() if token == end else guide.advance(token) is not None
+    except ValueError:
+        accepted = False
+    print(vocabulary[token], allowed, accepted)
+"""
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         if len(objects) != len(bitmasks):
@@ -170,6 +180,15 @@ class OutlinesCore(Adapter):
         for grammar_object, row in zip(cast(Sequence[_OutlinesObject], objects), bitmasks, strict=True):
             grammar_object.write_row(pointer, row)
             pointer += bitmasks.strides[0]
+
+    def _pattern(self, grammar: Grammar) -> str:
+        if grammar.dialect == "json_schema":
+            return self._pattern_of_schema(grammar.text)
+        if grammar.dialect == "choice":
+            return _pattern_of_choice(grammar.text)
+        if grammar.dialect == "regex":
+            return grammar.text
+        raise UnsupportedGrammar(f"outlines-core has no {grammar.dialect}")
 
     def _pattern_of_schema(self, text: str) -> str:
         try:

@@ -121,6 +121,28 @@ class Xgrammar(Adapter):
                 raise
             raise (UnsupportedGrammar if UNSUPPORTED.search(reason) else InvalidGrammar)(reason) from error
 
+    def script(self, grammar: Grammar) -> str:
+        compile_lines = {
+            "json_schema": f"compile_json_schema(grammar, any_whitespace={self._whitespace == 'any'}, "
+            f"separators={SEPARATORS[self._whitespace]}, strict_mode={not self._open_objects}, any_order={self._any_order})",
+            "regex": "compile_regex(grammar)",
+            "ebnf": "compile_grammar(grammar)",
+            "choice": "compile_grammar('root ::= ' + ' | '.join(json.dumps(each) for each in json.loads(grammar)))",
+            "structural_tag": f"compile_structural_tag({_structural_tag(grammar.text, self._any_order)!r})"
+            if grammar.dialect == "structural_tag"
+            else "",
+        }
+        return f"""
+import json, xgrammar
+info = xgrammar.TokenizerInfo(vocabulary, xgrammar.VocabType.RAW, stop_token_ids=[len(vocabulary) - 1])
+compiled = xgrammar.GrammarCompiler(info).{compile_lines[grammar.dialect]}
+matcher = xgrammar.GrammarMatcher(compiled)
+mask = xgrammar.allocate_token_bitmask(1, len(vocabulary))
+for token in walk:
+    matcher.fill_next_token_bitmask(mask)
+    print(vocabulary[token], bool(mask[0, token // 32].item() >> token % 32 & 1), matcher.accept_token(token))
+"""
+
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         if len(objects) != len(bitmasks):
             raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")

@@ -7,6 +7,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 from harness.channel import BrokenChannel, Frames, send
 from harness.contract import CheckResult
@@ -33,13 +34,13 @@ def run_checks(spec: str, vocabulary: str, timeout_s: float, python: str = sys.e
                 yield CheckResult(check, "error", str(message["lost"]))
                 first = done + 1
             else:
-                yield CheckResult(**message)  # type: ignore[arg-type]
+                yield CheckResult(**message)
                 done += 1
         if done >= len(names) or first >= len(names):
             return
 
 
-def _listen(spec: str, vocabulary: str, first: int, timeout_s: float, python: str) -> Iterator[dict[str, object]]:
+def _listen(spec: str, vocabulary: str, first: int, timeout_s: float, python: str) -> Iterator[dict[str, Any]]:
     read, write = os.pipe()
     command = [python, "-m", "harness.checkup", str(write), spec, vocabulary, str(first)]
     with subprocess.Popen(

@@ -83,7 +83,7 @@ def print_backend_table(folder: Path) -> None:
     """The table per backend, in the width of the terminal."""
     from harness import table
 
-    table.print_backend_table(table.backend_table(folder))
+    print(table.terminal_text(folder))
 
 
 def report(options: argparse.Namespace) -> int:
@@ -101,7 +101,7 @@ def table(options: argparse.Namespace) -> int:
     from harness import table as tables
 
     if options.format:
-        print(tables.to_text(tables.instance_frame(options.run), options.format), end="")
+        print(tables.instance_text(options.run, options.format), end="")
     else:
         print_backend_table(options.run)
     return completeness([options.run])

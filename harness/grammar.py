@@ -26,10 +26,10 @@ DIALECTS: tuple[Dialect, ...] = ("json_schema", "regex", "ebnf", "choice", "stru
 MaskFormat = Literal["bitmask", "bool"]
 
 Bitmask = NDArray[np.int32]
-"""Shape `[words]`, 32 tokens a word, least significant bit first, 1 = allowed (xgrammar's, llguidance's and outlines-core's layout)."""
+"""Shape `[words]`, 32 tokens a word, least significant bit first, 1 = allowed (the layout that the backends' own kernels share)."""
 
 BoolMask = NDArray[np.bool_]
-"""Shape `[vocabulary.size]`, True = forbidden (the layout of SGLang's outlines backend)."""
+"""Shape `[vocabulary.size]`, True = forbidden (the layout of engines that scatter a list of ids)."""
 
 
 class UnsupportedGrammar(Exception):

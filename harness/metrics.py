@@ -145,6 +145,11 @@ class ArmSeen:
         if row.peak_rss_bytes is not None:
             self.peak_rss_bytes = max(self.peak_rss_bytes or 0, row.peak_rss_bytes)
 
+    @property
+    def solves_any(self) -> bool:
+        """False for a baseline that allows everything, and for a backend that does not load."""
+        return any(case.solved for case in self.cases.values())
+
     def measured(self) -> list[CaseSeen]:
         """The cases of which we know how they went: the denominator of every share."""
         return [case for case in self.cases.values() if case.measured]
@@ -178,8 +183,8 @@ def read_arms(run: Path) -> list[ArmSeen]:
 
 
 def common_solved(arms: Sequence[ArmSeen]) -> set[tuple[str, str]]:
-    """The cases that every arm gets right: the set on which their times can be compared."""
-    solved = [{key for key, case in each.cases.items() if case.solved} for each in arms]
+    """The cases that every arm gets right, but for arms that get none right: the set on which their times can be compared."""
+    solved = [{key for key, case in each.cases.items() if case.solved} for each in arms if each.solves_any]
     return set.intersection(*solved) if solved else set()
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from harness.case import Case, case_to_line
 from harness.errors import BadInput
-from harness.judge import Judge
-from harness.judge_schema import check_schema
+from harness.judge import Judge, check_schema
 from harness.suite import Suite, deep, read_cases
 
 JUDGE_SECONDS = 5.0

@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def _yes(flag: bool) -> str:
 
 
 def _safe(text: str) -> str:
-    return "".join(each if each.isprintable() else "\\x%02x" % ord(each) for each in text)
+    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text)
 
 
 def _indented(text: str, limit: int = 4000) -> str:
@@ -136,10 +137,10 @@ def _replay(failure: Failure) -> list[dict[str, Any]]:
     }
     messages: list[dict[str, Any]] = []
     frames = Frames()
-    try:
-        process.communicate(json.dumps(question).encode(), timeout=0.001)
-    except (subprocess.TimeoutExpired, BrokenPipeError):
-        pass
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(question).encode())
+        process.stdin.close()
     loading = True
     try:
         while True:

@@ -76,7 +76,7 @@ class Row:
     findings: tuple[Finding, ...] = ()
 
 
-IDENTITY = ("backend", "options", "vocabulary", "suite", "case_id", "instance", "mode", "jump_forward", "repeat")
+IDENTITY = ("backend", "backend_version", "options", "vocabulary", "suite", "case_id", "instance", "mode", "jump_forward", "repeat")
 """The fields that tell two rows of one run apart."""
 
 TIMINGS = ("compile_ns", "matcher_new_ns", "first_fill_ns", "wall_ns", "peak_rss_bytes", "samples")

@@ -103,7 +103,7 @@ def _works(info: RunInfo, keys: Sequence[tuple[str, str]], vocabularies: Sequenc
     works = []
     for vocabulary in vocabularies:
         for arm in info.arms:
-            left = (i for i, key in enumerate(keys) if (arm.backend, arm.options, vocabulary, *key) not in finished)
+            left = (i for i, key in enumerate(keys) if (arm.backend, arm.version, arm.options, vocabulary, *key) not in finished)
             works.append(Work(arm, vocabulary, deque(left)))
     return works
 

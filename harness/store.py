@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -27,6 +26,9 @@ from harness.errors import BadInput
 from harness.row import FORMAT, Arm, End, Row, RunInfo, identity, row_from_json, row_to_json
 
 Samples = NDArray[np.int64]
+
+CASE_IDENTITY = ("backend", "backend_version", "options", "vocabulary", "suite", "case_id")
+"""The fields that the rows of one case share, and that tell them from those of another case of the run."""
 
 
 class Writer:
@@ -158,9 +160,20 @@ def read_rows(folder: Path) -> Iterator[Row]:
 
 
 def read_end(folder: Path) -> End | None:
-    """The run's last line; None if the run is incomplete."""
-    last = deque((value for _, _, value in _lines(folder)), maxlen=1).pop()
-    return End(last["rows"], last["finished"], last["statuses"]) if last.get("kind") == "end" else None
+    """The run's last line; None if the run is incomplete. Raises BadInput."""
+    try:
+        with open(folder / "rows.jsonl", "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - (1 << 16)))
+            last = file.read().splitlines(keepends=True)[-1:]
+    except OSError as error:
+        raise BadInput(f"{folder}: no run here ({error.strerror})") from error
+    try:
+        line = json.loads(b"".join(last))
+    except ValueError:
+        return None  # cut off, or a row too long for this look at the end of the file: in any case no end
+    if not (last[0].endswith(b"\n") and isinstance(line, dict) and line.get("kind") == "end") or problem_with(line):
+        return None
+    return End(line["rows"], line["finished"], line["statuses"])
 
 
 def read_samples(folder: Path) -> Samples:
@@ -182,7 +195,7 @@ def read_cases(folder: Path) -> Iterator[tuple[str, str, Case]]:
 
 
 def resume(folder: Path, instances: dict[tuple[str, str], int]) -> tuple[set[tuple[object, ...]], dict[str, int]]:
-    """Make a killed run whole again: cut what was written in part; return which (backend, options, vocabulary, suite, case) are done.
+    """Make a killed run whole again: cut what was written in part; return which cases (by `CASE_IDENTITY`) are done.
 
     `instances` says how many rows each (suite, case id) owes. Also returns the count of rows by status. Raises BadInput.
     """
@@ -192,7 +205,7 @@ def resume(folder: Path, instances: dict[tuple[str, str], int]) -> tuple[set[tup
     try:
         for _, offset, value in _lines(folder):
             if value["kind"] == "row":
-                case = (value["backend"], value["options"], value["vocabulary"], value["suite"], value["case_id"])
+                case = tuple(value[name] for name in CASE_IDENTITY)
                 samples = tuple(value["samples"]) if value["samples"] else None
                 kept.append((case, value["status"], end_of_good, offset, samples))
             complete = value["kind"] == "end"
@@ -203,7 +216,7 @@ def resume(folder: Path, instances: dict[tuple[str, str], int]) -> tuple[set[tup
         raise BadInput(f"{folder}: this run is complete; there is nothing to resume")
     # Rows of one case stand together; only the last case can be there in part.
     groups = [list(group) for _, group in groupby(kept, key=lambda each: each[0])]
-    if groups and len(groups[-1]) < instances.get((str(groups[-1][0][0][3]), str(groups[-1][0][0][4])), 0):
+    if groups and len(groups[-1]) < instances.get((str(groups[-1][0][0][-2]), str(groups[-1][0][0][-1])), 0):
         end_of_good = groups.pop()[0][2]
     rows = [each for group in groups for each in group]
     os.truncate(folder / "rows.jsonl", end_of_good)

@@ -154,8 +154,9 @@ class _Mask:
     def __init__(self, mask_format: str, size: int) -> None:
         self.size = size
         if mask_format == "bool":
-            self.cells: Any = np.ones(size, dtype=np.bool_)
-            flags: Any = memoryview(self.cells)
+            forbidden: Any = np.ones(size, dtype=np.bool_)
+            self.cells: Any = forbidden
+            flags = memoryview(forbidden)
             self.is_allowed: Callable[[int], bool] = lambda token: not flags[token]
             self.any_allowed: Callable[[], bool] = lambda: not self.cells.all()
         else:

@@ -19,8 +19,16 @@ from harness.store import read_end, read_rows
 
 SMALL = [
     {"description": "integer", "schema": {"type": "integer"}, "tests": [{"data": 10, "valid": True}, {"data": "x", "valid": False}]},
-    {"description": "month", "regex": "20[0-9]{2}-[01][0-9]", "tests": [{"text": "2026-11", "valid": True}, {"text": "2026-1", "valid": False}]},
-    {"description": "sum", "ebnf": 'root ::= [0-9]+ ("+" root)?', "tests": [{"text": "1+22", "valid": True}, {"text": "1+", "valid": False}]},
+    {
+        "description": "month",
+        "regex": "20[0-9]{2}-[01][0-9]",
+        "tests": [{"text": "2026-11", "valid": True}, {"text": "2026-1", "valid": False}],
+    },
+    {
+        "description": "sum",
+        "ebnf": 'root ::= [0-9]+ ("+" root)?',
+        "tests": [{"text": "1+22", "valid": True}, {"text": "1+", "valid": False}],
+    },
 ]
 
 
@@ -232,8 +240,16 @@ def test_a_hostile_case_file_is_walked_and_shown_without_harm(tmp_path: Path) ->
         script = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
         deep = "{" + '"items":{' * 10_000 + "}" * 10_000 + "}"
         hostile = [
-            {"description": "../../../../tmp/owned", "schema": {"type": "string"}, "tests": [{"description": script, "data": script, "valid": True}]},
-            {"description": script, "regex": "</script>[a-z]+\u2028", "tests": [{"text": "</script>x\u2028", "valid": True}, {"text": "<!--", "valid": False}]},
+            {
+                "description": "../../../../tmp/owned",
+                "schema": {"type": "string"},
+                "tests": [{"description": script, "data": script, "valid": True}],
+            },
+            {
+                "description": script,
+                "regex": "</script>[a-z]+\u2028",
+                "tests": [{"text": "</script>x\u2028", "valid": True}, {"text": "<!--", "valid": False}],
+            },
             {"description": "\x1b]0;owned\x07\x1b[31m", "choice": [script], "tests": [{"text": script, "valid": True}]},
             {"description": "file ref", "schema": {"$ref": secret.as_uri()}, "tests": [{"data": "the secret"}, {"data": 1}]},
             {"description": "http ref", "schema": {"$ref": f"http://127.0.0.1:{listener.getsockname()[1]}/s"}, "tests": [{"data": 1}]},
@@ -260,7 +276,10 @@ def test_a_hostile_case_file_is_walked_and_shown_without_harm(tmp_path: Path) ->
     rows = list(read_rows(tmp_path / "run"))
     references = [row for row in rows if row.case.endswith(("file ref", "http ref"))]
     assert references and all(row.valid is None for row in references), "the judge must not have read what a $ref points to"
-    assert all(row.accepted is not True for row in references if row.backend != "unconstrained" and row.bytes == len('"the secret"'))
+    for backend in backends.split(","):
+        # Who had read the file would take its text and nothing else; who ignores the reference takes both.
+        secret_row, other_row = (row for row in references if row.backend == backend and row.case.endswith("file ref"))
+        assert (secret_row.accepted, other_row.accepted) != (True, False)
     (html,) = (tmp_path / "page").glob("*.html")
     text = html.read_text()
     assert script not in text and "onerror=alert(1)>" not in text and "\x1b" not in text

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,7 @@ from harness.suite import find_suite
 
 TESTS = Path(__file__).parent
 GIGABYTE = 10**9
+LIMITS = Limits(2.0, GIGABYTE)
 
 CASES = [
     {"description": "before", "regex": "ab+", "tests": [{"text": "abb", "valid": True}, {"text": "a", "valid": False}]},
@@ -55,7 +57,7 @@ def walk_all(
     folder: Path,
     backend: str,
     cases: object = CASES,
-    limits: Limits = Limits(2.0, GIGABYTE),
+    limits: Limits = LIMITS,
     fork: bool = True,
     jobs: int = 1,
 ) -> dict[tuple[str, int | None], Row]:
@@ -176,7 +178,8 @@ def test_a_backend_that_hoards_memory_gets_a_clean_child(tmp_path: Path) -> None
 
 
 def stable(rows: dict[tuple[str, int | None], Row]) -> list[Row]:
-    return sorted((replace(row, **dict.fromkeys(TIMINGS)) for row in rows.values()), key=lambda row: str(identity(row)))
+    untimed: dict[str, Any] = dict.fromkeys(TIMINGS)
+    return sorted((replace(row, **untimed) for row in rows.values()), key=lambda row: str(identity(row)))
 
 
 MANY = [
@@ -187,7 +190,7 @@ MANY = [
 
 def test_killing_workers_at_random_moments_changes_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quiet = walk_all(tmp_path / "quiet", "miniatures.unruly:Slow", MANY)
-    killed = []
+    killed: list[int] = []
     generator = random.Random(7)
     start_worker = process.start_worker
     stop = threading.Event()
@@ -220,27 +223,36 @@ def run_command(folder: Path, *more: str) -> list[str]:
     return [*command, "--out", str(folder), "--jobs", "2", *more]
 
 
+def lines_in(folder: Path) -> int:
+    """Of the rows' file, so far."""
+    path = folder / "rows.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
 def test_killing_the_coordinator_at_random_moments_and_resuming_equals_an_undisturbed_run(tmp_path: Path) -> None:
     undisturbed = tmp_path / "undisturbed"
     subprocess.run(run_command(undisturbed), check=True, stdout=subprocess.DEVNULL)
     disturbed = tmp_path / "disturbed"
     generator = random.Random(11)
     kills = 0
-    for _ in range(60):
-        started = (disturbed / "rows.jsonl").exists()
-        coordinator = subprocess.Popen(run_command(disturbed, *["--resume"] * started), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        try:
-            # Long enough to get past the start, short enough not to finish; the last rounds may finish.
-            output, _ = coordinator.communicate(timeout=generator.uniform(1.6, 2.6))
-        except subprocess.TimeoutExpired:
+    while True:
+        before = lines_in(disturbed)
+        command = run_command(disturbed, *["--resume"] * (before > 0))
+        coordinator = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if kills < 6:
+            # At a random moment after some more rows are there: in the middle of a case, of a line, or between two.
+            more = generator.randrange(1, 12)
+            while lines_in(disturbed) < before + more and coordinator.poll() is None:
+                time.sleep(0.002)
+            time.sleep(generator.uniform(0.0, 0.03))
             coordinator.kill()
-            coordinator.communicate()
             kills += 1
-            continue
+        output, _ = coordinator.communicate()
         # A kill between the last line and the end of the process leaves a complete run.
-        assert coordinator.returncode == 0 or b"this run is complete" in output, output.decode()
-        break
-    assert kills >= 2 and read_end(disturbed) is not None
+        if coordinator.returncode == 0 or b"this run is complete" in output:
+            break
+        assert coordinator.returncode == -signal.SIGKILL, output.decode()
+    assert kills >= 3 and read_end(disturbed) is not None
     rows = {folder: {(row.case, row.instance): row for row in read_rows(folder)} for folder in (undisturbed, disturbed)}
     assert stable(rows[disturbed]) == stable(rows[undisturbed])
     deadline = time.monotonic() + 5

@@ -426,6 +426,7 @@ def test_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.Monkey
             patch.setattr(threading.Thread, "join", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 judge.verdict(schema(False), b"1")
+        assert judge._process is None
         assert judge.verdict(schema(True), b"1") is True
 
 

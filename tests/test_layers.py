@@ -25,8 +25,6 @@ ORDER = [
     "bridge",
     "case",
     "suite",
-    "judge_pattern",
-    "judge_schema",
     "judge",
     "row",
     "store",

@@ -130,7 +130,7 @@ def test_an_unknown_suite_is_told_with_a_guess() -> None:
 
 
 def test_an_empty_folder_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no .json or .jsonl file"):
+    with pytest.raises(BadInput, match=r"no \.json or \.jsonl file"):
         find_suite(str(tmp_path))
 
 

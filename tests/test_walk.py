@@ -70,7 +70,15 @@ def words() -> Words:
 
 @pytest.mark.parametrize(
     ("text", "accepted", "stopped_at"),
-    [(b"1", True, None), (b"10", True, None), (b"cat", True, None), (b"ca", False, 2), (b"11", False, 1), (b"x", False, 0), (b"", False, 0)],
+    [
+        (b"1", True, None),
+        (b"10", True, None),
+        (b"cat", True, None),
+        (b"ca", False, 2),
+        (b"11", False, 1),
+        (b"x", False, 0),
+        (b"", False, 0),
+    ],
 )
 def test_the_end_of_the_output_is_part_of_the_verdict(text: bytes, accepted: bool, stopped_at: int | None) -> None:
     observation = seen(words, text)

@@ -177,9 +177,9 @@ def ordered(failures: Failures) -> list[Reason]:
     return sorted(failures.reasons.values(), key=lambda each: (grave.index(each.kind), -len(each.cases), each.who, each.said))
 
 
-def choose(failures: Failures, limit: int = SHOWN_CASES) -> list[CaseKey]:
-    """Which cases to show: from every reason in turn, so that none is crowded out; most telling first."""
-    queues = [iter(each.cases) for each in ordered(failures)]
+def choose(failures: Failures, hopeless: set[Who], limit: int = SHOWN_CASES) -> list[CaseKey]:
+    """Which cases to show: from every reason in turn, so that none is crowded out; of arms that solve nothing only examples."""
+    queues = [iter(list(each.cases)[:EXAMPLES] if each.who in hopeless else each.cases) for each in ordered(failures)]
     chosen: dict[CaseKey, None] = {}
     while queues and len(chosen) < limit:
         left = []

@@ -20,7 +20,7 @@ from harness.report.failing import KINDS, Failures
 from harness.report.sections import Line, RunSeen
 from harness.row import OURS, VERDICTS, Row
 from harness.store import read_end, read_info, read_rows, read_samples
-from harness.table import number, percent, visible
+from harness.table import number, visible
 
 
 def write_report(run_dirs: list[Path], out: Path) -> Path:
@@ -87,7 +87,10 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "percent": percent, "duration": lambda us: "–" if us is None else charts.duration(us * 1e3)}
+    environment.filters |= {
+        "number": lambda value, unit: "–" if value is None else number(value, unit),
+        "duration": lambda us: "–" if us is None else charts.duration(us * 1e3),
+    }
     environment.globals |= {
         "glyphs": sections.GLYPHS,
         "kinds": KINDS,

@@ -15,12 +15,13 @@ from markupsafe import Markup
 
 from harness.metrics import ArmSeen, common_solved, summary
 from harness.report import charts, curves
-from harness.report.failing import KINDS, CaseKey, FailedCase, Failures, Reason, choose, fill_in, ordered
+from harness.report.failing import EXAMPLES, KINDS, CaseKey, FailedCase, Failures, Reason, Who, choose, fill_in, ordered
 from harness.row import OURS, End, RunInfo
+from harness.table import percent
 
 CASES_BUDGET = 1_600_000
 """Bytes of the page that failing cases may fill; with it the page stays under 2 MB."""
-SUITES, TAGS, REASONS, EXAMPLES, SETTINGS = 60, 25, 30, 6, 120
+SUITES, TAGS, REASONS, SETTINGS = 60, 25, 30, 120
 """How many of each are shown."""
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -80,13 +81,17 @@ class Common:
     """The arms on the cases that all of them solve."""
 
     cases: int
+    left_out: list[Line]
+    """Arms that solve nothing: with them there would be no such case."""
     summaries: list[dict[str, Any]]
 
 
 def common(lines: Sequence[Line]) -> Common | None:
     """Times on the common solved set; None where there is nothing to compare."""
     keys = common_solved([line.arm for line in lines])
-    return Common(len(keys), [summary(line.arm.only(keys)) for line in lines]) if keys and len(lines) > 1 else None
+    if not keys or len(lines) < 2:
+        return None
+    return Common(len(keys), [line for line in lines if not line.arm.solves_any], [summary(line.arm.only(keys)) for line in lines])
 
 
 # ------------------------------------------------------------------------------------------------------------ matrices
@@ -166,7 +171,8 @@ def figures(lines: Sequence[Line]) -> list[Figure]:
             "Fill time per token",
             "Take a case at random, then one of its tokens at random: how likely is it that the case is solved and that filling this "
             "token's mask took at most so long? Each solved case weighs the same, shared evenly by its tokens; a case that is not "
-            "solved weighs the same and never arrives, so each curve ends at the share of cases solved (instance coverage).",
+            "solved weighs the same and never arrives, so each curve ends at the share of cases solved (instance coverage); "
+            "an arm that solves none has no curve.",
             [curves.fill_curve(line.arm) for line in lines],
             None,
         ),
@@ -183,7 +189,7 @@ def figures(lines: Sequence[Line]) -> list[Figure]:
 
 def _figure(name: str, title: str, caption: str, drawn: list[curves.Curve], deadline_ns: float | None) -> Figure:
     table = [(f"{level * 100:.0f} %", [_time(curve.at(level)) for curve in drawn]) for level in LEVELS]
-    table.append(("ends at", [f"{curve.plateau * 100:.1f} %" for curve in drawn]))
+    table.append(("ends at", [percent(curve.plateau) for curve in drawn]))
     about = f"{title}: one step line per arm; its numbers are in the table below"
     svg = charts.ecdf(name, about, [curves.thin(curve) for curve in drawn], deadline_ns)
     return Figure(name, title, caption, Markup(svg), table)
@@ -213,6 +219,8 @@ class FailingCases:
     """What the page says of failing cases."""
 
     total: int
+    hopeless: list[Line]
+    """Arms that solve nothing, while others do: a few of their cases stand for all."""
     shown: list[Markup]
     by_line: list[tuple[Line, list[ReasonShown], int]]
     """With the number of reasons left off."""
@@ -221,7 +229,9 @@ class FailingCases:
 def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence[Line]) -> FailingCases:
     """The failing cases, as many as fit, each rendered; and the reasons of each arm. Raises BadInput."""
     by_who = {(line.run.place, line.arm.key): line for line in lines}
-    chosen = choose(failures)
+    hopeless = [line for line in lines if line.arm.cases and not line.arm.solves_any] if any(line.arm.solves_any for line in lines) else []
+    whose = {(line.run.place, line.arm.key) for line in hopeless}
+    chosen = choose(failures, whose)
     fill_in([failures.cases[key] for key in chosen], list(dict.fromkeys(line.run.folder for line in lines)))
     rendered: dict[CaseKey, Markup] = {}
     anchors: dict[CaseKey, str] = {}
@@ -231,21 +241,23 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
         anchor = re.sub(r"[^a-z0-9]+", "-", f"case-{case.suite[:40]}-{case.id}".lower())
         anchor = f"{anchor}-{number}" if anchor in anchors.values() else anchor
         repro = [(by_who[who], command(by_who[who], case)) for who in case.kinds]
-        html = Markup(template.render(case=case, anchor=anchor, lines=by_who, repro=repro, gravest=_gravest(case)))
+        html = Markup(template.render(case=case, anchor=anchor, lines=by_who, repro=repro, gravest=_gravest(case, whose)))
         budget -= len(html.encode("utf-8", "replace"))
         if budget < 0:
             break
         rendered[key], anchors[key] = html, anchor
-    order = sorted(rendered, key=lambda key: (list(KINDS).index(_gravest(failures.cases[key])), key[0], failures.cases[key].name, key))
+    grave = list(KINDS)
+    order = sorted(rendered, key=lambda key: (grave.index(_gravest(failures.cases[key], whose)), key[0], failures.cases[key].name, key))
     reasons: dict[int, list[ReasonShown]] = {line.position: [] for line in lines}
     for reason in ordered(failures):
         reasons[by_who[reason.who].position].append(_reason(reason, failures, anchors))
     by_line = [(line, reasons[line.position][:REASONS], max(0, len(reasons[line.position]) - REASONS)) for line in lines]
-    return FailingCases(len(failures.cases), [rendered[key] for key in order], by_line)
+    return FailingCases(len(failures.cases), hopeless, [rendered[key] for key in order], by_line)
 
 
-def _gravest(case: FailedCase) -> str:
-    kinds = set().union(*case.kinds.values())
+def _gravest(case: FailedCase, hopeless: set[Who]) -> str:
+    telling = [kinds for who, kinds in case.kinds.items() if who not in hopeless]
+    kinds = set().union(*(telling or case.kinds.values()))
     return next(kind for kind in KINDS if kind in kinds)
 
 

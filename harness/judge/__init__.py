@@ -16,15 +16,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.grammar import Grammar
-from harness.judge_schema import Unjudgeable as Unjudgeable
-from harness.judge_schema import check_schema as check_schema
-from harness.judge_schema import document_is_valid, one_line
+from harness.judge.schema import Unjudgeable as Unjudgeable
+from harness.judge.schema import check_schema as check_schema
+from harness.judge.schema import document_is_valid, one_line
 
 _START_SECONDS = 60.0
-_GRACE_SECONDS = 3.0
-_READY = "ready\n"
-_DEEPEST = 20_000  # Python calls, in a process whose stack has room for them
-_MEMORY = 8 << 30
+READY = "ready\n"
 
 
 def is_valid(grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False) -> bool:
@@ -95,7 +92,7 @@ class Judge:
         }
         if self._process is None:
             self._process = _spawn()
-            if _exchange(self._process, "", _START_SECONDS) != _READY:
+            if _exchange(self._process, "", _START_SECONDS) != READY:
                 self.close()
                 self.reason = "the judge did not start"
                 return None
@@ -129,7 +126,7 @@ class Judge:
 
 
 def _spawn() -> subprocess.Popen[str]:
-    here = str(Path(__file__).resolve().parents[1])
+    here = str(Path(__file__).resolve().parents[2])
     paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
         [sys.executable, "-m", "harness.judge"],
@@ -161,44 +158,3 @@ def _exchange(process: subprocess.Popen[str], line: str, seconds: float) -> str 
     process.kill()
     thread.join()
     return None
-
-
-def _answer(question: dict[str, Any]) -> dict[str, Any]:
-    grammar, content = Grammar(question["dialect"], question["text"]), question["content"].encode("latin-1")
-    try:
-        valid = is_valid(grammar, content, draft=question["draft"], assert_formats=question["assert_formats"])
-    except Unjudgeable as error:
-        return {"valid": None, "reason": str(error)}
-    except MemoryError:
-        return {"valid": None, "reason": "out of memory"}
-    return {"valid": valid, "reason": ""}
-
-
-def _serve() -> None:
-    """Answer questions, one JSON object a line, until the input ends."""
-    import faulthandler
-
-    for grammar in (Grammar("json_schema", "{}"), Grammar("regex", ".")):
-        is_valid(grammar, b"0")  # imports what it needs before a deadline runs
-    print(_READY, end="", flush=True)
-    for line in sys.stdin:
-        question = json.loads(line)
-        # Ends this process where the caller, killed itself, no longer can.
-        faulthandler.dump_traceback_later(question["deadline"] + _GRACE_SECONDS, exit=True)
-        print(json.dumps(_answer(question)), flush=True)
-        faulthandler.cancel_dump_traceback_later()
-
-
-def _main() -> None:
-    with suppress(ImportError, ValueError, OSError):  # not on every platform
-        import resource
-
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY if most == resource.RLIM_INFINITY else min(_MEMORY, most), most))
-    sys.setrecursionlimit(_DEEPEST)
-    threading.stack_size(512 << 20)
-    threading.Thread(target=_serve).start()
-
-
-if __name__ == "__main__":
-    _main()

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from ipaddress import ip_address
 from typing import Any, NoReturn
 
-from harness.judge_pattern import finds, is_pattern
+from harness.judge.pattern import finds, is_pattern
 from harness.suite import DRAFTS
 
 _DIALECT = re.compile(r"https?://json-schema\.org/draft(?:-0([3467])|/(2019-09|2020-12))/schema#?")
