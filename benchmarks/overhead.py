@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import process
+from harness.booking import Work
 from harness.describe import describe
 from harness.plan import Plan, Profile, write_plan
 from harness.row import RunInfo
-from harness.run import Limits, Work, run_all
+from harness.run import Limits, run_all
 from harness.store import Writer, read_rows, read_samples
 from harness.suite import find_suite
 

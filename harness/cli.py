@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness import commands
-from harness.errors import BadInput
+from harness.errors import BadInput, one_line
 
 OK, GATE_FAILED, BAD_INPUT, INCOMPLETE, UNPROVEN = 0, 1, 2, 3, 4
 
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return commands.COMMANDS[options.command](options)
     except BadInput as error:
-        print(f"grammarbench: {commands.one_line(str(error))}", file=sys.stderr)
+        print(f"grammarbench: {one_line(str(error))}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("grammarbench: interrupted; what was measured is stored", file=sys.stderr)

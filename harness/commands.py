@@ -9,15 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.errors import one_line
+
 if TYPE_CHECKING:
     from harness.run import Progress
 
 OK, GATE_FAILED, INCOMPLETE = 0, 1, 3
-
-
-def one_line(text: str) -> str:
-    """The text on one line, without characters that a terminal obeys."""
-    return "".join(each if each.isprintable() else " " for each in text)
 
 
 def run(options: argparse.Namespace) -> int:

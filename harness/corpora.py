@@ -26,7 +26,7 @@ CORPORA = {
 }
 
 
-def fetch_corpus(name: str, out: Path, url: str | None = None) -> Path:
+def fetch_corpus(name: str, out: Path) -> Path:
     """Clone it below `out` (or find it there) and return the folder of its cases. Raises BadInput when git or the network does not help."""
     corpus = CORPORA[name]
     folder = out / name
@@ -37,7 +37,7 @@ def fetch_corpus(name: str, out: Path, url: str | None = None) -> Path:
             raise BadInput(f"{folder}: cannot be written ({error.strerror}); give another --out") from error
         _git(folder, "init", "--quiet")
     # A commit may be fetched by its full name; only its own files come, not the history.
-    _git(folder, "fetch", "--quiet", "--depth=1", url or corpus.url, corpus.commit)
+    _git(folder, "fetch", "--quiet", "--depth=1", corpus.url, corpus.commit)
     _git(folder, "checkout", "--quiet", "--detach", corpus.commit)
     return folder / corpus.cases
 

@@ -1,4 +1,4 @@
-"""The one error that a user's input causes."""
+"""The one error that a user's input causes, and how texts of others are put on a line."""
 
 
 class BadInput(Exception):
@@ -13,3 +13,8 @@ def did_you_mean(wanted: str, known: list[str]) -> str:
     if close:
         return f'; did you mean "{close[0]}"?'
     return f"; known: {', '.join(known)}" if known else ""
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without characters that a terminal obeys."""
+    return "".join(each if each.isprintable() else " " for each in text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.case import Case, case_to_line
+from harness.case import Case, case_from_line, case_to_line
 from harness.errors import BadInput
 from harness.judge import Judge, check_schema
 from harness.suite import Suite, deep, read_cases
@@ -36,21 +37,16 @@ PROFILES = {
 class Plan:
     """The cases of a run, on disk. `offsets[i]` is where case i begins; the rest is what the run's header says of the suites."""
 
-    offsets: tuple[int, ...]
+    offsets: array[int]
     dialects: tuple[str, ...]
-    keys: tuple[tuple[str, str], ...]
-    """Suite and case id."""
-    rows_owed: dict[tuple[str, str], int]
-    """By key: the case's instances, or 1 for a case without."""
     suites: dict[str, dict[str, Any]]
 
 
 def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path) -> Plan:
     """Read every case into `path`. Raises BadInput for the first case that is none, saying how many more there are."""
-    offsets: list[int] = []
+    offsets = array("q")
     dialects: list[str] = []
     told: dict[str, dict[str, Any]] = {}
-    owed: dict[tuple[str, str], int] = {}
     problems: list[str] = []
     with open(path, "wb") as file, Judge(JUDGE_SECONDS) as judge:
         for suite in suites:
@@ -68,14 +64,19 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path)
                 file.write(line)
                 counts["cases"] += 1
                 counts["instances"] += len(case.instances)
-                owed[name, case.id] = max(1, len(case.instances))
             told[name] = {"version": suite.version, "sha256": digest.hexdigest(), **counts}
     if problems:
         more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
         raise BadInput(f"{problems[0]}{more}")
     if not offsets:
         raise BadInput(f"no case in {', '.join(each.name for each in suites)}")
-    return Plan(tuple(offsets), tuple(dialects), tuple(owed), owed, told)
+    return Plan(offsets, tuple(dialects), told)
+
+
+def rows_owed(path: Path) -> dict[tuple[str, str], int]:
+    """How many rows each case of a plan owes, by suite and case id, in the plan's order: its instances, or 1 for a case without."""
+    with open(path, "rb") as file:
+        return {(suite, case.id): max(1, len(case.instances)) for suite, _, case in map(case_from_line, file)}
 
 
 def _unused_name(name: str, taken: dict[str, Any]) -> str:

@@ -9,21 +9,20 @@ import os
 import selectors
 import signal
 import time
-from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness import process
-from harness.case import Case, case_from_line
+from harness.booking import Ending, Task, Work, rows_of
+from harness.case import case_from_line
 from harness.channel import BrokenChannel
-from harness.errors import BadInput
+from harness.errors import BadInput, one_line
 from harness.plan import Plan
 from harness.process import Worker
-from harness.row import Arm, Finding, Row, Status
+from harness.row import BROKEN, Finding, Status
 from harness.store import Writer
-from harness.walk import TEXT_LIMIT
 
 POLL_SECONDS = 0.02  # how often a child's memory and deadline are looked at
 LOAD_SECONDS = 300.0
@@ -36,39 +35,6 @@ class Limits:
 
     timeout_s: float
     memory_bytes: int
-
-
-@dataclass(eq=False)
-class Work:
-    """The cases that one arm still has to walk with one vocabulary."""
-
-    arm: Arm
-    vocabulary: str
-    cases: deque[int]
-    workers: int = 0
-    attempts: Counter[int] = field(default_factory=Counter)
-    """How often a case was in the hands of a worker that was lost."""
-    load_failure: tuple[Status, str] | None = None
-    """Why no worker of this arm can be started, once that is known: then every case of it fails so."""
-
-
-@dataclass(eq=False)
-class Task:
-    """The case that a worker has in hand, and what was heard of it."""
-
-    number: int
-    suite: str
-    suite_version: str
-    case: Case
-    sent: float = 0.0
-    """When it was sent, or when the last thing was heard of it: the deadline counts from here."""
-    peak_rss_bytes: int = 0
-    compiled: dict[str, Any] | None = None
-    walked: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
-    killed: Status | None = None
-    """Set when we killed the child: `timeout` or `oom`; or `backend_error` for a forged answer."""
-    strangers: int = 0
-    """Answers that came from another process than the child."""
 
 
 @dataclass(eq=False)
@@ -168,10 +134,10 @@ class Coordinator:
     def _finish_without_worker(self, work: Work) -> None:
         """Book the next cases as long as no worker is needed for it."""
         while work.cases and work.load_failure is not None:
-            self._finish(work, self._take(work), *work.load_failure, phase="load")
+            self._finish(work, self._take(work), work.load_failure)
         while work.cases and self.plan.dialects[work.cases[0]] not in work.arm.dialects:
             text = f"no {self.plan.dialects[work.cases[0]]} in this backend"
-            self._finish(work, self._take(work), "unsupported", text, phase="dialect")
+            self._finish(work, self._take(work), Ending("unsupported", "dialect", text))
 
     def _open_slot(self, work: Work) -> None:
         spec = work.arm.backend + (f":{work.arm.options}" if work.arm.options else "")
@@ -255,15 +221,15 @@ class Coordinator:
         assert task is not None
         left_behind = process.strays(slot.worker)
         if error := message.get("harness_error"):
-            self._finish(slot.work, task, "harness_error", error, phase="worker")
+            self._finish(slot.work, task, Ending("harness_error", "worker", error))
         elif task.compiled is not None and task.compiled["status"] != "ok":
             compiled = task.compiled
-            self._finish(slot.work, task, compiled["status"], compiled["text"], phase="compile")
+            self._finish(slot.work, task, Ending(compiled["status"], "compile", compiled["text"]))
         else:
             finding = None
             if left_behind or task.strangers:
                 finding = Finding("left_process_behind", None, f"{max(1, len(left_behind))} process(es) were still there after the case")
-            self._finish(slot.work, task, "ok", "", finding=finding)
+            self._finish(slot.work, task, Ending("ok", finding=finding))
         slot.task = None
         if left_behind or task.strangers or process.rss_bytes(slot.worker.child or 0) > self.limits.memory_bytes // 2:
             # A clean child for the next case: what this one hoards or left behind must not be booked to another.
@@ -279,7 +245,8 @@ class Coordinator:
             self._worker_lost(slot)
         elif task is None:
             if not slot.ready and now - slot.started > LOAD_SECONDS:
-                slot.work.load_failure = ("timeout", f"the backend did not load the vocabulary in {LOAD_SECONDS:.0f} s")
+                text = f"the backend did not load the vocabulary in {LOAD_SECONDS:.0f} s"
+                slot.work.load_failure = Ending("timeout", "load", text)
                 self._close_slot(slot)
         elif not task.killed and slot.worker.child is not None:
             task.peak_rss_bytes = max(task.peak_rss_bytes, process.rss_bytes(slot.worker.child))
@@ -296,7 +263,7 @@ class Coordinator:
     def _forged(self, slot: Slot, text: str) -> None:
         """The stream of answers can no longer be trusted: the worker goes, the case is booked."""
         if slot.task is not None:
-            self._finish(slot.work, slot.task, "backend_error", text, phase=process.position(slot.worker)[0])
+            self._finish(slot.work, slot.task, Ending("backend_error", process.position(slot.worker)[0], text))
             slot.task = None
         self._close_slot(slot)
 
@@ -322,8 +289,7 @@ class Coordinator:
             text = f"the backend ended the process with exit code {status >> 8}"
         where = f"{phase} of token {token}, instance {instance}" if phase in ("fill", "accept", "end") else phase
         text = f"{text} in {where}" + (f"; it printed: {said}" if said else "")
-        lost = replace_control(text)
-        self._finish(slot.work, task, task.killed or "crash", lost, phase=phase, signal_name=name, lost_at=token)
+        self._finish(slot.work, task, Ending(task.killed or "crash", phase, one_line(text), name, token))
 
     def _worker_lost(self, slot: Slot) -> None:
         """The worker itself is gone: killed (it runs no case), or it could not load. The case goes back to be sent to another."""
@@ -333,13 +299,14 @@ class Coordinator:
             self._child_lost(slot, -code if code < 0 else code << 8)
         elif not slot.ready:
             said = process.printed_text(worker)
-            work.load_failure = ("crash", replace_control(f"the process ended with {code} while it loaded the backend; it printed: {said}"))
+            text = f"the process ended with {code} while it loaded the backend; it printed: {said}"
+            work.load_failure = Ending("crash", "load", one_line(text))
         elif task is not None:
             work.attempts[task.number] += 1
             if work.attempts[task.number] < ATTEMPTS:
                 work.cases.append(task.number)
             else:
-                self._finish(work, task, "harness_error", f"the worker was lost {ATTEMPTS} times with this case in hand", phase="worker")
+                self._finish(work, task, Ending("harness_error", "worker", f"the worker was lost {ATTEMPTS} times with this case in hand"))
         self._close_slot(slot)
 
     def _load_failed(self, slot: Slot, whose: str, text: str) -> None:
@@ -347,101 +314,17 @@ class Coordinator:
         self._close_slot(slot)
         if whose == "input":
             raise BadInput(text)
-        work.load_failure = ("backend_error" if whose == "backend" else "harness_error", text)
+        work.load_failure = Ending("backend_error" if whose == "backend" else "harness_error", "load", text)
 
-    # Rows
-
-    def _finish(
-        self,
-        work: Work,
-        task: Task,
-        status: Status,
-        text: str,
-        phase: str = "",
-        signal_name: str = "",
-        lost_at: int = 0,
-        finding: Finding | None = None,
-    ) -> None:
-        """Write the rows of a case: what was seen of each instance, and `status` for the one at which it stopped."""
-        case = task.case
-        walks: list[tuple[Row, bytes]] = []
-        compile_ns = task.compiled["compile_ns"] if task.compiled else None
-        reached = len(task.walked)
-        compile_failed = task.compiled is None or task.compiled["status"] != "ok"
-        for number in range(max(1, len(case.instances))):
-            row = self._row(work, task, number if case.instances else None, compile_ns)
-            if number < reached:
-                message, samples = task.walked[number]
-                row = _with_seen(row, message)
-            elif status != "ok" and (compile_failed or number == reached):
-                row, samples = replace(row, status=status, text=text[:TEXT_LIMIT], phase=phase, signal=signal_name), b""
-                if not compile_failed and phase in ("fill", "accept", "end"):
-                    row = replace(row, stopped_at=lost_at)
-            elif status == "ok":
-                row, samples = replace(row, status="harness_error", phase="worker", text="the worker sent no answer for it"), b""
-            else:
-                skipped = f"not walked: the child was lost at instance {reached}"
-                row, samples = replace(row, status="skipped", phase="walk", text=skipped), b""
-            if finding is not None and number == max(0, len(case.instances) - 1):
-                row = replace(row, findings=(*row.findings, finding))
-            if row.status in ("backend_error", "crash", "timeout", "oom"):
-                self.failures += 1
-            walks.append((row, samples))
+    def _finish(self, work: Work, task: Task, ending: Ending) -> None:
+        walks = rows_of(work, task, ending)
         self.writer.append(walks)
+        self.failures += sum(row.status in BROKEN for row, _ in walks)
         self.done += 1
         self._tell()
-
-    def _row(self, work: Work, task: Task, number: int | None, compile_ns: int | None) -> Row:
-        case = task.case
-        instance = case.instances[number] if number is not None else None
-        peak = task.compiled["peak_rss_bytes"] if task.compiled else task.peak_rss_bytes or None
-        return Row(
-            backend=work.arm.backend,
-            backend_version=work.arm.version,
-            options=work.arm.options,
-            vocabulary=work.vocabulary,
-            suite=task.suite,
-            suite_version=task.suite_version,
-            case=case.name,
-            case_id=case.id,
-            dialect=case.grammar.dialect,
-            tags=case.tags,
-            instance=number,
-            instance_name=instance.name if instance else "",
-            mode="replay",
-            jump_forward=False,
-            repeat=0,
-            status="ok",
-            phase="",
-            signal="",
-            text="",
-            valid=instance.valid if instance else None,
-            accepted=None,
-            stopped_at=None,
-            tokens=0,
-            bytes=len(instance.content) if instance else 0,
-            grammar_bytes=len(case.grammar.text.encode("utf-8", "surrogatepass")),
-            compile_ns=compile_ns,
-            matcher_new_ns=None,
-            first_fill_ns=None,
-            wall_ns=None,
-            peak_rss_bytes=peak,
-            samples=None,
-        )
 
     def _tell(self, force: bool = False) -> None:
         now = time.monotonic()
         if force or now - self.last_report > 0.2:
             self.last_report = now
             self.report(Progress(self.done, self.total, self.failures))
-
-
-def _with_seen(row: Row, message: dict[str, Any]) -> Row:
-    seen = {name: each for name, each in message["seen"].items() if name != "samples"}
-    seen["findings"] = tuple(Finding(**each) for each in seen["findings"])
-    return replace(row, **seen, peak_rss_bytes=message["peak_rss_bytes"])
-
-
-def replace_control(text: str) -> str:
-    """The text on one line, without characters that a terminal obeys."""
-    return "".join(each if each.isprintable() else " " for each in text)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import harness
+from harness.booking import Work
 from harness.describe import describe
 from harness.errors import BadInput
 from harness.machine import describe_machine
-from harness.plan import PROFILES, write_plan
+from harness.plan import PROFILES, rows_owed, write_plan
 from harness.registry import parse_specs
 from harness.row import RunInfo
-from harness.run import Limits, Progress, Work, run_all
+from harness.run import Limits, Progress, run_all
 from harness.store import Writer, read_info, resume
 from harness.suite import find_suite, suite_names
 from harness.vocabulary import prepare_vocabulary
@@ -79,17 +80,20 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
             suites=plan.suites,
             machine=describe_machine(),
         )
-        finished: set[tuple[object, ...]] = set()
         statuses: dict[str, int] = {}
+        works = [Work(arm, name, deque(range(len(plan.offsets)))) for name in names for arm in info.arms]
         if request.resume:
             _same(read_info(folder), info, folder)
-            finished, statuses = resume(folder, plan.rows_owed)
+            owed = rows_owed(folder / "cases.jsonl")
+            finished, statuses = resume(folder, owed)
+            for work in works:
+                who = (work.arm.backend, work.arm.version, work.arm.options, work.vocabulary)
+                work.cases = deque(number for number, key in enumerate(owed) if (*who, *key) not in finished)
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
         else:
             os.replace(draft, folder / "cases.jsonl")
     finally:
         draft.unlink(missing_ok=True)
-    works = _works(info, plan.keys, names, finished)
     total = sum(each["cases"] for each in plan.suites.values())
     say(f"{total} cases x {len(info.arms)} backends x {len(names)} vocabularies into {folder}")
     limits = Limits(info.timeout_s, info.memory_bytes)
@@ -97,15 +101,6 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
         run_all(plan, works, limits, request.jobs, writer, folder / "cases.jsonl", report)
         writer.finish(_now())
         return Outcome(folder, writer.statuses)
-
-
-def _works(info: RunInfo, keys: Sequence[tuple[str, str]], vocabularies: Sequence[str], finished: set[tuple[object, ...]]) -> list[Work]:
-    works = []
-    for vocabulary in vocabularies:
-        for arm in info.arms:
-            left = (i for i, key in enumerate(keys) if (arm.backend, arm.version, arm.options, vocabulary, *key) not in finished)
-            works.append(Work(arm, vocabulary, deque(left)))
-    return works
 
 
 def _folder(request: Request) -> tuple[Path, str]:

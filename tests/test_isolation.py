@@ -20,9 +20,10 @@ from typing import Any
 import pytest
 
 from harness import process
+from harness.booking import Work
 from harness.plan import PROFILES, write_plan
 from harness.row import TIMINGS, Arm, Row, RunInfo, identity
-from harness.run import Limits, Work, run_all
+from harness.run import Limits, run_all
 from harness.store import Writer, read_end, read_rows
 from harness.suite import find_suite
 

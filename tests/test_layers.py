@@ -36,6 +36,7 @@ ORDER = [
     "checkup",
     "describe",
     "plan",
+    "booking",
     "run",
     "session",
     "metrics",
