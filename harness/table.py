@@ -15,8 +15,9 @@ from typing import Any
 import pandas as pd
 
 from harness.errors import BadInput, did_you_mean
-from harness.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, few, read_arms, summary
+from harness.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, few, summary
 from harness.row import Row, verdict
+from harness.seen import read_arms
 from harness.store import read_rows
 
 FORMATS = ["csv", "json", "markdown"]

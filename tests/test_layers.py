@@ -39,6 +39,7 @@ ORDER = [
     "booking",
     "run",
     "session",
+    "seen",
     "metrics",
     "table",
     "report",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from harness import metrics
+from harness import seen as folding
 from harness.report.curves import compile_curve, fill_curve, thin
 from harness.row import Finding, Row
 
@@ -20,8 +21,8 @@ NO_SAMPLES = np.zeros(0, np.int64)
 def seen(synthetic: ModuleType) -> Any:
     """Folds rows, given as dicts, into one arm."""
 
-    def fold(*rows: dict[str, Any], samples: Any = NO_SAMPLES) -> metrics.ArmSeen:
-        (arm,) = metrics.fold((synthetic.row(**{"case_id": f"{number:012x}", **each}) for number, each in enumerate(rows)), samples)
+    def fold(*rows: dict[str, Any], samples: Any = NO_SAMPLES) -> folding.ArmSeen:
+        (arm,) = folding.fold((synthetic.row(**{"case_id": f"{number:012x}", **each}) for number, each in enumerate(rows)), samples)
         return arm
 
     return fold
@@ -49,7 +50,7 @@ def test_the_wanted_numbers_of_a_tiny_run(synthetic: ModuleType, tmp_path: Path)
         [(row(case_id=seven, status="backend_error", phase="accept", accepted=None, compile_ns=7_000_000), ns(50_000, 5_000, 60_000))],
     ]
     run = synthetic.write_run(tmp_path / "run", groups, synthetic.info(synthetic.ARMS[:1]))
-    (arm,) = metrics.read_arms(run)
+    (arm,) = folding.read_arms(run)
     got = metrics.summary(arm)
     counts = {
         "schemas": 7, "passing": 1, "compile_error": 1, "crash": 1, "out_of_memory": 0, "timeout": 1, "validation_error": 2,
@@ -92,7 +93,7 @@ def test_the_wanted_numbers_of_a_tiny_run(synthetic: ModuleType, tmp_path: Path)
 )
 def test_each_row_is_one_of_the_known_errors_or_none(synthetic: ModuleType, fields: dict[str, Any], expected: str | None) -> None:
     row: Row = synthetic.row(**fields)
-    assert metrics.failure(row) == expected
+    assert folding.failure(row) == expected
 
 
 def test_our_own_failures_are_in_no_denominator(seen: Any) -> None:
@@ -124,7 +125,7 @@ def test_who_declines_everything_covers_nothing(seen: Any) -> None:
 
 
 def test_no_rows_give_no_shares(seen: Any, synthetic: ModuleType) -> None:
-    (arm,) = metrics.fold([], NO_SAMPLES, synthetic.info(synthetic.ARMS[:1]))
+    (arm,) = folding.fold([], NO_SAMPLES, synthetic.info(synthetic.ARMS[:1]))
     got = metrics.summary(arm)
     assert got["declared_coverage"] is got["instance_coverage"] is got["tbm_p50_us"] is got["peak_rss"] is None
     assert got["schemas"] == 0
@@ -153,12 +154,12 @@ def test_a_percentile_needs_ten_values_beyond_it() -> None:
 
 def test_versions_and_vocabularies_are_arms_of_their_own(synthetic: ModuleType) -> None:
     rows = [synthetic.row(), synthetic.row(backend_version="1.2.4"), synthetic.row(vocabulary="other"), synthetic.row(options="a=b")]
-    assert [arm.key for arm in metrics.fold(rows, NO_SAMPLES)] == [metrics.arm_key(row) for row in rows]
+    assert [arm.key for arm in folding.fold(rows, NO_SAMPLES)] == [folding.arm_key(row) for row in rows]
 
 
 def test_an_arm_of_the_run_without_rows_is_there(synthetic: ModuleType, tmp_path: Path) -> None:
     run = synthetic.write_run(tmp_path / "run", [[(synthetic.row(), b"")]], complete=False)
-    assert [(arm.name, len(arm.cases)) for arm in metrics.read_arms(run)] == [
+    assert [(arm.name, len(arm.cases)) for arm in folding.read_arms(run)] == [
         ("alpha", 1), ("beta:any_whitespace=false", 0), ("gamma", 0), ("delta", 0),
     ]  # fmt: skip
 
@@ -167,8 +168,8 @@ def test_the_common_solved_set_is_what_all_solve(synthetic: ModuleType) -> None:
     ids = ["a" * 12, "b" * 12, "c" * 12]
     rows = [synthetic.row(case_id=each) for each in ids]
     rows += [synthetic.row(backend="beta", case_id=each, accepted=each != ids[1]) for each in ids[:2]]
-    arms = metrics.fold(rows, NO_SAMPLES)
-    assert metrics.common_solved(arms) == {("first", ids[0])}
+    arms = folding.fold(rows, NO_SAMPLES)
+    assert folding.common_solved(arms) == {("first", ids[0])}
     assert len(metrics.ttfm(arms[0].only({("first", ids[0])}))) == 1
 
 
@@ -198,7 +199,7 @@ def test_a_new_metric_is_one_function(seen: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(metrics, "METRICS", dict(metrics.METRICS))
 
     @metrics.metric("Cases twice", "cases", "neither")
-    def twice(arm: metrics.ArmSeen) -> int:
+    def twice(arm: folding.ArmSeen) -> int:
         """Two times the cases."""
         return 2 * len(arm.cases)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.metrics import ArmSeen, Nanoseconds, pairs
+from harness.seen import ArmSeen, Nanoseconds, pairs
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.metrics import NOT_COMPILED, ArmKey, arm_key, outcome
 from harness.row import BROKEN, Row
+from harness.seen import NOT_COMPILED, ArmKey, arm_key, outcome
 from harness.store import read_cases
 
 KINDS = {

@@ -14,11 +14,11 @@ from markupsafe import Markup
 
 from harness import metrics
 from harness.errors import BadInput
-from harness.metrics import ArmSeen
 from harness.report import charts, sections
 from harness.report.failing import KINDS, Failures
 from harness.report.sections import Line, RunSeen
 from harness.row import OURS, VERDICTS, Row
+from harness.seen import ArmSeen, fold
 from harness.store import read_end, read_info, read_rows, read_samples
 from harness.table import number, visible
 
@@ -44,7 +44,7 @@ def render(folders: Sequence[Path]) -> str:
     seen: list[tuple[RunSeen, ArmSeen]] = []
     for place, folder in enumerate(folders):
         info = read_info(folder)
-        arms = metrics.fold(_noting(folder, failures, place), read_samples(folder), info)
+        arms = fold(_noting(folder, failures, place), read_samples(folder), info)
         run = RunSeen(place, folder, info, read_end(folder), sum(arm.outcomes.total() for arm in arms))
         runs.append(run)
         seen += [(run, arm) for arm in arms]

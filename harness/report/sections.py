@@ -13,10 +13,11 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from harness.metrics import ArmSeen, common_solved, summary
+from harness.metrics import summary
 from harness.report import charts, curves
 from harness.report.failing import EXAMPLES, KINDS, CaseKey, FailedCase, Failures, Reason, Who, choose, fill_in, ordered
 from harness.row import OURS, End, RunInfo
+from harness.seen import ArmSeen, common_solved
 from harness.table import percent
 
 CASES_BUDGET = 1_600_000

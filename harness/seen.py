@@ -1,0 +1,190 @@
+"""The rows of a run folded by arm and by case: what every metric looks at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.row import DECLINED, OURS, VERDICTS, Row, RunInfo, verdict
+from harness.store import Samples, read_info, read_rows, read_samples
+
+Failure = Literal["compile_error", "crash", "out_of_memory", "timeout", "validation_error", "invalidation_error"]
+Nanoseconds = NDArray[np.int64]
+
+ArmKey = tuple[str, str, str, str]
+"""Backend, version, options, vocabulary."""
+
+NOT_COMPILED = ("load", "dialect", "compile")
+"""The phases of a row that did not get as far as a compiled grammar."""
+
+OUTCOMES = (*VERDICTS, *OURS)
+"""What a walk counts as: a verdict, or one of our own failures."""
+
+
+def arm_key(row: Row) -> ArmKey:
+    """Whose row it is."""
+    return row.backend, row.backend_version, row.options, row.vocabulary
+
+
+def outcome(row: Row) -> str:
+    """The row's verdict; for our own failures the status, so that they stand apart."""
+    return row.status if row.status in OURS else verdict(row.status, row.valid, row.accepted)
+
+
+def failure(row: Row) -> Failure | None:
+    """Which of MaskBench's errors the row is, if any."""
+    if row.status in DECLINED:
+        return "compile_error"
+    if row.status == "backend_error":
+        return "compile_error" if row.phase in NOT_COMPILED else "validation_error"
+    if row.status == "crash" or row.status == "timeout":
+        return row.status
+    if row.status == "oom":
+        return "out_of_memory"
+    kinds: dict[str, Failure] = {"over_constrained": "validation_error", "under_constrained": "invalidation_error"}
+    return kinds.get(outcome(row))
+
+
+@dataclass(slots=True)
+class CaseSeen:
+    """All rows of one case from one arm, folded."""
+
+    failures: set[Failure] = field(default_factory=set)
+    compiled: bool = False
+    """A walk got past compiling."""
+    compile_failed: bool = False
+    ours: bool = False
+    """A walk is missing through our fault."""
+    judgeable: bool = False
+    """Somebody says of an instance whether it is valid."""
+    compile_ns: int | None = None
+    ttfm_ns: int | None = None
+    slices: list[tuple[int, int]] = field(default_factory=list)
+    first_fill_ns: int | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Do we know how the case went? Not where walks are missing through our fault and none of the others failed."""
+        return bool(self.failures) or not self.ours
+
+    @property
+    def declared(self) -> bool:
+        return self.measured and self.compiled and not self.compile_failed
+
+    @property
+    def solved(self) -> bool:
+        return self.declared and not self.failures
+
+    def add(self, row: Row) -> None:
+        """Take in one more row of the case."""
+        if row.status in OURS:
+            self.ours = True
+            return
+        self.judgeable |= row.valid is not None
+        if kind := failure(row):
+            self.failures.add(kind)
+        if row.status in DECLINED or (row.status != "ok" and row.phase in NOT_COMPILED):
+            self.compile_failed = True
+            return
+        self.compiled = True
+        if self.compile_ns is None:
+            self.compile_ns = row.compile_ns
+        if self.first_fill_ns is None:
+            self.first_fill_ns = row.first_fill_ns
+        if self.ttfm_ns is None and None not in (row.matcher_new_ns, row.first_fill_ns, self.compile_ns):
+            self.ttfm_ns = (self.compile_ns or 0) + (row.matcher_new_ns or 0) + (row.first_fill_ns or 0)
+        if row.samples:
+            self.slices.append(row.samples)
+
+
+@dataclass
+class ArmSeen:
+    """All rows of one backend with its options, on one vocabulary, folded; everything that a metric may look at."""
+
+    backend: str
+    version: str
+    options: str
+    vocabulary: str
+    samples: Samples
+    cases: dict[tuple[str, str], CaseSeen] = field(default_factory=dict)
+    """By suite and case id."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    by_suite: dict[str, Counter[str]] = field(default_factory=dict)
+    by_tag: dict[str, Counter[str]] = field(default_factory=dict)
+    with_findings: int = 0
+    peak_rss_bytes: int | None = None
+
+    @property
+    def key(self) -> ArmKey:
+        return self.backend, self.version, self.options, self.vocabulary
+
+    @property
+    def name(self) -> str:
+        return f"{self.backend}:{self.options}" if self.options else self.backend
+
+    def add(self, row: Row) -> None:
+        """Take in one more row of the arm."""
+        self.cases.setdefault((row.suite, row.case_id), CaseSeen()).add(row)
+        kind = outcome(row)
+        self.outcomes[kind] += 1
+        self.by_suite.setdefault(row.suite, Counter())[kind] += 1
+        for tag in row.tags:
+            self.by_tag.setdefault(tag, Counter())[kind] += 1
+        self.with_findings += bool(row.findings)
+        if row.peak_rss_bytes is not None:
+            self.peak_rss_bytes = max(self.peak_rss_bytes or 0, row.peak_rss_bytes)
+
+    @property
+    def solves_any(self) -> bool:
+        """False for a baseline that allows everything, and for a backend that does not load."""
+        return any(case.solved for case in self.cases.values())
+
+    def measured(self) -> list[CaseSeen]:
+        """The cases of which we know how they went: the denominator of every share."""
+        return [case for case in self.cases.values() if case.measured]
+
+    def only(self, keys: set[tuple[str, str]]) -> ArmSeen:
+        """The same arm with these cases alone, for the metrics over cases."""
+        cases = {key: case for key, case in self.cases.items() if key in keys}
+        return ArmSeen(self.backend, self.version, self.options, self.vocabulary, self.samples, cases)
+
+
+def fold(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None) -> list[ArmSeen]:
+    """The rows by arm: one for each backend with options of the run and vocabulary, in the run's order, seen or not."""
+    arms: dict[ArmKey, ArmSeen] = {}
+    # A plain view: slicing a memmap 10^5 times is slow.
+    samples = samples.view(np.ndarray)
+    for each in info.arms if info else ():
+        for vocabulary in info.vocabularies if info else ():
+            key = each.backend, each.version, each.options, vocabulary
+            arms[key] = ArmSeen(*key, samples)
+    for row in rows:
+        key = arm_key(row)
+        if key not in arms:
+            arms[key] = ArmSeen(*key, samples)
+        arms[key].add(row)
+    return list(arms.values())
+
+
+def read_arms(run: Path) -> list[ArmSeen]:
+    """The arms of a run on disk. Raises BadInput."""
+    return fold(read_rows(run), read_samples(run), read_info(run))
+
+
+def common_solved(arms: Sequence[ArmSeen]) -> set[tuple[str, str]]:
+    """The cases that every arm gets right, but for arms that get none right: the set on which their times can be compared."""
+    solved = [{key for key, case in each.cases.items() if case.solved} for each in arms if each.solves_any]
+    return set.intersection(*solved) if solved else set()
+
+
+def pairs(arm: ArmSeen, cases: Iterable[CaseSeen]) -> Iterator[Nanoseconds]:
+    """Per walk the nanoseconds of fill and accept, [tokens, 2]."""
+    for case in cases:
+        for start, count in case.slices:
+            yield arm.samples[start : start + count // 2 * 2].reshape(-1, 2)
