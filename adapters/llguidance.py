@@ -184,6 +184,8 @@ for token in walk:
     stopped = matcher.is_stopped() and token == walk[-1]  # there the end is taken, but not by try_consume_tokens
     accepted = matcher.consume_token(token) if stopped else matcher.try_consume_tokens([token]) == 1
     print(vocabulary[token], allowed, accepted)
+    if not (allowed and accepted):
+        break
 """
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:

@@ -171,6 +171,8 @@ for token in walk:
     except ValueError:
         accepted = False
     print(vocabulary[token], allowed, accepted)
+    if not (allowed and accepted):
+        break
 """
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:

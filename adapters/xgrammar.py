@@ -140,7 +140,11 @@ matcher = xgrammar.GrammarMatcher(compiled)
 mask = xgrammar.allocate_token_bitmask(1, len(vocabulary))
 for token in walk:
     matcher.fill_next_token_bitmask(mask)
-    print(vocabulary[token], bool(mask[0, token // 32].item() >> token % 32 & 1), matcher.accept_token(token))
+    allowed = bool(mask[0, token // 32].item() >> token % 32 & 1)
+    accepted = matcher.accept_token(token)
+    print(vocabulary[token], allowed, accepted)
+    if not (allowed and accepted):
+        break
 """
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:

@@ -17,6 +17,7 @@ from harness.channel import BrokenChannel, Frames, send
 from harness.errors import BadInput, did_you_mean
 from harness.grammar import Adapter, Grammar, allocate_bitmask, allowed_tokens
 from harness.process import ENVIRONMENT
+from harness.registry import installed_version, parse_spec
 from harness.row import OURS, Row, arm, verdict
 from harness.store import read_cases, read_info, read_rows
 from harness.vocabulary import Vocabulary
@@ -41,15 +42,21 @@ def find_failure(folder: Path, wanted: str, backend: str, vocabulary: str | None
     ids = {(suite, case.id) for suite, case in suites_and_cases if wanted in (case.id, case.name)}
     if not ids:
         raise BadInput(f'{folder} has no case "{wanted}"{did_you_mean(wanted, [case.name for _, case in suites_and_cases][:2000])}')
-    arms = sorted({f"{each.backend}:{each.options}".rstrip(":") for each in info.arms})
-    backend = backend.partition(":")[0].replace("_", "-") + (":" + backend.partition(":")[2]).rstrip(":")
-    matching = [each for each in arms if backend in (each, each.partition(":")[0])]
+    spec = parse_spec(backend)
+    options = ":".join(f"{name}={value}" for name, value in spec.options)
+    matching = {
+        (each.backend, each.version, each.options)
+        for each in info.arms
+        if each.backend == spec.name and spec.version in (None, each.version) and options in ("", each.options)
+    }
     if not matching:
-        raise BadInput(f'{folder} has no backend "{backend}"{did_you_mean(backend, arms)}')
+        raise BadInput(f'{folder} has no backend "{backend}"{did_you_mean(spec.name, [each.backend for each in info.arms])}')
     rows = [
         row
         for row in read_rows(folder)
-        if (row.suite, row.case_id) in ids and arm(row) in matching and vocabulary in (None, row.vocabulary)
+        if (row.suite, row.case_id) in ids
+        and (row.backend, row.backend_version, row.options) in matching
+        and vocabulary in (None, row.vocabulary)
     ]
     if not rows:
         raise BadInput(
@@ -176,7 +183,7 @@ def main(arguments: list[str]) -> None:
     adapter = make(spec, vocabulary)
     grammar = Grammar(question["dialect"], question["grammar"])
     tokens = [*vocabulary.encode(bytes.fromhex(question["content"])), vocabulary.eos_token]
-    send(fd, {"script": _script(adapter, grammar, tokens, str(spec))})
+    send(fd, {"script": _script(adapter, grammar, tokens)})
     try:
         _steps(adapter, grammar, tokens, fd)
     except BaseException as error:
@@ -213,7 +220,7 @@ def _allowed(adapter: Adapter, grammar_object: Any, mask: Any) -> dict[int, None
     return dict.fromkeys(allowed_tokens(mask, adapter.vocabulary.size).tolist())
 
 
-def _script(adapter: Adapter, grammar: Grammar, tokens: list[int], spec: str) -> str:
+def _script(adapter: Adapter, grammar: Grammar, tokens: list[int]) -> str:
     """The adapter's own lines under a vocabulary that holds only what the walk needs: its tokens, every byte, end-of-sequence."""
     body = adapter.script(grammar)
     if not body:
@@ -222,7 +229,7 @@ def _script(adapter: Adapter, grammar: Grammar, tokens: list[int], spec: str) ->
     words = list(dict.fromkeys(vocabulary.tokens[token] for token in tokens[:-1]))
     walk = [words.index(vocabulary.tokens[token]) for token in tokens[:-1]]
     head = [
-        f"# {spec} {adapter.distribution}",
+        f"# {adapter.distribution} {installed_version(adapter.distribution)}",
         f"vocabulary = {words!r}",
         "vocabulary += [bytes([byte]) for byte in range(256) if bytes([byte]) not in vocabulary] + [b'']",
         f"walk = {walk!r} + [len(vocabulary) - 1]",
