@@ -136,7 +136,8 @@ class Adapter(ABC):
         """Python lines that show one walk with the backend's own library and nothing of ours; empty if the adapter has none.
 
         Above them stand `vocabulary: list[bytes]`, whose last entry is end-of-sequence (`b""`), `grammar: str` (this grammar's text)
-        and `walk: list[int]`; for each token of `walk`, up to the first refusal, they print its bytes, whether the mask allows it, and whether it is accepted.
+        and `walk: list[int]`; for each token of `walk`, up to the first refusal, they print its bytes, whether the mask allows it,
+        and whether it is accepted.
         """
         return ""
 
