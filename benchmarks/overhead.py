@@ -6,7 +6,7 @@ Prints three things, each against what we promise:
   1. wall time of a run (one worker, without start-up) over that of a plain loop with the same backend calls in one process;
   2. the median of the recorded fills over that of the plain loop, per backend;
   3. the time from a child's kill to the moment when the next case is sent.
-The plain loop calls the libraries as their own documentation does; it tokenizes too, because any loop must.
+The plain loop makes the same library calls as the adapters, in their barest form; it tokenizes too, because any loop must.
 Rounds alternate between the two, and the fastest round of each counts.
 """
 
@@ -199,7 +199,7 @@ def plain(folder: Path, backend: str) -> None:
 
 
 def plain_llguidance(vocabulary: Any) -> Any:
-    import llguidance.numpy
+    import numpy as np
     from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
     class Tokenizer:
@@ -214,7 +214,8 @@ def plain_llguidance(vocabulary: Any) -> Any:
             return list(vocabulary.encode(text.encode() if isinstance(text, str) else text))
 
     tokenizer = LLTokenizer(TokenizerWrapper(Tokenizer()))
-    mask = llguidance.numpy.allocate_token_bitmask(1, vocabulary.size)
+    mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+    address, size = mask.ctypes.data, mask.nbytes
     eos = vocabulary.eos_token
 
     def compile_schema(text: str) -> Any:
@@ -225,9 +226,9 @@ def plain_llguidance(vocabulary: Any) -> Any:
         matcher = grammar.deep_copy()
         for token in [*tokens, eos]:
             start = time.perf_counter_ns()
-            llguidance.numpy.fill_next_token_bitmask(matcher, mask, 0)
+            matcher.unsafe_compute_mask_ptr(address, size)
             fills.append(time.perf_counter_ns() - start)
-            if not (int(mask[0, token // 32]) >> token % 32 & 1 and matcher.try_consume_tokens([token])):
+            if not (int(mask[token // 32]) >> token % 32 & 1 and matcher.try_consume_tokens([token])):
                 return
 
     return compile_schema, walk
@@ -262,17 +263,17 @@ def plain_xgrammar(vocabulary: Any) -> Any:
 
 
 def plain_outlines_core(vocabulary: Any) -> Any:
-    import torch
+    import numpy as np
     from outlines_core import Guide, Index, json_schema
     from outlines_core import Vocabulary as TokenMap
-    from outlines_core.kernels.torch import allocate_token_bitmask, fill_next_token_bitmask
 
     ids: dict[bytes, list[int]] = {}
     for token, text in enumerate(vocabulary.tokens):
         if text and token not in vocabulary.special_tokens:
             ids.setdefault(text, []).append(token)
     token_map = TokenMap(vocabulary.eos_token, ids)
-    mask: torch.Tensor = allocate_token_bitmask(vocabulary.size)
+    mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+    address, words = mask.ctypes.data, mask.size
     eos = vocabulary.eos_token
 
     def compile_schema(text: str) -> Any:
@@ -285,9 +286,9 @@ def plain_outlines_core(vocabulary: Any) -> Any:
         guide = Guide(grammar)
         for token in [*tokens, eos]:
             start = time.perf_counter_ns()
-            fill_next_token_bitmask(guide, mask)
+            guide.write_mask_into(address, words, 4)
             fills.append(time.perf_counter_ns() - start)
-            if token == eos or not int(mask[0, token // 32]) >> token % 32 & 1:
+            if token == eos or not int(mask[token // 32]) >> token % 32 & 1:
                 return
             guide.advance(token, False)
 
