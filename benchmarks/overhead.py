@@ -143,6 +143,7 @@ def recovery(folder: Path, corpus: Path) -> list[float]:
     def send_and_kill(worker: process.Worker, offset: int) -> None:
         note_next()
         original(worker, offset)
+        time.sleep(0.05)  # the child is in the middle of the case
         if worker.child is not None:
             killed.append(time.perf_counter())
             os.kill(worker.child, signal.SIGKILL)

@@ -21,6 +21,8 @@ class Work:
     workers: int = 0
     attempts: Counter[int] = field(default_factory=Counter)
     """How often a case was in the hands of a worker that was lost."""
+    losses: int = 0
+    """How many workers were lost without a case in hand since the last case was done."""
     load_failure: Ending | None = None
     """Why no worker of this arm can be started, once that is known: then every case of it ends so."""
 
@@ -53,7 +55,8 @@ class Ending:
     text: str = ""
     signal: str = ""
     token: int = 0
-    """The position of the token at which a child was lost."""
+    """The position of the token at which a child was lost, of `tokens`."""
+    tokens: int = 0
     finding: Finding | None = None
     """What was found of the case as a whole; it goes into the last row."""
 
@@ -72,14 +75,18 @@ def rows_of(work: Work, task: Task, ending: Ending) -> list[tuple[Row, bytes]]:
             row = replace(row, status="harness_error", phase="worker", text="the worker sent no answer for it")
         elif compile_failed or number == reached:
             row = replace(row, status=ending.status, phase=ending.phase, text=ending.text[:TEXT_LIMIT], signal=ending.signal)
+            row = replace(row, peak_rss_bytes=max(row.peak_rss_bytes or 0, task.peak_rss_bytes) or None)
             if not compile_failed and ending.phase in ("fill", "accept", "end"):
-                row = replace(row, stopped_at=ending.token)
+                row = replace(row, stopped_at=ending.token, tokens=ending.tokens)
         else:
-            row = replace(row, status="skipped", phase="walk", text=f"not walked: the child was lost at instance {reached}")
+            row = replace(row, status="skipped", phase="walk", text=f"not walked: the case ended at instance {reached}")
         walks.append((row, samples))
-    if ending.finding is not None:
+    finding = ending.finding
+    if ending.status != "ok" and reached == len(walks):
+        finding = Finding("lost_after_walk", None, ending.text[:TEXT_LIMIT])  # all was seen, and then the child was lost
+    if finding is not None:
         row, samples = walks[-1]
-        walks[-1] = replace(row, findings=(*row.findings, ending.finding)), samples
+        walks[-1] = replace(row, findings=(*row.findings, finding)), samples
     return walks
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from harness.channel import BrokenChannel, Frames, send
 from harness.contract import CheckResult
 from harness.errors import BadInput
-from harness.process import ENVIRONMENT
+from harness.guard import forbid_network
+from harness.process import ENVIRONMENT, module
 
 
 def run_checks(spec: str, vocabulary: str, timeout_s: float, python: str = sys.executable) -> Iterator[CheckResult]:
@@ -21,28 +22,28 @@ def run_checks(spec: str, vocabulary: str, timeout_s: float, python: str = sys.e
     Raises BadInput if the backend or the vocabulary is not to be had.
     """
     first = 0
+    names: list[str] = []
     while True:
-        names: list[str] = []
         done = first
         for message in _listen(spec, vocabulary, first, timeout_s, python):
             if "bad_input" in message:
                 raise BadInput(str(message["bad_input"]))
             if "names" in message:
                 names = list(message["names"])
-            elif "lost" in message:
-                check = names[done] if done < len(names) else "load"
-                yield CheckResult(check, "error", str(message["lost"]))
-                first = done + 1
-            else:
+            elif "lost" not in message:
                 yield CheckResult(**message)
                 done += 1
-        if done >= len(names) or first >= len(names):
+            elif not names or done < len(names):
+                yield CheckResult(names[done] if names else "load", "error", str(message["lost"]))
+                done += 1
+        if done >= len(names):
             return
+        first = done
 
 
 def _listen(spec: str, vocabulary: str, first: int, timeout_s: float, python: str) -> Iterator[dict[str, Any]]:
     read, write = os.pipe()
-    command = [python, "-m", "harness.checkup", str(write), spec, vocabulary, str(first)]
+    command = [*module("harness.checkup", python), str(write), spec, vocabulary, str(first)]
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -61,8 +62,7 @@ def _listen(spec: str, vocabulary: str, first: int, timeout_s: float, python: st
                     return
                 data = os.read(read, 65536)
                 if not data:
-                    if process.wait() != 0:
-                        yield {"lost": f"the process ended with {process.returncode}"}
+                    yield {"lost": f"the process ended with {process.wait()}"}
                     return
                 for message, _ in frames.feed(data):
                     yield message
@@ -79,6 +79,7 @@ def main(arguments: list[str]) -> None:
     from harness.registry import make, parse_specs
     from harness.vocabulary import load_vocabulary
 
+    forbid_network()
     fd, first = int(arguments[0]), int(arguments[3])
     try:
         (backend,) = parse_specs(arguments[1])

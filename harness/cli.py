@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -93,6 +94,9 @@ positive_number.__name__ = "number above 0"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its exit code: 0 ok, 1 a gate failed, 2 bad input, 3 incomplete run, 4 unproven."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files and cases need not be what the terminal can show
+            stream.reconfigure(errors="backslashreplace")
     top = parser()
     options = top.parse_args(arguments)
     if options.version:
@@ -108,12 +112,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BadInput as error:
         print(f"grammarbench: {one_line(str(error))}", file=sys.stderr)
         return BAD_INPUT
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output (head, say) has gone
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return OK
+        print(f"grammarbench: {one_line(str(error))}; what was measured is stored", file=sys.stderr)
+        return BAD_INPUT
     except KeyboardInterrupt:
         print("grammarbench: interrupted; what was measured is stored", file=sys.stderr)
         return INCOMPLETE
-    except BrokenPipeError:  # the reader of our output (head, say) has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
 
 
 if __name__ == "__main__":

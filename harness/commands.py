@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,13 @@ def run(options: argparse.Namespace) -> int:
         memory_gb=options.memory,
         argv=tuple(sys.argv[1:]),
     )
+
+    def say(text: str) -> None:
+        with suppress(BrokenPipeError):  # nobody listens any more, but the run goes on
+            print(one_line(text), flush=True)
+
     with progress_line() as report:
-        outcome = run_session(request, lambda text: print(one_line(text), flush=True), report)
+        outcome = run_session(request, say, report)
     rows = sum(outcome.statuses.values())
     counts = ", ".join(f"{count} {status}" for status, count in outcome.statuses.items())
     print(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}")
@@ -73,7 +79,8 @@ class progress_line:
         left = f"{(progress.total - progress.done) / rate:.0f} s left" if rate > 0 else "time left unknown"
         share = 100 * progress.done // max(progress.total, 1)
         text = f"{progress.done}/{progress.total} cases ({share} %), {rate:.1f}/s, {left}, {progress.failures} broken"
-        print(f"\r\x1b[K{text}" if terminal else text, end="" if terminal else "\n", flush=True)
+        with suppress(BrokenPipeError):
+            print(f"\r\x1b[K{text}" if terminal else text, end="" if terminal else "\n", flush=True)
 
 
 def print_backend_table(folder: Path) -> None:
@@ -98,7 +105,8 @@ def table(options: argparse.Namespace) -> int:
     from harness import table as tables
 
     if options.format:
-        print(tables.instance_text(options.run, options.format), end="")
+        text = tables.instance_text(options.run, options.format)
+        print(tables.visible(text) if sys.stdout.isatty() else text, end="")
     else:
         print_backend_table(options.run)
     return completeness([options.run])

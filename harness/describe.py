@@ -11,12 +11,17 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import BadInput
-from harness.process import ENVIRONMENT
+from harness.guard import forbid_network
+from harness.process import ENVIRONMENT, module
 from harness.row import Arm
 
 if TYPE_CHECKING:
     from harness.grammar import Adapter
     from harness.registry import BackendSpec
+
+
+SECONDS = 300.0
+"""For importing every backend and loading every vocabulary of a run."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ def _ask(arguments: list[str], python: str) -> Any:
     """What this module's `main` says, in a process of its own: backends print, and can end the process that imports them."""
     read, write = os.pipe()
     with subprocess.Popen(
-        [python, "-m", "harness.describe", str(write), *arguments],
+        [*module("harness.describe", python), str(write), *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -54,7 +59,12 @@ def _ask(arguments: list[str], python: str) -> Any:
         env={**os.environ, **ENVIRONMENT},
     ) as process:
         os.close(write)
-        printed, _ = process.communicate()
+        try:
+            printed, _ = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            printed, _ = process.communicate()
+            printed += f"\nno answer after {SECONDS:.0f} s".encode()
     with open(read, "rb") as file:
         said = file.read()
     if not said:
@@ -65,6 +75,7 @@ def _ask(arguments: list[str], python: str) -> Any:
 
 def main(arguments: list[str]) -> None:
     """`FD arms SPECS VOCABULARIES`, the two as JSON lists, or `FD catalogue`: writes one JSON value to the file descriptor."""
+    forbid_network()
     answer = _catalogue() if arguments[1] == "catalogue" else _describe(*map(json.loads, arguments[2:]))
     with open(int(arguments[0]), "w") as file:
         json.dump(answer, file)

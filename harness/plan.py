@@ -27,7 +27,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile(40, 5.0, ("tekken",)),
+    "quick": Profile(80, 5.0, ("tekken",)),
     "default": Profile(None, 10.0, ("tekken",)),
     "full": Profile(None, 60.0, ("tekken", "mistral-v3", "probe")),
 }

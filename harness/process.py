@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from harness.channel import Frames
 from harness.walk import PHASES, Progress
@@ -37,11 +37,16 @@ class Worker:
     """A running `harness.worker`, its pipes, and the child that it forked."""
 
     popen: subprocess.Popen[bytes]
+    control: int
+    """What the worker itself says: `ready` or `failed`, then `child` and `exit` by turns. Apart from the answers, because a
+    child that is killed in the middle of one leaves a torn frame."""
     request: int
     reply: int
+    """The child's answers."""
     stderr: int
     progress: Progress
-    frames: Frames = field(default_factory=Frames)
+    said: Frames = field(default_factory=Frames)
+    answers: Frames = field(default_factory=Frames)
     child: int | None = None
     nonce: str = ""
     printed: bytearray = field(default_factory=bytearray)
@@ -52,11 +57,12 @@ def start_worker(spec: str, vocabulary: str, cases: Path, python: str = sys.exec
     """Start a worker; it answers with `ready` and `child`, or `failed`, in its own time."""
     request_read, request_write = os.pipe()
     reply_read, reply_write = os.pipe()
+    control_read, control_write = os.pipe()
     stderr_read, stderr_write = os.pipe()
     with tempfile.TemporaryFile() as shared:
         shared.truncate(4096)
-        theirs = (request_read, reply_write, shared.fileno())
-        command = [python, "-m", "harness.worker", spec, vocabulary, str(cases), *map(str, theirs), str(os.getpid())]
+        theirs = (request_read, reply_write, control_write, shared.fileno())
+        command = [*module("harness.worker", python), spec, vocabulary, str(cases), *map(str, theirs), str(os.getpid())]
         popen = subprocess.Popen(
             command + ([] if fork else ["no-fork"]),
             stdin=subprocess.PIPE,
@@ -67,19 +73,27 @@ def start_worker(spec: str, vocabulary: str, cases: Path, python: str = sys.exec
             start_new_session=True,
         )
         progress: Progress = memoryview(mmap.mmap(shared.fileno(), 4096)).cast("q")
-    for each in (request_read, reply_write, stderr_write):
+    for each in (request_read, reply_write, control_write, stderr_write):
         os.close(each)
-    os.set_blocking(stderr_read, False)
-    return Worker(popen, request_write, reply_read, stderr_read, progress)
+    for each in (reply_read, control_read, stderr_read):
+        os.set_blocking(each, False)
+    return Worker(popen, control_read, request_write, reply_read, stderr_read, progress)
+
+
+def module(name: str, python: str = sys.executable) -> list[str]:
+    """The command that runs a module of ours, without the current folder on the path: a case's neighbour could be called `json.py`."""
+    return [python, "-P", "-m", name]
 
 
 def send_case(worker: Worker, offset: int) -> None:
     """Ask the child for the case that begins at this offset of `cases.jsonl`."""
     read_printed(worker)
     worker.printed.clear()
-    worker.progress[0] = worker.progress[1] = worker.progress[2] = 0
+    for cell in range(4):
+        worker.progress[cell] = -1
     worker.nonce = secrets.token_hex(8)
-    os.write(worker.request, json.dumps({"nonce": worker.nonce, "offset": offset}).encode() + b"\n")
+    with suppress(BrokenPipeError):  # worker and child were lost just now; its pipes say so
+        os.write(worker.request, json.dumps({"nonce": worker.nonce, "offset": offset}).encode() + b"\n")
 
 
 def fork_again(worker: Worker) -> None:
@@ -91,20 +105,21 @@ def fork_again(worker: Worker) -> None:
         stdin.flush()
 
 
-def position(worker: Worker) -> tuple[str, int, int]:
-    """Phase, instance and token of the child, as far as it got."""
-    phase = worker.progress[0]
-    return PHASES[phase] if 0 <= phase < len(PHASES) else "", worker.progress[1], worker.progress[2]
+def position(worker: Worker) -> tuple[str, int, int, int]:
+    """Phase (empty if it had not begun), instance, token and number of tokens of the child, as far as it got."""
+    phase, *rest = (worker.progress[cell] for cell in range(4))
+    instance, token, tokens = (max(0, each) for each in rest)
+    return PHASES[phase] if 0 <= phase < len(PHASES) else "", instance, token, tokens
 
 
 def read_printed(worker: Worker) -> None:
-    """Take what was printed, and keep its end."""
-    try:
-        while data := os.read(worker.stderr, 65536):
-            worker.printed += data
-            del worker.printed[:-STDERR_KEPT]
-    except BlockingIOError:
-        pass
+    """Take what was printed, and keep its end; not for ever where a thread prints without end."""
+    for _ in range(16):
+        data = _read(worker.stderr)
+        if not data:
+            break
+        worker.printed += data
+        del worker.printed[:-STDERR_KEPT]
 
 
 def printed_text(worker: Worker) -> str:
@@ -179,19 +194,38 @@ def _kill(pid: int) -> None:
 
 
 def close_worker(worker: Worker) -> None:
-    """End the worker and everything below it."""
+    """End the worker and everything that is below it now."""
     kill_children(worker)
     worker.popen.kill()
     worker.popen.wait()
-    for pid in descendants(worker.popen.pid):
-        _kill(pid)
-    for fd in (worker.request, worker.reply, worker.stderr):
+    for fd in (worker.control, worker.request, worker.reply, worker.stderr):
         os.close(fd)
     if worker.popen.stdin is not None:
         with suppress(BrokenPipeError):
             worker.popen.stdin.close()
 
 
-def read_reply(worker: Worker) -> bytes:
-    """What the worker has said since; empty once its pipe is closed."""
-    return os.read(worker.reply, 1 << 20)
+def hear(worker: Worker) -> tuple[list[dict[str, Any]], bool]:
+    """What the worker itself has said since, and whether its pipe is closed. Raises BrokenChannel."""
+    data = _read(worker.control)
+    return [message for message, _ in worker.said.feed(data or b"")], data == b""
+
+
+def answers(worker: Worker) -> list[tuple[dict[str, Any], bytes]]:
+    """What the child has answered since. Raises BrokenChannel."""
+    return worker.answers.feed(_read(worker.reply) or b"")
+
+
+def forget_answers(worker: Worker) -> None:
+    """After a child's exit: what it began to say and did not finish."""
+    worker.answers = Frames()
+    while _read(worker.reply):
+        pass
+
+
+def _read(fd: int) -> bytes | None:
+    """What is there now: None if nothing is, empty if the pipe is closed."""
+    try:
+        return os.read(fd, 1 << 20)
+    except BlockingIOError:
+        return None

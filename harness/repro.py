@@ -16,7 +16,8 @@ from harness.case import Case, Instance
 from harness.channel import BrokenChannel, Frames, send
 from harness.errors import BadInput, did_you_mean
 from harness.grammar import Adapter, Grammar, allocate_bitmask, allowed_tokens
-from harness.process import ENVIRONMENT
+from harness.guard import forbid_network
+from harness.process import ENVIRONMENT, module
 from harness.registry import installed_version, parse_spec
 from harness.row import OURS, Row, arm, verdict
 from harness.store import read_cases, read_info, read_rows
@@ -80,8 +81,8 @@ def show(failure: Failure) -> str:
     row, case = failure.row, failure.case
     said = {True: "valid", False: "invalid", None: "of unknown validity"}[failure.instance.valid]
     lines = [
-        f"case      {_safe(case.name)} ({row.suite}, {case.id})",
-        f"backend   {arm(row)} {row.backend_version}, vocabulary {row.vocabulary}",
+        f"case      {_safe(case.name)} ({_safe(row.suite)}, {case.id})",
+        f"backend   {_safe(arm(row))} {row.backend_version}, vocabulary {_safe(row.vocabulary)}",
         f"seen      {verdict(row.status, row.valid, row.accepted)}, status {row.status}"
         + (f" in {row.phase}: {_safe(row.text)}" if row.text else ""),
         *(f"finding   {each.check} at token {each.position}: {_safe(each.text)}" for each in row.findings),
@@ -98,9 +99,10 @@ def show(failure: Failure) -> str:
             lines.append(f"  {message['lost']}")
         elif "step" in message:
             token, text, allowed, accepted = message["step"]
-            lines.append(f"  {_yes(allowed)}, {_yes(accepted)}: token {token} {text}")
+            lines.append(f"  {_yes(allowed)}, {_yes(accepted)}: token {token} {_safe(text)}")
         elif "allowed" in message:
-            lines.append(f"  allowed there: {message['count']} token(s){': ' if message['allowed'] else ''}{', '.join(message['allowed'])}")
+            examples = _safe(", ".join(message["allowed"]))
+            lines.append(f"  allowed there: {message['count']} token(s){': ' if examples else ''}{examples}")
         elif "said" in message:
             lines.append(f"  {_safe(message['said'])}")
         script = message.get("script", script)
@@ -124,7 +126,7 @@ def _indented(text: str, limit: int = 4000) -> str:
 def _replay(failure: Failure) -> list[dict[str, Any]]:
     """The messages of the process that walks it, up to its end or the deadline."""
     read, write = os.pipe()
-    command = [sys.executable, "-m", "harness.repro", str(write)]
+    command = [*module("harness.repro"), str(write)]
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -176,6 +178,7 @@ def main(arguments: list[str]) -> None:
     from harness.registry import make, parse_specs
     from harness.vocabulary import load_vocabulary
 
+    forbid_network()
     fd = int(arguments[0])
     question = json.load(sys.stdin)
     (spec,) = parse_specs(question["spec"])

@@ -61,7 +61,8 @@ class Row:
     accepted: bool | None
     """Did mask and accept let the whole instance through, end-of-sequence included? None if the walk did not get to tell."""
     stopped_at: int | None
-    """Index of the first refused token; `tokens` if it was end-of-sequence; None if nothing was refused."""
+    """Index of the first refused token; `tokens` if it was end-of-sequence; where the child was lost, the token that it was at;
+    None if nothing was refused."""
     tokens: int
     bytes: int
     grammar_bytes: int

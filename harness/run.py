@@ -26,6 +26,7 @@ from harness.store import Writer
 
 POLL_SECONDS = 0.02  # how often a child's memory and deadline are looked at
 LOAD_SECONDS = 300.0
+STUCK_SECONDS = 30.0  # for a worker to tell of a killed child, or to fork the next one; milliseconds are usual
 ATTEMPTS = 3  # how often a case is sent again when the worker itself, which runs no case, is lost
 
 
@@ -43,8 +44,11 @@ class Slot:
 
     work: Work
     worker: Worker
-    started: float
+    changed: float
+    """When it started, or when it last had a child or a case: a worker that then says nothing is stuck."""
     ready: bool = False
+    unclean: bool = False
+    """The last case left a process behind."""
     task: Task | None = None
 
 
@@ -117,11 +121,17 @@ class Coordinator:
                 self._open_slot(work)
             if not self.slots:
                 break
+            before = time.monotonic()
             for key, _ in self.selector.select(POLL_SECONDS):
                 if key.data in self.slots:
                     self._listen(key.data)
             for slot in list(self.slots):
                 self._look_after(slot)
+            if (lost := time.monotonic() - before) > 1.0:  # we were stopped, or waited for a disk: not the backends' time
+                for slot in self.slots:
+                    slot.changed += lost
+                    if slot.task is not None:
+                        slot.task.sent += lost
         self._tell(force=True)
 
     def _work_without_worker(self) -> Work | None:
@@ -145,9 +155,11 @@ class Coordinator:
         slot = Slot(work, worker, time.monotonic())
         work.workers += 1
         self.slots.append(slot)
+        self.selector.register(worker.control, selectors.EVENT_READ, slot)
         self.selector.register(worker.reply, selectors.EVENT_READ, slot)
 
     def _close_slot(self, slot: Slot) -> None:
+        self.selector.unregister(slot.worker.control)
         self.selector.unregister(slot.worker.reply)
         self.slots.remove(slot)
         slot.work.workers -= 1
@@ -161,21 +173,28 @@ class Coordinator:
     # What a worker says
 
     def _listen(self, slot: Slot) -> None:
-        data = process.read_reply(slot.worker)
-        if not data:
-            self._worker_lost(slot)
-            return
+        """Hear the child's answers, then the worker: what a child said before its end comes first."""
         try:
-            frames = slot.worker.frames.feed(data)
+            for message, blob in process.answers(slot.worker):
+                if slot in self.slots:
+                    self._hear_child(slot, message, blob)
+                    if message.get("event") == "done" and slot.task is None:
+                        self._go_on(slot)
+            if slot not in self.slots:
+                return
+            said, closed = process.hear(slot.worker)
         except BrokenChannel:
             self._forged(slot, "the backend wrote into the pipe on which its worker answers")
             return
-        for message, blob in frames:
+        for message in said:
             if slot in self.slots:
-                self._hear(slot, message, blob)
+                self._hear_worker(slot, message)
+        if closed and slot in self.slots:
+            self._worker_lost(slot)
 
-    def _hear(self, slot: Slot, message: dict[str, Any], blob: bytes) -> None:
+    def _hear_worker(self, slot: Slot, message: dict[str, Any]) -> None:
         event = message.get("event")
+        slot.changed = time.monotonic()
         if event == "ready":
             slot.ready = True
         elif event == "failed":
@@ -184,22 +203,28 @@ class Coordinator:
             slot.worker.child = message["pid"]
             self._next(slot)
         elif event == "exit":
+            # The last answers may have come after we looked, and before the end.
+            for answer, blob in process.answers(slot.worker):
+                self._hear_child(slot, answer, blob)
             self._child_lost(slot, message["status"])
-            if slot in self.slots:
-                slot.worker.child = None
-                process.fork_again(slot.worker)
-        elif slot.task is None or slot.task.killed:
+            slot.worker.child = None
+            process.forget_answers(slot.worker)
+            process.fork_again(slot.worker)
+
+    def _hear_child(self, slot: Slot, message: dict[str, Any], blob: bytes) -> None:
+        event, task = message.get("event"), slot.task
+        if task is None or task.killed:
             pass  # an answer that was on its way when we killed the child
         elif message.get("pid") != slot.worker.child:
-            slot.task.strangers += 1
+            task.strangers += 1
         elif message.get("nonce") != slot.worker.nonce:
             self._kill(slot, "backend_error")
         elif event == "compiled":
-            slot.task.compiled = message
-            slot.task.sent = time.monotonic()
+            task.compiled = message
+            task.sent = time.monotonic()
         elif event == "walked":
-            slot.task.walked.append((message, blob))
-            slot.task.sent = time.monotonic()
+            task.walked.append((message, blob))
+            task.sent = time.monotonic()
         elif event == "done":
             self._case_done(slot, message)
 
@@ -231,40 +256,69 @@ class Coordinator:
                 finding = Finding("left_process_behind", None, f"{max(1, len(left_behind))} process(es) were still there after the case")
             self._finish(slot.work, task, Ending("ok", finding=finding))
         slot.task = None
-        if left_behind or task.strangers or process.rss_bytes(slot.worker.child or 0) > self.limits.memory_bytes // 2:
-            # A clean child for the next case: what this one hoards or left behind must not be booked to another.
+        slot.work.losses = 0
+        slot.unclean = bool(left_behind or task.strangers)
+
+    def _go_on(self, slot: Slot) -> None:
+        """After a case: the next one, in a clean child if this one hoards memory or left something behind."""
+        slot.changed = time.monotonic()
+        if slot.unclean or process.rss_bytes(slot.worker.child or 0) > self.limits.memory_bytes // 2:
+            slot.unclean = False
             process.kill_children(slot.worker)
         else:
             self._next(slot)
 
     def _look_after(self, slot: Slot) -> None:
-        """Keep the deadlines and the memory limit."""
-        now = time.monotonic()
+        """Keep the deadlines and the memory limit, and the pipe for what is printed open."""
+        process.read_printed(slot.worker)
         task = slot.task
         if slot.worker.popen.poll() is not None:
-            self._worker_lost(slot)
-        elif task is None:
-            if not slot.ready and now - slot.started > LOAD_SECONDS:
-                text = f"the backend did not load the vocabulary in {LOAD_SECONDS:.0f} s"
-                slot.work.load_failure = Ending("timeout", "load", text)
-                self._close_slot(slot)
-        elif not task.killed and slot.worker.child is not None:
+            self._listen(slot)  # what it said last is still in the pipes
+            if slot in self.slots:
+                self._worker_lost(slot)
+        elif task is None or task.killed:
+            if time.monotonic() - slot.changed > (STUCK_SECONDS if slot.ready else LOAD_SECONDS):
+                self._stuck(slot)
+        elif slot.worker.child is not None:
             task.peak_rss_bytes = max(task.peak_rss_bytes, process.rss_bytes(slot.worker.child))
-            if now - task.sent > self.limits.timeout_s:
-                self._kill(slot, "timeout")
+            if time.monotonic() - task.sent > self.limits.timeout_s:
+                heard = task.sent
+                self._listen(slot)  # perhaps it was we who were late
+                if slot.task is task and task.sent == heard:
+                    self._kill(slot, "timeout")
             elif task.peak_rss_bytes > self.limits.memory_bytes:
                 self._kill(slot, "oom")
+
+    def _stuck(self, slot: Slot) -> None:
+        """The worker says nothing: it does not load, or does not tell of the child that we killed, or has no new one."""
+        if not slot.ready:
+            text = f"the backend did not load the vocabulary in {LOAD_SECONDS:.0f} s"
+            slot.work.load_failure = Ending("timeout", "load", text)
+        elif slot.task is not None:
+            self._child_lost(slot, 0)
+        else:
+            self._count_loss(slot.work, f"the worker had no child after {STUCK_SECONDS:.0f} s")
+        self._close_slot(slot)
+
+    def _count_loss(self, work: Work, text: str, status: Status = "harness_error") -> None:
+        """A worker was lost without a case in hand; after some in a row there is no point in starting another."""
+        work.losses += 1
+        if work.losses >= ATTEMPTS:
+            work.load_failure = Ending(status, "load", one_line(text))
 
     def _kill(self, slot: Slot, why: Status) -> None:
         assert slot.task is not None
         slot.task.killed = why
+        slot.changed = time.monotonic()
         process.kill_children(slot.worker)
 
     def _forged(self, slot: Slot, text: str) -> None:
         """The stream of answers can no longer be trusted: the worker goes, the case is booked."""
         if slot.task is not None:
-            self._finish(slot.work, slot.task, Ending("backend_error", process.position(slot.worker)[0], text))
+            self._finish(slot.work, slot.task, Ending("backend_error", "answer", text))
             slot.task = None
+        else:
+            self._count_loss(slot.work, text)
         self._close_slot(slot)
 
     def _child_lost(self, slot: Slot, status: int) -> None:
@@ -272,7 +326,10 @@ class Coordinator:
         if task is None:
             return
         slot.task = None
-        phase, instance, token = process.position(slot.worker)
+        phase, instance, token, tokens = process.position(slot.worker)
+        if not phase:  # it was lost before it took the case: an end of the case before, or a kill from outside
+            self._send_again(slot.work, task, "the child was lost before it took the case")
+            return
         name = ""
         said = process.printed_text(slot.worker)
         if task.killed == "timeout":
@@ -289,7 +346,9 @@ class Coordinator:
             text = f"the backend ended the process with exit code {status >> 8}"
         where = f"{phase} of token {token}, instance {instance}" if phase in ("fill", "accept", "end") else phase
         text = f"{text} in {where}" + (f"; it printed: {said}" if said else "")
-        self._finish(slot.work, task, Ending(task.killed or "crash", phase, one_line(text), name, token))
+        # While a tokenizer of ours is at work, nothing that happens is the backend's.
+        ended: Status = "harness_error" if phase == "encode" else task.killed or "crash"
+        self._finish(slot.work, task, Ending(ended, phase, one_line(text), name, token, tokens))
 
     def _worker_lost(self, slot: Slot) -> None:
         """The worker itself is gone: killed (it runs no case), or it could not load. The case goes back to be sent to another."""
@@ -300,14 +359,20 @@ class Coordinator:
         elif not slot.ready:
             said = process.printed_text(worker)
             text = f"the process ended with {code} while it loaded the backend; it printed: {said}"
-            work.load_failure = Ending("crash", "load", one_line(text))
+            # Killed from outside is nobody's crash.
+            self._count_loss(work, text, "harness_error" if code == -signal.SIGKILL else "crash")
         elif task is not None:
-            work.attempts[task.number] += 1
-            if work.attempts[task.number] < ATTEMPTS:
-                work.cases.append(task.number)
-            else:
-                self._finish(work, task, Ending("harness_error", "worker", f"the worker was lost {ATTEMPTS} times with this case in hand"))
+            self._send_again(work, task, "the worker was lost with this case in hand")
+        else:
+            self._count_loss(work, f"the worker ended with {code} without a case in hand")
         self._close_slot(slot)
+
+    def _send_again(self, work: Work, task: Task, why: str) -> None:
+        work.attempts[task.number] += 1
+        if work.attempts[task.number] < ATTEMPTS:
+            work.cases.append(task.number)
+        else:
+            self._finish(work, task, Ending("harness_error", "worker", f"{why}, {ATTEMPTS} times"))
 
     def _load_failed(self, slot: Slot, whose: str, text: str) -> None:
         work = slot.work

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.errors import BadInput
 from harness.row import DECLINED, OURS, VERDICTS, Row, RunInfo, verdict
 from harness.store import Samples, read_info, read_rows, read_samples
 
@@ -187,4 +188,6 @@ def pairs(arm: ArmSeen, cases: Iterable[CaseSeen]) -> Iterator[Nanoseconds]:
     """Per walk the nanoseconds of fill and accept, [tokens, 2]."""
     for case in cases:
         for start, count in case.slices:
+            if start + count > len(arm.samples):
+                raise BadInput("samples.i64 is shorter than the rows say; the file was changed or damaged")
             yield arm.samples[start : start + count // 2 * 2].reshape(-1, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,15 +13,15 @@ from typing import Any
 
 import harness
 from harness.booking import Work
-from harness.describe import describe
+from harness.describe import Description, describe
 from harness.errors import BadInput
 from harness.machine import describe_machine
 from harness.plan import PROFILES, rows_owed, write_plan
 from harness.registry import parse_specs
 from harness.row import RunInfo
 from harness.run import Limits, Progress, run_all
-from harness.store import Writer, read_info, resume
-from harness.suite import find_suite, suite_names
+from harness.store import Writer, has_begun, locked, read_info, resume
+from harness.suite import Suite, find_suite, suite_names
 from harness.vocabulary import prepare_vocabulary
 
 SEED = 0
@@ -60,8 +60,23 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
     if len(set(names)) < len(names):
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
     folder, run_id = _folder(request)
-    say(f"looking at {len(specs)} backend(s) and {len(names)} vocabulary(ies) ...")
-    described = describe([str(each) for each in specs], names)
+    with locked(folder):
+        say(f"looking at {len(specs)} backend(s) and {len(names)} vocabulary(ies) ...")
+        described = describe([str(each) for each in specs], names)
+        return _run_in(folder, run_id, request, suites, described, say, report)
+
+
+def _run_in(
+    folder: Path,
+    run_id: str,
+    request: Request,
+    suites: Sequence[Suite],
+    described: Description,
+    say: Callable[[str], None],
+    report: Callable[[Progress], None],
+) -> Outcome:
+    """Plan, start or resume, walk and finish, in a folder that is ours."""
+    profile = PROFILES[request.profile]
     draft = folder / f"cases.{secrets.token_hex(4)}.new"
     try:
         plan = write_plan(suites, profile, SEED, draft)
@@ -80,22 +95,18 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
             suites=plan.suites,
             machine=describe_machine(),
         )
+        works = [Work(arm, name, deque(range(len(plan.offsets)))) for name in info.vocabularies for arm in info.arms]
         statuses: dict[str, int] = {}
-        works = [Work(arm, name, deque(range(len(plan.offsets)))) for name in names for arm in info.arms]
         if request.resume:
             _same(read_info(folder), info, folder)
-            owed = rows_owed(folder / "cases.jsonl")
-            finished, statuses = resume(folder, owed)
-            for work in works:
-                who = (work.arm.backend, work.arm.version, work.arm.options, work.vocabulary)
-                work.cases = deque(number for number, key in enumerate(owed) if (*who, *key) not in finished)
+            statuses = _leave_out_finished(folder, works)
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
         else:
             os.replace(draft, folder / "cases.jsonl")
     finally:
         draft.unlink(missing_ok=True)
     total = sum(each["cases"] for each in plan.suites.values())
-    say(f"{total} cases x {len(info.arms)} backends x {len(names)} vocabularies into {folder}")
+    say(f"{total} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into {folder}")
     limits = Limits(info.timeout_s, info.memory_bytes)
     with Writer(folder, None if request.resume else info, statuses) as writer:
         run_all(plan, works, limits, request.jobs, writer, folder / "cases.jsonl", report)
@@ -103,14 +114,26 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
         return Outcome(folder, writer.statuses)
 
 
+def _leave_out_finished(folder: Path, works: Sequence[Work]) -> dict[str, int]:
+    """Make the run whole again, and leave in the works what it still owes; the count of its rows by status."""
+    owed = rows_owed(folder / "cases.jsonl")
+    finished, statuses = resume(folder, owed)
+    for work in works:
+        who = (work.arm.backend, work.arm.version, work.arm.options, work.vocabulary)
+        work.cases = deque(number for number, key in enumerate(owed) if (*who, *key) not in finished)
+    return statuses
+
+
 def _folder(request: Request) -> tuple[Path, str]:
     """The run's folder, made if need be, and the run's id."""
     run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     folder = request.out or Path("results") / "runs" / run_id
-    there = (folder / "rows.jsonl").exists()
+    there = has_begun(folder)
     if request.resume:
         if request.out is None:
             raise BadInput("--resume needs --out: the folder of the run to go on with")
+        if not there:
+            raise BadInput(f"{folder}: no run here that has begun; leave --resume out")
         return folder, read_info(folder).run
     if there:
         raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")

@@ -7,9 +7,11 @@ read, resumed and reproduced without the files that it came from.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
@@ -37,8 +39,9 @@ class Writer:
     def __init__(self, folder: Path, info: RunInfo | None, statuses: dict[str, int] | None = None) -> None:
         """Starts a run with `info`, or goes on with the one that is there (which `resume` has made whole) if it is None."""
         self.statuses = dict(statuses or {})
-        self.rows = open(folder / "rows.jsonl", "ab")  # noqa: SIM115 - closed by __exit__
-        self.samples = open(folder / "samples.i64", "ab")  # noqa: SIM115
+        mode = "ab" if info is None else "wb"
+        self.rows = open(folder / "rows.jsonl", mode)  # noqa: SIM115 - closed by __exit__
+        self.samples = open(folder / "samples.i64", mode)  # noqa: SIM115
         if info is not None:
             self._write([{"kind": "run", **asdict(info)}])
 
@@ -75,6 +78,32 @@ class Writer:
                 raise ValueError(f"we were about to write a line that our own schema forbids: {problem}")
         self.rows.write(b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines))
         self.rows.flush()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else may write the run meanwhile. Raises BadInput if somebody does."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(fd)
+        raise BadInput(f"{folder} is being written by another process; wait for it, or end it") from error
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def has_begun(folder: Path) -> bool:
+    """Is there a run whose header was written whole? Without it nothing was measured. Raises BadInput if that cannot be told."""
+    try:
+        with open(folder / "rows.jsonl", "rb") as file:
+            return file.readline().endswith(b"\n")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be read ({error.strerror})") from error
 
 
 @cache
@@ -218,9 +247,15 @@ def resume(folder: Path, instances: dict[tuple[str, str], int]) -> tuple[set[tup
     groups = [list(group) for _, group in groupby(kept, key=lambda each: each[0])]
     if groups and len(groups[-1]) < instances.get((str(groups[-1][0][0][-2]), str(groups[-1][0][0][-1])), 0):
         end_of_good = groups.pop()[0][2]
+    # Samples are written before the rows that name them, so they are short only if the machine went down.
+    path = folder / "samples.i64"
+    there = path.stat().st_size // 8 if path.exists() else 0
+    while groups and max((sum(each[4]) for each in groups[-1] if each[4]), default=0) > there:
+        end_of_good = groups.pop()[0][2]
     rows = [each for group in groups for each in group]
     os.truncate(folder / "rows.jsonl", end_of_good)
-    os.truncate(folder / "samples.i64", 8 * max((sum(each[4]) for each in rows if each[4]), default=0))
+    if path.exists():
+        os.truncate(path, 8 * max((sum(each[4]) for each in rows if each[4]), default=0))
     statuses: dict[str, int] = {}
     for each in rows:
         statuses[each[1]] = statuses.get(each[1], 0) + 1

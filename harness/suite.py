@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.case import Case, case_from_suite_line, cases_from_json
+from harness.case import GRAMMAR_KEYS, Case, case_from_suite_line, cases_from_json
 from harness.errors import BadInput, did_you_mean
 
 T = TypeVar("T")
@@ -43,23 +43,37 @@ def find_suite(wanted: str) -> Suite:
             path = Path(str(files("harness.suites"))) / f"{name}.jsonl"
             return _suite_of_file(path)
     path = Path(wanted)
-    if path.is_dir():
+    if _is(path.is_dir):
         found = tuple(sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl") and each.is_file()))
         if not found:
             raise BadInput(f"{wanted}: no .json or .jsonl file in this folder")
         return Suite(path.resolve().name, "", "", found)
-    if path.is_file():
+    if _is(path.is_file):
         return _suite_of_file(path)
     raise BadInput(f'unknown suite "{wanted}": no suite of that name, no such file or folder{did_you_mean(wanted, suite_names())}')
 
 
+def _is(question: Callable[[], bool]) -> bool:
+    """The answer; False where the name cannot even be a path."""
+    try:
+        return question()
+    except OSError:
+        return False
+
+
 def _suite_of_file(path: Path) -> Suite:
-    header: Any = {}
+    header: dict[str, Any] = {}
     if path.suffix == ".jsonl":
         with open_text(path) as lines:
-            header = parse_json(lines.readline() or "{}", str(path))
-    header = header if isinstance(header, dict) else {}
+            first = lines.readline()
+        if first.strip() and _is_header(value := deep(lambda: parse_json(first, str(path)), str(path))):
+            header = value
     return Suite(str(header.get("suite", path.stem)), str(header.get("version", "")), str(header.get("description", "")), (path,))
+
+
+def _is_header(value: object) -> bool:
+    """Is the first line of a suite file its header, and not yet a case?"""
+    return isinstance(value, dict) and "suite" in value and not GRAMMAR_KEYS.keys() & value.keys()
 
 
 def read_cases(suite: Suite) -> Iterator[Case]:
@@ -81,7 +95,7 @@ def _cases_of_file(path: Path) -> Iterator[Case]:
 
                 def read(line: str = line, number: int = number, where: str = where) -> Case | None:
                     value = parse_json(line, str(path), number)
-                    return None if isinstance(value, dict) and "suite" in value else case_from_suite_line(value, where)
+                    return None if number == 1 and _is_header(value) else case_from_suite_line(value, where)
 
                 if line.strip() and (case := deep(read, where)):
                     yield case

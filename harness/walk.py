@@ -25,13 +25,13 @@ from harness.grammar import (
 from harness.row import Finding, Status
 from harness.vocabulary import Vocabulary
 
-PHASES = ("compile", "start", "fill", "accept", "end")
-"""What the backend is doing, in the order in which it does it; the index goes into `progress`."""
+PHASES = ("compile", "start", "fill", "accept", "end", "encode")
+"""What a child is doing; the index goes into `progress`. All but `encode`, which is ours, are calls of the backend."""
 
 TEXT_LIMIT = 2000
 
 Progress: TypeAlias = "memoryview[int]"
-"""Shared with the coordinator, so that a lost child's position is known: `[phase, instance, token]`."""
+"""Shared with the coordinator, so that a lost child's position is known: `[phase, instance, token, tokens]`."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,29 @@ class Observation:
 def compile_grammar(adapter: Adapter, grammar: Grammar, progress: Progress) -> Compiled:
     """Compile, timed; every way in which a backend can fail is a status."""
     progress[0] = 0
+    compiled: CompiledGrammar | None = None
+    refusal: BaseException | None = None
     start = time.perf_counter_ns()
     try:
         compiled = adapter.compile(grammar)
-        return Compiled("ok", "", time.perf_counter_ns() - start, compiled)
-    except UnsupportedGrammar as error:
-        return Compiled("unsupported", describe(error), time.perf_counter_ns() - start, None)
-    except InvalidGrammar as error:
-        return Compiled("invalid", describe(error), time.perf_counter_ns() - start, None)
-    except MemoryError as error:
-        return Compiled("oom", describe(error), time.perf_counter_ns() - start, None)
     except BaseException as error:  # a panic of a Rust extension and a backend's sys.exit() are no Exception
-        return Compiled("backend_error", describe(error), time.perf_counter_ns() - start, None)
+        refusal = error
+    spent = time.perf_counter_ns() - start
+    if refusal is None:
+        return Compiled("ok", "", spent, compiled)
+    return Compiled(_status_of(refusal), describe(refusal), spent, None)
+
+
+def _status_of(refusal: BaseException) -> Status:
+    match refusal:
+        case UnsupportedGrammar():
+            return "unsupported"
+        case InvalidGrammar():
+            return "invalid"
+        case MemoryError():
+            return "oom"
+        case _:
+            return "backend_error"
 
 
 def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int], mask_format: str, progress: Progress) -> Observation:
@@ -99,6 +110,7 @@ def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int
         return seen("ok", accepted=False, stopped_at=index)
 
     try:
+        progress[2], progress[3] = 0, len(tokens)
         progress[0] = 1
         start = clock()
         grammar_object = compiled.start()
@@ -184,9 +196,9 @@ def _is_backends(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """Type and message in one printable text of at most 2,000 characters, whatever the message is."""
+    """Type and message in a text of at most 2,000 characters, whatever the message is."""
     try:
         message = str(error)
-    except Exception:
+    except BaseException:
         message = "(its message cannot be printed)"
     return f"{type(error).__name__}: {message}"[:TEXT_LIMIT]

@@ -23,20 +23,19 @@ from harness.case import Case, case_from_line
 from harness.channel import send
 from harness.errors import BadInput
 from harness.grammar import Adapter
+from harness.guard import forbid_network
 from harness.registry import make, parse_specs
 from harness.vocabulary import load_vocabulary
-from harness.walk import Observation, Progress, compile_grammar, describe, first_mask, walk
+from harness.walk import PHASES, Observation, Progress, compile_grammar, describe, first_mask, walk
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
-NETWORK_EVENTS = frozenset(("socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname"))
-
 
 def main(arguments: list[str]) -> None:
-    """`SPEC VOCABULARY CASES REQUEST_FD REPLY_FD PROGRESS_FD COORDINATOR_PID [no-fork]`."""
+    """`SPEC VOCABULARY CASES REQUEST_FD REPLY_FD CONTROL_FD PROGRESS_FD COORDINATOR_PID [no-fork]`."""
     spec, vocabulary_name, cases = arguments[:3]
-    request, reply, progress_fd, coordinator = map(int, arguments[3:7])
+    request, reply, control, progress_fd, coordinator = map(int, arguments[3:8])
     die_with(coordinator)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -46,22 +45,22 @@ def main(arguments: list[str]) -> None:
         vocabulary = load_vocabulary(vocabulary_name)
     except BaseException as error:
         # The vocabulary is ours: whatever goes wrong with it is not the backend's.
-        send(reply, {"event": "failed", "whose": "input" if isinstance(error, BadInput) else "harness", "text": describe(error)})
+        send(control, {"event": "failed", "whose": "input" if isinstance(error, BadInput) else "harness", "text": describe(error)})
         return
     try:
         (backend,) = parse_specs(spec)
         adapter = make(backend, vocabulary)
     except BadInput as error:
-        send(reply, {"event": "failed", "whose": "input", "text": str(error)})
+        send(control, {"event": "failed", "whose": "input", "text": str(error)})
         return
     except BaseException as error:
-        send(reply, {"event": "failed", "whose": "backend", "text": describe(error)})
+        send(control, {"event": "failed", "whose": "backend", "text": describe(error)})
         return
-    send(reply, {"event": "ready"})
+    send(control, {"event": "ready"})
     gc.collect()
     gc.freeze()
-    if "no-fork" in arguments[7:] or not hasattr(os, "fork"):
-        send(reply, {"event": "child", "pid": os.getpid()})
+    if "no-fork" in arguments[8:] or not hasattr(os, "fork"):
+        send(control, {"event": "child", "pid": os.getpid()})
         serve(adapter, Path(cases), request, reply, progress)
         return
     while True:
@@ -76,12 +75,12 @@ def main(arguments: list[str]) -> None:
                 serve(adapter, Path(cases), request, reply, progress)
             finally:
                 os._exit(0)
-        send(reply, {"event": "child", "pid": child})
+        send(control, {"event": "child", "pid": child})
         while True:
             pid, status = os.waitpid(-1, 0)  # also whatever the backend left behind and the kernel handed to us
             if pid == child:
                 break
-        send(reply, {"event": "exit", "pid": child, "status": status})
+        send(control, {"event": "exit", "pid": child, "status": status})
         if not sys.stdin.readline():
             return
 
@@ -129,6 +128,7 @@ def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progre
 
 
 def _walk_instance(grammar: Any, adapter: Adapter, content: bytes, progress: Progress) -> Observation:
+    progress[0] = PHASES.index("encode")
     try:
         tokens = adapter.vocabulary.encode(content)
     except ValueError as error:  # the vocabulary has no token for a byte: nothing to see here
@@ -182,16 +182,6 @@ def die_with(parent: int) -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-
-
-def forbid_network() -> None:
-    """Make every attempt of Python code to reach an address an error: a schema must not be able to fetch anything."""
-
-    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in NETWORK_EVENTS and not (event == "socket.connect" and isinstance(arguments[1], str | bytes)):
-            raise PermissionError(f"a worker makes no network access ({event})")
-
-    sys.addaudithook(refuse)
 
 
 if __name__ == "__main__":

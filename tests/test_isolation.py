@@ -95,7 +95,7 @@ HARM = {
     "RaisesSystemExit": ("backend_error", "compile"),
     "RaisesKeyboardInterrupt": ("backend_error", "compile"),
     "ExitsSilently": ("crash", "compile"),
-    "WritesIntoPipes": ("backend_error", "compile"),
+    "WritesIntoPipes": ("backend_error", "answer"),
     "ClosesDescriptors": ("crash", "compile"),
 }
 
@@ -135,6 +135,65 @@ def test_what_was_seen_before_a_crash_is_kept_and_the_rest_is_skipped(tmp_path: 
 def test_garbage_on_stdout_harms_nothing(tmp_path: Path) -> None:
     rows = walk_all(tmp_path, "miniatures:PrintsGarbage")
     assert all(row.status == "ok" and row.accepted == row.valid for row in rows.values())
+
+
+def test_a_megabyte_on_stderr_is_no_hang(tmp_path: Path) -> None:
+    rows = walk_all(tmp_path, "miniatures.unruly:PrintsMuch")
+    assert all(row.status == "ok" and row.accepted == row.valid for row in rows.values())
+
+
+def test_a_crash_after_the_last_walk_is_found(tmp_path: Path) -> None:
+    rows = walk_all(tmp_path, "miniatures.unruly:DiesAtTheEnd")
+    assert [finding.check for finding in rows["boom", 1].findings] == ["lost_after_walk"]
+    assert "SIGSEGV" in rows["boom", 1].findings[0].text
+    assert others_are_right(rows)
+
+
+def test_a_worker_that_cannot_load_is_tried_again_and_then_booked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = walk_all(tmp_path / "never", "miniatures.unruly:DiesWhileLoading")
+    assert {(row.status, row.phase) for row in rows.values()} == {("crash", "load")}
+    lives = tmp_path / "lives"
+    lives.mkdir()
+    for number in range(2):
+        (lives / str(number)).touch()
+    monkeypatch.setenv("MINIATURE_LOADS_FROM", str(lives))
+    assert {row.status for row in walk_all(tmp_path / "third", "miniatures.unruly:DiesWhileLoading").values()} == {"ok"}
+
+
+def test_a_child_that_is_killed_in_the_middle_of_an_answer_costs_its_case_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A torn frame must not swallow what the worker says next."""
+    texts = [{"text": "a" * 6000, "valid": True}] * 20  # answers of 96 kB each: a pipe takes less at once
+    small = {"tests": [{"text": "a", "valid": True}]}
+    cases = [{"regex": "a", **small}, {"description": "boom", "regex": "a+", "tests": texts}, {"regex": "a|b", **small}]
+    answers = process.answers
+    killed: list[int] = []
+
+    def torn(worker: process.Worker) -> list[tuple[dict[str, Any], bytes]]:
+        heard = answers(worker)
+        if worker.child and not killed and worker.answers.buffer and worker.progress[1] > 0:
+            time.sleep(0.2)  # meanwhile the child blocks in the middle of an answer
+            killed.append(worker.child)
+            os.kill(worker.child, signal.SIGKILL)
+        return heard
+
+    monkeypatch.setattr(process, "answers", torn)
+    rows = walk_all(tmp_path, "unconstrained", cases, Limits(20.0, GIGABYTE))
+    assert killed and others_are_right(rows) and len(rows) == 22
+    statuses = [rows["boom", number].status for number in range(20)]
+    assert statuses.count("crash") == 1 and set(statuses) == {"ok", "crash", "skipped"}
+
+
+def test_time_in_which_the_coordinator_slept_is_not_the_backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    send_case = process.send_case
+    naps = iter([1.5, 1.5])
+
+    def late(worker: process.Worker, offset: int) -> None:
+        send_case(worker, offset)
+        time.sleep(next(naps, 0.0))
+
+    monkeypatch.setattr(process, "send_case", late)
+    rows = walk_all(tmp_path, "miniatures:Reference", limits=Limits(1.0, GIGABYTE))
+    assert {row.status for row in rows.values()} == {"ok"}
 
 
 @pytest.mark.parametrize("name", ["LeavesChild", "DoubleForks"])

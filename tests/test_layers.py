@@ -29,6 +29,7 @@ ORDER = [
     "row",
     "store",
     "walk",
+    "guard",
     "machine",
     "channel",
     "process",

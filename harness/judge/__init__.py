@@ -129,7 +129,7 @@ def _spawn() -> subprocess.Popen[str]:
     here = str(Path(__file__).resolve().parents[2])
     paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
-        [sys.executable, "-m", "harness.judge"],
+        [sys.executable, "-P", "-m", "harness.judge"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

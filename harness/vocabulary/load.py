@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.errors import BadInput, did_you_mean
@@ -62,8 +62,9 @@ def _parse(name: str) -> tuple[str, str]:
     plain = name.lower().replace("_", "-")
     if plain in _BUILT_IN:
         return "built-in", plain
-    if name and Path(name).expanduser().is_dir():
-        return "hf", name
+    with suppress(OSError, RuntimeError):  # what cannot be a path names no folder
+        if name and Path(name).expanduser().is_dir():
+            return "hf", name
     raise BadInput(f'unknown vocabulary "{name}"{did_you_mean(plain, [*vocabulary_names(), "hf:NAME_OR_FOLDER", "tiktoken:NAME_OR_FILE"])}')
 
 

@@ -76,3 +76,41 @@ class CrashesInRollback(Reference):
 class _CrashesInRollback(ReferenceObject):
     def rollback(self, count: int) -> None:
         ctypes.string_at(0)
+
+
+class PrintsMuch(Harmful):
+    """Prints a megabyte, more than a pipe holds; then goes on."""
+
+    def harm(self) -> None:
+        for _ in range(100):
+            os.write(2, b"x" * 10_000)
+
+
+class DiesAtTheEnd(Harmful):
+    """Segfaults when the compiled grammar is given up, after every walk."""
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        compiled = super().compile(grammar)  # type: ignore[arg-type]
+        compiled.end = _SegfaultsWhenGivenUp() if "boom" in compiled.pattern.pattern.decode() else None  # type: ignore[attr-defined]
+        return compiled
+
+    def harm(self) -> None:
+        pass
+
+
+class _SegfaultsWhenGivenUp:
+    def __del__(self) -> None:
+        ctypes.string_at(0)
+
+
+class DiesWhileLoading(Reference):
+    """Ends the process when it is made for the run's vocabulary."""
+
+    def __init__(self, vocabulary: object) -> None:
+        super().__init__(vocabulary)  # type: ignore[arg-type]
+        if os.environ.get("MINIATURE_LOADS_FROM"):  # as many lives as there are files in the folder
+            lives = os.listdir(os.environ["MINIATURE_LOADS_FROM"])
+            if not lives:
+                return
+            os.unlink(os.path.join(os.environ["MINIATURE_LOADS_FROM"], lives[0]))
+        os._exit(3)
