@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.row import verdict
-from harness.store import read_end, read_rows
+from harness.store import locked, read_end, read_rows
 
 SMALL = [
     {"description": "integer", "schema": {"type": "integer"}, "tests": [{"data": 10, "valid": True}, {"data": "x", "valid": False}]},
@@ -126,6 +126,13 @@ def test_check_names_a_broken_fact_and_survives_a_crash(tmp_path: Path, monkeypa
     assert "the process ended with -11" in done.stdout and done.stdout.count("passed") > 5
 
 
+@pytest.mark.parametrize("name", ["ExitsWhenMade", "ExitsInACheck"])
+def test_check_is_not_passed_by_a_process_that_ends_with_0(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    done = grammarbench("check", f"miniatures.unruly:{name}", "--vocabulary", "bytes", cwd=tmp_path)
+    assert done.returncode == 1 and "the process ended with 0" in done.stdout, done.stdout + done.stderr
+
+
 def test_lists_say_what_is_there(tmp_path: Path) -> None:
     backends = grammarbench("backends", cwd=tmp_path).stdout
     assert "outlines-core" in backends and "whitespace=" in backends and "json_schema" in backends
@@ -183,6 +190,55 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(name: str, stored: Path, tm
     assert said in lines[-1] and "Traceback" not in done.stderr
     assert len(lines) == 1 or lines[0].startswith("usage:")
     assert (stored / "rows.jsonl").read_bytes() == before
+
+
+def test_what_cannot_be_a_path_and_what_is_not_there_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "small.json", SMALL)
+    (tmp_path / "file").touch()
+    for arguments in (
+        ["run", "x" * 300, "--backends", "unconstrained"],
+        ["run", "small.json", "--backends", "unconstrained", "--vocabularies", "~nosuch/x"],
+        ["run", "small.json", "--backends", ""],
+        ["run", "small.json", "--backends", "unconstrained", "--out", "file"],
+        ["run", "small.json", "--backends", "unconstrained", "--out", "new", "--resume"],
+    ):
+        done = grammarbench(*arguments, cwd=tmp_path)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_a_file_beside_the_cases_is_not_imported(tmp_path: Path) -> None:
+    write(tmp_path / "small.json", SMALL[:1])
+    for name in ("json.py", "numpy.py", "regex.py"):
+        write(tmp_path / name, "import pathlib\npathlib.Path('owned').touch()\n")
+    # As the installed command does: without the current folder on the path.
+    command = [sys.executable, "-P", "-m", "harness", "run", "small.json", "--backends", "unconstrained", "--vocabularies", "bytes"]
+    done = subprocess.run([*command, "--out", "run"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_run_that_is_being_written_is_left_alone(stored: Path, tmp_path: Path) -> None:
+    write(tmp_path / "small.json", SMALL)
+    with locked(stored):
+        done = grammarbench("run", "small.json", "--backends", "unconstrained", "--out", stored, "--resume", cwd=tmp_path)
+    assert done.returncode == 2 and "being written by another process" in done.stderr
+
+
+def test_a_reader_that_goes_away_does_not_end_the_run(tmp_path: Path) -> None:
+    write(tmp_path / "small.json", SMALL)
+    command = f"{sys.executable} -m harness run small.json --backends unconstrained --vocabularies bytes --out run | head -n 1"
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, capture_output=True)
+    assert read_end(tmp_path / "run") is not None
+
+
+def test_a_run_killed_before_its_header_is_started_anew(tmp_path: Path) -> None:
+    write(tmp_path / "small.json", SMALL[:1])
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "rows.jsonl").write_text('{"kind":"ru')
+    (tmp_path / "run" / "samples.i64").write_bytes(b"123")
+    done = grammarbench("run", "small.json", "--backends", "unconstrained", "--vocabularies", "bytes", "--out", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(list(read_rows(tmp_path / "run"))) == 2
 
 
 def copy_of(stored: Path, folder: Path) -> Path:

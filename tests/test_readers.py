@@ -76,6 +76,15 @@ def test_ten_thousand_levels_are_read(tmp_path: Path) -> None:
     assert len(case.instances[0].content) == 20_000
 
 
+def test_a_case_may_have_a_key_called_suite(tmp_path: Path) -> None:
+    lines = ['{"suite": "mine", "version": "3"}', '{"regex": "a", "suite": "x"}', "", '{"regex": "b"}']
+    suite = find_suite(str(write(tmp_path, "mine.jsonl", "\n".join(lines))))
+    assert (suite.name, suite.version) == ("mine", "3")
+    assert [case.grammar.text for case in read_cases(suite)] == ["a", "b"]
+    headless = write(tmp_path, "headless.jsonl", '{"regex": "a", "suite": "x"}\n')
+    assert len(cases(headless)) == 1 and find_suite(str(headless)).name == "headless"
+
+
 def test_our_suites_are_read_and_have_a_version() -> None:
     assert {"json_schema", "regex", "ebnf", "utf8", "choice_and_tags"} <= set(suite_names())
     for name in suite_names():

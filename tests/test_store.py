@@ -113,6 +113,17 @@ def test_a_complete_run_is_not_resumed(tmp_path: Path) -> None:
         resume(tmp_path, {})
 
 
+@pytest.mark.parametrize("size", [0, 8, 40, 47])
+def test_samples_that_the_machine_lost_are_not_made_up(tmp_path: Path, size: int) -> None:
+    rows = write_run(tmp_path, finish=False)
+    with open(tmp_path / "samples.i64", "r+b") as file:
+        file.truncate(size)
+    done, _ = resume(tmp_path, {("s", f"{number:012x}"): 2 for number in range(3)})
+    assert len(done) == size // 48 and list(read_rows(tmp_path)) == rows[: 2 * len(done)]
+    (tmp_path / "samples.i64").unlink()
+    assert resume(tmp_path, {})[0] == set()
+
+
 def test_a_torn_line_is_told_with_what_to_do(tmp_path: Path) -> None:
     write_run(tmp_path)
     path = tmp_path / "rows.jsonl"
