@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
+from adapter_tools import BYTES, Tools, maker
+from adapter_tools import bits as allowed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.contract import check_adapter
-from harness.grammar import Adapter, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar, allocate_bitmask, allowed_tokens
-from harness.vocabulary import Vocabulary, byte_vocabulary
+from harness.grammar import Dialect, Grammar, InvalidGrammar, UnsupportedGrammar, allocate_bitmask, allowed_tokens
+from harness.vocabulary import Vocabulary
 
 pytest.importorskip("outlines_core")
 
-BYTES = byte_vocabulary()
 EOS, SPECIAL, AB, AB_AGAIN, KANJI, HALF_KANJI = 0, 1, 258, 259, 260, 261
 SMALL = Vocabulary(
     name="small",
@@ -30,26 +30,8 @@ SMALL = Vocabulary(
 """End-of-sequence first, two ids for one text, and padding that begins inside of a word and fills the next one."""
 
 
-def make(vocabulary: Vocabulary = BYTES, **options: Any) -> Adapter:
-    adapter: Adapter = import_module("harness.adapters.outlines_core").OutlinesCore(vocabulary, **options)
-    return adapter
-
-
-def start(dialect: Dialect, text: str, adapter: Adapter | None = None) -> GrammarObject:
-    return (adapter or make()).compile(Grammar(dialect, text)).start()
-
-
-def holds(dialect: Dialect, text: str, output: str, **options: Any) -> bool:
-    """Is the output, byte by byte and with its end, in the language?"""
-    grammar_object = start(dialect, text, make(**options))
-    tokens = list(output.encode())
-    return grammar_object.accept_tokens(tokens) == len(tokens) and grammar_object.accept_token(BYTES.eos_token)
-
-
-def allowed(grammar_object: GrammarObject, vocabulary: Vocabulary = BYTES) -> set[int]:
-    bitmask = allocate_bitmask(vocabulary.size)
-    grammar_object.fill_bitmask(bitmask)
-    return set(allowed_tokens(bitmask, 32 * len(bitmask)).tolist())
+make = maker("outlines_core", "OutlinesCore")
+start, holds = Tools(make).start, Tools(make).holds
 
 
 @pytest.mark.parametrize("vocabulary", [BYTES, SMALL], ids=lambda each: each.name)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
+from adapter_tools import BYTES, Tools, allowed, maker
 
-from harness.grammar import Adapter, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar, allocate_bitmask, allowed_tokens
-from harness.vocabulary import Vocabulary, byte_vocabulary
+from harness.grammar import Dialect, Grammar, InvalidGrammar, UnsupportedGrammar, allocate_bitmask, allowed_tokens
+from harness.vocabulary import Vocabulary
 
 pytest.importorskip("xgrammar")
 
-BYTES = byte_vocabulary()
 AB, KANJI, HALF_KANJI, AB_AGAIN, EMPTY, EOS, SPECIAL, PADDING = range(256, 264)
 SMALL = Vocabulary(
     name="small",
@@ -29,26 +28,8 @@ TAG = json.dumps(
 POINT = '{"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x"]}'
 
 
-def make(vocabulary: Vocabulary = BYTES, **options: Any) -> Adapter:
-    adapter: Adapter = import_module("harness.adapters.xgrammar").Xgrammar(vocabulary, **options)
-    return adapter
-
-
-def start(dialect: Dialect, text: str, adapter: Adapter | None = None) -> GrammarObject:
-    return (adapter or make()).compile(Grammar(dialect, text)).start()
-
-
-def holds(dialect: Dialect, text: str, output: str, **options: Any) -> bool:
-    """Is the output, byte by byte and with its end, in the language?"""
-    grammar_object = start(dialect, text, make(**options))
-    tokens = list(output.encode())
-    return grammar_object.accept_tokens(tokens) == len(tokens) and grammar_object.accept_token(BYTES.eos_token)
-
-
-def allowed(grammar_object: GrammarObject, vocabulary: Vocabulary = BYTES) -> set[int]:
-    bitmask = allocate_bitmask(vocabulary.size)
-    grammar_object.fill_bitmask(bitmask)
-    return set(allowed_tokens(bitmask, vocabulary.size).tolist())
+make = maker("xgrammar", "Xgrammar")
+start, holds = Tools(make).start, Tools(make).holds
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from functools import cache
-from pathlib import Path
-from types import ModuleType
 
+import miniatures
 import pytest
 
 from harness import registry
@@ -16,18 +13,6 @@ from harness.errors import BadInput
 from harness.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject
 from harness.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
 
-TESTS = Path(__file__).parent
-
-
-def _miniatures() -> ModuleType:
-    sys.path.insert(0, str(TESTS))
-    try:
-        return importlib.import_module("miniatures")
-    finally:
-        sys.path.remove(str(TESTS))
-
-
-miniatures = _miniatures()
 VOCABULARIES = {"bytes": byte_vocabulary, "small": miniatures.small_vocabulary}
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from miniatures.harmful import leftovers
 
 from harness import process
 from harness.booking import Work
@@ -45,10 +46,6 @@ def importable_miniatures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def no_leftovers() -> Iterator[Callable[[], list[int]]]:
-    sys.path.insert(0, str(TESTS))
-    from miniatures.harmful import leftovers  # type: ignore[import-not-found]
-
-    sys.path.remove(str(TESTS))
     yield leftovers
     for pid in leftovers():
         os.kill(pid, signal.SIGKILL)

@@ -9,8 +9,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from tests.reference_ebnf import EbnfError, accepts, parse, viable_length
+from reference_ebnf import EbnfError, accepts, parse, viable_length
 
 LONGEST = 4
 ALPHABET = "aé"

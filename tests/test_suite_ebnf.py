@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.reference_ebnf import EbnfError, accepts, parse
+from reference_ebnf import EbnfError, accepts, parse
 
 REPOSITORY = Path(__file__).parents[1]
 SUITE = REPOSITORY / "suites" / "ebnf.jsonl"
