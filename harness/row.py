@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal["ok", "unsupported", "invalid", "backend_error", "crash", "timeout", "oom", "harness_error", "skipped"]
@@ -112,7 +112,8 @@ def verdict(status: str, valid: bool | None, accepted: bool | None) -> Verdict:
 
 def row_to_json(row: Row) -> dict[str, Any]:
     """The row as a line of `rows.jsonl` holds it."""
-    return {"kind": "row", **asdict(row)}
+    # Not `asdict`, which copies every value: this is most of what the coordinator does.
+    return {"kind": "row", **vars(row), "findings": [vars(each) for each in row.findings]}
 
 
 def row_from_json(value: dict[str, Any]) -> Row:

@@ -175,7 +175,8 @@ class _Mask:
             self.cells = allocate_bitmask(size)
             words: Any = memoryview(self.cells.data)
             self.is_allowed = lambda token: bool(words[token >> 5] >> (token & 31) & 1)
-            self.any_allowed = lambda: allowed_tokens(self.cells, size).size > 0
+            whole = size >> 5  # the words without bits behind the vocabulary, which mean nothing
+            self.any_allowed = lambda: bool(self.cells[:whole].any()) or allowed_tokens(self.cells[whole:], size & 31).size > 0
 
 
 def _says(allowed: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NoReturn
 
 import miniatures
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from harness import registry
 from harness.contract import Check, check_adapter, check_name, checks
 from harness.errors import BadInput
-from harness.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject
+from harness.grammar import Adapter, Grammar
 from harness.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
 
 VOCABULARIES = {"bytes": byte_vocabulary, "small": miniatures.small_vocabulary}
@@ -43,14 +44,14 @@ def test_each_check_has_its_own_name() -> None:
 
 
 def test_what_a_wrapped_backend_cannot_do_is_skipped() -> None:
-    class CannotGoBack(miniatures.reference.ReferenceObject):  # type: ignore[misc, name-defined]
+    class CannotGoBack(miniatures.reference.ReferenceObject):
         def rollback(self, count: int) -> None:
             raise NotImplementedError
 
-        def copy(self) -> GrammarObject:
+        def copy(self) -> NoReturn:
             raise NotImplementedError
 
-    class Wrapper(miniatures.Reference):  # type: ignore[misc, name-defined]
+    class Wrapper(miniatures.Reference):
         object_class = CannotGoBack
 
     results = {result.check: result for result in check_adapter(Wrapper(miniatures.small_vocabulary()))}
@@ -64,8 +65,8 @@ def test_what_a_backend_raises_is_an_error_in_one_line() -> None:
     class Panic(BaseException):
         """As Rust's panics, no Exception."""
 
-    class Panics(miniatures.Reference):  # type: ignore[misc, name-defined]
-        def compile(self, grammar: Grammar) -> CompiledGrammar:
+    class Panics(miniatures.Reference):
+        def compile(self, grammar: Grammar) -> NoReturn:
             raise Panic("index out of\nbounds")
 
     results = check_adapter(Panics(miniatures.small_vocabulary()))
