@@ -61,7 +61,7 @@ def seen(make: Callable[[], GrammarObject], text: bytes, mask_format: str = "bit
 
 
 def progress() -> Any:
-    return memoryview(array("q", [0, 0, 0]))
+    return memoryview(array("q", [0, 0, 0, 0]))
 
 
 def words() -> Words:
