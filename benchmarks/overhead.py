@@ -14,6 +14,7 @@ Rounds alternate between the two; of wall times the fastest round counts.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -57,10 +58,11 @@ def main() -> None:
         walls: dict[str, list[float]] = {"plain": [], "harness": []}
         lines = []
         for backend in ("llguidance", *SLOW_BACKENDS):
+            corpus = quick_cases(base / f"{backend}-quick", folder, backend) if backend in SLOW_BACKENDS else folder
             fills: dict[str, list[Fills]] = {"plain": [], "harness": []}
             for number in range(ROUNDS):
                 run = base / f"{backend}{number}"
-                wall, cases, mine = harness_run(run, folder, backend, SLOW_CASES if backend in SLOW_BACKENDS else None)
+                wall, cases, mine = harness_run(run, corpus, backend, None)
                 plain_wall, theirs = plain_run(run, backend)
                 fills["harness"].append(mine)
                 fills["plain"].append(theirs)
@@ -76,6 +78,19 @@ def main() -> None:
         gaps = recovery(base / "recovery", folder)
         print(f"from a kill to the next case (xgrammar with {VOCABULARY}), {len(gaps)} kills (promised: within 0.5 s):")
         print(f"  median {statistics.median(gaps) * 1e3:.0f} ms, slowest {max(gaps) * 1e3:.0f} ms")
+
+
+def quick_cases(folder: Path, corpus: Path, backend: str) -> Path:
+    """A folder with those cases of a sample that the backend compiles before the deadline.
+
+    After a kill the next fills are slower, in a child whose memory is not warm: that is the price of the kill, not of the harness.
+    """
+    harness_run(folder.with_suffix(".scout"), corpus, backend, SLOW_CASES)
+    folder.mkdir()
+    for row in read_rows(folder.with_suffix(".scout")):
+        if row.compile_ns is not None and row.compile_ns < 0.7e9 * LIMITS.timeout_s and row.status == "ok":
+            shutil.copy(corpus / f"{row.case}.json", folder)
+    return folder
 
 
 def compared(backend: str, fills: dict[str, list[Fills]]) -> str:
