@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ OK, GATE_FAILED, INCOMPLETE = 0, 1, 3
 
 def run(options: argparse.Namespace) -> int:
     """Walk, store, and print the table per backend."""
+    from harness.process import module
     from harness.session import Request
     from harness.session import run as run_session
 
@@ -45,8 +47,9 @@ def run(options: argparse.Namespace) -> int:
         outcome = run_session(request, say, report)
     rows = sum(outcome.statuses.values())
     counts = ", ".join(f"{count} {status}" for status, count in outcome.statuses.items())
-    print(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}")
-    print_backend_table(outcome.folder)
+    print(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}", flush=True)
+    # In a process of its own: a table holds something of every case, the coordinator must not.
+    subprocess.run([*module("harness"), "table", str(outcome.folder.resolve())], check=False)
     print(f"\nstored in {outcome.folder}; next: grammarbench report {outcome.folder}")
     return OK
 
@@ -83,13 +86,6 @@ class progress_line:
             print(f"\r\x1b[K{text}" if terminal else text, end="" if terminal else "\n", flush=True)
 
 
-def print_backend_table(folder: Path) -> None:
-    """The table per backend, in the width of the terminal."""
-    from harness import table
-
-    print(table.terminal_text(folder))
-
-
 def report(options: argparse.Namespace) -> int:
     """One HTML page."""
     from harness.report import write_report
@@ -108,7 +104,7 @@ def table(options: argparse.Namespace) -> int:
         text = tables.instance_text(options.run, options.format)
         print(tables.visible(text) if sys.stdout.isatty() else text, end="")
     else:
-        print_backend_table(options.run)
+        print(tables.terminal_text(options.run))
     return completeness([options.run])
 
 
