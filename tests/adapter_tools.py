@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,6 +12,18 @@ from harness.grammar import Adapter, Dialect, Grammar, GrammarObject, allocate_b
 from harness.vocabulary import Vocabulary, byte_vocabulary
 
 BYTES = byte_vocabulary()
+AB, KANJI, HALF_KANJI, AB_AGAIN, EMPTY, EOS, SPECIAL, PADDING = range(256, 264)
+SMALL = Vocabulary(
+    name="small",
+    tokens=(*BYTES.tokens[:256], b"ab", "日".encode(), "日".encode()[:2], b"ab", b"", b"", b"", b""),
+    eos_token=EOS,
+    special_tokens={EOS: "</s>", SPECIAL: "[INST]"},
+    padding_tokens=frozenset({PADDING}),
+)
+TAG = json.dumps(
+    {"triggers": ["<f"], "structures": [{"begin": "<f>", "schema": {"properties": {"a": {"type": "integer"}}}, "end": "</f>"}]}
+)
+POINT = '{"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x"]}'
 
 
 def maker(module: str, name: str) -> Callable[..., Adapter]:

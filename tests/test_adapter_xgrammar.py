@@ -2,62 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import pytest
-from adapter_tools import BYTES, Tools, allowed, maker
+from adapter_tools import AB, AB_AGAIN, BYTES, EMPTY, EOS, HALF_KANJI, KANJI, PADDING, POINT, SMALL, SPECIAL, TAG, Tools, allowed, maker
 
 from harness.grammar import Dialect, Grammar, InvalidGrammar, UnsupportedGrammar, allocate_bitmask, allowed_tokens
-from harness.vocabulary import Vocabulary
 
 pytest.importorskip("xgrammar")
 
-AB, KANJI, HALF_KANJI, AB_AGAIN, EMPTY, EOS, SPECIAL, PADDING = range(256, 264)
-SMALL = Vocabulary(
-    name="small",
-    tokens=(*BYTES.tokens[:256], b"ab", "日".encode(), "日".encode()[:2], b"ab", b"", b"", b"", b""),
-    eos_token=EOS,
-    special_tokens={EOS: "</s>", SPECIAL: "[INST]"},
-    padding_tokens=frozenset({PADDING}),
-)
-TAG = json.dumps(
-    {"triggers": ["<f"], "structures": [{"begin": "<f>", "schema": {"properties": {"a": {"type": "integer"}}}, "end": "</f>"}]}
-)
-POINT = '{"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x"]}'
-
-
 make = maker("xgrammar", "Xgrammar")
 start, holds = Tools(make).start, Tools(make).holds
-
-
-@pytest.mark.parametrize(
-    ("dialect", "text", "valid", "not_valid"),
-    [
-        ("json_schema", '{"type": "integer"}', "10", "1x"),
-        ("json_schema", "true", '{"a": [1, "b", null]}', "{a}"),
-        ("regex", "a{2}b+", "aabb", "ab"),
-        ("ebnf", 'root ::= "a" rest\nrest ::= "" | "b" rest', "abb", "ba"),
-        ("choice", '["yes", "no"]', "no", "ye"),
-        ("structural_tag", TAG, 'text <f>{"a": 1}</f> more', 'text <f>{"a": "1"}</f>'),
-    ],
-)
-def test_each_dialect_compiles_to_its_language(dialect: Dialect, text: str, valid: str, not_valid: str) -> None:
-    assert holds(dialect, text, valid)
-    assert not holds(dialect, text, not_valid)
-
-
-@pytest.mark.parametrize("choice", ['a"b', "a\\b", "\n\r\t", "\0b", "日本", "é0", "😀0", "", "\x7f1", "\u2028", "[a-z]*", "#", "${x}"])
-def test_a_choice_may_hold_any_characters(choice: str) -> None:
-    text = json.dumps([choice, "zz"])
-    assert holds("choice", text, choice)
-    assert holds("choice", text, "zz")
-    assert not holds("choice", text, choice + "z")
-
-
-def test_a_choice_may_begin_another() -> None:
-    assert all(holds("choice", '["a", "ab", "abc"]', text) for text in ("a", "ab", "abc"))
 
 
 @pytest.mark.parametrize(
