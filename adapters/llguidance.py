@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -49,6 +50,9 @@ class LlguidanceObject(GrammarObject):
         self._fill(self._address, self._bytes)
         if self._is_error():  # a failed matcher allows end-of-sequence and says nothing
             raise self.fault()
+
+    def filler(self, bitmask: Bitmask) -> Callable[[], object]:
+        return partial(self._fill, self._adapter.address_of(bitmask), self._bytes)  # a failed matcher refuses what is accepted next
 
     def accept_token(self, token: int) -> bool:
         # Not consume_token: a refusal there breaks the matcher for good.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, Literal, cast
 
 import numpy as np
@@ -51,6 +52,9 @@ class _OutlinesObject(GrammarObject):
             self._write(*self._target)
         else:
             self._turn_to(bitmask)
+
+    def filler(self, bitmask: Bitmask) -> Callable[[], object]:
+        return partial(self._write, _address(bitmask, (self._words,)), self._words, 4)
 
     def _turn_to(self, bitmask: Bitmask) -> None:
         """Fill an array that the last fill did not see."""

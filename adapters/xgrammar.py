@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, Literal, cast
 
 import numpy as np
@@ -41,6 +42,9 @@ class XgrammarObject(GrammarObject):
             self._tensor = self._adapter.tensor_of(bitmask)
             self._bitmask = bitmask
         self._fill(self._tensor)
+
+    def filler(self, bitmask: Bitmask) -> Callable[[], object]:
+        return partial(self._fill, self._adapter.tensor_of(bitmask))
 
     def accept_token(self, token: int) -> bool:
         return self.matcher.accept_token(token)

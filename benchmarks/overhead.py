@@ -5,10 +5,11 @@
 Prints three things, each against what we promise:
   1. wall time of a run (one worker, without start-up) over that of a plain loop with the same backend calls in one process;
   2. the median of the recorded fills over that of the plain loop, per backend: each fill's minimum over the rounds, then the
-     median over fills, because one process differs from the next by more than what is to be seen (research: A/A ±1 % and more);
+     median over fills;
   3. the time from a child's kill to the moment when the next case is sent.
 The plain loop makes the same library calls as the adapters, in their barest form; it tokenizes too, because any loop must.
-Rounds alternate between the two; of wall times the fastest round counts.
+The two take turns case by case and are pinned to the same processor: on a shared machine one core is at times half as fast as the
+other, and as itself a second later. Only one of them computes at a time. Of wall times the fastest round counts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +45,21 @@ from harness.suite import find_suite
 Fills = dict[str, NDArray[np.int64]]
 """Nanoseconds of every fill, by case, in the order of the walks."""
 
+
+@dataclass(frozen=True)
+class Round:
+    """Seconds and fills of both, from one run in which they took turns."""
+
+    harness_s: float
+    plain_s: float
+    harness: Fills
+    plain: Fills
+
+
 FOLDER = Path(__file__).parents[2] / "shared" / "corpora" / "maskbench"
 VOCABULARY = "tekken"
 ROUNDS = 3
-SLOW_BACKENDS = ("xgrammar", "outlines-core")
-SLOW_CASES = 40  # these two compile for a second and more: a sample is enough for a median of fills
+SLOW_BACKENDS = {"xgrammar": 40, "outlines-core": 60}  # these two compile for a second and more: so many cases are enough
 LIMITS = Limits(1.5, 8_000_000_000)
 
 
@@ -55,54 +69,51 @@ def main() -> None:
         sys.exit(f"{folder} is no folder; give one with MaskBench files")
     with tempfile.TemporaryDirectory() as scratch:
         base = Path(scratch)
-        walls: dict[str, list[float]] = {"plain": [], "harness": []}
         lines = []
-        for backend in ("llguidance", *SLOW_BACKENDS):
-            corpus = quick_cases(base / f"{backend}-quick", folder, backend) if backend in SLOW_BACKENDS else folder
-            fills: dict[str, list[Fills]] = {"plain": [], "harness": []}
-            for number in range(ROUNDS):
-                run = base / f"{backend}{number}"
-                wall, cases, mine = harness_run(run, corpus, backend, None)
-                plain_wall, theirs = plain_run(run, backend)
-                fills["harness"].append(mine)
-                fills["plain"].append(theirs)
-                if backend == "llguidance":
-                    walls["harness"].append(wall)
-                    walls["plain"].append(plain_wall)
-                    what = f"{cases} cases, {sum(map(len, mine.values()))} tokens"
-            lines.append(compared(backend, fills))
+        for loop_name in PLAIN:
+            backend = loop_name.removesuffix("-pointers")
+            corpus = base / f"{backend}-quick"
+            if not corpus.exists():
+                quick_cases(corpus, folder, backend)
+            rounds = [paired_run(base / f"{loop_name}{number}", corpus, backend, loop_name) for number in range(ROUNDS)]
+            lines.append(compared(loop_name, rounds))
+            if backend == "llguidance":
+                best, plain_best = min(each.harness_s for each in rounds), min(each.plain_s for each in rounds)
+                what = f"{len(list(corpus.iterdir()))} cases, {sum(map(len, rounds[0].harness.values()))} tokens"
         print(f"wall time, llguidance, {what}, best of {ROUNDS} rounds:")
-        best, loop = min(walls["harness"]), min(walls["plain"])
-        print(f"  harness {best:.3f} s, plain loop {loop:.3f} s, ratio {best / loop:.2f} (promised: at most 1.50)")
+        print(f"  harness {best:.3f} s, plain loop {plain_best:.3f} s, ratio {best / plain_best:.2f} (promised: at most 1.50)")
         print(f"median fill over {ROUNDS} rounds (promised: within 5 %):", *lines, sep="\n  ")
         gaps = recovery(base / "recovery", folder)
         print(f"from a kill to the next case (xgrammar with {VOCABULARY}), {len(gaps)} kills (promised: within 0.5 s):")
         print(f"  median {statistics.median(gaps) * 1e3:.0f} ms, slowest {max(gaps) * 1e3:.0f} ms")
 
 
-def quick_cases(folder: Path, corpus: Path, backend: str) -> Path:
-    """A folder with those cases of a sample that the backend compiles before the deadline.
+def quick_cases(folder: Path, corpus: Path, backend: str) -> None:
+    """Fill a folder with those cases (of a slow backend: those of a sample) that the backend compiles well before the deadline.
 
     After a kill the next fills are slower, in a child whose memory is not warm: that is the price of the kill, not of the harness.
     """
-    harness_run(folder.with_suffix(".scout"), corpus, backend, SLOW_CASES)
+    scout = folder.with_suffix(".scout")
+    info, plan = planned(scout, corpus, backend, SLOW_BACKENDS.get(backend))
+    with Writer(scout, info) as writer:
+        run_plan(info, plan, writer, scout)
+        writer.finish("")
     folder.mkdir()
-    for row in read_rows(folder.with_suffix(".scout")):
+    for row in read_rows(scout):
         if row.compile_ns is not None and row.compile_ns < 0.7e9 * LIMITS.timeout_s and row.status == "ok":
             shutil.copy(corpus / f"{row.case}.json", folder)
-    return folder
 
 
-def compared(backend: str, fills: dict[str, list[Fills]]) -> str:
-    """Of the cases that every round walked alike: one may compile just before the deadline in one round and after it in the next."""
-    rounds = [*fills["harness"], *fills["plain"]]
-    alike = [case for case in rounds[0] if len({len(each.get(case, ())) for each in rounds}) == 1]
+def compared(loop_name: str, rounds: list[Round]) -> str:
+    """Of the cases that every round walked alike."""
+    both = {"harness": [each.harness for each in rounds], "plain": [each.plain for each in rounds]}
+    every = [*both["harness"], *both["plain"]]
+    alike = [case for case in every[0] if len({len(each.get(case, ())) for each in every}) == 1]
     harness, plain = (
-        float(np.median(np.min([np.concatenate([each[case] for case in alike]) for each in fills[who]], axis=0)))
-        for who in ("harness", "plain")
+        float(np.median(np.min([np.concatenate([each[case] for case in alike]) for each in fills], axis=0))) for fills in both.values()
     )
-    counted = f"{len(alike)} cases, {sum(len(rounds[0][case]) for case in alike)} fills"
-    return f"{backend:14} harness {harness:9.0f} ns, plain loop {plain:9.0f} ns, ratio {harness / plain:.3f} ({counted})"
+    counted = f"{len(alike)} cases, {sum(len(every[0][case]) for case in alike)} fills"
+    return f"{loop_name:22} harness {harness:9.0f} ns, plain loop {plain:9.0f} ns, ratio {harness / plain:.3f} ({counted})"
 
 
 def planned(folder: Path, corpus: Path, backend: str, cases: int | None) -> tuple[RunInfo, Plan]:
@@ -114,38 +125,93 @@ def planned(folder: Path, corpus: Path, backend: str, cases: int | None) -> tupl
     ), plan
 
 
-def harness_run(folder: Path, corpus: Path, backend: str, cases: int | None) -> tuple[float, int, Fills]:
-    """One run of the real coordinator and worker: seconds from the first case sent, cases, and the recorded fills."""
-    info, plan = planned(folder, corpus, backend, cases)
-    sent: list[float] = []
-    with Spy("send_case", lambda: sent.append(time.perf_counter())), Writer(folder, info) as writer:
-        works = [Work(info.arms[0], VOCABULARY, deque(range(len(plan.offsets))))]
-        run_all(plan, works, LIMITS, 1, writer, folder / "cases.jsonl", lambda _: None)
-        wall = time.perf_counter() - sent[0]
+def run_plan(info: RunInfo, plan: Plan, writer: Writer, folder: Path) -> None:
+    works = [Work(info.arms[0], VOCABULARY, deque(range(len(plan.offsets))))]
+    run_all(plan, works, LIMITS, 1, writer, folder / "cases.jsonl", lambda _: None)
+
+
+def paired_run(folder: Path, corpus: Path, backend: str, loop_name: str) -> Round:
+    """One run of the real coordinator and worker; before each case is sent, the plain loop walks it in a process of its own."""
+    info, plan = planned(folder, corpus, backend, None)
+    turns: list[tuple[float, float]] = []
+    with PlainLoop(folder, loop_name) as loop, Writer(folder, info) as writer:
+
+        def after_a_turn(send_case: Any) -> Any:
+            def send(worker: process.Worker, offset: int) -> None:
+                start = time.perf_counter()
+                loop.walk(offset)
+                turns.append((start, time.perf_counter()))
+                send_case(worker, offset)
+
+            return send
+
+        def pinned(start_worker: Any) -> Any:
+            def start(*arguments: Any, **options: Any) -> process.Worker:
+                worker: process.Worker = start_worker(*arguments, **options)
+                pin(worker.popen.pid)  # it is still loading: its children will be born there
+                return worker
+
+            return start
+
+        with replaced("send_case", after_a_turn), replaced("start_worker", pinned):
+            run_plan(info, plan, writer, folder)
+            wall = time.perf_counter() - turns[0][0] - sum(end - start for start, end in turns)
         writer.finish("")
     samples = read_samples(folder)
     walks: dict[str, list[NDArray[np.int64]]] = {}
     for row in read_rows(folder):
         if row.samples:
             walks.setdefault(row.case_id, []).append(samples[row.samples[0] : sum(row.samples) : 2])
-    return wall, len(plan.offsets), {case: np.concatenate(each) for case, each in walks.items()}
+    with np.load(folder / "plain.npz") as plain_fills:
+        return Round(wall, loop.seconds, {case: np.concatenate(each) for case, each in walks.items()}, dict(plain_fills))
 
 
-class Spy:
-    """Calls back before each call of a function of `harness.process`."""
+class PlainLoop:
+    """The plain loop's process, told case by case when it is its turn."""
 
-    def __init__(self, name: str, call: Callable[[], None]) -> None:
-        self.name, self.call, self.original = name, call, getattr(process, name)
+    def __init__(self, folder: Path, backend: str) -> None:
+        environment = {**os.environ, **process.ENVIRONMENT}
+        self.command = [sys.executable, __file__, "--plain", str(folder), backend]
+        self.child = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        pin(self.child.pid)
+        self.seconds = 0.0
 
-    def __enter__(self) -> None:
-        def spied(*arguments: Any, **options: Any) -> Any:
-            self.call()
-            return self.original(*arguments, **options)
+    def __enter__(self) -> PlainLoop:
+        self._answer()
+        return self
 
-        setattr(process, self.name, spied)
+    def walk(self, offset: int) -> None:
+        assert self.child.stdin is not None
+        self.child.stdin.write(f"{offset}\n")
+        self.child.stdin.flush()
+        self.seconds += float(self._answer())
+
+    def _answer(self) -> str:
+        assert self.child.stdout is not None
+        answer = self.child.stdout.readline()
+        if not answer:
+            raise RuntimeError("the plain loop has ended")
+        return answer
 
     def __exit__(self, *_: object) -> None:
-        setattr(process, self.name, self.original)
+        self.child.communicate()
+
+
+@contextmanager
+def replaced(name: str, wrap: Callable[[Any], Any]) -> Iterator[None]:
+    """Meanwhile a function of `harness.process` is what `wrap` makes of it."""
+    original = getattr(process, name)
+    setattr(process, name, wrap(original))
+    try:
+        yield
+    finally:
+        setattr(process, name, original)
+
+
+def pin(pid: int) -> None:
+    """To one processor, the same for all, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(pid, {max(os.sched_getaffinity(0))})
 
 
 def recovery(folder: Path, corpus: Path) -> list[float]:
@@ -158,62 +224,49 @@ def recovery(folder: Path, corpus: Path) -> list[float]:
         if killed:
             gaps.append(time.perf_counter() - killed.pop())
 
-    original = process.send_case
+    def then_kill(send_case: Any) -> Any:
+        def send(worker: process.Worker, offset: int) -> None:
+            note_next()
+            send_case(worker, offset)
+            time.sleep(0.05)  # the child is in the middle of the case
+            if worker.child is not None:
+                killed.append(time.perf_counter())
+                os.kill(worker.child, signal.SIGKILL)
 
-    def send_and_kill(worker: process.Worker, offset: int) -> None:
-        note_next()
-        original(worker, offset)
-        time.sleep(0.05)  # the child is in the middle of the case
-        if worker.child is not None:
-            killed.append(time.perf_counter())
-            os.kill(worker.child, signal.SIGKILL)
+        return send
 
-    process.send_case = send_and_kill
-    try:
-        with Writer(folder, info) as writer:
-            works = [Work(info.arms[0], VOCABULARY, deque(range(len(plan.offsets))))]
-            run_all(plan, works, LIMITS, 1, writer, folder / "cases.jsonl", lambda _: None)
-    finally:
-        process.send_case = original
+    with replaced("send_case", then_kill), Writer(folder, info) as writer:
+        run_plan(info, plan, writer, folder)
     return gaps
 
 
 # The plain loop, in a process of its own
 
 
-def plain_run(folder: Path, backend: str) -> tuple[float, Fills]:
-    """The same cases and instances (those that the harness's run compiled), in one process: seconds, and every fill."""
-    environment = {**os.environ, **process.ENVIRONMENT}
-    told = subprocess.run([sys.executable, __file__, "--plain", str(folder), backend], check=True, stdout=subprocess.PIPE, env=environment)
-    with np.load(folder / "plain.npz") as fills:
-        return float(told.stdout.split()[-1]), dict(fills)
-
-
 def plain(folder: Path, backend: str) -> None:
     """The loop that anyone would write: compile, new matcher, fill, accept; the library's own calls and nothing else."""
     import gc
 
-    from harness.store import read_cases
+    from harness.case import case_from_line
     from harness.vocabulary import load_vocabulary
 
-    compiled = {row.case_id for row in read_rows(folder) if row.status == "ok"}
-    broken = {row.case_id for row in read_rows(folder) if row.status in ("timeout", "crash", "oom")}
     vocabulary = load_vocabulary(VOCABULARY)
     compile_schema, walk = PLAIN[backend](vocabulary)
-    cases = [case for _, _, case in read_cases(folder) if case.id not in broken]
     fills: dict[str, list[int]] = {}
     gc.collect()
     gc.freeze()
-    start = time.perf_counter()
-    for case in cases:
-        grammar = compile_schema(case.grammar.text)
-        if grammar is None or case.id not in compiled:
-            continue
-        for instance in case.instances:
-            walk(grammar, vocabulary.encode(instance.content), fills.setdefault(case.id, []))
-    wall = time.perf_counter() - start
+    print("ready", flush=True)
+    with open(folder / "cases.jsonl", "rb") as cases:
+        for line in sys.stdin:
+            cases.seek(int(line))
+            _, _, case = case_from_line(cases.readline())
+            start = time.perf_counter()
+            grammar = compile_schema(case.grammar.text)
+            if grammar is not None:
+                for instance in case.instances:
+                    walk(grammar, vocabulary.encode(instance.content), fills.setdefault(case.id, []))
+            print(time.perf_counter() - start, flush=True)
     np.savez(folder / "plain.npz", **{case: np.array(each) for case, each in fills.items()})  # type: ignore[arg-type]
-    print(wall)
 
 
 def plain_llguidance(vocabulary: Any) -> Any:
@@ -280,6 +333,20 @@ def plain_xgrammar(vocabulary: Any) -> Any:
 
 
 def plain_outlines_core(vocabulary: Any) -> Any:
+    """With the fill of the library's own kernels, which looks its mask up each time."""
+    from outlines_core.kernels.torch import allocate_token_bitmask, fill_next_token_bitmask
+
+    tensor = allocate_token_bitmask(vocabulary.size)
+    return outlines_core_loop(vocabulary, tensor.numpy()[0], lambda guide: partial(fill_next_token_bitmask, guide, tensor))
+
+
+def plain_outlines_core_pointers(vocabulary: Any) -> Any:
+    """With what that fill comes to: a write to an address."""
+    mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+    return outlines_core_loop(vocabulary, mask, lambda guide: partial(guide.write_mask_into, mask.ctypes.data, mask.size, 4))
+
+
+def outlines_core_loop(vocabulary: Any, mask: Any, filler: Callable[[Any], Callable[[], object]]) -> Any:
     from outlines_core import Guide, Index, json_schema
     from outlines_core import Vocabulary as TokenMap
 
@@ -288,8 +355,6 @@ def plain_outlines_core(vocabulary: Any) -> Any:
         if text and token not in vocabulary.special_tokens:
             ids.setdefault(text, []).append(token)
     token_map = TokenMap(vocabulary.eos_token, ids)
-    mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
-    address, words = mask.ctypes.data, mask.size
     eos = vocabulary.eos_token
 
     def compile_schema(text: str) -> Any:
@@ -300,9 +365,10 @@ def plain_outlines_core(vocabulary: Any) -> Any:
 
     def walk(grammar: Any, tokens: list[int], fills: list[int]) -> None:
         guide = Guide(grammar)
+        fill = filler(guide)
         for token in [*tokens, eos]:
             start = time.perf_counter_ns()
-            guide.write_mask_into(address, words, 4)
+            fill()
             fills.append(time.perf_counter_ns() - start)
             if token == eos or not int(mask[token // 32]) >> token % 32 & 1:
                 return
@@ -311,7 +377,12 @@ def plain_outlines_core(vocabulary: Any) -> Any:
     return compile_schema, walk
 
 
-PLAIN = {"llguidance": plain_llguidance, "xgrammar": plain_xgrammar, "outlines-core": plain_outlines_core}
+PLAIN = {
+    "llguidance": plain_llguidance,
+    "xgrammar": plain_xgrammar,
+    "outlines-core": plain_outlines_core,
+    "outlines-core-pointers": plain_outlines_core_pointers,
+}
 
 
 if __name__ == "__main__":

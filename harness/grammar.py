@@ -11,8 +11,9 @@ It holds no clock, writes nothing and sees no expected result.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -71,6 +72,14 @@ class GrammarObject(ABC):
     @abstractmethod
     def is_terminated(self) -> bool:
         """Has end-of-sequence been accepted?"""
+
+    def filler(self, bitmask: Bitmask) -> Callable[[], object]:
+        """A call that does what `fill_bitmask(bitmask)` does, from wherever the object then stands; what it returns means nothing.
+
+        For loops that time a fill: an adapter binds here once what `fill_bitmask` must look up each time. To be called only while
+        the object and the bitmask live. A fault that the backend tells only when asked may wait for the object's next call.
+        """
+        return partial(self.fill_bitmask, bitmask)
 
     def fill_bool_mask(self, mask: BoolMask) -> None:
         """Overwrite the whole mask with True for each token that may *not* come next; only with the `bool` mask format."""

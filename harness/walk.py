@@ -9,6 +9,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -116,19 +117,23 @@ def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int
         grammar_object = compiled.start()
         matcher_new_ns = clock() - start
         mask = _Mask(mask_format, vocabulary.size)
-        fill = grammar_object.fill_bool_mask if mask_format == "bool" else grammar_object.fill_bitmask
-        accept, cells, is_allowed = grammar_object.accept_token, mask.cells, mask.is_allowed
+        progress[0] = 2
+        bools = mask_format == "bool"
+        fill = partial(grammar_object.fill_bool_mask, mask.cells) if bools else grammar_object.filler(mask.cells)
+        accept, is_allowed = grammar_object.accept_token, mask.is_allowed
         for index, token in enumerate(tokens):
             progress[2] = index
             progress[0] = 2
             start = clock()
-            fill(cells)
-            samples.append(clock() - start)
+            fill()
+            end = clock()
+            samples.append(end - start)
             allowed = is_allowed(token)
             progress[0] = 3
             start = clock()
             accepted = accept(token)
-            samples.append(clock() - start)
+            end = clock()
+            samples.append(end - start)
             if allowed != bool(accepted):
                 findings.append(_mismatch(index, token, allowed))
             if not (allowed and accepted):
@@ -137,13 +142,15 @@ def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int
         progress[2] = len(tokens)
         progress[0] = 4
         start = clock()
-        fill(cells)
-        samples.append(clock() - start)
+        fill()
+        end = clock()
+        samples.append(end - start)
         allowed = is_allowed(vocabulary.eos_token)
         accepting = bool(grammar_object.is_accepting())
         start = clock()
         accepted = bool(accept(vocabulary.eos_token))
-        samples.append(clock() - start)
+        end = clock()
+        samples.append(end - start)
         if not allowed == accepting == accepted:
             said = f"end-of-sequence: mask {_says(allowed)}, is_accepting {accepting}, accept_token {_says(accepted)}"
             findings.append(Finding("end_of_sequence_mismatch", len(tokens), said))
@@ -188,12 +195,19 @@ def _mismatch(index: int, token: int, allowed: bool) -> Finding:
 
 
 def _is_backends(error: BaseException) -> bool:
-    """Did the error arise behind a call of ours into the adapter (anything deeper than this file), or in a line of ours?"""
+    """Did the error arise behind a call into the adapter, or in a line of ours?
+
+    A native method that an adapter hands out has no frame of its own, so an error of `walk` itself, whose lines are calls of the backend,
+    is the backend's; what else this file does stands in functions of its own.
+    """
     trace = error.__traceback__
     innermost = trace
     while trace is not None:
         innermost, trace = trace, trace.tb_next
-    return innermost is None or innermost.tb_frame.f_globals.get("__name__") != __name__
+    if innermost is None:
+        return True
+    code = innermost.tb_frame.f_code
+    return code is walk.__code__ or innermost.tb_frame.f_globals.get("__name__") != __name__
 
 
 def describe(error: BaseException) -> str:

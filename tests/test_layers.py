@@ -20,6 +20,7 @@ ORDER = [
     "errors",
     "vocabulary",
     "grammar",
+    "oracle",
     "contract",
     "registry",
     "bridge",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -168,6 +170,14 @@ def test_a_backends_error_is_the_backends_and_ours_is_ours() -> None:
     observation = seen(lambda: Raises([b"cat"]), b"cat")
     assert (observation.status, observation.phase, observation.accepted) == ("backend_error", "fill", None)
     assert observation.text == "RuntimeError: boom"
+
+    # A native method handed out by an adapter leaves no frame of its own.
+    class Native(Words):
+        def filler(self, bitmask: Bitmask) -> Callable[[], object]:
+            return partial(struct.unpack, "<i", b"")
+
+    native = seen(lambda: Native([b"cat"]), b"cat")
+    assert (native.status, native.phase) == ("backend_error", "fill") and native.text.startswith("error: unpack")
     # A token id beyond the vocabulary is an error in a line of ours: the mask has no such bit.
     ours = walk(Compiled(words), VOCABULARY, [10**6], "bitmask", progress())
     assert ours.status == "harness_error"

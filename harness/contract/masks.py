@@ -19,6 +19,21 @@ def check_a_fill_overwrites_every_bit(adapter: Adapter) -> None:
         expect(bool((dirty == clean).all()), place, f"filled into ones instead of zeros, {difference(place, dirty, clean)}")
 
 
+def check_a_filler_fills_as_a_fill_does(adapter: Adapter) -> None:
+    for path in paths(adapter):
+        grammar_object = path[0].reach()
+        bitmask = allocate_bitmask(adapter.vocabulary.size)
+        fill = grammar_object.filler(bitmask)
+        for place in path:  # one filler all the way: it follows its object
+            if place.tokens:
+                grammar_object.accept_token(place.tokens[-1])
+            bitmask.fill(-1)
+            expected = bitmask.copy()
+            fill()
+            place.reach().fill_bitmask(expected)
+            expect(bool((bitmask == expected).all()), place, f"filled by the filler, {difference(place, bitmask, expected)}")
+
+
 def check_a_fill_does_not_move(adapter: Adapter) -> None:
     for place in places(adapter):
         grammar_object, untouched = place.reach(), place.reach()

@@ -330,6 +330,14 @@ class OrsIntoTheMask(ReferenceObject):
         bitmask |= before
 
 
+@object_breaks("a_filler_fills_as_a_fill_does")
+class BindsItsFirstMask(ReferenceObject):
+    def filler(self, bitmask: Bitmask) -> Callable[[], object]:
+        first = bitmask.copy()
+        self.fill_bitmask(first)
+        return lambda: np.copyto(bitmask, first)
+
+
 @object_breaks(
     "a_fill_does_not_move",
     "a_fill_overwrites_every_bit",

@@ -1,0 +1,1 @@
+"""Reference automata: what a grammar truly allows, byte by byte, independent of every backend."""

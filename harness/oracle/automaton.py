@@ -1,0 +1,129 @@
+"""A language over bytes as a deterministic automaton whose states are found when they are asked for.
+
+States are small integers. 0 is DEAD; from every other state some sentence can still be finished, so "not dead" says exactly
+that a continuation exists.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+DEAD = 0
+MAX_STATES = 50_000
+MAX_FORCED = 4096
+"""Bytes of forced text that are looked for: a language without a shortest end has no last forced byte either."""
+
+States = NDArray[np.int32]
+Key = TypeVar("Key", bound=Hashable)
+
+
+class NoOracle(Exception):
+    """Why there is no reference for this grammar, in one line; nothing is said about a backend then."""
+
+
+class Automaton(ABC, Generic[Key]):
+    """Subclasses say what a state is (a hashable key), what follows it, and whether a sentence may end there."""
+
+    def __init__(self, start: Key | None) -> None:
+        """`start` is None for the empty language."""
+        self.table = np.zeros((64, 256), dtype=np.int32)
+        """Row `state`, column byte: the next state; right only where `expanded`."""
+        self.expanded = np.zeros(64, dtype=np.bool_)
+        self._accepting = np.zeros(64, dtype=np.bool_)
+        self._keys: list[Key | None] = [None]
+        self._states: dict[Key, int] = {}
+        self.expanded[DEAD] = True
+        self.start = DEAD if start is None else self._state(start)
+
+    @abstractmethod
+    def _successors(self, key: Key) -> Iterable[tuple[int, int, Key]]:
+        """What follows: `(first byte, last byte, key)`, disjoint byte ranges, both ends included; only keys that can still be finished."""
+
+    @abstractmethod
+    def _is_accepting(self, key: Key) -> bool:
+        """Is what was read so far a sentence?"""
+
+    def __len__(self) -> int:
+        """How many states were found so far, DEAD included."""
+        return len(self._keys)
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after one more byte."""
+        if not self.expanded[state]:
+            self._expand(state)
+        return int(self.table[state, byte])
+
+    def run(self, state: int, text: bytes) -> int:
+        """The state after more bytes."""
+        for byte in text:
+            state = self.step(state, byte)
+            if state == DEAD:
+                break
+        return state
+
+    def accepting(self, state: int) -> bool:
+        """May the output end here?"""
+        return bool(self._accepting[state])
+
+    def accepts(self, text: bytes) -> bool:
+        """Is the whole text a sentence?"""
+        return self.accepting(self.run(self.start, text))
+
+    def viable(self, text: bytes) -> int:
+        """How many leading bytes of the text some sentence begins with; -1 if the language is empty."""
+        state = self.start
+        if state == DEAD:
+            return -1
+        for position, byte in enumerate(text):
+            state = self.step(state, byte)
+            if state == DEAD:
+                return position
+        return len(text)
+
+    def forced(self, state: int, limit: int = MAX_FORCED) -> bytes:
+        """The bytes that must come next: exactly one byte can follow, and the output cannot end instead."""
+        out = bytearray()
+        while state != DEAD and len(out) < limit and not self._accepting[state]:
+            self.expand(np.array([state], dtype=np.int32))
+            following = np.flatnonzero(self.table[state])
+            if len(following) != 1:
+                break
+            out.append(int(following[0]))
+            state = int(self.table[state, following[0]])
+        return bytes(out)
+
+    def expand(self, states: States) -> None:
+        """Make the rows of these states right; duplicates are fine."""
+        wanted = np.zeros(len(self._keys), dtype=np.bool_)
+        wanted[states] = True
+        for state in np.flatnonzero(wanted & ~self.expanded[: len(wanted)]).tolist():
+            self._expand(state)
+
+    def _expand(self, state: int) -> None:
+        key = self._keys[state]
+        assert key is not None
+        found = [(first, last, self._state(after)) for first, last, after in self._successors(key)]
+        row = self.table[state]  # after the last growth of the table
+        for first, last, after in found:
+            row[first : last + 1] = after
+        self.expanded[state] = True
+
+    def _state(self, key: Key) -> int:
+        state = self._states.get(key)
+        if state is None:
+            state = len(self._keys)
+            if state > MAX_STATES:
+                raise NoOracle(f"the reference automaton has more than {MAX_STATES:,} states")
+            if state == len(self.table):
+                self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+                self.expanded = np.concatenate([self.expanded, np.zeros_like(self.expanded)])
+                self._accepting = np.concatenate([self._accepting, np.zeros_like(self._accepting)])
+            self._keys.append(key)
+            self._states[key] = state
+            self._accepting[state] = self._is_accepting(key)
+        return state

@@ -1,0 +1,48 @@
+"""Ranges of code points as ranges of bytes: the UTF-8 of Unicode scalar values, and nothing else."""
+
+from __future__ import annotations
+
+from functools import cache
+
+ByteRange = tuple[int, int]
+"""Inclusive."""
+
+SURROGATES = (0xD800, 0xDFFF)
+LAST = 0x10FFFF
+
+# Where the encoding changes its length.
+_BANDS = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, LAST))
+
+
+@cache
+def byte_sequences(first: int, last: int) -> tuple[tuple[ByteRange, ...], ...]:
+    """The UTF-8 of all scalar values from `first` to `last`, as disjoint sequences of byte ranges, in order.
+
+    A sequence stands for every combination of one byte out of each of its ranges; a character's bytes are in exactly one sequence.
+    """
+    found: list[tuple[ByteRange, ...]] = []
+    for low, high in _BANDS:
+        low, high = max(low, first), min(high, last)
+        if low <= high:
+            found += _split(chr(low).encode(), chr(high).encode())
+    return tuple(found)
+
+
+def _split(low: bytes, high: bytes) -> list[tuple[ByteRange, ...]]:
+    """Between two encodings of the same length."""
+    if len(low) == 1:
+        return [((low[0], high[0]),)]
+    if low[0] == high[0]:
+        return [((low[0], low[0]), *rest) for rest in _split(low[1:], high[1:])]
+    smallest, largest = b"\x80" * (len(low) - 1), b"\xbf" * (len(low) - 1)
+    first, last = low[0], high[0]
+    before: list[tuple[ByteRange, ...]] = []
+    after: list[tuple[ByteRange, ...]] = []
+    if low[1:] != smallest:
+        before = [((first, first), *rest) for rest in _split(low[1:], largest)]
+        first += 1
+    if high[1:] != largest:
+        after = [((last, last), *rest) for rest in _split(smallest, high[1:])]
+        last -= 1
+    middle = [((first, last), *((0x80, 0xBF),) * (len(low) - 1))] if first <= last else []
+    return before + middle + after
