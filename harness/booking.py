@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.case import Case
-from harness.row import Arm, Finding, Row, Status
+from harness.row import CONFORMANCE, Arm, Finding, Row, Status, finding_from_json
 from harness.walk import TEXT_LIMIT
 
 
@@ -40,6 +40,9 @@ class Task:
     peak_rss_bytes: int = 0
     compiled: dict[str, Any] | None = None
     walked: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
+    checking: str = ""
+    """The check that was begun last."""
+    checked: list[dict[str, Any]] = field(default_factory=list)
     killed: Status | None = None
     """Set when we killed the child: `timeout` or `oom`; or `backend_error` for a forged answer."""
     strangers: int = 0
@@ -61,8 +64,11 @@ class Ending:
     """What was found of the case as a whole; it goes into the last row."""
 
 
-def rows_of(work: Work, task: Task, ending: Ending) -> list[tuple[Row, bytes]]:
-    """A row with its samples for every instance (one for a case without): as seen, as ended, or skipped because of the end before it."""
+def rows_of(work: Work, task: Task, ending: Ending, checks: bool = False) -> list[tuple[Row, bytes]]:
+    """A row with its samples for every instance (one for a case without): as seen, as ended, or skipped because of the end before it.
+
+    With `checks`, one more for what they found of the whole case.
+    """
     reached = len(task.walked)
     compile_failed = task.compiled is None or task.compiled["status"] != "ok"
     walks = []
@@ -82,18 +88,36 @@ def rows_of(work: Work, task: Task, ending: Ending) -> list[tuple[Row, bytes]]:
             row = replace(row, status="skipped", phase="walk", text=f"not walked: the case ended at instance {reached}")
         walks.append((row, samples))
     finding = ending.finding
-    if ending.status != "ok" and reached == len(walks):
+    if ending.status != "ok" and reached == len(walks) and not task.checking:
         finding = Finding("lost_after_walk", None, ending.text[:TEXT_LIMIT])  # all was seen, and then the child was lost
     if finding is not None:
         row, samples = walks[-1]
         walks[-1] = replace(row, findings=(*row.findings, finding)), samples
-    return walks
+    return [*walks, (_checked(work, task, ending), b"")] if checks else walks
 
 
-def _unseen(work: Work, task: Task, number: int) -> Row:
+def _checked(work: Work, task: Task, ending: Ending) -> Row:
+    """What the checks found, as far as they got."""
+    row = replace(_unseen(work, task, None), mode=CONFORMANCE)
+    if task.compiled is None or task.compiled["status"] != "ok":
+        return replace(row, status=ending.status, phase=ending.phase, text=ending.text[:TEXT_LIMIT], signal=ending.signal)
+    outcomes = {each["check"]: each["outcome"] for each in task.checked}
+    findings = tuple(finding_from_json(each) for message in task.checked for each in message["findings"])
+    peak = max([task.peak_rss_bytes, *(each["peak_rss_bytes"] for each in task.checked)]) or None
+    row = replace(row, checks=outcomes, findings=findings, peak_rss_bytes=peak)
+    if ours := [each["text"] for each in task.checked if each["outcome"] == "harness_error"]:
+        return replace(row, status="harness_error", phase="check", text=ours[0][:TEXT_LIMIT])
+    if ending.status == "ok":
+        return row
+    if task.checking:
+        return replace(row, status=ending.status, phase=ending.phase, text=ending.text[:TEXT_LIMIT], signal=ending.signal)
+    return replace(row, status="skipped", phase="check", text="not checked: a walk of the case was lost")
+
+
+def _unseen(work: Work, task: Task, number: int | None) -> Row:
     """The row before anything is known of its walk."""
     case = task.case
-    instance = case.instances[number] if case.instances else None
+    instance = case.instances[number] if case.instances and number is not None else None
     return Row(
         backend=work.arm.backend,
         backend_version=work.arm.version,
@@ -131,5 +155,5 @@ def _unseen(work: Work, task: Task, number: int) -> Row:
 
 def _with_seen(row: Row, message: dict[str, Any]) -> Row:
     seen = {name: each for name, each in message["seen"].items() if name != "samples"}
-    seen["findings"] = tuple(Finding(**each) for each in seen["findings"])
+    seen["findings"] = tuple(map(finding_from_json, seen["findings"]))
     return replace(row, **seen, peak_rss_bytes=message["peak_rss_bytes"])

@@ -40,6 +40,13 @@ def parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--memory", type=positive_number, default=4.0, metavar="GB", help="resident memory of a child (default: 4)")
 
+    run.add_argument(
+        "--effort",
+        type=effort,
+        metavar="N",
+        help="places of a case that each check looks at; 0: no checks, all: every one (default: the profile's)",
+    )
+
     report = verbs.add_parser("report", help="write one HTML page of one or more runs")
     report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
     report.add_argument("--out", type=Path, metavar="DIR", help="where to write report.html (default: RUN/report)")
@@ -80,6 +87,14 @@ def positive(text: str) -> int:
     return value
 
 
+def effort(text: str) -> int:
+    """A whole number from 0, or `all`."""
+    value = -1 if text == "all" else int(text)
+    if value < 0 and text != "all":
+        raise ValueError
+    return value
+
+
 def positive_number(text: str) -> float:
     """A number above 0."""
     value = float(text)
@@ -88,6 +103,7 @@ def positive_number(text: str) -> float:
     return value
 
 
+effort.__name__ = "whole number from 0, or all"
 positive.__name__ = "whole number above 0"
 positive_number.__name__ = "number above 0"
 

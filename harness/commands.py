@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
         jobs=options.jobs,
         timeout_s=options.timeout,
         memory_gb=options.memory,
+        effort=options.effort,
         argv=tuple(sys.argv[1:]),
     )
 

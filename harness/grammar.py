@@ -11,7 +11,7 @@ It holds no clock, writes nothing and sees no expected result.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
@@ -128,6 +128,9 @@ class Adapter(ABC):
     """The distribution whose version is recorded; empty if there is none."""
 
     dialects: ClassVar[frozenset[Dialect]]
+
+    documented: ClassVar[Mapping[str, str]] = {}
+    """Divergences that the backend's own documentation states: the cause that a check finds, and a sentence with its source."""
 
     mask_format: MaskFormat = "bitmask"
     """The mask that the walk allocates; an adapter with a second format sets it by its `mask` option."""

@@ -15,6 +15,7 @@ from harness.judge import Judge, check_schema
 from harness.suite import Suite, deep, read_cases
 
 JUDGE_SECONDS = 5.0
+ALL = -1
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,14 @@ class Profile:
     cases_per_suite: int | None
     timeout_s: float
     vocabularies: tuple[str, ...]
+    effort: int = 0
+    """How many places of a case each check looks at; 0: no checks, ALL: every place."""
 
 
 PROFILES = {
-    "quick": Profile(80, 5.0, ("tekken",)),
-    "default": Profile(None, 10.0, ("tekken",)),
-    "full": Profile(None, 60.0, ("tekken", "mistral-v3", "probe")),
+    "quick": Profile(80, 5.0, ("tekken",), 2),
+    "default": Profile(None, 10.0, ("tekken", "probe"), 4),
+    "full": Profile(None, 60.0, ("tekken", "mistral-v3", "probe"), 32),
 }
 
 
@@ -73,10 +76,14 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path)
     return Plan(offsets, tuple(dialects), told)
 
 
-def rows_owed(path: Path) -> dict[tuple[str, str], int]:
-    """How many rows each case of a plan owes, by suite and case id, in the plan's order: its instances, or 1 for a case without."""
+def rows_owed(path: Path, effort: int) -> dict[tuple[str, str], int]:
+    """How many rows each case of a plan owes, by suite and case id, in the plan's order.
+
+    Its instances, or 1 for a case without; and one for the checks.
+    """
+    checks = int(effort != 0)
     with open(path, "rb") as file:
-        return {(suite, case.id): max(1, len(case.instances)) for suite, _, case in map(case_from_line, file)}
+        return {(suite, case.id): max(1, len(case.instances)) + checks for suite, _, case in map(case_from_line, file)}
 
 
 def _unused_name(name: str, taken: dict[str, Any]) -> str:

@@ -53,8 +53,8 @@ class Worker:
     """The end of what the worker and its child printed."""
 
 
-def start_worker(spec: str, vocabulary: str, cases: Path, python: str = sys.executable, fork: bool = True) -> Worker:
-    """Start a worker; it answers with `ready` and `child`, or `failed`, in its own time."""
+def start_worker(spec: str, vocabulary: str, cases: Path, effort: int = 0, python: str = sys.executable, fork: bool = True) -> Worker:
+    """Start a worker that makes checks of this effort; it answers with `ready` and `child`, or `failed`, in its own time."""
     request_read, request_write = os.pipe()
     reply_read, reply_write = os.pipe()
     control_read, control_write = os.pipe()
@@ -62,7 +62,7 @@ def start_worker(spec: str, vocabulary: str, cases: Path, python: str = sys.exec
     with tempfile.TemporaryFile() as shared:
         shared.truncate(4096)
         theirs = (request_read, reply_write, control_write, shared.fileno())
-        command = [*module("harness.worker", python), spec, vocabulary, str(cases), *map(str, theirs), str(os.getpid())]
+        command = [*module("harness.worker", python), spec, vocabulary, str(cases), str(effort), *map(str, theirs), str(os.getpid())]
         popen = subprocess.Popen(
             command + ([] if fork else ["no-fork"]),
             stdin=subprocess.PIPE,

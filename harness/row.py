@@ -24,6 +24,20 @@ class Finding:
     check: str
     position: int | None
     text: str
+    cause: str = ""
+    """A class of causes, where one is known, e.g. `partial_utf8`."""
+    documented: bool = False
+    """The backend says of itself that it does so; still a finding."""
+    instance: int | None = None
+    """The instance along which it was seen, where the row is of the whole case."""
+    over: int = 0
+    """How many tokens are forbidden that the grammar allows."""
+    under: int = 0
+    """How many tokens are allowed that the grammar forbids."""
+    examples: tuple[str, ...] = ()
+    """Bytes of a few of these tokens, or of a witness, as hex."""
+    walk: tuple[int, ...] = ()
+    """The tokens that lead there, and the one in question; accepted one by one from the start they show it again."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +89,8 @@ class Row:
     samples: tuple[int, int] | None
     """Offset and count of this walk's values in `samples.i64`: fill, accept, fill, accept, ..., the last pair end-of-sequence's."""
     findings: tuple[Finding, ...] = ()
+    checks: dict[str, str] = field(default_factory=dict)
+    """In mode `conformance`, where a row is of a whole case: what came of each check, `passed`, `failed` or `skipped: why`."""
 
 
 IDENTITY = ("backend", "backend_version", "options", "vocabulary", "suite", "case_id", "instance", "mode", "jump_forward", "repeat")
@@ -87,6 +103,10 @@ TIMINGS = ("compile_ns", "matcher_new_ns", "first_fill_ns", "wall_ns", "peak_rss
 def identity(row: Row) -> tuple[object, ...]:
     """The row's key within its run."""
     return tuple(getattr(row, name) for name in IDENTITY)
+
+
+CONFORMANCE = "conformance"
+"""The mode of the row of a whole case: what the checks found."""
 
 
 def arm(row: Row) -> str:
@@ -116,12 +136,18 @@ def row_to_json(row: Row) -> dict[str, Any]:
     return {"kind": "row", **vars(row), "findings": [vars(each) for each in row.findings]}
 
 
+def finding_from_json(value: dict[str, Any]) -> Finding:
+    """The finding of a row's line."""
+    lists: dict[str, Any] = {name: tuple(value[name]) for name in ("examples", "walk") if name in value}
+    return Finding(**{**value, **lists})
+
+
 def row_from_json(value: dict[str, Any]) -> Row:
     """The row that such a line holds."""
     fields = {name: each for name, each in value.items() if name != "kind"}
     fields["tags"] = tuple(fields["tags"])
     fields["samples"] = tuple(fields["samples"]) if fields["samples"] else None
-    fields["findings"] = tuple(Finding(**each) for each in fields["findings"])
+    fields["findings"] = tuple(map(finding_from_json, fields["findings"]))
     return Row(**fields)
 
 
@@ -156,6 +182,8 @@ class RunInfo:
     suites: dict[str, dict[str, Any]]
     """By name: `version`, `sha256` of its cases, `cases`, `instances`."""
     machine: dict[str, Any]
+    effort: int = 0
+    """How many places of a case each check looked at; 0: no checks, -1: every place."""
     format: int = FORMAT
 
 

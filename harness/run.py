@@ -32,10 +32,12 @@ ATTEMPTS = 3  # how often a case is sent again when the worker itself, which run
 
 @dataclass(frozen=True)
 class Limits:
-    """What one case may take: seconds for its compile and for each of its walks, bytes of resident memory."""
+    """What one case may take: seconds for its compile, for each of its walks and for each check, bytes of resident memory."""
 
     timeout_s: float
     memory_bytes: int
+    effort: int = 0
+    """How many places of the case each check looks at; 0: no checks, -1: every place."""
 
 
 @dataclass(eq=False)
@@ -151,7 +153,7 @@ class Coordinator:
 
     def _open_slot(self, work: Work) -> None:
         spec = work.arm.backend + (f":{work.arm.options}" if work.arm.options else "")
-        worker = process.start_worker(spec, work.vocabulary, self.path, fork=self.fork)
+        worker = process.start_worker(spec, work.vocabulary, self.path, self.limits.effort, fork=self.fork)
         slot = Slot(work, worker, time.monotonic())
         work.workers += 1
         self.slots.append(slot)
@@ -224,6 +226,12 @@ class Coordinator:
             task.sent = time.monotonic()
         elif event == "walked":
             task.walked.append((message, blob))
+            task.sent = time.monotonic()
+        elif event == "checking":
+            task.checking = message["check"]
+            task.sent = time.monotonic()
+        elif event == "checked":
+            task.checked.append(message)
             task.sent = time.monotonic()
         elif event == "done":
             self._case_done(slot, message)
@@ -345,9 +353,11 @@ class Coordinator:
         else:
             text = f"the backend ended the process with exit code {status >> 8}"
         where = f"{phase} of token {token}, instance {instance}" if phase in ("fill", "accept", "end") else phase
+        if task.checking:
+            where = f"{phase} {task.checking}"
         text = f"{text} in {where}" + (f"; it printed: {said}" if said else "")
-        # While a tokenizer of ours is at work, nothing that happens is the backend's.
-        ended: Status = "harness_error" if phase == "encode" else task.killed or "crash"
+        # While a tokenizer or a reference automaton of ours is at work, nothing that happens is the backend's.
+        ended: Status = "harness_error" if phase in ("encode", "oracle") else task.killed or "crash"
         self._finish(slot.work, task, Ending(ended, phase, one_line(text), name, token, tokens))
 
     def _worker_lost(self, slot: Slot) -> None:
@@ -382,7 +392,7 @@ class Coordinator:
         work.load_failure = Ending("backend_error" if whose == "backend" else "harness_error", "load", text)
 
     def _finish(self, work: Work, task: Task, ending: Ending) -> None:
-        walks = rows_of(work, task, ending)
+        walks = rows_of(work, task, ending, checks=self.limits.effort != 0)
         self.writer.append(walks)
         self.failures += sum(row.status in BROKEN for row, _ in walks)
         self.done += 1

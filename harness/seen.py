@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import BadInput
-from harness.row import DECLINED, OURS, VERDICTS, Row, RunInfo, verdict
+from harness.row import BROKEN, CONFORMANCE, DECLINED, OURS, VERDICTS, Row, RunInfo, verdict
 from harness.store import Samples, read_info, read_rows, read_samples
 
 Failure = Literal["compile_error", "crash", "out_of_memory", "timeout", "validation_error", "invalidation_error"]
@@ -104,6 +104,31 @@ class CaseSeen:
             self.slices.append(row.samples)
 
 
+@dataclass(slots=True)
+class CheckSeen:
+    """What one check said of one arm, counted over cases."""
+
+    passed: int = 0
+    failed: int = 0
+    documented: int = 0
+    """Of the failed: cases whose every finding is a divergence that the backend documents."""
+    skipped: int = 0
+    """There was nothing to check."""
+    lost: int = 0
+    """The child was lost in the check: a crash, a timeout, out of memory."""
+    ours: int = 0
+    causes: Counter[str] = field(default_factory=Counter)
+    """Cases by cause; empty where none is known."""
+    over: int = 0
+    under: int = 0
+    """Tokens wrongly forbidden and wrongly allowed, summed over all places looked at."""
+
+    @property
+    def looked(self) -> int:
+        """Cases of which the check said something."""
+        return self.passed + self.failed
+
+
 @dataclass
 class ArmSeen:
     """All rows of one backend with its options, on one vocabulary, folded; everything that a metric may look at."""
@@ -119,6 +144,7 @@ class ArmSeen:
     by_suite: dict[str, Counter[str]] = field(default_factory=dict)
     by_tag: dict[str, Counter[str]] = field(default_factory=dict)
     with_findings: int = 0
+    checks: dict[str, CheckSeen] = field(default_factory=dict)
     peak_rss_bytes: int | None = None
 
     @property
@@ -131,6 +157,9 @@ class ArmSeen:
 
     def add(self, row: Row) -> None:
         """Take in one more row of the arm."""
+        if row.mode == CONFORMANCE:
+            self._add_checks(row)
+            return
         self.cases.setdefault((row.suite, row.case_id), CaseSeen()).add(row)
         kind = outcome(row)
         self.outcomes[kind] += 1
@@ -140,6 +169,27 @@ class ArmSeen:
         self.with_findings += bool(row.findings)
         if row.peak_rss_bytes is not None:
             self.peak_rss_bytes = max(self.peak_rss_bytes or 0, row.peak_rss_bytes)
+
+    def _add_checks(self, row: Row) -> None:
+        """What the checks found of one case."""
+        for name, said in row.checks.items():
+            check = self.checks.setdefault(name, CheckSeen())
+            mine = [each for each in row.findings if each.check == name]
+            if said == "failed":
+                check.failed += 1
+                check.documented += all(each.documented for each in mine)
+                check.causes.update({each.cause for each in mine})
+                check.over += sum(each.over for each in mine)
+                check.under += sum(each.under for each in mine)
+            elif said == "passed":
+                check.passed += 1
+            elif said == "harness_error":
+                check.ours += 1
+            else:
+                check.skipped += 1
+        if row.status in BROKEN and row.phase in ("check", "oracle"):
+            lost_in = row.text.partition(" check ")[2].partition(";")[0] or "unknown"
+            self.checks.setdefault(lost_in, CheckSeen()).lost += 1
 
     @property
     def solves_any(self) -> bool:

@@ -40,6 +40,7 @@ class Request:
     jobs: int
     timeout_s: float | None
     memory_gb: float
+    effort: int | None
     argv: tuple[str, ...]
 
 
@@ -90,6 +91,7 @@ def _run_in(
             timeout_s=request.timeout_s or profile.timeout_s,
             memory_bytes=int(request.memory_gb * 1e9),
             jobs=request.jobs,
+            effort=profile.effort if request.effort is None else request.effort,
             arms=described.arms,
             vocabularies=described.vocabularies,
             suites=plan.suites,
@@ -99,7 +101,7 @@ def _run_in(
         statuses: dict[str, int] = {}
         if request.resume:
             _same(read_info(folder), info, folder)
-            statuses = _leave_out_finished(folder, works)
+            statuses = _leave_out_finished(folder, works, info.effort)
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
         else:
             os.replace(draft, folder / "cases.jsonl")
@@ -107,16 +109,16 @@ def _run_in(
         draft.unlink(missing_ok=True)
     total = sum(each["cases"] for each in plan.suites.values())
     say(f"{total} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into {folder}")
-    limits = Limits(info.timeout_s, info.memory_bytes)
+    limits = Limits(info.timeout_s, info.memory_bytes, info.effort)
     with Writer(folder, None if request.resume else info, statuses) as writer:
         run_all(plan, works, limits, request.jobs, writer, folder / "cases.jsonl", report)
         writer.finish(_now())
         return Outcome(folder, writer.statuses)
 
 
-def _leave_out_finished(folder: Path, works: Sequence[Work]) -> dict[str, int]:
+def _leave_out_finished(folder: Path, works: Sequence[Work], effort: int) -> dict[str, int]:
     """Make the run whole again, and leave in the works what it still owes; the count of its rows by status."""
-    owed = rows_owed(folder / "cases.jsonl")
+    owed = rows_owed(folder / "cases.jsonl", effort)
     finished, statuses = resume(folder, owed)
     for work in works:
         who = (work.arm.backend, work.arm.version, work.arm.options, work.vocabulary)

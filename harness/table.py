@@ -17,7 +17,7 @@ import pandas as pd
 from harness.errors import BadInput, did_you_mean
 from harness.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, few, summary
 from harness.row import Row, verdict
-from harness.seen import read_arms
+from harness.seen import ArmSeen, CheckSeen, read_arms
 from harness.store import read_rows
 
 FORMATS = ["csv", "json", "markdown"]
@@ -67,8 +67,12 @@ def _cell(row: Row, name: str) -> Any:
 
 def backend_table(run: Path) -> pd.DataFrame:
     """One line per backend with options and vocabulary, one column per metric. Raises BadInput."""
+    return _metrics_frame(read_arms(run))
+
+
+def _metrics_frame(arms: Sequence[ArmSeen]) -> pd.DataFrame:
     lines: list[dict[str, Any]] = []
-    for arm in read_arms(run):
+    for arm in arms:
         who = {"backend": arm.backend, "backend_version": arm.version, "options": arm.options, "vocabulary": arm.vocabulary}
         lines.append(who | summary(arm))
     frame = pd.DataFrame(lines)
@@ -138,11 +142,53 @@ def instance_text(run: Path, form: str) -> str:
 def terminal_text(run: Path) -> str:
     """`backend_table` of the run for people: styled in the terminal's width if stdout is one, else plain text of 80 columns."""
     terminal = sys.stdout.isatty()
-    return backend_text(backend_table(run), shutil.get_terminal_size().columns if terminal else 80, terminal)
+    width = shutil.get_terminal_size().columns if terminal else 80
+    arms = read_arms(run)
+    checks = checks_text(arms, width, terminal)
+    return backend_text(_metrics_frame(arms), width, terminal) + (f"\n\n{checks}" if checks else "")
+
+
+def checks_text(arms: Sequence[ArmSeen], width: int = 80, styled: bool = False) -> str:
+    """Per check and arm, in how many cases of those looked at the fact does not hold; empty if nothing was checked."""
+    names = list(dict.fromkeys(name for arm in arms for name in arm.checks))
+    if not names:
+        return ""
+    nothing = CheckSeen()
+    fit = max(1, (width - 40) // 12)
+    parts = []
+    for start in range(0, len(arms), fit):
+        chosen = arms[start : start + fit]
+        heads = [
+            _heading({"backend": a.backend, "options": a.options, "backend_version": a.version, "vocabulary": a.vocabulary}) for a in chosen
+        ]
+        rows = [(name.replace("_", " "), [check_cell(arm.checks.get(name, nothing)) for arm in chosen]) for name in names]
+        parts.append(_grid("CHECKS", heads, [rows], width, styled))
+    return "\n\n".join(parts) + "\nfailing cases / cases looked at; * all of them documented by the backend; ✖ lost in the check; ⚑ ours"
+
+
+def check_cell(check: CheckSeen) -> str:
+    """What one check said of one arm, in a few characters."""
+    said = f"{check.failed}/{check.looked}" if check.looked else "-"
+    if check.failed and check.documented == check.failed:
+        said += "*"
+    return said + (f" ✖{check.lost}" if check.lost else "") + (f" ⚑{check.ours}" if check.ours else "")
 
 
 def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> str:
     """`backend_table`'s frame with a metric per line, the arms side by side as far as they fit into the width."""
+    lines = frame.to_dict("records")
+    fit = max(1, (width - 25) // 13)
+    parts = []
+    for start in range(0, len(lines), fit):
+        chosen = lines[start : start + fit]
+        parts.append(_grid("", [_heading(line) for line in chosen], list(_sections(chosen)), width, styled))
+    if any("~" in cell for section in _sections(lines) for _, cells in section for cell in cells):
+        parts.append("~ fewer than ten values lie beyond this percentile")
+    return "\n".join(parts)
+
+
+def _grid(title: str, heads: Sequence[str], sections: Sequence[Sequence[tuple[str, list[str]]]], width: int, styled: bool) -> str:
+    """Titled rows under the heads of arms, section by section."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -150,21 +196,15 @@ def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> 
 
     file = io.StringIO()
     console = Console(file=file, width=width, force_terminal=styled, highlight=False, emoji=False, no_color=None if styled else True)
-    lines = frame.to_dict("records")
-    fit = max(1, (console.width - 25) // 13)
-    for start in range(0, len(lines), fit):
-        chosen = lines[start : start + fit]
-        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-        table.add_column("", no_wrap=True)
-        for line in chosen:
-            table.add_column(Text(_heading(line)), justify="right", overflow="fold", max_width=18)
-        for section in _sections(chosen):
-            for title, cells in section:
-                table.add_row(Text(title), *(Text(cell) for cell in cells))
-            table.add_section()
-        console.print(table)
-    if any("~" in cell for section in _sections(lines) for _, cells in section for cell in cells):
-        console.print("~ fewer than ten values lie beyond this percentile", style="dim")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column(title, no_wrap=not title)
+    for head in heads:
+        table.add_column(Text(head), justify="right", overflow="fold", max_width=18)
+    for section in sections:
+        for name, cells in section:
+            table.add_row(Text(name), *(Text(cell) for cell in cells))
+        table.add_section()
+    console.print(table)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 

@@ -26,8 +26,8 @@ from harness.grammar import (
 from harness.row import Finding, Status
 from harness.vocabulary import Vocabulary
 
-PHASES = ("compile", "start", "fill", "accept", "end", "encode")
-"""What a child is doing; the index goes into `progress`. All but `encode`, which is ours, are calls of the backend."""
+PHASES = ("compile", "start", "fill", "accept", "end", "encode", "check", "oracle")
+"""What a child is doing; the index goes into `progress`. All but `encode` and `oracle`, which are ours, are calls of the backend."""
 
 TEXT_LIMIT = 2000
 

@@ -21,21 +21,22 @@ from typing import Any
 
 from harness.case import Case, case_from_line
 from harness.channel import send
+from harness.checks import OurFailure, Subject, checks, prepare, run_check
 from harness.errors import BadInput
 from harness.grammar import Adapter
 from harness.guard import forbid_network
 from harness.registry import make, parse_specs
 from harness.vocabulary import load_vocabulary
-from harness.walk import PHASES, Observation, Progress, compile_grammar, describe, first_mask, walk
+from harness.walk import PHASES, Compiled, Observation, Progress, compile_grammar, describe, first_mask, walk
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(arguments: list[str]) -> None:
-    """`SPEC VOCABULARY CASES REQUEST_FD REPLY_FD CONTROL_FD PROGRESS_FD COORDINATOR_PID [no-fork]`."""
+    """`SPEC VOCABULARY CASES EFFORT REQUEST_FD REPLY_FD CONTROL_FD PROGRESS_FD COORDINATOR_PID [no-fork]`."""
     spec, vocabulary_name, cases = arguments[:3]
-    request, reply, control, progress_fd, coordinator = map(int, arguments[3:8])
+    effort, request, reply, control, progress_fd, coordinator = map(int, arguments[3:9])
     die_with(coordinator)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -56,12 +57,14 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:
         send(control, {"event": "failed", "whose": "backend", "text": describe(error)})
         return
+    if effort:
+        prepare(vocabulary)
     send(control, {"event": "ready"})
     gc.collect()
     gc.freeze()
-    if "no-fork" in arguments[8:] or not hasattr(os, "fork"):
+    if "no-fork" in arguments[9:] or not hasattr(os, "fork"):
         send(control, {"event": "child", "pid": os.getpid()})
-        serve(adapter, Path(cases), request, reply, progress)
+        serve(adapter, Path(cases), effort, request, reply, progress)
         return
     while True:
         _drain(request)
@@ -72,7 +75,7 @@ def main(arguments: list[str]) -> None:
                 os.setsid()
                 die_with(parent)
                 faulthandler.enable(all_threads=False)
-                serve(adapter, Path(cases), request, reply, progress)
+                serve(adapter, Path(cases), effort, request, reply, progress)
             finally:
                 os._exit(0)
         send(control, {"event": "child", "pid": child})
@@ -85,7 +88,7 @@ def main(arguments: list[str]) -> None:
             return
 
 
-def serve(adapter: Adapter, cases: Path, request: int, reply: int, progress: Progress) -> None:
+def serve(adapter: Adapter, cases: Path, effort: int, request: int, reply: int, progress: Progress) -> None:
     """Take requests (a case's place in `cases.jsonl`) until the pipe closes; answer each with frames."""
     with open(cases, "rb") as file:
         while line := os.read(request, 4096):
@@ -99,15 +102,15 @@ def serve(adapter: Adapter, cases: Path, request: int, reply: int, progress: Pro
                 file.seek(wanted["offset"])
                 _, _, case = case_from_line(file.readline())
                 reset_peak_rss()
-                serve_case(adapter, case, answer, progress)
+                serve_case(adapter, case, answer, progress, effort)
             except Exception as error:
                 answer("done", harness_error=describe(error))
             else:
                 answer("done")
 
 
-def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progress: Progress) -> None:
-    """One compile, then one walk per instance; an answer for each, so that what was seen is kept if the next one is fatal."""
+def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progress: Progress, effort: int) -> None:
+    """One compile, one walk per instance, then the checks; an answer for each, so that what was seen is kept if the next one is fatal."""
     gc.collect()
     gc.disable()
     compiled = compile_grammar(adapter, case.grammar, progress)
@@ -125,6 +128,27 @@ def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progre
         gc.enable()
         findings = [vars(each) for each in seen.findings]
         answer("walked", seen.samples, seen={**vars(seen), "findings": findings, "samples": None})
+    if effort:
+        _check(adapter, case, compiled, answer, progress, effort)
+
+
+def _check(adapter: Adapter, case: Case, compiled: Compiled, answer: Callable[..., None], progress: Progress, effort: int) -> None:
+    """Every check that there is, each with an answer."""
+
+    def enter(phase: str) -> None:
+        progress[0] = PHASES.index(phase)
+
+    assert compiled.grammar is not None
+    subject = Subject(adapter, case, compiled.grammar, effort if effort > 0 else None, compiled.compile_ns, enter)
+    for name, check in checks().items():
+        answer("checking", check=name)
+        enter("check")
+        try:
+            outcome, findings = run_check(name, check, subject)
+        except OurFailure as error:
+            answer("checked", check=name, outcome="harness_error", text=str(error), findings=[])
+        else:
+            answer("checked", check=name, outcome=outcome, text="", findings=[vars(each) for each in findings])
 
 
 def _walk_instance(grammar: Any, adapter: Adapter, content: bytes, progress: Progress) -> Observation:

@@ -28,6 +28,7 @@ ORDER = [
     "suite",
     "judge",
     "row",
+    "checks",
     "store",
     "walk",
     "guard",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.row import BROKEN, Row
+from harness.row import BROKEN, CONFORMANCE, DECLINED, Row
 from harness.seen import NOT_COMPILED, ArmKey, arm_key, outcome
 from harness.store import read_cases
 
@@ -27,6 +27,7 @@ KINDS = {
 SHOWN_CASES = 400
 SHOWN_INSTANCES = 6
 SHOWN_NOTES = 24
+SHOWN_FINDINGS = 8
 CUT = 4096
 """Characters of a grammar, bytes of an instance."""
 CUT_TEXT = 600
@@ -113,8 +114,8 @@ class Failures:
     def add(self, row: Row, run: int) -> None:
         """Take in one row of the run at this position; rows without failure are passed over."""
         kind = kind_of(row)
-        if kind is None:
-            return
+        if kind is None or (row.mode == CONFORMANCE and (row.status in DECLINED or row.phase in NOT_COMPILED)):
+            return  # nothing is wrong, or the walks of the case say it already
         who, key, said = (run, arm_key(row)), (row.suite, row.case_id), _said(row, kind)
         reason = self.reasons.setdefault((who, kind, said), Reason(who, kind, said))
         reason.walks += 1
@@ -123,7 +124,7 @@ class Failures:
         if case is None:
             case = self.cases[key] = FailedCase(row.suite, row.case_id, row.case[:400], row.dialect, row.tags[:12])
         case.kinds.setdefault(who, set()).add(kind)
-        findings = tuple(_finding(each.check, each.position, each.text) for each in row.findings[:4])
+        findings = tuple(_finding(each.check, each.position, each.text) for each in row.findings[:SHOWN_FINDINGS])
         note = Note(who, kind, row.phase, row.signal, row.text[:CUT_TEXT], _where(row, kind), findings)
         if row.instance is None or row.phase in NOT_COMPILED or kind == "declined":
             if note not in case.whole:
@@ -163,7 +164,7 @@ def _said(row: Row, kind: str) -> str:
     if kind == "under_constrained":
         return "accepted to the end"
     if kind == "finding":
-        return " ".join(sorted({each.check for each in row.findings}))[:120]
+        return " ".join(sorted({each.check + f" ({each.cause})" * bool(each.cause) for each in row.findings}))[:200]
     first = row.text.strip().split("\n", 1)[0][:300]
     first = re.sub(r"0x[0-9a-fA-F]+|\d+", "#", first)
     first = re.sub(r"\{.*|\[.*", "…", first)

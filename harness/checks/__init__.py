@@ -1,0 +1,82 @@
+"""The checks on a compiled case. A check is a function `check_<fact>(subject)` in a module of this folder, found without a list.
+
+It yields a Finding for each place where the fact does not hold, and raises NotApplicable where there is nothing to check. What
+escapes from the backend becomes a finding; what escapes from ours is ours.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+
+from harness.checks.subject import NotApplicable as NotApplicable
+from harness.checks.subject import Place as Place
+from harness.checks.subject import Subject as Subject
+from harness.oracle.automaton import NoOracle
+from harness.oracle.trie import trie_of
+from harness.row import Finding
+from harness.vocabulary import Vocabulary
+
+Check = Callable[[Subject], Iterator[Finding]]
+
+MOST_FINDINGS = 6
+"""Of one check on one case; the last one says that there are more."""
+
+NEITHERS = sys.stdlib_module_names | {"numpy"}
+"""Modules whose errors are those of whoever called them."""
+
+
+class OurFailure(Exception):
+    """A check of ours failed in itself."""
+
+
+def prepare(vocabulary: Vocabulary) -> None:
+    """Make now, before any child is forked, what the checks need of a vocabulary."""
+    checks()
+    trie_of(vocabulary)
+
+
+@cache
+def checks() -> dict[str, Check]:
+    """All checks by name, module by module in the order in which they are written."""
+    modules = [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    return {name.removeprefix("check_"): each for module in modules for name, each in vars(module).items() if name.startswith("check_")}
+
+
+def run_check(name: str, check: Check, subject: Subject) -> tuple[str, list[Finding]]:
+    """`passed`, `failed` or `skipped: why`, and the findings. Raises OurFailure."""
+    findings: list[Finding] = []
+    more = 0
+    try:
+        for finding in check(subject):
+            if len(findings) < MOST_FINDINGS:
+                findings.append(finding)
+            else:
+                more += 1
+    except (NotApplicable, NoOracle) as why:
+        if not findings:
+            return f"skipped: {why}", []
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:  # a panic in Rust is no Exception
+        if _is_ours(error):
+            raise OurFailure(f"check {name}: {type(error).__name__}: {error}") from error
+        findings.append(Finding(name, None, f"the backend raised {type(error).__name__}: {error}"[:500], cause="backend_error"))
+    if more:
+        findings.append(Finding(name, None, f"and {more} more places", cause="more"))
+    return ("failed" if findings else "passed"), findings
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Is the innermost frame, but for those of the standard library and numpy, one of the harness (adapters are not)?"""
+    ours = False
+    trace = error.__traceback__
+    while trace is not None:
+        package, _, rest = str(trace.tb_frame.f_globals.get("__name__")).partition(".")
+        if package not in NEITHERS:
+            ours = package == "harness" and not rest.startswith("adapters.")
+        trace = trace.tb_next
+    return ours
