@@ -47,6 +47,14 @@ def parser() -> argparse.ArgumentParser:
         help="places of a case that each check looks at; 0: no checks, all: every one (default: the profile's)",
     )
 
+    run.add_argument("--expect", type=Path, metavar="FILE", help="compare the outcomes with this record; 1 if they differ")
+    run.add_argument("--record", type=Path, metavar="FILE", help="write the outcomes to this record")
+
+    expect = verbs.add_parser("expect", help="compare a stored run with a record of outcomes, or write the record")
+    expect.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+    expect.add_argument("file", type=Path, metavar="FILE", help="the record, e.g. results/baseline/default.json")
+    expect.add_argument("--record", action="store_true", help="write the record instead")
+
     report = verbs.add_parser("report", help="write one HTML page of one or more runs")
     report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
     report.add_argument("--out", type=Path, metavar="DIR", help="where to write report.html (default: RUN/report)")

@@ -52,7 +52,32 @@ def run(options: argparse.Namespace) -> int:
     # In a process of its own: a table holds something of every case, the coordinator must not.
     subprocess.run([*module("harness"), "table", str(outcome.folder.resolve())], check=False)
     print(f"\nstored in {outcome.folder}; next: grammarbench report {outcome.folder}")
-    return OK
+    if options.record:
+        _record(outcome.folder, options.record)
+    return _expect(outcome.folder, options.expect) if options.expect else OK
+
+
+def expect(options: argparse.Namespace) -> int:
+    """Compare a stored run with a record, or write it."""
+    if options.record:
+        _record(options.run, options.file)
+        return OK
+    return _expect(options.run, options.file)
+
+
+def _record(folder: Path, path: Path) -> None:
+    from harness import ratchet
+
+    print(f"recorded {ratchet.record(folder, path)} outcomes in {path}")
+
+
+def _expect(folder: Path, path: Path) -> int:
+    from harness import ratchet
+    from harness.table import visible
+
+    result = ratchet.expect(folder, path)
+    print(visible(ratchet.text(result)))
+    return OK if result.holds else GATE_FAILED
 
 
 class progress_line:
@@ -191,5 +216,5 @@ def fetch(options: argparse.Namespace) -> int:
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    each.__name__: each for each in (run, report, table, repro, check, backends, suites, vocabularies, fetch)
+    each.__name__: each for each in (run, expect, report, table, repro, check, backends, suites, vocabularies, fetch)
 }

@@ -43,6 +43,7 @@ ORDER = [
     "run",
     "session",
     "seen",
+    "ratchet",
     "metrics",
     "table",
     "report",
