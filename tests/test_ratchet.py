@@ -55,7 +55,7 @@ def test_the_same_run_is_as_recorded_and_any_difference_is_told_by_name(tmp_path
     after = stored(tmp_path / "b", row(valid=False), row(instance=1), checked(findings=(FINDING,)))
     result = expect(after, file)
     (change,) = result.changes
-    assert (change.new, change.gone) == ({"under_constrained"}, {"over_constrained"})
+    assert change.new == {"under_constrained"} and change.gone == {"over_constrained"}
     assert "new failures: 1\n  alpha 1.2.3 tiny: a case (first/000000000000): +under_constrained -over_constrained" in text(result)
     fixed = expect(stored(tmp_path / "c", row(), row(instance=1), checked()), file)
     assert not fixed.holds and "fixed, but still recorded as failing: 1" in text(fixed)

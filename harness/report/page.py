@@ -15,6 +15,7 @@ from markupsafe import Markup
 from harness import metrics
 from harness.errors import BadInput
 from harness.report import charts, sections
+from harness.report.checked import check_lines
 from harness.report.failing import KINDS, Failures
 from harness.report.sections import Line, RunSeen
 from harness.row import OURS, VERDICTS, Row
@@ -58,6 +59,8 @@ def render(folders: Sequence[Path]) -> str:
         summaries=[metrics.summary(line.arm) for line in lines],
         common=sections.common(lines),
         matrices=sections.matrices(lines),
+        checked=check_lines([line.arm for line in lines]),
+        efforts={run.info.effort for run in runs},
         figures=sections.figures(lines),
         failing=sections.failing_cases(environment.get_template("case.html.j2"), failures, lines),
         settings=[sections.settings(run) for run in runs],

@@ -287,6 +287,7 @@ def settings(run: RunSeen) -> list[tuple[str, str]]:
         ("timeout", f"{info.timeout_s:g} s"),
         ("memory limit", f"{info.memory_bytes / 2**30:.3g} GiB"),
         ("jobs", str(info.jobs)),
+        ("places of a case that each check looks at", "all" if info.effort < 0 else str(info.effort)),
     ]
     flat = [*given, *_flat(info.machine, "")]
     cut = [(name[:100], value if len(value) <= 1000 else f"{value[:1000]}… ({len(value):,} characters)") for name, value in flat[:SETTINGS]]
