@@ -59,9 +59,7 @@ def run_check(name: str, check: Check, subject: Subject) -> tuple[str, list[Find
     except (NotApplicable, NoOracle) as why:
         if not findings:
             return f"skipped: {why}", []
-    except (KeyboardInterrupt, SystemExit, MemoryError):
-        raise
-    except BaseException as error:  # a panic in Rust is no Exception
+    except BaseException as error:  # a panic in Rust and a backend's sys.exit() are no Exception
         if _is_ours(error):
             raise OurFailure(f"check {name}: {type(error).__name__}: {error}") from error
         findings.append(Finding(name, None, f"the backend raised {type(error).__name__}: {error}"[:500], cause="backend_error"))
