@@ -58,13 +58,15 @@ def _cause(subject: Subject, place: Place, allowed: TokenSet, over: TokenSet, un
         return "empty_token"
     if not under.any() and int(allowed.sum()) == 1 and _is_forced(subject, place):
         return "canonical_only"
+    if dialect := _dialect(subject, place, allowed):
+        return dialect
     if all(_ends_inside_a_character(place.text + text) for text in texts):
         return "partial_utf8"
     if not over.any() and all(_is_no_utf8(place.text + text) for text in texts):
         return "invalid_utf8"
     if all(not text.strip(b" \t\r\n") for text in texts):
         return "whitespace"
-    return _dialect(subject, place, allowed)
+    return ""
 
 
 def _is_forced(subject: Subject, place: Place) -> bool:

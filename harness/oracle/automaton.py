@@ -99,6 +99,8 @@ class Automaton(ABC, Generic[Key]):
 
     def expand(self, states: States) -> None:
         """Make the rows of these states right; duplicates are fine."""
+        if self.expanded.take(states).all():
+            return
         wanted = np.zeros(len(self._keys), dtype=np.bool_)
         wanted[states] = True
         for state in np.flatnonzero(wanted & ~self.expanded[: len(wanted)]).tolist():

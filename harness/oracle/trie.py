@@ -20,7 +20,7 @@ SPARSE = 4  # below one node in so many alive, only their children are looked at
 
 @dataclass(frozen=True)
 class Level:
-    """The nodes at one depth, by parent and then byte; parents are places within the level above (the root, at depth 0, is alone)."""
+    """The nodes at one depth, by parent and then byte; parents are places within the level above (the root, above all, is alone)."""
 
     parents: NDArray[np.intp]
     bytes: NDArray[np.intp]
@@ -39,28 +39,38 @@ class TokenTrie:
         never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
         texts = sorted((text, token) for token, text in enumerate(vocabulary.tokens) if text and token not in never)
         self.levels = _levels(texts)
+        self._size = 1 + sum(len(level.bytes) for level in self.levels)
+        self._node = np.zeros(vocabulary.size, dtype=np.intp)
+        """Of each token, counted level by level from 1; 0 for tokens without text."""
+        first = 1
+        for level in self.levels:
+            self._node[level.tokens] = level.token_nodes + first
+            first += len(level.bytes)
 
     def states(self, automaton: Automaton[Any], state: int) -> States:
         """Shape `[vocabulary.size]`: the state after each token; DEAD where no sentence goes on so, and for tokens without text."""
-        after = np.zeros(self.vocabulary.size, dtype=np.int32)
-        here = np.array([state], dtype=np.int32)  # of every node of the level above
+        found = np.zeros(self._size, dtype=np.int32)  # of each node, level by level from 1
+        here = np.array([state], dtype=np.int32)  # of the level above
         children = np.array([0, len(self.levels[0].bytes)]) if self.levels else np.zeros(2, np.intp)
+        first = 1
         for level in self.levels:
-            alive = np.flatnonzero(here)
-            if not len(alive):
+            alive = np.count_nonzero(here)
+            if not alive:
                 break
-            if len(alive) * SPARSE < len(here):
-                automaton.expand(here[alive])
-                nodes = _ranges(children[alive], children[alive + 1])
-                below = np.zeros(len(level.bytes), dtype=np.int32)
+            below = found[first : first + len(level.bytes)]
+            if alive * SPARSE < len(here):
+                places = np.flatnonzero(here)
+                automaton.expand(here[places])
+                nodes = _ranges(children[places], children[places + 1])
                 below[nodes] = automaton.table[here[level.parents[nodes]], level.bytes[nodes]]
             else:
                 automaton.expand(here)
-                cells = (here.astype(np.intp) * 256).take(level.parents)
+                cells = (here.astype(np.intp) << 8).take(level.parents)
                 cells += level.bytes
-                below = automaton.table.reshape(-1).take(cells)
-            after[level.tokens] = below.take(level.token_nodes)
+                below[:] = automaton.table.reshape(-1).take(cells)
             here, children = below, level.first_child
+            first += len(below)
+        after: States = found.take(self._node)
         return after
 
     def mask(self, automaton: Automaton[Any], state: int) -> TokenSet:

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.adapters.reference import Reference, ReferenceGrammar, ReferenceObject
 from harness.grammar import Bitmask, CompiledGrammar, Grammar
+from harness.oracle.regex import regex_automaton
 from harness.oracle.trie import TokenSet
 
 WRONG_MASKS: dict[type[Reference], str] = {}
