@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
@@ -139,6 +139,9 @@ class Llguidance(Adapter):
 
     distribution: ClassVar[str] = "llguidance"
     dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
+    documented: ClassVar[Mapping[str, str]] = {
+        "canonical_only": "In forced text the mask holds the canonical token only (llguidance docs/fast_forward.md).",
+    }
 
     def __init__(
         self,

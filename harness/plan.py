@@ -27,6 +27,8 @@ class Profile:
     vocabularies: tuple[str, ...]
     effort: int = 0
     """How many places of a case each check looks at; 0: no checks, ALL: every place."""
+    whole_on: tuple[str, ...] = ()
+    """Vocabularies, small ones, on which every case is walked, however few of a suite are on the others."""
 
 
 PROFILES = {
@@ -38,16 +40,22 @@ PROFILES = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The cases of a run, on disk. `offsets[i]` is where case i begins; the rest is what the run's header says of the suites."""
+    """The cases of a run, on disk. `offsets[i]` is where case i begins; `suites` is what the run's header says of the suites."""
 
     offsets: array[int]
+    sample: frozenset[int]
+    """The numbers of those that are walked on a vocabulary on which a suite is not walked whole."""
     dialects: tuple[str, ...]
     suites: dict[str, dict[str, Any]]
 
 
-def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path) -> Plan:
-    """Read every case into `path`. Raises BadInput for the first case that is none, saying how many more there are."""
+def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path, whole: bool = False) -> Plan:
+    """Read every case (without `whole`: of the profile's sample) into `path`.
+
+    Raises BadInput for the first case that is none, saying how many more there are.
+    """
     offsets = array("q")
+    sample: set[int] = set()
     dialects: list[str] = []
     told: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
@@ -56,12 +64,17 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path)
             name = _unused_name(suite.name, told)
             digest = hashlib.sha256()
             counts = {"cases": 0, "instances": 0}
-            for case in _chosen(suite, profile.cases_per_suite, seed):
+            chosen = _chosen(suite, profile.cases_per_suite, seed)
+            for case in read_cases(suite):
+                if not (whole or chosen is None or case.id in chosen):
+                    continue
                 if problem := _problem(case):
                     problems.append(f"{suite.files[0] if len(suite.files) == 1 else suite.name}: {case.name}: {problem}")
                     continue
                 line = case_to_line(name, suite.version, _judged(case, judge))
                 digest.update(line)
+                if chosen is None or case.id in chosen:
+                    sample.add(len(offsets))
                 offsets.append(file.tell())
                 dialects.append(case.grammar.dialect)
                 file.write(line)
@@ -73,7 +86,7 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path)
         raise BadInput(f"{problems[0]}{more}")
     if not offsets:
         raise BadInput(f"no case in {', '.join(each.name for each in suites)}")
-    return Plan(offsets, tuple(dialects), told)
+    return Plan(offsets, frozenset(sample), tuple(dialects), told)
 
 
 def rows_owed(path: Path, effort: int) -> dict[tuple[str, str], int]:
@@ -95,17 +108,16 @@ def _unused_name(name: str, taken: dict[str, Any]) -> str:
     return candidate
 
 
-def _chosen(suite: Suite, limit: int | None, seed: int) -> Any:
-    """All cases, or a sample of that many: the same ones for the same seed, wherever they stand in the suite."""
+def _chosen(suite: Suite, limit: int | None, seed: int) -> set[str] | None:
+    """The ids of a sample of that many cases: the same ones for the same seed, wherever they stand in the suite; None for all."""
     if limit is None:
-        return read_cases(suite)
+        return None
 
     def rank(case_id: str) -> str:
         return hashlib.sha256(f"{seed}:{case_id}".encode()).hexdigest()
 
     ranked = sorted((rank(case.id), case.id) for case in read_cases(suite))
-    chosen = {case_id for _, case_id in ranked[:limit]}
-    return (case for case in read_cases(suite) if case.id in chosen)
+    return {case_id for _, case_id in ranked[:limit]}
 
 
 def _problem(case: Case) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from miniatures.wrong_masks import WRONG_MASKS, EcmaClasses
 
-from harness.adapters.reference import Reference
 from harness.case import Case, Instance, case_id
 from harness.checks import NotApplicable, Subject, run_check
 from harness.checks.exact_mask import check_the_mask_is_exact
 from harness.grammar import Adapter, Grammar
+from harness.oracle.reference import Reference
 from harness.registry import make, parse_specs
 from harness.row import Finding
 from harness.vocabulary import Vocabulary, load_vocabulary

@@ -48,7 +48,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stored")
     write(folder / "small.json", SMALL)
     backends = "xgrammar,llguidance:threads=1,outlines_core,lm-format-enforcer,unconstrained"
-    done = grammarbench("run", "small.json", "--backends", backends, "--vocabularies", "probe", "--out", "run", "--jobs", 2, cwd=folder)
+    done = grammarbench(
+        "run", "small.json", "--backends", backends, "--vocabularies", "probe", "--out", "run", "--jobs", 2, "--effort", 0, cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     assert "5 backend(s)" in done.stdout and "Compliance" in done.stdout and "\x1b" not in done.stdout
     return folder / "run"
@@ -211,7 +213,20 @@ def test_a_file_beside_the_cases_is_not_imported(tmp_path: Path) -> None:
     for name in ("json.py", "numpy.py", "regex.py"):
         write(tmp_path / name, "import pathlib\npathlib.Path('owned').touch()\n")
     # As the installed command does: without the current folder on the path.
-    command = [sys.executable, "-P", "-m", "harness", "run", "small.json", "--backends", "unconstrained", "--vocabularies", "bytes"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "harness",
+        "run",
+        "small.json",
+        "--backends",
+        "unconstrained",
+        "--vocabularies",
+        "bytes",
+        "--effort",
+        "0",
+    ]
     done = subprocess.run([*command, "--out", "run"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "owned").exists()
@@ -220,7 +235,7 @@ def test_a_file_beside_the_cases_is_not_imported(tmp_path: Path) -> None:
 def test_a_run_that_is_being_written_is_left_alone(stored: Path, tmp_path: Path) -> None:
     write(tmp_path / "small.json", SMALL)
     with locked(stored):
-        done = grammarbench("run", "small.json", "--backends", "unconstrained", "--out", stored, "--resume", cwd=tmp_path)
+        done = grammarbench("run", "small.json", "--backends", "unconstrained", "--effort", 0, "--out", stored, "--resume", cwd=tmp_path)
     assert done.returncode == 2 and "being written by another process" in done.stderr
 
 
@@ -236,7 +251,9 @@ def test_a_run_killed_before_its_header_is_started_anew(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "rows.jsonl").write_text('{"kind":"ru')
     (tmp_path / "run" / "samples.i64").write_bytes(b"123")
-    done = grammarbench("run", "small.json", "--backends", "unconstrained", "--vocabularies", "bytes", "--out", "run", cwd=tmp_path)
+    done = grammarbench(
+        "run", "small.json", "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", 0, "--out", "run", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert len(list(read_rows(tmp_path / "run"))) == 2
 
@@ -257,7 +274,7 @@ def test_a_cut_off_run_is_told_and_resumed(stored: Path, tmp_path: Path) -> None
     told = grammarbench("table", run, cwd=tmp_path)
     assert told.returncode == 2 and "cut off" in told.stderr and "--resume" in told.stderr and len(told.stderr.splitlines()) == 1
     backends = "xgrammar,llguidance:threads=1,outlines_core,lm-format-enforcer,unconstrained"
-    again = ["run", "small.json", "--backends", backends, "--vocabularies", "probe", "--out", run, "--resume"]
+    again = ["run", "small.json", "--backends", backends, "--vocabularies", "probe", "--effort", 0, "--out", run, "--resume"]
     other = grammarbench(*again, "--timeout", 3, cwd=tmp_path)
     assert other.returncode == 2 and "other options" in other.stderr and "timeout_s 10.0; now 3.0" in other.stderr
     done = grammarbench(*again, "--jobs", 2, cwd=tmp_path)
@@ -318,7 +335,21 @@ def test_a_hostile_case_file_is_walked_and_shown_without_harm(tmp_path: Path) ->
         backends = "llguidance,xgrammar,outlines-core,lm-format-enforcer,unconstrained"
         start = time.monotonic()
         done = grammarbench(
-            "run", folder, "--backends", backends, "--vocabularies", "probe", "--timeout", 2, "--out", "run", "--jobs", 2, cwd=tmp_path
+            "run",
+            folder,
+            "--backends",
+            backends,
+            "--vocabularies",
+            "probe",
+            "--timeout",
+            2,
+            "--effort",
+            0,
+            "--out",
+            "run",
+            "--jobs",
+            2,
+            cwd=tmp_path,
         )
         assert done.returncode == 0, done.stderr
         assert time.monotonic() - start < 100

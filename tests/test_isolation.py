@@ -276,7 +276,19 @@ def test_killing_workers_at_random_moments_changes_no_row(tmp_path: Path, monkey
 def run_command(folder: Path, *more: str) -> list[str]:
     suite = folder.parent / "many.json"
     suite.write_text(json.dumps(MANY))
-    command = [sys.executable, "-m", "harness", "run", str(suite), "--backends", "miniatures.unruly:Slow", "--vocabularies", "bytes"]
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "run",
+        str(suite),
+        "--backends",
+        "miniatures.unruly:Slow",
+        "--vocabularies",
+        "bytes",
+        "--effort",
+        "0",
+    ]
     return [*command, "--out", str(folder), "--jobs", "2", *more]
 
 

@@ -1,42 +1,48 @@
-"""A choice among strings as an automaton: a state is what was read so far."""
+"""A choice among strings as an automaton: a state is which of the sorted strings begin with what was read, and how much was read."""
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cached_property
 
 from harness.oracle.automaton import Automaton, NoOracle
 
+Key = tuple[int, int, int]
+"""The first string, the last one, and the bytes read; the strings between begin with the same bytes."""
 
-class ChoiceAutomaton(Automaton[bytes]):
+
+class ChoiceAutomaton(Automaton[Key]):
     """Exactly these byte strings."""
 
     def __init__(self, choices: frozenset[bytes]) -> None:
-        self._choices = choices
-        super().__init__(b"" if choices else None)
+        self._choices = sorted(choices)
+        super().__init__((0, len(choices) - 1, 0) if choices else None)
 
-    @cached_property
-    def _following(self) -> dict[bytes, set[int]]:
-        """The bytes that come next, by what was read."""
-        following: dict[bytes, set[int]] = {}
-        for choice in self._choices:
-            for end, byte in enumerate(choice):
-                following.setdefault(choice[:end], set()).add(byte)
-        return following
+    def _successors(self, key: Key) -> Iterator[tuple[int, int, Key]]:
+        first, last, read = key
+        first += self._is_accepting(key)
+        while first <= last:
+            byte = self._choices[first][read]
+            after = bisect_right(self._choices, byte, first, last + 1, key=lambda choice: choice[read])
+            yield byte, byte, (first, after - 1, read + 1)
+            first = after
 
-    def _successors(self, key: bytes) -> Iterator[tuple[int, int, bytes]]:
-        for byte in self._following.get(key, ()):
-            yield byte, byte, key + bytes([byte])
-
-    def _is_accepting(self, key: bytes) -> bool:
-        return key in self._choices
+    def _is_accepting(self, key: Key) -> bool:
+        """A string that is the beginning of others comes before them."""
+        first, _, read = key
+        return len(self._choices[first]) == read
 
 
 def choice_automaton(text: str) -> ChoiceAutomaton:
     """Of the JSON array of strings that a choice is. Raises NoOracle if it is none."""
     try:
         choices = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NoOracle(f"the choices are not JSON: {error}"[:200]) from error
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        raise NoOracle("the choices are not an array of strings")
+    try:
         return ChoiceAutomaton(frozenset(choice.encode() for choice in choices))
-    except (ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise NoOracle(f"not an array of texts: {error}"[:200]) from error
+    except UnicodeEncodeError as error:
+        raise NoOracle("a choice holds a lone surrogate, which has no UTF-8") from error

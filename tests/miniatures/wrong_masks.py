@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness.adapters.reference import Reference, ReferenceGrammar, ReferenceObject
 from harness.grammar import Bitmask, CompiledGrammar, Grammar
+from harness.oracle.reference import Reference, ReferenceGrammar, ReferenceObject
 from harness.oracle.regex import regex_automaton
 from harness.oracle.trie import TokenSet
 

@@ -1,0 +1,288 @@
+"""A context-free grammar as an automaton over bytes: an Earley recogniser whose sets come back.
+
+A state is a set of items `(suffix, context)`: what is left of an alternative, and where to go on after it. A context is a set of items
+too, kept once and known by its number: those that wait for what is being read. So a state says what may still come, not how it came to
+be, and texts after which the same may come share a state as a rule. Three things see to that:
+
+- All that wait for a rule at one place share a context, as in Earley's sets: ambiguity does not multiply items.
+- Nothing waits only to be done: for a rule at the end of an alternative wait those that wait for the alternative. Recursion to the
+  right does not grow.
+- Rules that can begin with each other (recursion to the left, hidden or not; every repetition) are entered together. Their contexts
+  lead back to themselves; what waits there and enters the rules again gets the same contexts.
+
+Rules that may be empty are stepped over where they stand (Aycock and Horspool), so what is entered at a place never returns there.
+Since every alternative can be finished, every item can, and a state is dead only if it has none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import heappop, heappush
+
+from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.ebnf_rules import END, Rules, Suffixes, components, reachable, useful_rules
+from harness.oracle.ebnf_syntax import Body, productions
+
+MAX_ITEMS = 1_000_000
+"""Handled in all: a grammar whose states grow without end is given up after seconds."""
+
+Item = tuple[int, int]
+"""A suffix and a context."""
+
+Key = frozenset[Item]
+
+Waiting = frozenset[tuple[int, Item]]
+"""A rule, and who waits for it."""
+
+OUTSIDE = 0
+"""The context of the whole output."""
+ACCEPT: Item = (END, OUTSIDE)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rules that can begin with each other, or one rule that cannot begin with itself. By rule of the group:"""
+
+    rules: tuple[int, ...]
+    scans: dict[int, list[int]] = field(default_factory=dict)
+    """The suffixes with a byte in front that it can begin with."""
+    others: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    """The rules of other groups that it can begin with, and the suffix after each."""
+    inner: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
+    """Who can begin with it: the suffix after it, and the rule of the group that this is of."""
+    same: dict[int, set[int]] = field(default_factory=dict)
+    """The rules of the group that it can be the whole of, itself included."""
+
+    @cached_property
+    def is_recursive(self) -> bool:
+        return len(self.rules) > 1 or any(self.inner.values())
+
+    @cached_property
+    def size(self) -> int:
+        return sum(map(len, self.inner.values())) + sum(map(len, self.same.values()))
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A group with those that wait for it."""
+
+    items: Key
+    """What begins with a byte."""
+    calls: tuple[tuple[int, Key], ...]
+    """Rules of other groups, and who waits for them."""
+
+
+class EbnfAutomaton(Automaton[Key]):
+    """The sentences of rule 0."""
+
+    def __init__(self, rules: Rules, suffixes: Suffixes) -> None:
+        self._nullable = rules.nullable
+        self._loops = rules.loops
+        self._suffixes = suffixes
+        self._groups = groups(rules, suffixes)
+        self._group_of = {rule: place for place, group in enumerate(self._groups) for rule in group.rules}
+        self._contexts: list[Key] = [frozenset({ACCEPT})]
+        self._context_numbers: dict[Key, int] = {self._contexts[OUTSIDE]: OUTSIDE}
+        self._entries: dict[int, tuple[Waiting, int]] = {}
+        """By context of a recursive rule: all that wait for its group, and the rule."""
+        self._entered: dict[tuple[int, Waiting], Entered] = {}
+        self._closed: dict[Key, Key] = {}
+        self._items = 0
+        start = {(suffixes.of((0,)), OUTSIDE)} if 0 in rules.bodies else {ACCEPT} if 0 in rules.nullable else set()
+        super().__init__(self._close(frozenset(start)) or None)
+
+    def _is_accepting(self, key: Key) -> bool:
+        return ACCEPT in key
+
+    def _successors(self, key: Key) -> Iterator[tuple[int, int, Key]]:
+        steps: dict[tuple[int, int], set[Item]] = defaultdict(set)
+        for suffix, context in key:
+            if suffix != END:
+                for first, last, after in self._suffixes.steps(suffix):
+                    steps[first, last + 1].add((after, context))
+        cuts = sorted({cut for step in steps for cut in step})
+        place = {cut: number for number, cut in enumerate(cuts)}
+        found: list[set[Item]] = [set() for _ in cuts]
+        for (first, end), items in steps.items():
+            for number in range(place[first], place[end]):
+                found[number] |= items
+        for number, items in enumerate(found):
+            if items:
+                yield cuts[number], cuts[number + 1] - 1, self._close(frozenset(items))
+
+    def _close(self, items: Key) -> Key:
+        """What may come after these items: all items that begin with a byte, and ACCEPT."""
+        if items not in self._closed:
+            self._closed[items] = frozenset(self._closure(items))
+        return self._closed[items]
+
+    def _closure(self, items: Key) -> set[Item]:
+        state: set[Item] = set()
+        calls: dict[int, set[tuple[int, Item]]] = defaultdict(set)
+        agenda, seen = list(items), set(items)
+        for item in agenda:  # grows meanwhile
+            suffix, context = item
+            rule, after = self._suffixes.split(suffix)
+            following: Iterable[Item] = ()
+            if item == ACCEPT or rule < 0:
+                state.add(item)
+            elif suffix == END:
+                following = self._contexts[context]
+            else:
+                calls[self._group_of[rule]].update((rule, each) for each in self._waiting(after, context))
+                following = [(after, context)] if rule in self._nullable else ()
+            for each in following:
+                if each not in seen:
+                    seen.add(each)
+                    agenda.append(each)
+        self._count(len(seen))
+        self._enter_all(calls, state)
+        return state
+
+    def _enter_all(self, calls: dict[int, set[tuple[int, Item]]], state: set[Item]) -> None:
+        """A group comes after all that can begin with it, so all that wait for it are known then."""
+        order = sorted(calls)
+        while order:
+            place = heappop(order)
+            entered = self._enter(place, frozenset(calls[place]))
+            state |= entered.items
+            for rule, waiting in entered.calls:
+                other = self._group_of[rule]
+                if other not in calls:
+                    heappush(order, other)
+                calls[other].update((rule, each) for each in waiting)
+            self._count(len(entered.items))
+
+    def _waiting(self, after: int, context: int) -> Key:
+        """Who waits for a rule after which a suffix is left: not the suffix, but those in its context, if it adds nothing to them."""
+        waiting = self._contexts[context]
+        if after == END or all(self._is_repeated(after, suffix) for suffix, _ in waiting):
+            return waiting
+        return frozenset({(after, context)})
+
+    def _is_repeated(self, suffix: int, following: int) -> bool:
+        """Is `x*` followed by `x*` and more?"""
+        (rule, rest), (first, _) = self._suffixes.split(suffix), self._suffixes.split(following)
+        return rest == END and rule in self._loops and rule == first and following != END
+
+    def _enter(self, place: int, waiting: Waiting) -> Entered:
+        group = self._groups[place]
+        self._count(len(waiting))
+        if group.is_recursive:
+            waiting = self._without_own(group, waiting)
+        waiting = self._without_implied(waiting)
+        if (place, waiting) not in self._entered:
+            contexts = self._recursive_contexts(group, waiting) if group.is_recursive else self._context_of_one(group, waiting)
+            self._entered[place, waiting] = Entered(
+                frozenset((suffix, context) for rule, context in contexts.items() for suffix in group.scans[rule]),
+                tuple((other, self._waiting(after, context)) for rule, context in contexts.items() for other, after in group.others[rule]),
+            )
+        return self._entered[place, waiting]
+
+    def _without_implied(self, waiting: Waiting) -> Waiting:
+        """Less those in the context of an item whose suffix may be empty: who waits with that item waits for them too."""
+        left = set(waiting)
+        for each in sorted(each for each in waiting if self._may_be_empty(each[1][0])):
+            if each in left:
+                rule, (_, context) = each
+                self._count(len(self._contexts[context]))
+                left -= {(rule, item) for item in self._contexts[context]} - {each}
+        return frozenset(left)
+
+    def _may_be_empty(self, suffix: int) -> bool:
+        while suffix != END:
+            rule, suffix = self._suffixes.split(suffix)
+            if rule not in self._nullable:
+                return False
+        return True
+
+    def _context_of_one(self, group: Group, waiting: Waiting) -> dict[int, int]:
+        return {group.rules[0]: self._context(frozenset(item for _, item in waiting))}
+
+    def _recursive_contexts(self, group: Group, waiting: Waiting) -> dict[int, int]:
+        """A rule's context: those that wait for it or for a rule that it can be the whole of, and the group's own."""
+        contexts = {rule: len(self._contexts) + place for place, rule in enumerate(group.rules)}
+        from_outside: dict[int, set[Item]] = defaultdict(set)
+        for rule, item in waiting:
+            from_outside[rule].add(item)
+        for rule, context in contexts.items():
+            items = {item for same in group.same[rule] for item in from_outside[same]}
+            items |= {(after, contexts[owner]) for after, owner in group.inner[rule]}
+            self._contexts.append(frozenset(items))
+            self._context_numbers.setdefault(self._contexts[context], context)
+            self._entries[context] = (waiting, rule)
+        self._count(group.size + len(waiting))
+        return contexts
+
+    def _without_own(self, group: Group, waiting: Waiting) -> Waiting:
+        """Less those of the group that an earlier entry lets wait, where all that waited then are here too.
+
+        With `tails` the group's own suffixes, what may follow it is `tails* waiting`. Then `tails* earlier` is in it as
+        `earlier` is part of `waiting`, and what is taken away here is part of `tails* earlier`.
+        """
+        left = set(waiting)
+        own = [each for each in waiting if each[1][1] in self._entries]
+        for each in sorted(own, key=lambda each: -each[1][1]):
+            rule, (suffix, context) = each
+            earlier, owner = self._entries[context]
+            if (suffix, owner) in group.inner[rule] and earlier <= left:
+                left.discard(each)
+        return frozenset(left)
+
+    def _context(self, items: Key) -> int:
+        number = self._context_numbers.setdefault(items, len(self._contexts))
+        if number == len(self._contexts):
+            self._contexts.append(items)
+            self._count(len(items))
+        return number
+
+    def _count(self, items: int) -> None:
+        self._items += items
+        if self._items > MAX_ITEMS:
+            raise NoOracle(f"the reference automaton handles more than {MAX_ITEMS:,} items")
+
+
+def groups(rules: Rules, suffixes: Suffixes) -> list[Group]:
+    """Each before all that its rules can begin with."""
+    begins = {rule: list(dict.fromkeys(_beginnings(bodies, rules, suffixes))) for rule, bodies in rules.bodies.items()}
+    found: list[Group] = []
+    size = 0
+    for members in components({rule: [first for first, _, _ in own if first >= 0] for rule, own in begins.items()}):
+        group = Group(members)
+        wholes: dict[int, list[int]] = {rule: [] for rule in members}
+        inner: dict[int, set[tuple[int, int]]] = {rule: set() for rule in members}
+        for rule in members:
+            group.scans[rule] = [suffix for first, _, suffix in begins[rule] if first < 0]
+            group.others[rule] = [(first, after) for first, after, _ in begins[rule] if first >= 0 and first not in inner]
+            for first, after, _ in begins[rule]:
+                if first in inner and after == END:
+                    wholes[first].append(rule)
+                elif first in inner:
+                    inner[first].add((after, rule))
+        for rule in members:
+            group.same[rule] = reachable(rule, wholes)
+            group.inner[rule] = {each for same in group.same[rule] for each in inner[same]}
+            size += len(group.same[rule]) + len(group.inner[rule])
+            if size > MAX_ITEMS:
+                raise NoOracle("too many rules that can begin with each other")
+        found.append(group)
+    return found
+
+
+def _beginnings(bodies: tuple[Body, ...], rules: Rules, suffixes: Suffixes) -> Iterator[tuple[int, int, int]]:
+    """The suffixes that are left if what stands before them is empty: what comes first in each, what is left after that, and itself."""
+    for body in bodies:
+        suffix = suffixes.of(body)
+        while suffix != END:
+            first, after = suffixes.split(suffix)
+            yield first, after, suffix
+            suffix = after if first in rules.nullable else END
+
+
+def ebnf_automaton(text: str) -> EbnfAutomaton:
+    """Of a grammar in the form of docs/ebnf.md. Raises NoOracle if it is none, or too large."""
+    grammar = productions(text)
+    return EbnfAutomaton(useful_rules(grammar), Suffixes(grammar.classes))

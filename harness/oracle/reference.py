@@ -1,0 +1,116 @@
+"""The perfect backend (adapters/reference.py): the automaton itself, slow in nothing but its first visit to a state.
+
+Mutants of it prove the checks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from harness.grammar import (
+    Adapter,
+    Bitmask,
+    BoolMask,
+    CompiledGrammar,
+    Dialect,
+    Grammar,
+    GrammarObject,
+    UnsupportedGrammar,
+)
+from harness.oracle.automaton import DEAD, Automaton, NoOracle
+from harness.oracle.language import language_of
+from harness.oracle.trie import trie_of
+from harness.vocabulary import Vocabulary
+
+
+class ReferenceObject(GrammarObject):
+    def __init__(self, adapter: Reference, language: Automaton[Any]) -> None:
+        self._adapter = adapter
+        self._language = language
+        self._states = [language.start]
+        self._is_terminated = False
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        if bitmask.dtype != np.int32 or bitmask.shape != (self._adapter.words,) or not bitmask.flags.writeable:
+            raise ValueError(f"a bitmask is a writable int32 array of {self._adapter.words} words")
+        bits = np.zeros(self._adapter.words * 32, dtype=np.bool_)
+        if not self._is_terminated:
+            bits[: self._adapter.vocabulary.size] = self._adapter.trie.mask(self._language, self._states[-1])
+        bitmask[:] = np.packbits(bits, bitorder="little").view(np.int32)
+
+    def fill_bool_mask(self, mask: BoolMask) -> None:
+        mask[:] = True if self._is_terminated else ~self._adapter.trie.mask(self._language, self._states[-1])
+
+    def accept_token(self, token: int) -> bool:
+        vocabulary = self._adapter.vocabulary
+        if self._is_terminated:
+            return False
+        if token == vocabulary.eos_token:
+            self._is_terminated = self.is_accepting()
+            return self._is_terminated
+        text = vocabulary.tokens[token]
+        if not text or token in vocabulary.special_tokens or token in vocabulary.padding_tokens:
+            return False
+        state = self._language.run(self._states[-1], text)
+        if state == DEAD:
+            return False
+        self._states.append(state)
+        return True
+
+    def is_accepting(self) -> bool:
+        return not self._is_terminated and self._language.accepting(self._states[-1])
+
+    def is_terminated(self) -> bool:
+        return self._is_terminated
+
+    def rollback(self, count: int) -> None:
+        if not 0 <= count < len(self._states) + self._is_terminated:
+            raise ValueError(f"cannot roll back {count} tokens")
+        if count and self._is_terminated:
+            self._is_terminated = False
+            count -= 1
+        del self._states[len(self._states) - count :]
+
+    def copy(self) -> ReferenceObject:
+        clone = ReferenceObject(self._adapter, self._language)
+        clone._states = self._states.copy()
+        clone._is_terminated = self._is_terminated
+        return clone
+
+    def jump_forward(self) -> bytes:
+        return b"" if self._is_terminated else self._language.forced(self._states[-1])
+
+    def fast_forward_tokens(self) -> list[int]:
+        return self._adapter.vocabulary.encode(self.jump_forward())
+
+
+class ReferenceGrammar(CompiledGrammar):
+    def __init__(self, adapter: Reference, language: Automaton[Any]) -> None:
+        self._adapter = adapter
+        self._language = language
+
+    def start(self) -> ReferenceObject:
+        return ReferenceObject(self._adapter, self._language)
+
+
+class Reference(Adapter):
+    """Regular expressions, EBNF and choices, exactly; `mask=bool` for the second mask format."""
+
+    distribution: ClassVar[str] = ""
+    dialects: ClassVar[frozenset[Dialect]] = frozenset({"regex", "ebnf", "choice"})
+
+    def __init__(self, vocabulary: Vocabulary, *, mask: Literal["bitmask", "bool"] = "bitmask") -> None:
+        super().__init__(vocabulary)
+        self.mask_format = mask
+        self.trie = trie_of(vocabulary)
+        self.words = (vocabulary.size + 31) // 32
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        if grammar.dialect not in self.dialects:
+            raise UnsupportedGrammar(f"no reference automaton for {grammar.dialect}")
+        try:
+            return ReferenceGrammar(self, language_of(grammar))
+        except NoOracle as why:
+            raise UnsupportedGrammar(str(why)) from why
