@@ -65,12 +65,33 @@ def parser() -> argparse.ArgumentParser:
         "--format", choices=["csv", "json", "markdown"], help="one line per instance in this form (default: the table per backend)"
     )
 
+    table.add_argument(
+        "--keywords", action="store_true", help="what becomes of each JSON Schema keyword and pair (of a run of the suite keywords)"
+    )
+
     repro = verbs.add_parser("repro", help="show one failing case step by step, and a script that shows it without us")
     repro.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
     repro.add_argument("case", metavar="CASE", help="a case's name or id")
     repro.add_argument("--backend", required=True, metavar="B", help="a backend of the run, with its options if it has several")
     repro.add_argument("--vocabulary", metavar="V", help="which vocabulary of the run (default: the first one that fails)")
     repro.add_argument("--instance", type=int, metavar="N", help="which instance, from 0 (default: the first one that fails)")
+
+    repro.add_argument("--check", metavar="CHECK", help="the failing check of the case to show, by its name in the report")
+    repro.add_argument("--shrink", action="store_true", help="make grammar and instance small first (up to a minute or two)")
+    repro.add_argument("--script", type=Path, metavar="FILE", help="write the stand-alone script to this file too")
+
+    adjudicate = verbs.add_parser(
+        "adjudicate", help="where backends disagree on a JSON Schema: whose fault, and the document that shows it"
+    )
+    adjudicate.add_argument("run", type=Path, metavar="RUN", help="a run's folder; the findings go to its witnesses.jsonl")
+    adjudicate.add_argument(
+        "--effort", type=effort, default=8, metavar="N", help="places of a text at which masks are compared, or all (default: 8)"
+    )
+    adjudicate.add_argument(
+        "--tries", type=positive, default=3, metavar="N", help="documents finished from one disputed token (default: 3)"
+    )
+    adjudicate.add_argument("--timeout", type=positive_number, default=10.0, metavar="S", help="seconds for each answer (default: 10)")
+    adjudicate.add_argument("--formats", action="store_true", help="formats are assertions (default: annotations, as JSON Schema has it)")
 
     check = verbs.add_parser("check", help="does an adapter keep the contract?")
     check.add_argument("backend", metavar="BACKEND", help="a backend, as in run --backends")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import one_line
+from harness.errors import BadInput, one_line
 
 if TYPE_CHECKING:
     from harness.run import Progress
@@ -126,6 +126,8 @@ def table(options: argparse.Namespace) -> int:
     """One line per instance, or the table per backend."""
     from harness import table as tables
 
+    if options.keywords:
+        return _keywords(options)
     if options.format:
         text = tables.instance_text(options.run, options.format)
         print(tables.visible(text) if sys.stdout.isatty() else text, end="")
@@ -148,11 +150,36 @@ def completeness(folders: list[Path]) -> int:
 
 def repro(options: argparse.Namespace) -> int:
     """One failing case, step by step."""
-    from harness.repro import find_failure, show
+    from harness.repro import find_failure, script, show, show_shrunk, shrink_failure, shrunk_script
 
-    failure = find_failure(options.run, options.case, options.backend, options.vocabulary, options.instance)
-    print(show(failure))
+    failure = find_failure(options.run, options.case, options.backend, options.vocabulary, options.instance, options.check)
+    if options.shrink:
+        shrunk = shrink_failure(failure)
+        print(show_shrunk(failure, shrunk))
+    else:
+        print(show(failure))
+    if options.script:
+        options.script.write_text(shrunk_script(shrunk) if options.shrink else script(failure), "utf-8", errors="backslashreplace")
+        print(f"script: {options.script}")
     return OK
+
+
+def adjudicate(options: argparse.Namespace) -> int:
+    """Witnesses of who is at fault where backends disagree."""
+    from harness.adjudicate import adjudicate as adjudicate_run
+    from harness.table import visible
+
+    positions = None if options.effort < 0 else options.effort
+    summary = adjudicate_run(
+        options.run,
+        positions=positions,
+        tries=options.tries,
+        timeout_s=options.timeout,
+        formats=options.formats,
+        say=lambda said: print(one_line(said), flush=True),
+    )
+    print(visible(summary.text()))
+    return completeness([options.run])
 
 
 def check(options: argparse.Namespace) -> int:
@@ -215,6 +242,18 @@ def fetch(options: argparse.Namespace) -> int:
     return OK
 
 
+def _keywords(options: argparse.Namespace) -> int:
+    from harness.keywords import truth_table as keywords
+    from harness.store import read_rows
+
+    folded = keywords.truth_table(read_rows(options.run))
+    forms = {"json": keywords.as_json, "markdown": keywords.markdown, None: keywords.text}
+    if options.format not in forms:
+        raise BadInput("the table of keywords has no csv; give --format json or markdown")
+    print(forms[options.format](folded), end="")
+    return completeness([options.run])
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    each.__name__: each for each in (run, expect, report, table, repro, check, backends, suites, vocabularies, fetch)
+    each.__name__: each for each in (run, expect, report, table, repro, adjudicate, check, backends, suites, vocabularies, fetch)
 }

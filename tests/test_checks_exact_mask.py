@@ -57,6 +57,11 @@ def test_a_mask_of_another_dialect_is_named() -> None:
     assert (found.cause, found.under) == ("regex_dialect_ecma", 0) and found.over > 0
 
 
+def test_tokens_that_pass_a_possible_end_are_told_apart() -> None:
+    wrong = next(each for each, cause in WRONG_MASKS.items() if cause == "possible_end")
+    assert {each.cause for each in findings(wrong(VOCABULARY), CHOICE, "abc")} == {"possible_end"}
+
+
 def test_the_walk_of_a_finding_shows_it_again() -> None:
     wrong = next(each for each in WRONG_MASKS if each.__name__ == "allows_the_letter_x")
     one = subject(wrong(VOCABULARY), CHOICE, "abc")

@@ -18,6 +18,7 @@ from harness.checks.subject import Subject as Subject
 from harness.oracle.automaton import NoOracle
 from harness.oracle.trie import trie_of
 from harness.row import Finding
+from harness.tokenizations import index_of
 from harness.vocabulary import Vocabulary
 
 Check = Callable[[Subject], Iterator[Finding]]
@@ -37,6 +38,7 @@ def prepare(vocabulary: Vocabulary) -> None:
     """Make now, before any child is forked, what the checks need of a vocabulary."""
     checks()
     trie_of(vocabulary)
+    index_of(vocabulary)
 
 
 @cache

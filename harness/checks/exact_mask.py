@@ -62,6 +62,8 @@ def _cause(subject: Subject, place: Place, allowed: TokenSet, over: TokenSet, un
         return dialect
     if all(_ends_inside_a_character(place.text + text) for text in texts):
         return "partial_utf8"
+    if not under.any() and _passes_a_possible_end(subject, place, over):
+        return "possible_end"
     if not over.any() and all(_is_no_utf8(place.text + text) for text in texts):
         return "invalid_utf8"
     if all(not text.strip(b" \t\r\n") for text in texts):
@@ -92,6 +94,20 @@ def _dialect(subject: Subject, place: Place, allowed: TokenSet) -> str:
         if bool((mask == allowed).all()):
             return f"regex_dialect_{name}"
     return ""
+
+
+def _passes_a_possible_end(subject: Subject, place: Place, over: TokenSet) -> bool:
+    """Does every forbidden token go on where the output could have ended, and stop where it cannot?"""
+    with subject.ours():
+        language, start = subject.language, subject.state_of(place.text)
+        for token in np.flatnonzero(over).tolist():
+            state, ended = start, language.accepting(start)
+            for byte in subject.vocabulary.tokens[token]:
+                ended |= language.accepting(state)
+                state = language.step(state, byte)
+            if not ended or language.accepting(state):
+                return False
+    return True
 
 
 def _ends_inside_a_character(text: bytes) -> bool:

@@ -61,13 +61,21 @@ def forbids_partial_characters(here: ReferenceObject, allowed: TokenSet) -> None
 
 
 @bends_to("")
-def forbids_the_letter_a(here: ReferenceObject, allowed: TokenSet) -> None:
-    allowed[ord("a")] = False
+def forbids_the_letter_z(here: ReferenceObject, allowed: TokenSet) -> None:
+    allowed[ord("z")] = False
 
 
 @bends_to("")
 def allows_the_letter_x(here: ReferenceObject, allowed: TokenSet) -> None:
     allowed[ord("x")] = True
+
+
+@bends_to("possible_end")
+def ends_where_it_can(here: ReferenceObject, allowed: TokenSet) -> None:
+    if here.is_accepting():
+        for token in np.flatnonzero(allowed).tolist():
+            text = here._adapter.vocabulary.tokens[token]
+            allowed[token] = here._language.accepting(here._language.run(here._states[-1], text))
 
 
 @bends_to("invalid_utf8")

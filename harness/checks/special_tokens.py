@@ -1,0 +1,195 @@
+"""A special token's text is text like any other; only its id is special.
+
+With an effort of e, the text of e / 2 special tokens is tried, end-of-sequence always; each costs about 6 masks, 26 at most.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.checks.subject import NotApplicable, Subject
+from harness.checks.tokenization import accepted_instances, finding, spell, token_name
+from harness.judge import Unjudgeable, is_valid
+from harness.oracle.automaton import DEAD
+from harness.row import Finding
+
+CHECK = "special_token_text_is_plain_text"
+
+SPECIALS = 20
+"""Special tokens whose text is tried, where the effort has no limit."""
+
+TRIES = 2
+"""Places at which the text of one special token is tried, until one takes a text of its shape."""
+
+LETTERS = bytes(range(ord("a"), ord("z") + 1))
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A position in free text: the tokens before it and their bytes."""
+
+    instance: int | None
+    tokens: tuple[int, ...]
+    text: bytes
+    behind: bytes = b""
+    """What must follow what is written here, up to the end of the output; empty if that is not known."""
+
+
+def check_special_token_text_is_plain_text(subject: Subject) -> Iterator[Finding]:
+    """In free text, `</s>` in characters is taken like any other text, and the id of that special token is refused."""
+    spots = _spots(subject)
+    tried = False
+    for number, (token, name) in enumerate(_names(subject)):
+        tries = 0
+        for spot in spots[number % len(spots) :] + spots[: number % len(spots)] if spots else []:
+            if tries == TRIES:
+                break
+            if not _may_be_written(subject, spot, name) or (wrong := _wrong_id(subject, spot, token)) is None:
+                continue
+            tries += 1
+            tried = True
+            yield from wrong
+            if (refused := _refused_text(subject, spot, name)) is not None:
+                yield from refused
+                break
+    if not tried:
+        raise NotApplicable("no place was found where the text of a special token may stand")
+
+
+def _names(subject: Subject) -> list[tuple[int, bytes]]:
+    """Some special tokens that can be spelled in bytes, and their text; end-of-sequence first."""
+    vocabulary = subject.vocabulary
+    plain = {token: name for token, name in vocabulary.special_tokens.items() if name.isprintable() and not set(name) & set('"\\')}
+    names = [(token, name.encode()) for token, name in plain.items() if name]
+    names = [(token, name) for token, name in names if all(bytes([byte]) in vocabulary.ids_by_bytes for byte in name)]
+    subject.random("specials").shuffle(names)
+    names.sort(key=lambda each: each[0] != vocabulary.eos_token)
+    return names[: SPECIALS if subject.effort is None else max(1, subject.effort // 2)]
+
+
+def _spots(subject: Subject) -> list[Spot]:
+    """Where free text may be: any place of a grammar with a reference automaton, strings of valid JSON, the start before a tag."""
+    dialect = subject.case.grammar.dialect
+    if dialect == "structural_tag":
+        return [Spot(None, (), b"")]
+    if dialect == "json_schema":
+        spots = [spot for number in accepted_instances(subject) for spot in _strings(subject, number)]
+    else:
+        places = subject.places("specials", None if subject.effort is None else 4 * subject.effort)
+        spots = [Spot(place.instance, place.tokens, place.text) for place in places]
+    subject.random("spots").shuffle(spots)
+    return spots
+
+
+def _strings(subject: Subject, number: int) -> Iterator[Spot]:
+    """The contents of the string values of a valid instance."""
+    content = subject.case.instances[number].content
+    for match in _STRING.finditer(content):
+        if match[1] is None:
+            before, behind = content[: match.start() + 1], content[match.end() - 1 :]
+            tokens = spell(subject, before)
+            if tokens is not None and spell(subject, behind) is not None:
+                yield Spot(number, tokens, before, behind)
+
+
+def _may_be_written(subject: Subject, spot: Spot, text: bytes) -> bool:
+    """Is it free text there? What JSON Schema says of a string is asked later, because that takes longer."""
+    match subject.case.grammar.dialect:
+        case "json_schema":
+            return True
+        case "structural_tag":
+            try:
+                triggers = [trigger.encode() for trigger in json.loads(subject.case.grammar.text)["triggers"]]
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise NotApplicable(f"the triggers are no texts: {error}") from error
+            return not any(_is_begun(trigger, text) for trigger in triggers)
+        case _:
+            state = subject.state_of(spot.text)
+            with subject.ours():
+                return state != DEAD and subject.language.run(state, text) != DEAD
+
+
+def _is_begun(trigger: bytes, text: bytes) -> bool:
+    """Is the trigger, or its beginning at the very end, in the text?"""
+    return trigger in text or any(text.endswith(trigger[:size]) for size in range(1, len(trigger)))
+
+
+def _is_valid(subject: Subject, spot: Spot, text: bytes) -> bool:
+    """Is the text valid there, in the judge's eyes? False if nobody knows."""
+    if subject.case.grammar.dialect != "json_schema":
+        return True  # `_may_be_written` has said so
+    options = subject.case.options
+    document, formats = spot.text + text + spot.behind, options.get("format") == "assert"
+    with subject.ours():
+        try:
+            return is_valid(subject.case.grammar, document, draft=options.get("draft"), assert_formats=formats)
+        except Unjudgeable:
+            return False
+
+
+def _wrong_id(subject: Subject, spot: Spot, token: int) -> list[Finding] | None:
+    """Special ids that are taken in free text; None if the place is not reached."""
+    vocabulary = subject.vocabulary
+    grammar_object = subject.reach(spot.tokens)
+    if grammar_object is None:
+        return None
+    allowed = subject.allowed(grammar_object)
+    may_end = not spot.behind  # inside a JSON string it may not, elsewhere this is not asked here
+    wrong = [each for each in vocabulary.special_tokens if allowed[each] and not (may_end and each == vocabulary.eos_token)]
+    if not wrong and not (may_end and token == vocabulary.eos_token) and grammar_object.accept_token(token):
+        wrong = [token]
+    who = "the mask allows" if wrong and allowed[wrong[0]] else "accept_token takes"
+    said = [f"after {spot.text[-40:]!r}, in free text, {who} the id of {vocabulary.special_tokens[each]!r}" for each in wrong[:1]]
+    return [finding(subject, CHECK, spot.instance, each, "special_id_allowed", (*spot.tokens, wrong[0])) for each in said]
+
+
+def _refused_text(subject: Subject, spot: Spot, name: bytes) -> list[Finding] | None:
+    """The name, spelled by the tokenizer (and under the mask) and byte by byte, where another text of its shape is taken.
+
+    None if that text is refused too.
+    """
+    ids = subject.vocabulary.ids_by_bytes
+    control = _control(subject, name)
+    taken = False
+    for look in (True, False):
+
+        def spelled(text: bytes, look: bool = look) -> list[int]:
+            return subject.vocabulary.encode(text) if look else [ids[bytes([byte])] for byte in text]
+
+        refused = _first_refused(subject, spot, spelled(name), look)
+        if refused is None:
+            taken = True
+        elif _first_refused(subject, spot, spelled(control), look) is None and _is_valid(subject, spot, name):
+            before = subject.vocabulary.decode(refused[:-1])
+            said = f"after {before[-40:]!r}, {token_name(subject, refused[-1])} of the text {name!r} is refused; {control!r} is taken there"
+            return [finding(subject, CHECK, spot.instance, said, "special_text_refused", refused)]
+    return [] if taken else None
+
+
+def _control(subject: Subject, name: bytes) -> bytes:
+    """A text of the same shape that is no special token's."""
+    specials = {each.encode() for each in subject.vocabulary.special_tokens.values()}
+    for shift in range(1, 26):
+        turned = LETTERS[shift:] + LETTERS[:shift]
+        control = name.translate(bytes.maketrans(LETTERS + LETTERS.upper(), turned + turned.upper()))
+        if control not in specials:
+            return control
+    return b"x" * len(name)
+
+
+def _first_refused(subject: Subject, spot: Spot, tokens: list[int], look: bool) -> tuple[int, ...] | None:
+    """The walk to the first token that is refused; the mask is looked at for these tokens only, if at all."""
+    vocabulary = subject.vocabulary
+    behind = [*vocabulary.encode(spot.behind), vocabulary.eos_token] if spot.behind else []
+    walk = [*spot.tokens, *tokens, *behind]
+    looked = range(len(spot.tokens), len(spot.tokens) + len(tokens) if look else 0)
+    grammar_object = subject.compiled.start()
+    for index, token in enumerate(walk):
+        if (index in looked and not subject.allowed(grammar_object)[token]) or not grammar_object.accept_token(token):
+            return tuple(walk[: index + 1])
+    return None

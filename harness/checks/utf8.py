@@ -1,0 +1,309 @@
+"""All text is UTF-8: what can be no part of it is refused at its first impossible byte, and characters may come in any pieces.
+
+No reference is needed for either. With an effort of e, the first check fills at most 10 e masks, the second 8 e.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise, product
+
+import numpy as np
+
+from harness.checks.subject import NotApplicable, Place, Subject
+from harness.checks.tokenization import accepted_instances, cause_of_refusal, finding, spell, token_name
+from harness.grammar import GrammarObject
+from harness.oracle.automaton import DEAD, Automaton
+from harness.oracle.trie import TokenSet, trie_of
+from harness.oracle.utf8 import LAST, ByteRange, byte_sequences
+from harness.row import Finding
+from harness.tokenizations import index_of
+from harness.vocabulary import Vocabulary
+
+LEADS = tuple(map(bytes.fromhex, ("c3", "e0", "ed", "e282", "f0", "f4", "f09f98")))
+"""Beginnings of characters, each with other bytes that cannot follow."""
+
+BAD = bytes.fromhex("224180 8f909f a0bfc0 c1c3f5 feff")
+"""Bytes that are tried with `accept_token` where they are impossible; the mask is asked for every token."""
+
+EXAMPLES = 6
+
+
+class Utf8(Automaton[tuple[ByteRange, ...]]):
+    """Any text. A state is the bytes that its last character lacks."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    def _successors(self, key: tuple[ByteRange, ...]) -> Iterable[tuple[int, int, tuple[ByteRange, ...]]]:
+        for (first, last), *rest in [key] if key else byte_sequences(0, LAST):
+            yield first, last, tuple(rest)
+
+    def _is_accepting(self, key: tuple[ByteRange, ...]) -> bool:
+        return not key
+
+
+class Impossible:
+    """By state of the text: the tokens of a vocabulary with which it would be no UTF-8."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.text = Utf8()
+        self._trie = trie_of(vocabulary)
+        never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
+        self._plain = np.array([bool(text) and token not in never for token, text in enumerate(vocabulary.tokens)], dtype=np.bool_)
+        self._found: dict[int, TokenSet] = {}
+
+    def after(self, state: int) -> TokenSet:
+        if state not in self._found:
+            self._found[state] = self._plain & (self._trie.states(self.text, state) == DEAD)
+        return self._found[state]
+
+    def state(self, text: bytes) -> int:
+        return self.text.run(self.text.start, text)
+
+
+@lru_cache(maxsize=4)
+def impossible_of(vocabulary: Vocabulary) -> Impossible:
+    """Made once for a vocabulary."""
+    return Impossible(vocabulary)
+
+
+def cause_of(text: bytes) -> str:
+    """What is wrong at the first byte that no UTF-8 has there; `truncated` too if the text ends inside a character."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        lead, following = text[error.start], text[error.start + 1 : error.start + 2]
+        if lead < 0xC0:
+            return "lone_continuation"
+        if lead < 0xC2 or (lead == 0xE0 and b"\x80" <= following <= b"\x9f") or (lead == 0xF0 and b"\x80" <= following <= b"\x8f"):
+            return "overlong"
+        if lead == 0xED and b"\xa0" <= following <= b"\xbf":
+            return "surrogate"
+        return "beyond" if lead > 0xF4 or (lead == 0xF4 and b"\x90" <= following <= b"\xbf") else "truncated"
+    return ""
+
+
+# What is no UTF-8
+
+
+@dataclass
+class Hits:
+    """How often one cause was seen, and the first time: what was walked there, and the tokens that may follow."""
+
+    place: Place
+    walk: tuple[int, ...]
+    tokens: list[int]
+    who: str
+    times: int = 0
+
+
+def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]:
+    """At no place a token may follow with which the text can be no UTF-8, nor may the output end inside a character."""
+    vocabulary = subject.vocabulary
+    with subject.ours():
+        impossible = impossible_of(vocabulary)
+        start = impossible.text.start
+        if not impossible.after(start).any():
+            raise NotApplicable("every token is made of whole characters")
+    leads = [tuple(vocabulary.ids_by_bytes.get(bytes([byte]), -1) for byte in lead) for lead in LEADS]
+    leads = [lead for lead in leads if -1 not in lead]
+    hits: dict[str, Hits] = {}
+    opened = 0
+    for visited, place in enumerate(_strings_first(subject)):
+        if subject.effort is not None and (opened == subject.effort or visited == 3 * subject.effort):
+            break
+        if impossible.state(place.text) == DEAD:
+            _went_wrong(subject, place, hits)
+            continue
+        mask = _look(subject, place, (), hits)
+        if mask is not None and impossible.state(place.text) == start:
+            allowed = [lead for lead in leads if mask[lead[0]]]
+            opened += bool(allowed)
+            for lead in allowed:
+                _look(subject, place, lead, hits)
+    for cause, hit in hits.items():
+        said = f"seen {hit.times} times; after {vocabulary.decode(hit.walk[:-1])[-40:]!r} {hit.who} {token_name(subject, hit.walk[-1])}"
+        said += f", one of {len(hit.tokens)} such tokens" if len(hit.tokens) > 1 else ""
+        examples = hit.tokens[:: -(-len(hit.tokens) // EXAMPLES)]
+        check = "invalid_utf8_is_refused_at_once"
+        yield finding(subject, check, hit.place.instance, said, cause, hit.walk, examples, under=len(hit.tokens))
+
+
+def _strings_first(subject: Subject) -> list[Place]:
+    """All places in a seeded order, those inside of quotes before the others."""
+    places = list(subject.places("utf8", 1 << 30))
+    subject.random("utf8").shuffle(places)
+    return sorted(places, key=lambda place: re.sub(rb"\\.", b"", place.text, flags=re.DOTALL).count(b'"') % 2 == 0)
+
+
+def _look(subject: Subject, place: Place, added: tuple[int, ...], hits: dict[str, Hits]) -> TokenSet | None:
+    """Behind more bytes, ask the mask for every token and `accept_token` for some. The mask; None where these bytes are refused."""
+    vocabulary = subject.vocabulary
+    walk = (*place.tokens, *added)
+    grammar_object = subject.reach(walk)
+    if grammar_object is None:
+        return None
+    with subject.ours():
+        impossible = impossible_of(vocabulary)
+        state = impossible.state(place.text + vocabulary.decode(added))
+        bad = impossible.after(state)
+    mask = subject.allowed(grammar_object)
+    wrong = np.flatnonzero(mask & bad).tolist()
+    if state != impossible.text.start and (mask[vocabulary.eos_token] or grammar_object.is_accepting()):
+        wrong.append(vocabulary.eos_token)
+    _record(subject, place, walk, wrong or _taken(subject, grammar_object, bad), hits)
+    return mask
+
+
+def _went_wrong(subject: Subject, place: Place, hits: dict[str, Hits]) -> None:
+    """Along the instance the backend took what is no UTF-8: say where."""
+    impossible = impossible_of(subject.vocabulary)
+    ends = (end for end in range(len(place.tokens)) if impossible.state(subject.vocabulary.decode(place.tokens[: end + 1])) == DEAD)
+    end = next(ends)
+    _record(subject, place, place.tokens[:end], [place.tokens[end]], hits)
+
+
+def _record(subject: Subject, place: Place, walk: tuple[int, ...], wrong: list[int], hits: dict[str, Hits]) -> None:
+    """Note the tokens that may wrongly follow, by cause."""
+    text = subject.vocabulary.decode(walk)
+    found: dict[str, list[int]] = {}
+    for token in wrong:
+        found.setdefault(cause_of(text + subject.vocabulary.tokens[token]), []).append(token)
+    for cause, tokens in found.items():
+        if cause not in hits:
+            grammar_object = subject.reach(walk)
+            if grammar_object is None:
+                continue  # it was reached before: what a repetition shows is another check's
+            by_mask = "the mask allows" if subject.allowed(grammar_object)[tokens[0]] else ""
+            by_accept = "accept_token takes" if grammar_object.accept_token(tokens[0]) else ""
+            who = " and ".join(filter(None, (by_mask, by_accept))) or "is_accepting allows"
+            hits[cause] = Hits(place, (*walk, tokens[0]), tokens, who)
+        hits[cause].times += 1
+
+
+def _taken(subject: Subject, grammar_object: GrammarObject, bad: TokenSet) -> list[int]:
+    """The first impossible token that `accept_token` takes, if it takes any of those that are tried."""
+    ids = subject.vocabulary.ids_by_bytes
+    single = [ids[bytes([byte])] for byte in BAD if bytes([byte]) in ids]
+    several = np.flatnonzero(bad)
+    tried = [*(token for token in single if bad[token]), *several[:: max(1, len(several) // 8)].tolist()]
+    return next(([token] for token in tried if grammar_object.accept_token(token)), [])
+
+
+# Characters in pieces
+
+
+def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[Finding]:
+    """A character of a valid instance may come in any pieces that are tokens, and inside of it the output cannot end."""
+    numbers = accepted_instances(subject)
+    characters = _characters(subject, numbers)
+    if not characters:
+        raise NotApplicable("no valid instance that is accepted has a character beyond ASCII")
+    tried = 0
+    hits: dict[str, list[tuple[int, str, tuple[int, ...]]]] = {}
+    for number, start, end in characters:
+        content = subject.case.instances[number].content
+        before, whole, behind = (spell(subject, part) for part in (content[:start], content[start:end], content[end:]))
+        if before is None or whole is None or behind is None:
+            continue
+        behind = (*behind, subject.vocabulary.eos_token)
+        if subject.reach((*before, *whole, *behind)) is None:
+            continue  # it is not the split that is refused: found by the checks of tokenizations
+        looked: dict[tuple[int, ...], TokenSet] = {}
+        for pieces in _splits(subject, content[start:end]):
+            tried += 1
+            for cause, said, walk in _split(subject, content, before, pieces, behind, looked):
+                hits.setdefault(cause, []).append((number, said, walk))
+    if not tried:
+        raise NotApplicable("no character beyond ASCII can be spelled in pieces")
+    for cause, found in hits.items():
+        number, said, walk = found[0]
+        said = f"{len(found)} of {tried} splits; {said}"
+        yield finding(subject, "every_split_of_a_character_is_accepted", number, said, cause, walk)
+
+
+def _characters(subject: Subject, numbers: list[int]) -> list[tuple[int, int, int]]:
+    """Instance, first byte and end of some characters of several bytes, each character once; those of different lengths first."""
+    found: dict[bytes, tuple[int, int, int]] = {}
+    for number in numbers:
+        content = subject.case.instances[number].content
+        for match in re.finditer(rb"[\xc2-\xf4][\x80-\xbf]+", content):
+            found.setdefault(match[0], (number, match.start(), match.end()))
+    each = list(found.values())
+    subject.random("characters").shuffle(each)
+    if subject.effort is None:
+        return sorted(each)
+    seen: dict[int, int] = {}
+    turns = []
+    for number, start, end in each:
+        seen[end - start] = seen.get(end - start, 0) + 1
+        turns.append((seen[end - start], number, start, end))
+    return [(number, start, end) for _, number, start, end in sorted(turns)[: max(1, subject.effort // 2)]]
+
+
+def _splits(subject: Subject, character: bytes) -> list[tuple[int, ...]]:
+    """The character in two pieces or more, each a token, or a token a byte where the vocabulary has none for the piece."""
+    index = index_of(subject.vocabulary)
+    found: dict[tuple[int, ...], None] = {}
+    for cut in product((False, True), repeat=len(character) - 1):
+        bounds = [0, *(at for at, is_cut in enumerate(cut, 1) if is_cut), len(character)]
+        parts = [character[start:end] for start, end in pairwise(bounds)]
+        parts = [piece for part in parts for piece in ([part] if index.ids(part) else [bytes([byte]) for byte in part])]
+        if len(parts) > 1 and all(map(index.ids, parts)):
+            found[tuple(index.ids(part)[0] for part in parts)] = None
+    splits = list(found)
+    if subject.effort is not None and len(splits) > subject.effort:
+        splits = subject.random(f"splits {character.hex()}").sample(splits, subject.effort)
+    return splits
+
+
+def _split(
+    subject: Subject,
+    content: bytes,
+    before: tuple[int, ...],
+    pieces: tuple[int, ...],
+    behind: tuple[int, ...],
+    looked: dict[tuple[int, ...], TokenSet],
+) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Cause, sentence and walk of what is wrong with one split; masks that another split has filled are in `looked`."""
+    vocabulary = subject.vocabulary
+    grammar_object = subject.reach(before)
+    if grammar_object is None:
+        return
+    start = len(vocabulary.decode(before))
+    for index, piece in enumerate(pieces):
+        walk = (*before, *pieces[: index + 1])
+        at = start + len(vocabulary.decode(pieces[:index]))
+        if pieces[:index] not in looked:
+            looked[pieces[:index]] = subject.allowed(grammar_object)
+            if index and (ends := _ends(subject, grammar_object, looked[pieces[:index]])):
+                yield (
+                    "truncated",
+                    f"inside a character, after {content[:at][-40:]!r}, the output may end: {ends}",
+                    (*walk[:-1], vocabulary.eos_token),
+                )
+                return
+        mask = looked[pieces[:index]]
+        accepted = grammar_object.accept_token(piece)
+        if not (accepted and mask[piece]):
+            cause = cause_of_refusal(subject, content, at, piece, mask, accepted)
+            yield cause, f"after {content[:at][-40:]!r} the piece {vocabulary.tokens[piece]!r} is refused", walk
+            return
+    for index, token in enumerate(behind):
+        if not grammar_object.accept_token(token):
+            walk = (*before, *pieces, *behind[: index + 1])
+            said = f"{token_name(subject, token)} is refused behind the pieces {[vocabulary.tokens[piece] for piece in pieces]}"
+            yield "partial_utf8", said, walk
+            return
+
+
+def _ends(subject: Subject, grammar_object: GrammarObject, mask: TokenSet) -> str:
+    """Who says that the output may end here; asking `accept_token` ends it if it may."""
+    end = subject.vocabulary.eos_token
+    says = {"the mask": bool(mask[end]), "is_accepting": bool(grammar_object.is_accepting())}
+    says["accept_token"] = bool(grammar_object.accept_token(end))
+    return ", ".join(name for name, allows in says.items() if allows)
