@@ -2,16 +2,18 @@
 
 A state is a set of items `(suffix, context)`: what is left of an alternative, and where to go on after it. A context is a set of items
 too, kept once and known by its number: those that wait for what is being read. So a state says what may still come, not how it came to
-be, and texts after which the same may come share a state as a rule. Three things see to that:
+be, and texts after which the same may come share a state as a rule. This sees to it:
 
 - All that wait for a rule at one place share a context, as in Earley's sets: ambiguity does not multiply items.
-- Nothing waits only to be done: for a rule at the end of an alternative wait those that wait for the alternative. Recursion to the
-  right does not grow.
-- Rules that can begin with each other (recursion to the left, hidden or not; every repetition) are entered together. Their contexts
-  lead back to themselves; what waits there and enters the rules again gets the same contexts.
+- Nothing waits only to be done: for a rule at the end of an alternative wait those that wait for the alternative (Leo). Recursion to
+  the right does not grow; every repetition is one.
+- Rules that can begin with each other (recursion to the left, hidden or not) are entered together. Their contexts lead back to
+  themselves; what waits there and enters the rules again gets the same contexts.
+- What waits and adds nothing is left out: `x*` before `x*`, and what another item implies.
 
 Rules that may be empty are stepped over where they stand (Aycock and Horspool), so what is entered at a place never returns there.
-Since every alternative can be finished, every item can, and a state is dead only if it has none.
+Since every alternative can be finished, every item can, and a state is dead only if it has none. What an item derives is what its
+suffix derives, followed by what an item of its context derives; every step above keeps the union of what a state's items derive.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ ACCEPT: Item = (END, OUTSIDE)
 
 @dataclass(frozen=True)
 class Group:
-    """Rules that can begin with each other, or one rule that cannot begin with itself. By rule of the group:"""
+    """Rules that can begin with each other, or one rule. Each dictionary is by rule of the group."""
 
     rules: tuple[int, ...]
     scans: dict[int, list[int]] = field(default_factory=dict)
@@ -88,6 +90,8 @@ class EbnfAutomaton(Automaton[Key]):
         self._context_numbers: dict[Key, int] = {self._contexts[OUTSIDE]: OUTSIDE}
         self._entries: dict[int, tuple[Waiting, int]] = {}
         """By context of a recursive rule: all that wait for its group, and the rule."""
+        self._emptiable = {END: True}
+        """By suffix: may it be empty? Filled when asked."""
         self._entered: dict[tuple[int, Waiting], Entered] = {}
         self._closed: dict[Key, Key] = {}
         self._items = 0
@@ -159,14 +163,12 @@ class EbnfAutomaton(Automaton[Key]):
     def _waiting(self, after: int, context: int) -> Key:
         """Who waits for a rule after which a suffix is left: not the suffix, but those in its context, if it adds nothing to them."""
         waiting = self._contexts[context]
-        if after == END or all(self._is_repeated(after, suffix) for suffix, _ in waiting):
-            return waiting
-        return frozenset({(after, context)})
+        return waiting if after == END or self._is_repeated(after, waiting) else frozenset({(after, context)})
 
-    def _is_repeated(self, suffix: int, following: int) -> bool:
-        """Is `x*` followed by `x*` and more?"""
-        (rule, rest), (first, _) = self._suffixes.split(suffix), self._suffixes.split(following)
-        return rest == END and rule in self._loops and rule == first and following != END
+    def _is_repeated(self, suffix: int, waiting: Key) -> bool:
+        """Is it `x*`, and does what waits begin with the same `x*`?"""
+        rule, rest = self._suffixes.split(suffix)
+        return rest == END and rule in self._loops and all(each != END and self._suffixes.split(each)[0] == rule for each, _ in waiting)
 
     def _enter(self, place: int, waiting: Waiting) -> Entered:
         group = self._groups[place]
@@ -183,7 +185,7 @@ class EbnfAutomaton(Automaton[Key]):
         return self._entered[place, waiting]
 
     def _without_implied(self, waiting: Waiting) -> Waiting:
-        """Less those in the context of an item whose suffix may be empty: who waits with that item waits for them too."""
+        """Less those in the context of an item whose suffix may be empty: that item derives what they derive."""
         left = set(waiting)
         for each in sorted(each for each in waiting if self._may_be_empty(each[1][0])):
             if each in left:
@@ -193,11 +195,16 @@ class EbnfAutomaton(Automaton[Key]):
         return frozenset(left)
 
     def _may_be_empty(self, suffix: int) -> bool:
-        while suffix != END:
-            rule, suffix = self._suffixes.split(suffix)
-            if rule not in self._nullable:
-                return False
-        return True
+        path: list[int] = []
+        while suffix not in self._emptiable:
+            path.append(suffix)
+            rule, after = self._suffixes.split(suffix)
+            if rule in self._nullable:
+                suffix = after
+            else:
+                self._emptiable[suffix] = False
+        self._emptiable.update(dict.fromkeys(path, self._emptiable[suffix]))
+        return self._emptiable[suffix]
 
     def _context_of_one(self, group: Group, waiting: Waiting) -> dict[int, int]:
         return {group.rules[0]: self._context(frozenset(item for _, item in waiting))}

@@ -18,8 +18,8 @@ class Rules:
     """By rule, without empty alternatives. Rule 0 is missing if it derives no text but the empty one."""
     nullable: frozenset[int]
     """The rules that derive the empty text (too); rule 0 even if nothing else is left of it."""
-    loops: frozenset[int] = frozenset()
-    """Rules of which two in a row derive what one derives."""
+    loops: frozenset[int]
+    """Nullable rules of which two in a row derive what one derives."""
 
 
 def useful_rules(productions: Productions) -> Rules:
@@ -36,12 +36,15 @@ def useful_rules(productions: Productions) -> Rules:
 
 
 def _loops(bodies: Mapping[int, tuple[Body, ...]], nullable: frozenset[int]) -> frozenset[int]:
-    """`rule ::= "" | x rule | y rule`, and those that stand for one."""
+    """`rule ::= "" | x rule | y rule`, and the rules that stand for such a rule."""
     meant = {rule: own[0][0] for rule, own in bodies.items() if len(own) == len(own[0]) == 1}
 
     def meaning(symbol: int) -> int:
+        path: list[int] = []
         while symbol in meant:
+            path.append(symbol)
             symbol = meant[symbol]
+        meant.update(dict.fromkeys(path, symbol))  # the next one has it at once
         return symbol
 
     loops = {rule for rule, own in bodies.items() if rule in nullable and all(meaning(body[-1]) == rule for body in own)}
@@ -133,7 +136,10 @@ END = 0
 
 
 class Suffixes:
-    """What can be left of an alternative, as numbers: equal rests are equal. Within a character, the rest of its bytes comes first."""
+    """What can be left of an alternative, as numbers: equal rests are equal. Within a character, the rest of its bytes comes first.
+
+    No alternative may hold a class without characters.
+    """
 
     def __init__(self, classes: tuple[Ranges, ...]) -> None:
         self._trees: list[tuple[tuple[int, int, int], ...]] = [()]

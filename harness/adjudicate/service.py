@@ -1,0 +1,104 @@
+"""A service: loads what it needs once, then forks a child that answers requests, and another one when that child is lost.
+
+Started by the client as `python -m harness.adjudicate`, with the interpreter of the environment that it is for. Requests and
+answers are frames; the pipe on which it tells of its children is another one, because a child that is killed leaves a torn frame.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+from collections.abc import Callable
+from typing import Any
+
+from harness.case import Case, case_from_line
+from harness.channel import Frames, send
+from harness.errors import BadInput
+from harness.guard import forbid_network
+from harness.walk import describe
+from harness.worker import PR_SET_CHILD_SUBREAPER, die_with, prctl
+
+Answer = tuple[dict[str, Any], bytes]
+Handler = Callable[[dict[str, Any], bytes], Answer]
+"""Of one request and the bytes behind it. What it raises is answered as `error`."""
+
+
+def load(kind: str, arguments: dict[str, Any]) -> tuple[Handler, dict[str, Any]]:
+    """The handler of that kind of service, and what is to be said of it when it is ready."""
+    if kind == "arm":
+        from harness.adjudicate.arm import load_arm
+
+        return load_arm(**arguments)
+    from harness.adjudicate.second import load_second
+
+    return load_second(**arguments)
+
+
+def case_at(cases: str, offset: int) -> Case:
+    """The case that begins there in a run's `cases.jsonl`."""
+    with open(cases, "rb") as file:
+        file.seek(offset)
+        _, _, case = case_from_line(file.readline())
+    return case
+
+
+def main(arguments: list[str]) -> None:
+    """`KIND ARGUMENTS REQUEST_FD REPLY_FD CONTROL_FD CLIENT_PID`, the arguments as a JSON object."""
+    request, reply, control, client = map(int, arguments[2:6])
+    die_with(client)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    forbid_network()
+    try:
+        handler, said = load(arguments[0], json.loads(arguments[1]))
+    except BaseException as error:
+        send(control, {"event": "failed", "input": isinstance(error, BadInput), "text": describe(error)})
+        return
+    send(control, {"event": "ready", **said})
+    gc.collect()
+    gc.freeze()
+    while True:
+        _drain(request)
+        parent = os.getpid()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setsid()
+                die_with(parent)
+                serve(handler, request, reply)
+            finally:
+                os._exit(0)
+        send(control, {"event": "child", "pid": child})
+        while True:
+            pid, status = os.waitpid(-1, 0)  # also whatever was left behind and the kernel handed to us
+            if pid == child:
+                break
+        send(control, {"event": "exit", "pid": child, "status": status})
+
+
+def serve(handler: Handler, request: int, reply: int) -> None:
+    """Answer requests until the pipe closes."""
+    frames = Frames()
+    me = os.getpid()
+    while data := os.read(request, 1 << 16):
+        for message, blob in frames.feed(data):
+            try:
+                answer, out = handler(message, blob)
+            except BaseException as error:  # a panic in Rust is no Exception
+                answer, out = {"error": describe(error)}, b""
+            if os.getpid() != me:  # the backend forked: one answer is enough
+                os._exit(0)
+            send(reply, {**answer, "number": message["number"]}, out)
+
+
+def _drain(request: int) -> None:
+    """Throw away what a lost child did not read; the client sends nothing until it hears of the new child."""
+    os.set_blocking(request, False)
+    try:
+        while os.read(request, 1 << 16):
+            pass
+    except BlockingIOError:
+        pass
+    os.set_blocking(request, True)

@@ -1,0 +1,289 @@
+"""Jump-forward: what is said to be forced is forced, all of it is said, and saying so does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from harness.checks.forced_text import (
+    Fault,
+    as_bytes,
+    as_tokens,
+    ask,
+    asked_at,
+    cut,
+    end_of,
+    forced_by_reference,
+    reference,
+    regex_dialect,
+    shared_length,
+    spell,
+    why_refused,
+)
+from harness.checks.subject import NotApplicable, Place, Subject
+from harness.grammar import GrammarObject, overrides
+from harness.jump_forward.compressed_fsm import split_jump
+from harness.oracle.automaton import DEAD, Automaton
+from harness.row import Finding
+
+TRIED_BYTES = 64
+"""Forced bytes of one place that are tried one by one, where there is no reference and the effort is bounded."""
+SHOWN_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why text is not forced, and a text that shows it: another way to go on, or where the output may end."""
+
+    cause: str
+    text: str
+    witness: bytes
+    ends: bool = False
+
+
+# Soundness
+
+
+def check_forced_bytes_are_truly_forced(subject: Subject) -> Iterator[Finding]:
+    """The bytes of `jump_forward` have no alternative, and the output cannot end before them."""
+    for place, grammar_object, _ in asked_at(subject, "forced bytes", "jump_forward"):
+        forced = ask(grammar_object.jump_forward, as_bytes)
+        if isinstance(forced, Fault) or not forced:
+            continue
+        objection = _objection(subject, place, forced)
+        if objection:
+            yield _finding(subject, place, "forced_bytes_are_truly_forced", f"says that {cut(forced)} is forced", objection)
+
+
+def check_fast_forward_tokens_are_truly_forced(subject: Subject) -> Iterator[Finding]:
+    """The tokens of `fast_forward_tokens` spell forced bytes (which of their spellings is the backend's choice), and are accepted."""
+    check = "fast_forward_tokens_are_truly_forced"
+    eos = subject.vocabulary.eos_token
+    for place, grammar_object, _ in asked_at(subject, "forced tokens", "fast_forward_tokens"):
+        tokens = ask(grammar_object.fast_forward_tokens, as_tokens(subject.vocabulary.size))
+        if isinstance(tokens, Fault) or not tokens:
+            continue
+        said = f"says that the tokens {tokens[:12]} come next"
+        ends = tokens[-1] == eos
+        forced = subject.vocabulary.decode(tokens)
+        if not all(subject.vocabulary.tokens[token] for token in tokens[: len(tokens) - ends]):
+            yield _finding(subject, place, check, said, Objection("special_token", "one of them is no text", b""))
+            continue
+        objection = _objection(subject, place, forced) or (_objection_to_theend_of(subject, place, forced) if ends else None)
+        if objection:
+            yield _finding(subject, place, check, said, objection)
+            continue
+        taken = grammar_object.accept_tokens(tokens)
+        if taken < len(tokens):
+            text = place.text + subject.vocabulary.decode(tokens[: taken + 1])
+            yield _finding(subject, place, check, said, Objection(why_refused(subject, text), f"it accepts only {taken} of them", forced))
+
+
+def _objection(subject: Subject, place: Place, forced: bytes) -> Objection | None:
+    language = reference(subject)
+    if language is None:
+        return _by_trial(subject, place, forced)
+    objection = _by_reference(subject, language, place, forced)
+    if objection is None:
+        return None
+    # In another dialect it may be right.
+    dialect = regex_dialect(subject, lambda other: other.forced(other.run(other.start, place.text), len(forced)) == forced)
+    return replace(objection, cause=dialect or objection.cause)
+
+
+def _by_reference(subject: Subject, language: Automaton[Any], place: Place, forced: bytes) -> Objection | None:
+    state = subject.state_of(place.text)
+    if state == DEAD:
+        return None  # the backend went where no sentence goes, which another check tells
+    with subject.ours():
+        at = shared_length(language.forced(state, len(forced)), forced)
+        if at == len(forced):
+            return None
+        here = language.run(state, forced[:at])
+        possible = language.step(here, forced[at])
+        other = next((byte for byte in np.flatnonzero(language.table[here]).tolist() if byte != forced[at]), None)
+        if language.accepting(here) and (possible or other is None):
+            cause = "past_a_possible_end" if possible else "impossible"
+            return Objection(cause, f"the output may end after {cut(forced[:at])}", forced[:at], ends=True)
+        assert other is not None  # no state is without both
+        witness = forced[:at] + bytes([other])
+        if possible:
+            return Objection("past_a_choice", f"{cut(witness)} may come instead", witness)
+        return Objection("impossible", f"{cut(forced[: at + 1])} cannot come, but {cut(witness)} can", witness)
+
+
+def _by_trial(subject: Subject, place: Place, forced: bytes) -> Objection | None:
+    """What the backend's own mask says along the forced bytes, taken one by one."""
+    vocabulary = subject.vocabulary
+    grammar_object = subject.reach(place.tokens)
+    if grammar_object is None:  # it was reached a moment ago, but a backend may say one thing and then another
+        return None
+    for at in range(len(forced) if subject.effort is None else min(len(forced), TRIED_BYTES)):
+        rest = forced[at:]
+        allowed = np.flatnonzero(subject.allowed(grammar_object)).tolist()
+        if grammar_object.is_accepting() or vocabulary.eos_token in allowed:
+            return Objection("past_a_possible_end", f"it lets the output end after {cut(forced[:at])}", forced[:at], ends=True)
+        for token in allowed:
+            text = vocabulary.tokens[token]
+            if not (rest.startswith(text) or text.startswith(rest)):
+                witness = forced[:at] + text
+                return Objection("past_a_choice", f"its mask allows {cut(witness)} instead", witness)
+        byte = vocabulary.ids_by_bytes.get(rest[:1])
+        if byte is None or not grammar_object.accept_token(byte):
+            break
+    return _refusal(subject, place, forced)
+
+
+def _refusal(subject: Subject, place: Place, forced: bytes) -> Objection | None:
+    """Is the text refused in its usual spelling?"""
+    tokens = spell(subject, forced)
+    if subject.reach((*place.tokens, *tokens)) is None:
+        return Objection("impossible", "it refuses that text", forced)
+    return None
+
+
+def _objection_to_theend_of(subject: Subject, place: Place, forced: bytes) -> Objection | None:
+    """Is end-of-sequence the only thing that may follow?"""
+    language = reference(subject)
+    state = DEAD if language is None else subject.state_of(place.text + forced)
+    if language is None or state == DEAD:
+        return None
+    with subject.ours():
+        language.expand(np.array([state], dtype=np.int32))
+        following = np.flatnonzero(language.table[state]).tolist()
+    if not language.accepting(state):
+        return Objection("impossible", "the output cannot end there", forced)
+    witness = forced + bytes(following[:1])
+    return Objection("past_a_choice", f"the output may end there, or go on with {cut(witness)}", witness) if following else None
+
+
+# Completeness
+
+
+def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
+    """`jump_forward` finds all bytes that the reference says are forced; for each way to miss some, how many of how many."""
+    if not overrides(subject.compiled.start(), "jump_forward"):  # before the reference is made
+        raise NotApplicable("no jump_forward")
+    language = subject.language
+    bytes_forced = bytes_found = places = unanswered = 0
+    missed: dict[str, list[tuple[int, Place, bytes, bytes]]] = {}
+    for place, grammar_object, _ in asked_at(subject, "forced text", "jump_forward"):
+        found = ask(grammar_object.jump_forward, as_bytes)
+        state = subject.state_of(place.text)
+        with subject.ours():
+            truth = language.forced(state)
+        if isinstance(found, Fault):
+            unanswered += bool(truth)
+            continue
+        right = shared_length(truth, found)
+        bytes_forced += len(truth)
+        bytes_found += right
+        places += bool(truth)
+        if right < len(truth):
+            cause = _why_missed(subject, place, truth, found)
+            missed.setdefault(cause, []).append((len(truth) - right, place, truth, found))
+    if not bytes_forced:
+        raise NotApplicable("it gives no answer where something is forced" if unanswered else "nothing is forced at these places")
+    for cause, here in missed.items():
+        _, place, truth, found = max(here, key=lambda each: each[0])
+        yield Finding(
+            "forced_text_is_found",
+            place.position,
+            f"finds {bytes_found} of {bytes_forced} forced bytes; it misses some at {len(here)} of {places} places, e.g. after "
+            f"{place.text[-60:]!r} finds {cut(found)} of {cut(truth)}",
+            cause=cause,
+            documented=cause in subject.adapter.documented,
+            instance=place.instance,
+            examples=(found.hex(), truth[:SHOWN_BYTES].hex()),
+            walk=place.tokens,
+        )
+
+
+def _why_missed(subject: Subject, place: Place, truth: bytes, found: bytes) -> str:
+    """`inside_a_character`: just a piece of one lacks, its end or its beginning; `starts_...`: all, where the place is inside one."""
+    dialect = regex_dialect(subject, lambda other: other.forced(other.run(other.start, place.text)) == found)
+    if dialect:
+        return dialect
+    jump = split_jump(truth)
+    right = shared_length(truth, found)
+    whole = len(jump.continuation) + len(jump.text.encode())
+    if (truth[right:] == jump.begun and right == whole) or (truth == jump.continuation and not right):
+        return "inside_a_character"
+    return "starts_inside_a_character" if jump.continuation and not right else "incomplete"
+
+
+# No harm
+
+
+def check_forced_text_may_end_inside_a_character(subject: Subject) -> Iterator[Finding]:
+    """Asking what is forced gives an answer everywhere, also where it begins or ends inside a character."""
+    converts = {"jump_forward": as_bytes, "fast_forward_tokens": as_tokens(subject.vocabulary.size)}
+    for place, grammar_object, methods in asked_at(subject, "forced text", *converts):
+        for method in methods:
+            answer: object = ask(getattr(grammar_object, method), converts[method])
+            if isinstance(answer, Fault):
+                truth = forced_by_reference(subject, place)
+                after = f" (forced there: {cut(truth)})" if truth else ""
+                yield Finding(
+                    "forced_text_may_end_inside_a_character",
+                    place.position,
+                    f"after {place.text[-60:]!r}{after} {method} {answer.text}"[:1000],
+                    cause=answer.cause,
+                    documented=answer.cause in subject.adapter.documented,
+                    instance=place.instance,
+                    examples=(truth[:SHOWN_BYTES].hex(),) if truth else (),
+                    walk=place.tokens,
+                )
+                break  # the object may be broken now
+
+
+def check_asking_for_forced_text_does_not_move(subject: Subject) -> Iterator[Finding]:
+    """Mask, end and answer are the same before `jump_forward` and `fast_forward_tokens` as after them."""
+    for place, grammar_object, methods in asked_at(subject, "forced text", "jump_forward", "fast_forward_tokens"):
+        for method in methods:
+            wrong = _movement(subject, grammar_object, method)
+            if wrong:
+                yield Finding(
+                    "asking_for_forced_text_does_not_move",
+                    place.position,
+                    f"after {place.text[-60:]!r} and {method}: {wrong}",
+                    cause="moved",
+                    documented="moved" in subject.adapter.documented,
+                    instance=place.instance,
+                    walk=place.tokens,
+                )
+                break
+
+
+def _movement(subject: Subject, grammar_object: GrammarObject, method: str) -> str:
+    """What asking has changed; empty if nothing."""
+
+    def asked() -> object:
+        return ask(getattr(grammar_object, method), lambda answer: answer)
+
+    before, end_before = subject.allowed(grammar_object), end_of(grammar_object)
+    first = asked()
+    after, end_after = subject.allowed(grammar_object), end_of(grammar_object)
+    if (before != after).any():
+        return f"{int((before != after).sum())} tokens of the mask have changed"
+    if end_before != end_after:
+        return f"(accepting, terminated) has changed from {end_before} to {end_after}"
+    second = asked()
+    return "" if first == second else f"it says {str(first)[:80]}, then {str(second)[:80]}"
+
+
+def _finding(subject: Subject, place: Place, check: str, said: str, objection: Objection) -> Finding:
+    end = (subject.vocabulary.eos_token,) if objection.ends else ()
+    return Finding(
+        check,
+        place.position,
+        f"after {place.text[-60:]!r} it {said}, but {objection.text}"[:1000],
+        cause=objection.cause,
+        documented=objection.cause in subject.adapter.documented,
+        instance=place.instance,
+        examples=(objection.witness.hex(),),
+        walk=(*place.tokens, *spell(subject, objection.witness), *end),
+    )

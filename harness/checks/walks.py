@@ -1,0 +1,241 @@
+"""Seeded random walks under the backend's own mask: they must end, and what they wrote must be in the grammar's language.
+
+A walk leans towards closing, more with every token, because a mask that keeps a promise only at the end of a document (a required
+property, a minimum of items) shows its fault nowhere else. Strings, digits and whitespace may be unbounded, so a walk that is not
+done after LAST tokens says nothing; one that is offered nothing but whitespace for TRAP tokens does.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.checks.subject import NotApplicable, Subject
+from harness.grammar import GrammarObject
+from harness.judge import Unjudgeable, is_valid
+from harness.oracle.trie import TokenSet
+from harness.row import Finding
+from harness.vocabulary import Vocabulary
+
+WALKS = 20
+SOFT = (0, 4, 16, 64)
+"""After so many tokens a walk only closes; the walks of a case take them by turns."""
+LAST = 300
+TRAP = 100
+LONGEST_TOKEN = 7  # longer ones rank as if they were no longer
+
+WHITESPACE = b" \t\n\r"
+
+End = Literal["ended", "unended", "dead_end", "trapped", "refused"]
+"""`unended`: not done after LAST tokens. `refused`: a token that the mask allows was not accepted."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The tokens that a walk added (end-of-sequence not among them), their bytes, and how it ended."""
+
+    tokens: tuple[int, ...]
+    text: bytes
+    end: End
+
+
+def check_walks_end_and_validate(subject: Subject) -> Iterator[Finding]:
+    """A walk comes to an end, and what it wrote is valid: for JSON Schema by the judge, else by the reference automaton."""
+    faults: list[tuple[int, Finding]] = []
+    for number in range(WALKS if subject.effort is None else subject.effort):
+        source = subject.random(f"walk {number}")
+        walk = lean_walk(subject, subject.compiled.start(), source, SOFT[number % len(SOFT)])
+        if (fault := _fault(subject, walk)) is not None:
+            cause, text = fault
+            said = f"{text}: {_excerpt(walk.text)}"
+            finding = Finding("walks_end_and_validate", len(walk.tokens), said, cause=cause, examples=(walk.text.hex(),), walk=walk.tokens)
+            faults.append((len(walk.text), finding))
+    yield from (finding for _, finding in sorted(faults, key=lambda each: each[0]))
+
+
+def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
+    """The cause and a sentence; None where there is none, or nobody knows."""
+    match walk.end:
+        case "dead_end":
+            return "cannot_end", "no token is allowed here, and the output may not end"
+        case "trapped":
+            return "does_not_end", f"nothing but whitespace was allowed for {TRAP} tokens"
+        case "refused":
+            return "refused_own_token", f"token {walk.tokens[-1]} is allowed by the mask and not accepted"
+        case "unended":
+            return None
+    if subject.case.grammar.dialect == "json_schema":
+        return _json_fault(subject, walk.text)
+    try:
+        language = subject.language
+        with subject.ours():
+            accepted = language.accepts(walk.text)
+    except NotApplicable:
+        return None
+    return None if accepted else ("invalid", "the walk ended, and its text is not in the language")
+
+
+def _json_fault(subject: Subject, text: bytes) -> tuple[str, str] | None:
+    with subject.ours():
+        try:
+            if not is_json(text):
+                return "no_json", "the walk ended, and its text is no JSON"
+            options = subject.case.options
+            formats = options.get("format") == "assert"
+            valid = is_valid(subject.case.grammar, text, draft=options.get("draft"), assert_formats=formats)
+        except (Unjudgeable, RecursionError):
+            return None
+    return None if valid else ("invalid", "the walk ended, and its text violates the schema")
+
+
+def is_json(text: bytes) -> bool:
+    """Is it one JSON document by RFC 8259? Raises RecursionError for one that nests too deeply."""
+    try:
+        json.loads(text.decode("utf-8"), parse_constant=_no_constant, parse_int=str)
+    except ValueError:
+        return False
+    return True
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _excerpt(text: bytes, limit: int = 160) -> str:
+    shown = text.decode("utf-8", "backslashreplace")
+    return shown if len(shown) <= limit else f"{shown[:limit]}... ({len(text)} bytes)"
+
+
+def lean_walk(subject: Subject, grammar_object: GrammarObject, source: random.Random, soft: int, text: bytes = b"") -> Walk:
+    """Walk on from where the object stands, after `text`; from `soft` tokens on nearly always with a token that closes soonest."""
+    vocabulary = subject.vocabulary
+    leaning = leaning_of(vocabulary)
+    is_json_text = subject.case.grammar.dialect == "json_schema"
+    inside = _Inside()
+    inside.read(text)
+    tokens: list[int] = []
+    out = bytearray()
+    blank = 0  # for how many tokens there was only whitespace
+
+    def done(end: End) -> Walk:
+        return Walk(tuple(tokens), bytes(out), end)
+
+    while len(tokens) < LAST:
+        mask = subject.allowed(grammar_object)
+        ids = np.flatnonzero(mask & leaning.has_text)
+        may_end = bool(mask[vocabulary.eos_token])
+        if may_end and (not len(ids) or len(tokens) >= soft or source.random() < 0.3):
+            return done("ended" if grammar_object.accept_token(vocabulary.eos_token) else "refused")
+        if not len(ids):
+            return done("ended" if grammar_object.is_accepting() else "dead_end")
+        blank = 0 if inside.string or may_end or not leaning.blank[ids].all() else blank + 1
+        if is_json_text and blank == TRAP:
+            return done("trapped")
+        ranks = (leaning.inside if inside.string else leaning.outside) if is_json_text else leaning.plain
+        # Never quite 1: what closes soonest may lead round in a circle.
+        token = _choose(source, ids, leaning, ranks, min(0.9, (len(tokens) + 1) / (soft + 1)))
+        tokens.append(token)
+        if not grammar_object.accept_token(token):
+            return done("refused")
+        out += vocabulary.tokens[token]
+        inside.read(vocabulary.tokens[token])
+    return done("unended")
+
+
+class _Inside:
+    """Is the end of a JSON text inside of a string?"""
+
+    def __init__(self) -> None:
+        self.string = False
+        self._escaped = False
+
+    def read(self, text: bytes) -> None:
+        for byte in text:
+            if self._escaped:
+                self._escaped = False
+            elif self.string and byte == 0x5C:
+                self._escaped = True
+            elif byte == 0x22:
+                self.string = not self.string
+
+
+LETTERS = bytes(each for each in range(128) if chr(each).isalnum() and not chr(each).isdigit())
+DIGITS = b"0123456789"
+HIGH = bytes(range(128, 256))
+"""Of characters beyond ASCII; one that has begun must be completed."""
+KINDS = (b"}]", b'"', b")>'", b":,;", DIGITS, b"-+", LETTERS, b"[{", b"(<", WHITESPACE, HIGH)
+"""Of first bytes; a choice is between these before it is between bytes, so that `null` is as likely as some number."""
+OTHERS = bytes(each for each in range(256) if all(each not in kind for kind in KINDS))
+
+INSIDE = (b'"', LETTERS + DIGITS, OTHERS.replace(b"\\", b"") + b" }]:,;-+[{()<>'", HIGH)
+OUTSIDE = (b"}]", b":,", b'"-.eE+' + DIGITS + LETTERS, b"[{", WHITESPACE)
+PLAIN = (b")]}\"'>", b";,:", LETTERS + DIGITS, OTHERS + b"-+[{(< ", HIGH)
+"""First bytes of what closes soonest, then next, and so on: inside and outside of strings of JSON, and in any other text."""
+
+
+@dataclass(frozen=True)
+class _Leaning:
+    """By token."""
+
+    has_text: TokenSet
+    blank: TokenSet
+    """Whitespace only."""
+    first: NDArray[np.uint8]
+    """The first byte."""
+    kind: NDArray[np.uint8]
+    """Of the first byte."""
+    inside: NDArray[np.int16]
+    """How late the token closes: a low rank is taken first."""
+    outside: NDArray[np.int16]
+    plain: NDArray[np.int16]
+
+
+@lru_cache(maxsize=4)
+def leaning_of(vocabulary: Vocabulary) -> _Leaning:
+    texts = vocabulary.tokens
+    never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
+    has_text = np.array([bool(text) and token not in never for token, text in enumerate(texts)], dtype=np.bool_)
+    blank = np.array([not text.strip(WHITESPACE) for text in texts], dtype=np.bool_)
+    first = np.array([text[0] if text else 0 for text in texts], dtype=np.uint8)
+    lengths = np.array([min(len(text), LONGEST_TOKEN) for text in texts], dtype=np.int16)
+
+    def ranks(classes: tuple[bytes, ...]) -> NDArray[np.int16]:
+        """By the class of the first byte, then by length."""
+        found: NDArray[np.int16] = _class_of(classes)[first] * (LONGEST_TOKEN + 1) + lengths
+        return found
+
+    kind = _class_of(KINDS)[first].astype(np.uint8)
+    return _Leaning(has_text, blank, first, kind, inside=ranks(INSIDE), outside=ranks(OUTSIDE), plain=ranks(PLAIN))
+
+
+def _class_of(classes: tuple[bytes, ...]) -> NDArray[np.int16]:
+    """By byte; those of no class are in one behind the last."""
+    of_byte = np.full(256, len(classes), dtype=np.int16)
+    for number, members in enumerate(classes):
+        of_byte[np.frombuffer(members, dtype=np.uint8)] = number
+    return of_byte
+
+
+def _choose(source: random.Random, ids: NDArray[np.intp], leaning: _Leaning, ranks: NDArray[np.int16], lean: float) -> int:
+    """With the probability `lean` one of those that close soonest, else any; in most cases each kind of them is as likely."""
+    if source.random() < lean:
+        found = ranks[ids]
+        ids = ids[found == found.min()]
+    if source.random() < 0.7:
+        ids = _any_group(source, ids, leaning.kind[ids])
+        ids = _any_group(source, ids, leaning.first[ids])
+    return int(ids[source.randrange(len(ids))])
+
+
+def _any_group(source: random.Random, ids: NDArray[np.intp], groups: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """Those of one of the groups, each of which is as likely, however many are in it."""
+    present = np.flatnonzero(np.bincount(groups))
+    chosen: NDArray[np.intp] = ids[groups == present[source.randrange(len(present))]]
+    return chosen

@@ -1,0 +1,11 @@
+"""One failing case of a run: walked again step by step, made small, and shown by a script that needs nothing of ours."""
+
+from __future__ import annotations
+
+from harness.repro.find import Failure as Failure
+from harness.repro.find import find_failure as find_failure
+from harness.repro.show import script as script
+from harness.repro.show import show as show
+from harness.repro.shrunk import show_shrunk as show_shrunk
+from harness.repro.shrunk import shrink_failure as shrink_failure
+from harness.repro.shrunk import shrunk_script as shrunk_script

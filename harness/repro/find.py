@@ -1,0 +1,102 @@
+"""The failure that a user asks for, out of a run's files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.case import Case, Instance
+from harness.errors import BadInput, did_you_mean
+from harness.registry import parse_spec
+from harness.row import OURS, Finding, Row, verdict
+from harness.store import read_cases, read_info, read_rows
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A row that failed, its case, and the limits under which it is shown again."""
+
+    row: Row
+    case: Case
+    instance: Instance
+    finding: Finding | None
+    """The finding that is the failure; None if it is the row's verdict."""
+    timeout_s: float
+    memory_bytes: int
+
+
+def find_failure(folder: Path, wanted: str, backend: str, vocabulary: str | None, number: int | None, check: str | None = None) -> Failure:
+    """The first failing row of that case (its name or id) and backend; or the row of that instance, failing or not; or the first
+    with a finding of that check. Raises BadInput.
+    """
+    info = read_info(folder)
+    suites_and_cases = [(suite, case) for suite, _, case in read_cases(folder)]
+    ids = {(suite, case.id) for suite, case in suites_and_cases if wanted in (case.id, case.name)}
+    if not ids:
+        raise BadInput(f'{folder} has no case "{wanted}"{did_you_mean(wanted, [case.name for _, case in suites_and_cases][:2000])}')
+    spec = parse_spec(backend)
+    options = ":".join(f"{name}={value}" for name, value in spec.options)
+    matching = {
+        (each.backend, each.version, each.options)
+        for each in info.arms
+        if each.backend == spec.name and spec.version in (None, each.version) and options in ("", each.options)
+    }
+    if not matching:
+        raise BadInput(f'{folder} has no backend "{backend}"{did_you_mean(spec.name, [each.backend for each in info.arms])}')
+    rows = [
+        row
+        for row in read_rows(folder)
+        if (row.suite, row.case_id) in ids
+        and (row.backend, row.backend_version, row.options) in matching
+        and vocabulary in (None, row.vocabulary)
+    ]
+    if not rows:
+        raise BadInput(
+            f"{folder} has no row of {backend} for that case{f' with {vocabulary}' if vocabulary else ''}; the run may be incomplete"
+        )
+    row = _chosen(rows, number, check)
+    (case,) = (case for suite, case in suites_and_cases if (suite, case.id) == (row.suite, row.case_id))
+    finding = _finding(row, check)
+    along = row.instance if row.instance is not None else finding.instance if finding is not None else None
+    if along is None and case.instances:
+        along = 0
+    instance = case.instances[along] if along is not None else Instance("", b"", None)
+    return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes)
+
+
+def _chosen(rows: list[Row], number: int | None, check: str | None) -> Row:
+    if number is not None:
+        chosen = [row for row in rows if row.instance == number]
+        if not chosen:
+            raise BadInput(f"that case has instances 0 to {max(row.instance or 0 for row in rows)}; there is no {number}")
+    else:
+        chosen = rows
+    if check is not None:
+        found = [row for row in chosen if any(each.check == check for each in row.findings)]
+        if not found:
+            names = sorted({each.check for row in chosen for each in row.findings})
+            raise BadInput(f'that case has no finding "{check}"{did_you_mean(check, names) or "; it has none at all"}')
+        return found[0]
+    if number is not None:
+        return chosen[0]
+    failed = [row for row in rows if _has_failed(row)]
+    noted = [row for row in rows if row.findings]
+    return (failed or noted or [row for row in rows if row.status in OURS] or rows)[0]
+
+
+def _has_failed(row: Row) -> bool:
+    """By its verdict, or by a finding that its backend's documentation does not own to."""
+    return _verdict_fails(row) or not all(each.documented for each in row.findings)
+
+
+def _verdict_fails(row: Row) -> bool:
+    return verdict(row.status, row.valid, row.accepted) not in ("pass", "unjudged")
+
+
+def _finding(row: Row, check: str | None) -> Finding | None:
+    """The row's finding that is the failure, if none is asked for by name and the verdict is not: rather one that is not documented."""
+    if check is not None:
+        return next(each for each in row.findings if each.check == check)
+    if _verdict_fails(row) or not row.findings:
+        return None
+    return next((each for each in row.findings if not each.documented), row.findings[0])

@@ -1,0 +1,235 @@
+"""Adjudication names the guilty arm, with a document that shows it, and nobody else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import synthetic
+from miniatures.wrong_walks import READING
+
+from harness.adjudicate import WITNESSES, Summary, adjudicate
+from harness.adjudicate.causes import place, simpler
+from harness.case import Case, Instance, case_id
+from harness.errors import BadInput
+from harness.grammar import Grammar
+from harness.row import Arm
+
+TESTS = Path(__file__).parent
+SCHEMA = Grammar("json_schema", json.dumps(READING))
+GOOD = (Instance("good", b'{"n": 1, "s": "x"}', True),)
+
+
+@pytest.fixture(autouse=True)
+def importable_miniatures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+
+
+def a_run(folder: Path, *names: str, vocabulary: str = "bytes", instances: tuple[Instance, ...] = GOOD, grammar: Grammar = SCHEMA) -> Path:
+    """A run in which every one of these miniatures compiled the one case."""
+    case = Case(case_id(grammar), "the case", grammar, instances)
+    arms = tuple(Arm(f"miniatures.wrong_walks:{name}", "", "", "", ("json_schema",), "bitmask") for name in names)
+    header = synthetic.info(arms, vocabularies={vocabulary: {"size": 257, "sha256": ""}})
+    rows = [synthetic.row(backend=each.backend, backend_version="", vocabulary=vocabulary, case_id=case.id) for each in arms]
+    return synthetic.write_run(folder, [[(row, b"")] for row in rows], header, [("first", case)])
+
+
+def judged(
+    folder: Path, *, timeout_s: float = 20.0, tries: int = 2, positions: int = 4, formats: bool = False
+) -> tuple[Summary, list[dict[str, object]]]:
+    summary = adjudicate(folder, positions=positions, tries=tries, timeout_s=timeout_s, formats=formats, say=lambda _: None)
+    return summary, [json.loads(line) for line in (folder / WITNESSES).read_text().splitlines()]
+
+
+def guilty(witnesses: list[dict[str, object]]) -> set[tuple[str, str, str]]:
+    return {(str(each["arm"]).partition(":")[2], str(each["kind"]), str(each["cause"])) for each in witnesses}
+
+
+def is_valid(document: str) -> bool:
+    try:
+        return bool(jsonschema.Draft202012Validator(READING).is_valid(json.loads(bytes.fromhex(document))))
+    except ValueError:
+        return False
+
+
+def test_right_arms_are_not_blamed(tmp_path: Path) -> None:
+    summary, witnesses = judged(a_run(tmp_path, "Reading", "Twin"))
+    assert witnesses == [] and not summary.lost
+    assert summary.cases == 1 and summary.positions > 0 and summary.documents > 3
+    assert summary.tokens == 0
+
+
+GUILTY = {
+    "ForgetsRequired": ("under_constrained", {"required"}),
+    "TakesUndefined": ("under_constrained", {"no_json"}),
+    "RefusesNegative": ("over_constrained", {"at_number", "number_forms"}),  # -0 is 0
+    "RefusesExponents": ("over_constrained", {"number_forms"}),
+    "RefusesEscapes": ("over_constrained", {"escapes"}),
+    "InOrder": ("over_constrained", {"property_order"}),
+    "Compact": ("over_constrained", {"whitespace"}),
+}
+
+
+@pytest.fixture(scope="module")
+def trial_of_many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, list[dict[str, object]]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(TESTS))
+        return judged(a_run(tmp_path_factory.mktemp("many"), "Reading", *GUILTY), tries=1)
+
+
+@pytest.mark.parametrize("name", GUILTY)
+def test_the_guilty_one_is_named_with_a_true_witness(name: str, trial_of_many: tuple[Summary, list[dict[str, object]]]) -> None:
+    summary, witnesses = trial_of_many
+    kind, causes = GUILTY[name]
+    mine = [each for each in witnesses if str(each["arm"]).endswith(f":{name}")]
+    assert mine and {each["kind"] for each in mine} == {kind}
+    # What two wrong things in one document do to it may be named together.
+    assert causes & {part for each in mine for part in str(each["cause"]).split("+")}
+    for each in mine:
+        valid = kind == "over_constrained"
+        assert is_valid(str(each["document"])) is valid is each["judge"] is each["second"]
+        assert (each["refused_at"] is not None) is valid
+    assert {kind for arm, kind, _, _ in summary.blamed if arm.endswith(f":{name}")} == {kind}
+
+
+def test_the_right_one_among_many_wrong_ones_is_not_blamed(trial_of_many: tuple[Summary, list[dict[str, object]]]) -> None:
+    summary, witnesses = trial_of_many
+    assert not summary.lost and summary.cases == 1
+    assert "Reading" not in {name for name, _, _ in guilty(witnesses)}
+    assert all(each["other"] and each["other"] != each["arm"] for each in witnesses)
+
+
+def test_two_guilty_ones_do_not_hide_each_other(tmp_path: Path) -> None:
+    _, witnesses = judged(a_run(tmp_path, "ForgetsRequired", "Compact"))
+    assert guilty(witnesses) == {("ForgetsRequired", "under_constrained", "required"), ("Compact", "over_constrained", "whitespace")}
+
+
+def test_one_arm_alone_is_judged_by_what_it_writes(tmp_path: Path) -> None:
+    summary, witnesses = judged(a_run(tmp_path, "ForgetsRequired"))
+    assert guilty(witnesses) == {("ForgetsRequired", "under_constrained", "required")}
+    assert summary.positions == 0
+
+
+def test_another_tokenization_is_no_blame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.adjudicate.trial.ALONE", ())
+    folder = a_run(tmp_path, "Reading", "TakesOneTokenization", vocabulary="probe")
+    summary, witnesses = judged(folder, tries=1, positions=2)
+    assert witnesses == [] and summary.tokens > 0
+    assert summary.tokenization_only > 0
+
+
+def test_an_arm_that_hangs_is_killed_and_the_others_go_on(tmp_path: Path) -> None:
+    boom = (*GOOD, Instance("boom", b'{"n": 1, "s": "boom"}', True))
+    summary, witnesses = judged(a_run(tmp_path, "Reading", "ForgetsRequired", "HangsAtBoom", instances=boom), timeout_s=1.0)
+    assert guilty(witnesses) == {("ForgetsRequired", "under_constrained", "required")}
+    assert summary.lost == {"miniatures.wrong_walks:HangsAtBoom": 1}
+    assert summary.positions > 0 and "killed after 1 s" in summary.troubles[0]
+
+
+def test_the_same_twice(tmp_path: Path) -> None:
+    folder = a_run(tmp_path, "Reading", "InOrder")
+    assert judged(folder, tries=1, positions=2) == judged(folder, tries=1, positions=2)
+
+
+def test_an_arm_that_did_not_compile_the_case_is_left_out(tmp_path: Path) -> None:
+    case = Case(case_id(SCHEMA), "the case", SCHEMA, GOOD)
+    names = ("Reading", "ForgetsRequired", "TakesUndefined")
+    arms = [f"miniatures.wrong_walks:{name}" for name in names]
+    rows = [
+        synthetic.row(backend=arms[0], backend_version="", vocabulary="bytes", case_id=case.id),
+        synthetic.row(backend=arms[1], backend_version="", vocabulary="bytes", case_id=case.id, status="unsupported", phase="compile"),
+        synthetic.row(backend=arms[2], backend_version="", vocabulary="bytes", case_id=case.id, status="timeout", phase="compile"),
+    ]
+    header = synthetic.info(
+        [Arm(each, "", "", "", ("json_schema",), "bitmask") for each in arms], vocabularies={"bytes": {"size": 257, "sha256": ""}}
+    )
+    synthetic.write_run(tmp_path, [[(row, b"")] for row in rows], header, [("first", case)])
+    summary, witnesses = judged(tmp_path)
+    assert summary.cases == 1 and summary.positions == 0 and witnesses == []
+
+
+HARMS = {
+    "Segfaults": "killed by SIGSEGV",
+    "EatsMemory": "GB of resident memory",
+    "Raises": "it raised RuntimeError",
+    "ExitsSilently": "exit code 0",
+    "WritesIntoPipes": "it wrote into the pipe",
+    "ClosesDescriptors": "exit code",
+}
+
+
+def test_harm_costs_an_arm_its_case_and_no_more(tmp_path: Path) -> None:
+    grammars = [Grammar("json_schema", json.dumps({"enum": words})) for words in (["one"], ["boom"], ["two"])]
+    cases = [Case(case_id(each), f"case {number}", each, ()) for number, each in enumerate(grammars)]
+    arms = [Arm(f"miniatures:{name}", "", "", "", ("json_schema",), "bitmask") for name in ("Reference", *HARMS)]
+    rows = [synthetic.row(backend=arm.backend, backend_version="", vocabulary="bytes", case_id=case.id) for case in cases for arm in arms]
+    header = synthetic.info(arms, vocabularies={"bytes": {}}, memory_bytes=10**9, timeout_s=5.0)
+    synthetic.write_run(tmp_path, [[(row, b"")] for row in rows], header, [("first", case) for case in cases])
+    summary, witnesses = judged(tmp_path, timeout_s=5.0)
+    assert summary.lost == {f"miniatures:{name}": 1 for name in HARMS}
+    assert all(each.startswith("case 1: ") for each in summary.troubles)
+    for name, how in HARMS.items():
+        assert any(f"miniatures:{name} " in each and how in each for each in summary.troubles), (name, summary.troubles)
+    assert summary.cases == 3 and summary.documents >= 3 and guilty(witnesses) <= {("Reference", "over_constrained", "whitespace")}
+
+
+def test_an_arm_that_cannot_load_is_left_out(tmp_path: Path) -> None:
+    said: list[str] = []
+    folder = a_run(tmp_path, "Reading", "NoSuchAdapter")
+    with pytest.raises(BadInput, match="NoSuchAdapter"):
+        adjudicate(folder, say=said.append)
+    assert not (folder / WITNESSES).exists()
+
+
+def test_formats_blame_nobody_unless_they_are_assertions(tmp_path: Path) -> None:
+    """`s` must be an address: the schema's arms do not care."""
+    strict = Grammar("json_schema", json.dumps({**READING, "properties": {"n": {}, "s": {"format": "ipv4"}}}))
+    assert json.loads(strict.text) != READING
+    folder = a_run(tmp_path, "TakesFormats", grammar=strict)
+    summary, witnesses = judged(folder)
+    assert witnesses == [] and summary.formats_decide > 0
+    summary, witnesses = judged(folder, formats=True)
+    assert guilty(witnesses) == {("TakesFormats", "under_constrained", "format")} and summary.formats_decide == 0
+
+
+def test_a_run_without_json_schema_has_nothing_to_adjudicate(tmp_path: Path) -> None:
+    summary, witnesses = judged(a_run(tmp_path, "Reading", grammar=Grammar("regex", "a+")))
+    assert (summary.cases, witnesses) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("document", "at", "where"),
+    [
+        (b'{"a": 1}', 0, "at_structure"),
+        (b'{"a": 1}', 1, "at_name"),
+        (b'{"a": 1}', 2, "at_name"),
+        (b'{"a": 1}', 4, "at_structure"),
+        (b'{"a": 1}', 5, "at_number"),
+        (b'{"a": 1.5}', 7, "at_number"),
+        (b'{"a": "\\""}', 8, "at_string"),
+        (b'{"a": "x", "b": true}', 6, "at_string"),
+        (b'{"a": "x", "b": true}', 10, "at_name"),
+        (b'{"a": "x", "b": true}', 15, "at_literal"),
+        (b'["x", "y"]', 5, "at_string"),
+        (b'[{"x": [1]}, 2]', 11, "at_structure"),
+        (b"1", 1, "at_end"),
+    ],
+)
+def test_the_place_of_a_refusal(document: bytes, at: int, where: str) -> None:
+    assert place(document, at) == where
+
+
+def test_simpler_texts_and_the_names_of_what_differs() -> None:
+    schema = json.dumps({"properties": {"a": {}, "b": {"properties": {"c": {}, "d": {}}}}})
+    document = b'{ "b" : {"d": 1e1, "c": "\\u0041"} , "x": 0, "a": 1 }'
+    first, *others = simpler(schema, document)
+    assert first[0] == "" and b'{"a":1,"b":{"c":"A","d":10}}' in first[1]
+    found = dict(others)
+    assert found["whitespace"][0] == b'{"b":{"d":1e1,"c":"\\u0041"},"x":0,"a":1}'
+    assert found["unlisted_name"] == [b'{"b":{"d":1e1,"c":"\\u0041"},"a":1}']
+    assert {*found} >= {"property_order", "escapes", "number_forms", "whitespace+property_order+escapes+number_forms+unlisted_name"}
+    (plain,) = simpler(schema, b'{"a":1}')
+    assert plain == ("", [b'{"a":1}']) or plain[0] == ""
+    assert list(simpler(schema, b"{")) == []

@@ -1,0 +1,82 @@
+"""The suite of known bugs: verdicts by the judge of each dialect; docs/known_bugs.md speaks of its cases and of no others."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from reference_ebnf import accepts, parse
+from test_suite_choice_and_tags import recognises
+
+from harness.case import Case
+from harness.judge import check_schema, is_valid
+from harness.suite import find_suite, read_cases
+
+CASES = list(read_cases(find_suite("known-bugs")))
+PAGE = (Path(__file__).parent.parent / "docs" / "known_bugs.md").read_text(encoding="utf-8")
+OUTCOMES = re.compile(
+    r"(?:right|declined|\*\*(?:refuses \d+|allows \d+|refuses \d+, allows \d+|crash|timeout|out of memory|exception)\*\*)"
+)
+
+
+def allows(case: Case, content: bytes) -> bool:
+    """Is this an output of the case's grammar?"""
+    if case.grammar.dialect in ("json_schema", "regex", "choice"):
+        formats = case.options.get("format") == "assert"
+        return is_valid(case.grammar, content, draft=case.options.get("draft"), assert_formats=formats)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return False
+    if case.grammar.dialect == "ebnf":
+        return accepts(parse(case.grammar.text), text)
+    return recognises(json.loads(case.grammar.text), text)
+
+
+def lines_of_the_table() -> dict[str, list[str]]:
+    """By case name: the cells of the page's table of cases, from the second on."""
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in PAGE.splitlines() if line.startswith("| [")]
+    return {re.sub(r"[\[\]]|\(http[^)]*\)", "", cells[0]): cells[1:] for cells in rows}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_verdict_is_the_judges(case: Case) -> None:
+    assert [(each.name, allows(case, each.content)) for each in case.instances] == [(each.name, each.valid) for each in case.instances]
+
+
+def test_schemas_are_right_by_their_meta_schema() -> None:
+    for case in CASES:
+        if case.grammar.dialect == "json_schema":
+            assert check_schema(case.grammar.text, case.options.get("draft")) is None, case.name
+
+
+def test_a_case_is_named_after_a_report_and_says_whose_it_is() -> None:
+    for case in CASES:
+        assert re.match(r"[a-z.-]+#\d+ ", case.name), case.name
+        assert re.fullmatch("category:[A-N]", case.tags[0]) and all(each.startswith("about:") for each in case.tags[1:]), case.name
+    assert len({case.name.partition(" ")[0] for case in CASES}) >= 50
+    assert len({case.tags[0] for case in CASES}) >= 9
+
+
+def test_names_grammars_and_instances_come_once() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
+    assert [case.name for case in CASES if "-" in case.id] == []  # the reader's mark of a grammar seen before
+    for case in CASES:
+        assert len({each.name for each in case.instances}) == len({each.content for each in case.instances}) == len(case.instances)
+
+
+def test_a_case_forbids_something_and_allows_something_where_anything_is_allowed() -> None:
+    for case in CASES:
+        valid = {each.valid for each in case.instances}
+        assert valid == {True, False} or case.name == "llguidance#206 empty interval of integers"
+
+
+def test_the_page_has_a_line_for_every_case_and_for_no_other() -> None:
+    assert set(lines_of_the_table()) == {case.name for case in CASES}
+
+
+def test_the_page_says_an_outcome_for_every_backend() -> None:
+    for name, cells in lines_of_the_table().items():
+        assert len(cells) == 4 and all(OUTCOMES.fullmatch(cell) for cell in cells), (name, cells)
