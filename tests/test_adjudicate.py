@@ -19,6 +19,7 @@ from harness.row import Arm
 
 TESTS = Path(__file__).parent
 SCHEMA = Grammar("json_schema", json.dumps(READING))
+BYTES = {"bytes": {"size": 257, "sha256": ""}}
 GOOD = (Instance("good", b'{"n": 1, "s": "x"}', True),)
 
 
@@ -142,9 +143,7 @@ def test_an_arm_that_did_not_compile_the_case_is_left_out(tmp_path: Path) -> Non
         synthetic.row(backend=arms[1], backend_version="", vocabulary="bytes", case_id=case.id, status="unsupported", phase="compile"),
         synthetic.row(backend=arms[2], backend_version="", vocabulary="bytes", case_id=case.id, status="timeout", phase="compile"),
     ]
-    header = synthetic.info(
-        [Arm(each, "", "", "", ("json_schema",), "bitmask") for each in arms], vocabularies={"bytes": {"size": 257, "sha256": ""}}
-    )
+    header = synthetic.info([Arm(each, "", "", "", ("json_schema",), "bitmask") for each in arms], vocabularies=BYTES)
     synthetic.write_run(tmp_path, [[(row, b"")] for row in rows], header, [("first", case)])
     summary, witnesses = judged(tmp_path)
     assert summary.cases == 1 and summary.positions == 0 and witnesses == []
@@ -165,7 +164,7 @@ def test_harm_costs_an_arm_its_case_and_no_more(tmp_path: Path) -> None:
     cases = [Case(case_id(each), f"case {number}", each, ()) for number, each in enumerate(grammars)]
     arms = [Arm(f"miniatures:{name}", "", "", "", ("json_schema",), "bitmask") for name in ("Reference", *HARMS)]
     rows = [synthetic.row(backend=arm.backend, backend_version="", vocabulary="bytes", case_id=case.id) for case in cases for arm in arms]
-    header = synthetic.info(arms, vocabularies={"bytes": {}}, memory_bytes=10**9, timeout_s=5.0)
+    header = synthetic.info(arms, vocabularies=BYTES, memory_bytes=10**9, timeout_s=5.0)
     synthetic.write_run(tmp_path, [[(row, b"")] for row in rows], header, [("first", case) for case in cases])
     summary, witnesses = judged(tmp_path, timeout_s=5.0)
     assert summary.lost == {f"miniatures:{name}": 1 for name in HARMS}
@@ -230,6 +229,5 @@ def test_simpler_texts_and_the_names_of_what_differs() -> None:
     assert found["whitespace"][0] == b'{"b":{"d":1e1,"c":"\\u0041"},"x":0,"a":1}'
     assert found["unlisted_name"] == [b'{"b":{"d":1e1,"c":"\\u0041"},"a":1}']
     assert {*found} >= {"property_order", "escapes", "number_forms", "whitespace+property_order+escapes+number_forms+unlisted_name"}
-    (plain,) = simpler(schema, b'{"a":1}')
-    assert plain == ("", [b'{"a":1}']) or plain[0] == ""
+    assert [name for name, _ in simpler(schema, b'{"a":1}')] == ["", "whitespace"]
     assert list(simpler(schema, b"{")) == []

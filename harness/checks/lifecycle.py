@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from harness.checks.going_back import endings, place_on, stops, walked
@@ -30,15 +31,12 @@ def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Findin
             continue
         if not grammar_object.is_terminated():
             yield finding(check, subject, place, "end-of-sequence has been accepted, but is_terminated() is False", (eos,))
-        try:
-            after = subject.allowed(grammar_object)
-            after[eos] = False
-            if after.any():
-                tokens = after.nonzero()[0].tolist()
-                text = f"and end-of-sequence, the mask allows {len(tokens)} tokens, e.g. {name_of(subject, tokens[0])}"
-                yield finding(check, subject, place, text, (eos, tokens[0]))
-        except Exception:
-            pass
+        tokens: list[int] = []
+        with suppress(Exception):
+            tokens = [each for each in subject.allowed(grammar_object).nonzero()[0].tolist() if each != eos]
+        if tokens:
+            text = f"and end-of-sequence, the mask allows {len(tokens)} tokens, e.g. {name_of(subject, tokens[0])}"
+            yield finding(check, subject, place, text, (eos, tokens[0]))
         for each in (eos, token, *subject.random(f"ended {place.text!r}").sample(range(subject.vocabulary.size), 4)):
             try:
                 taken = each is not None and grammar_object.accept_token(each)

@@ -415,7 +415,7 @@ def check_a_fill_never_writes_outside(subject: Subject) -> Iterator[Finding]:
         fill: Callable[[Any], None] = grammar_object.fill_bool_mask if bools else grammar_object.fill_bitmask
         fill(right)
         size = len(right)
-        for what, fence, mask in _wrong_masks(size, dtype):
+        for what, fence, mask in _wrong_masks(size, dtype, right.nbytes):
             try:
                 fill(mask)
                 raised = False
@@ -445,34 +445,34 @@ def _unequal_batches(subject: Subject, check: str) -> Iterator[Finding]:
     place = Place(0, (), b"")
     words = len(allocate_bitmask(subject.vocabulary.size))
     for rows in (1, 3):
-        fence = _Fence((rows, words), np.int32)
+        fence = _Fence((rows, words), np.int32, 2 * 4 * words)
         with suppress(Exception):
             subject.adapter.fill_bitmasks([subject.compiled.start(), subject.compiled.start()], fence.inside)
         if not fence.stands():
             yield finding(check, subject, place, f"a batch of 2 objects writes outside of the {rows} rows that it is given")
 
 
-def _wrong_masks(size: int, dtype: Any) -> Iterator[tuple[str, _Fence, NDArray[Any]]]:
+def _wrong_masks(size: int, dtype: Any, written: int) -> Iterator[tuple[str, _Fence, NDArray[Any]]]:
     for what, length in (("of one element", 1), ("that is one element too short", size - 1), ("that is one element too long", size + 1)):
-        fence = _Fence((length,), dtype)
+        fence = _Fence((length,), dtype, written)
         yield what, fence, fence.inside
-    fence = _Fence((size * 2,), dtype)
+    fence = _Fence((size * 2,), dtype, written)
     yield "that is every other element of an array", fence, fence.inside[::2]
     for other in (np.int64, np.int8):
-        fence = _Fence((size,), other)
+        fence = _Fence((size,), other, written)
         yield f"of type {np.dtype(other)}", fence, fence.inside
-    fence = _Fence((size,), dtype)
+    fence = _Fence((size,), dtype, written)
     fence.inside.flags.writeable = False
     yield "that is read-only", fence, fence.inside
 
 
 class _Fence:
-    """An array with as much memory before and behind it, all of one byte."""
+    """An array between margins that are all of one byte, each as large as what native code would write that does not look."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, written: int = 0) -> None:
         item = np.dtype(dtype).itemsize
         length = math.prod(shape) * item
-        margin = max(64, -(-length // 8) * 8)
+        margin = -(-max(length, written, 64) // 64) * 64
         self.value = int.from_bytes(bytes([FENCE]) * item, "little")
         self.field = np.full(length + 2 * margin, FENCE, dtype=np.uint8)
         self.cells: NDArray[Any] = self.field[margin : margin + length].view(f"u{item}").reshape(shape)

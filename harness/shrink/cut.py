@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import TypeVar
 
 Part = TypeVar("Part")
@@ -41,13 +40,13 @@ def content_cuts(content: bytes) -> Iterator[bytes]:
         yield from (cut.encode() for cut in text_cuts(text))
 
 
-def holes(content: bytes, limit: int) -> Iterator[bytes]:
-    """The content with one hole, at most `limit` of them: at its beginning, at its end, then anywhere, small holes first."""
+def holes(content: bytes) -> Iterator[bytes]:
+    """The content with one hole: at its beginning, at its end, then anywhere, small holes first."""
     try:
         unit: Sequence[bytes] = [each.encode() for each in content.decode()]
     except UnicodeDecodeError:
         unit = [bytes([each]) for each in content]
-    for start, end in islice(_hole_spans(len(unit)), limit):
+    for start, end in _hole_spans(len(unit)):
         yield b"".join((*unit[:start], *unit[end:]))
 
 

@@ -62,15 +62,18 @@ def smaller_documents(content: bytes) -> Iterator[bytes]:
         yield from (values.write(less, *style) for less in values.smaller_values(value))
 
 
-def repairs(content: bytes, limit: int) -> Iterator[bytes]:
-    """Instances that might go with a grammar that has just lost something, at most `limit`: with a member, an element or a piece less."""
-    try:
+def repairs(now: Candidate, limit: int) -> Iterator[Candidate]:
+    """Instances that might go with a grammar that has just lost something, at most `limit`: without a member, an element, a piece."""
+    content = now.content or b""
+    less = _documents_with_less(content) if now.grammar.dialect == "json_schema" else holes(content)
+    yield from (replace(now, content=each) for each in islice(less, limit))
+
+
+def _documents_with_less(content: bytes) -> Iterator[bytes]:
+    with suppress(ValueError, RecursionError):
         value = values.parse(content)
         style = values.writers(content)
-    except (ValueError, RecursionError):
-        yield from holes(content, limit)
-    else:
-        yield from (values.write(less, *style) for less in islice(values.with_a_part_less(value), limit))
+        yield from (values.write(less, *style) for less in values.with_a_part_less(value))
 
 
 def _plainer(now: Candidate) -> Iterator[Step]:

@@ -146,11 +146,10 @@ class _Search:
 
     def _repaired(self, candidate: Candidate) -> _Seen | None:
         tried = 0
-        for content in repairs(candidate.content or b"", REPAIRS):
-            repaired = replace(candidate, content=content)
+        for repaired in repairs(candidate, REPAIRS):
             if self._has_no_time() or tried == REPAIRS_TRIED:
                 break
-            if repaired in self.known or self.validity.of(candidate.grammar, content) != self.fault.valid:
+            if repaired in self.known or self.validity.of(repaired.grammar, repaired.content or b"") != self.fault.valid:
                 continue
             self.known.add(repaired)
             tried += 1
