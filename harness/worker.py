@@ -21,7 +21,7 @@ from typing import Any
 
 from harness.case import Case, case_from_line
 from harness.channel import send
-from harness.checks import OurFailure, Subject, checks, prepare, run_check
+from harness.checks import BACKEND_ERROR, OurFailure, Subject, checks, prepare, run_check
 from harness.errors import BadInput
 from harness.grammar import Adapter
 from harness.guard import forbid_network
@@ -140,6 +140,7 @@ def _check(adapter: Adapter, case: Case, compiled: Compiled, answer: Callable[..
 
     assert compiled.grammar is not None
     subject = Subject(adapter, case, compiled.grammar, effort if effort > 0 else None, compiled.compile_ns, enter)
+    raised: set[str] = set()
     for name, check in checks().items():
         answer("checking", check=name)
         enter("check")
@@ -148,6 +149,10 @@ def _check(adapter: Adapter, case: Case, compiled: Compiled, answer: Callable[..
         except OurFailure as error:
             answer("checked", check=name, outcome="harness_error", text=str(error), findings=[])
         else:
+            errors = {each.text for each in findings if each.cause == BACKEND_ERROR}
+            if errors and errors <= raised and len(errors) == len(findings):
+                outcome, findings = "skipped: the backend raises what it raised in another check", []
+            raised |= errors
             answer("checked", check=name, outcome=outcome, text="", findings=[vars(each) for each in findings])
 
 

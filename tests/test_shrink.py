@@ -29,7 +29,7 @@ from harness.shrink.cut import content_cuts, cuts, holes, spans
 from harness.shrink.edits import Candidate, smaller_documents, steps
 from harness.shrink.fault import observed, outcome_of_end
 from harness.shrink.patterns import read_regex, smaller_grammars, smaller_regexes, write_regex
-from harness.shrink.schemas import NOTHING, dangling, smaller_schemas
+from harness.shrink.schemas import NOTHING, dangling, plainer_schemas, smaller_schemas
 from harness.shrink.stepping import END, small_vocabulary, spelled, tokens_of, words_of
 from harness.shrink.tags import is_tag_form, tag_is_valid
 from harness.shrink.validity import Validity
@@ -249,7 +249,7 @@ def test_the_budget_is_kept_and_the_best_so_far_returned() -> None:
 
 def test_a_finding_of_a_check_keeps_its_name_cause_and_direction() -> None:
     """The mask of `(ab)*` wrongly forbids `a`; the check is made anew on each candidate, and its walk ends with the token in question."""
-    outcome = Outcome("unjudged", check="the_mask_is_exact", direction="over")
+    outcome = Outcome("unjudged", check="the_mask_is_exact", cause="possible_end", direction="over")
     big = replace(fault("outlines-core", "regex", "x?(ab)*[0-9]{0,2}", b"xab", outcome), valid=True, check="the_mask_is_exact")
     small = shrink(big)
     assert small.shown and len(small.grammar.text) <= 6 and not small.ends
@@ -372,7 +372,8 @@ def _is_ebnf(text: str) -> bool:
 
 def test_steps_of_a_schema_take_the_instance_along() -> None:
     before = json.dumps(ORDER)
-    found = list(smaller_schemas(ORDER, ORDERED))
+    found = [*plainer_schemas(ORDER, ORDERED), *smaller_schemas(ORDER, ORDERED)]
+    assert "description" in before and "description" not in json.dumps(found[0][0]) and found[0][1] is ORDERED
     assert json.dumps(ORDER) == before, "a step changed what it was made from"
     pairs = [(json.dumps(schema), part) for schema, part in found]
     assert any(schema.startswith('{"$defs"') and part == ORDERED["lines"] for schema, part in pairs), "a property as the root"

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 
 from harness.checks.subject import NotApplicable as NotApplicable
 from harness.checks.subject import Place as Place
@@ -18,11 +19,11 @@ from harness.checks.subject import Subject as Subject
 from harness.oracle.automaton import NoOracle
 from harness.oracle.trie import trie_of
 from harness.row import Finding
-from harness.tokenizations import index_of
 from harness.vocabulary import Vocabulary
 
 Check = Callable[[Subject], Iterator[Finding]]
 
+BACKEND_ERROR = "backend_error"
 MOST_FINDINGS = 6
 """Of one check on one case; the last one says that there are more."""
 
@@ -35,16 +36,22 @@ class OurFailure(Exception):
 
 
 def prepare(vocabulary: Vocabulary) -> None:
-    """Make now, before any child is forked, what the checks need of a vocabulary."""
-    checks()
+    """Make now, before any child is forked, what the checks need of a vocabulary: each module's `prepare`."""
     trie_of(vocabulary)
-    index_of(vocabulary)
+    for module in _modules():
+        if hasattr(module, "prepare"):
+            module.prepare(vocabulary)
+
+
+@cache
+def _modules() -> list[ModuleType]:
+    return [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
 
 
 @cache
 def checks() -> dict[str, Check]:
     """All checks by name, module by module in the order in which they are written."""
-    modules = [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    modules = _modules()
     return {name.removeprefix("check_"): each for module in modules for name, each in vars(module).items() if name.startswith("check_")}
 
 
@@ -62,15 +69,15 @@ def run_check(name: str, check: Check, subject: Subject) -> tuple[str, list[Find
         if not findings:
             return f"skipped: {why}", []
     except BaseException as error:  # a panic in Rust and a backend's sys.exit() are no Exception
-        if _is_ours(error):
+        if is_ours(error):
             raise OurFailure(f"check {name}: {type(error).__name__}: {error}") from error
-        findings.append(Finding(name, None, f"the backend raised {type(error).__name__}: {error}"[:500], cause="backend_error"))
+        findings.append(Finding(name, None, f"the backend raised {type(error).__name__}: {error}"[:500], cause=BACKEND_ERROR))
     if more:
         findings.append(Finding(name, None, f"and {more} more places", cause="more"))
     return ("failed" if findings else "passed"), findings
 
 
-def _is_ours(error: BaseException) -> bool:
+def is_ours(error: BaseException) -> bool:
     """Is the innermost frame, but for those of the standard library and numpy, one of the harness (adapters are not)?"""
     ours = False
     trace = error.__traceback__

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from harness.checks import _is_ours
+from harness.checks import is_ours
 from harness.checks.subject import LONGEST_WALK, NotApplicable, Place, Subject
 from harness.grammar import GrammarObject, overrides
 from harness.jump_forward.compressed_fsm import split_jump
@@ -77,7 +77,7 @@ def ask(question: Callable[[], Any], convert: Callable[[Any], Answer | Fault]) -
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
-        if _is_ours(error):
+        if is_ours(error):
             raise
         cause = "unicode_decode_error" if isinstance(error, UnicodeDecodeError) else "raised"
         return Fault(cause, f"raises {type(error).__name__}: {error}"[:500])

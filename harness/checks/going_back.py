@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.checks.masks import LONGEST, Look, change, few, finding, look, name_of, next_token, spread, standing, walkable
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.contract.place import accepted
+from harness.contract.place import accepted, clone, take_back
 from harness.grammar import GrammarObject, overrides
 from harness.row import Finding
 
@@ -227,22 +227,6 @@ def needs(subject: Subject, method: str) -> None:
     """Raises NotApplicable if the adapter does not implement the optional method."""
     if not overrides(subject.compiled.start(), method):
         raise NotApplicable(f"the adapter does not implement {method}")
-
-
-def take_back(grammar_object: GrammarObject, count: int) -> None:
-    """Rolls back, or raises NotApplicable if the adapter (or what it wraps) cannot."""
-    try:
-        grammar_object.rollback(count)
-    except NotImplementedError as error:
-        raise NotApplicable("the adapter does not implement rollback") from error
-
-
-def clone(grammar_object: GrammarObject) -> GrammarObject:
-    """A copy, or NotApplicable if the adapter (or what it wraps) has none."""
-    try:
-        return grammar_object.copy()
-    except NotImplementedError as error:
-        raise NotApplicable("the adapter does not implement copy") from error
 
 
 def place_on(subject: Subject, number: int, tokens: Sequence[int], position: int) -> Place:

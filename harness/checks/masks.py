@@ -141,6 +141,12 @@ def next_token(subject: Subject, place: Place, mask: TokenSet) -> int | None:
 # The mask and accept_token
 
 
+def prepare(vocabulary: Vocabulary) -> None:
+    """What is made once per vocabulary, before any child is forked."""
+    first_bytes(vocabulary)
+    by_first_byte(vocabulary)
+
+
 def check_the_mask_says_what_accept_does(subject: Subject) -> Iterator[Finding]:
     """A token's bit says whether `accept_token` takes it, whatever id it is; that of end-of-sequence whether the output may end."""
     check, eos = "the_mask_says_what_accept_does", subject.vocabulary.eos_token

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.case import Case
+from harness.contract.place import NotApplicable as NotApplicable
 from harness.grammar import Adapter, CompiledGrammar, GrammarObject, allocate_bitmask
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.language import language_of
@@ -20,10 +21,6 @@ from harness.vocabulary import Vocabulary
 
 LONGEST_WALK = 400
 """Tokens of an instance along which places are sought."""
-
-
-class NotApplicable(Exception):
-    """Why there is nothing to check here, in one line."""
 
 
 @dataclass(frozen=True)
@@ -100,19 +97,24 @@ class Subject:
 
         At most `effort` places, by default the subject's.
         """
-        found = {b"": Place(0, (), b"")}
-        for number, tokens in enumerate(self.paths):
-            text = b""
-            for end, token in enumerate(tokens, 1):
-                text += self.vocabulary.tokens[token]
-                found.setdefault(text, Place(number, tuple(tokens[:end]), text))
-        start, *others = found.values()
+        start, *others = self._all_places
         most = self.effort if effort is None else effort
         if most is not None and len(others) > most - 1:
             chosen = set(self.random(purpose).sample(range(len(others)), max(0, most - 1)))
             others = [each for at, each in enumerate(others) if at in chosen]
         yield start
         yield from others
+
+    @cached_property
+    def _all_places(self) -> list[Place]:
+        found = {b"": Place(0, (), b"")}
+        for number, tokens in enumerate(self.paths):
+            text = b""
+            for end, token in enumerate(tokens, 1):
+                text += self.vocabulary.tokens[token]
+                if text not in found:
+                    found[text] = Place(number, tuple(tokens[:end]), text)
+        return list(found.values())
 
     # The truth
 

@@ -16,7 +16,8 @@ import numpy as np
 from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.trie import TokenSet
 from harness.row import Finding
-from harness.tokenizations import Tokenization, inside_character, spans, tokenizations
+from harness.tokenizations import Tokenization, index_of, inside_character, spans, tokenizations
+from harness.vocabulary import Vocabulary
 
 OTHERS = 20
 """Spellings of an instance, where the effort has no limit."""
@@ -37,6 +38,11 @@ class Refusal:
     index: int
     mask: TokenSet
     accepted: bool
+
+
+def prepare(vocabulary: Vocabulary) -> None:
+    """What is made once per vocabulary, before any child is forked."""
+    index_of(vocabulary)
 
 
 def check_every_tokenization_has_the_same_verdict(subject: Subject) -> Iterator[Finding]:

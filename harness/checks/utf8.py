@@ -101,6 +101,11 @@ class Hits:
     times: int = 0
 
 
+def prepare(vocabulary: Vocabulary) -> None:
+    """What is made once per vocabulary, before any child is forked."""
+    impossible_of(vocabulary)
+
+
 def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]:
     """At no place a token may follow with which the text can be no UTF-8, nor may the output end inside a character."""
     vocabulary = subject.vocabulary
