@@ -26,8 +26,9 @@ class Failure:
 
 
 def find_failure(folder: Path, wanted: str, backend: str, vocabulary: str | None, number: int | None, check: str | None = None) -> Failure:
-    """The first failing row of that case (its name or id) and backend; or the row of that instance, failing or not; or the first
-    with a finding of that check. Raises BadInput.
+    """The first failing row of that case (its name or id) and backend. Raises BadInput.
+
+    With a number, the row of that instance, failing or not; with a check, the first row with a finding of it.
     """
     info = read_info(folder)
     suites_and_cases = [(suite, case) for suite, _, case in read_cases(folder)]
