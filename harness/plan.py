@@ -32,8 +32,8 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile(80, 5.0, ("tekken",), 2),
-    "default": Profile(None, 10.0, ("tekken", "probe"), 4),
+    "quick": Profile(40, 5.0, ("tekken",), 1),
+    "default": Profile(30, 5.0, ("tekken", "probe"), 2),
     "full": Profile(None, 60.0, ("tekken", "mistral-v3", "probe"), 32),
 }
 

@@ -9,7 +9,7 @@ from harness.grammar import Grammar
 from harness.oracle.automaton import Automaton, NoOracle
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def language_of(grammar: Grammar) -> Automaton[Any]:
     """Regex (Python's, matching the whole output), EBNF (docs/ebnf.md) and choice. Raises NoOracle for what has none."""
     # Imported here: a walk without checks needs neither.
