@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,13 @@ class Profile:
     vocabularies: tuple[str, ...]
     effort: int = 0
     """How many places of a case each check looks at; 0: no checks, ALL: every place."""
-    whole_on: tuple[str, ...] = ()
-    """Vocabularies, small ones, on which every case is walked, however few of a suite are on the others."""
+    cases_of_ours: int | None = None
+    """Of each suite that comes with the package no more than so many; a user's own cases are all walked."""
 
 
 PROFILES = {
     "quick": Profile(40, 5.0, ("tekken",), 1),
-    "default": Profile(30, 5.0, ("tekken", "probe"), 2),
+    "default": Profile(None, 10.0, ("tekken", "probe"), 2, cases_of_ours=24),
     "full": Profile(None, 60.0, ("tekken", "mistral-v3", "probe"), 32),
 }
 
@@ -43,19 +43,13 @@ class Plan:
     """The cases of a run, on disk. `offsets[i]` is where case i begins; `suites` is what the run's header says of the suites."""
 
     offsets: array[int]
-    sample: frozenset[int]
-    """The numbers of those that are walked on a vocabulary on which a suite is not walked whole."""
     dialects: tuple[str, ...]
     suites: dict[str, dict[str, Any]]
 
 
-def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path, whole: bool = False) -> Plan:
-    """Read every case (without `whole`: of the profile's sample) into `path`.
-
-    Raises BadInput for the first case that is none, saying how many more there are.
-    """
+def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path) -> Plan:
+    """Read every case into `path`. Raises BadInput for the first case that is none, saying how many more there are."""
     offsets = array("q")
-    sample: set[int] = set()
     dialects: list[str] = []
     told: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
@@ -64,17 +58,13 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path,
             name = _unused_name(suite.name, told)
             digest = hashlib.sha256()
             counts = {"cases": 0, "instances": 0}
-            chosen = _chosen(suite, profile.cases_per_suite, seed)
-            for case in read_cases(suite):
-                if not (whole or chosen is None or case.id in chosen):
-                    continue
+            limits = [profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None]
+            for case in _chosen(suite, min((each for each in limits if each is not None), default=None), seed):
                 if problem := _problem(case):
                     problems.append(f"{suite.files[0] if len(suite.files) == 1 else suite.name}: {case.name}: {problem}")
                     continue
                 line = case_to_line(name, suite.version, _judged(case, judge))
                 digest.update(line)
-                if chosen is None or case.id in chosen:
-                    sample.add(len(offsets))
                 offsets.append(file.tell())
                 dialects.append(case.grammar.dialect)
                 file.write(line)
@@ -86,7 +76,7 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path,
         raise BadInput(f"{problems[0]}{more}")
     if not offsets:
         raise BadInput(f"no case in {', '.join(each.name for each in suites)}")
-    return Plan(offsets, frozenset(sample), tuple(dialects), told)
+    return Plan(offsets, tuple(dialects), told)
 
 
 def rows_owed(path: Path, effort: int) -> dict[tuple[str, str], int]:
@@ -108,16 +98,17 @@ def _unused_name(name: str, taken: dict[str, Any]) -> str:
     return candidate
 
 
-def _chosen(suite: Suite, limit: int | None, seed: int) -> set[str] | None:
-    """The ids of a sample of that many cases: the same ones for the same seed, wherever they stand in the suite; None for all."""
+def _chosen(suite: Suite, limit: int | None, seed: int) -> Iterator[Case]:
+    """All cases, or a sample of that many: the same ones for the same seed, wherever they stand in the suite."""
     if limit is None:
-        return None
+        return read_cases(suite)
 
     def rank(case_id: str) -> str:
         return hashlib.sha256(f"{seed}:{case_id}".encode()).hexdigest()
 
     ranked = sorted((rank(case.id), case.id) for case in read_cases(suite))
-    return {case_id for _, case_id in ranked[:limit]}
+    chosen = {case_id for _, case_id in ranked[:limit]}
+    return (case for case in read_cases(suite) if case.id in chosen)
 
 
 def _problem(case: Case) -> str:

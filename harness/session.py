@@ -80,8 +80,7 @@ def _run_in(
     profile = PROFILES[request.profile]
     draft = folder / f"cases.{secrets.token_hex(4)}.new"
     try:
-        whole = not set(described.vocabularies).isdisjoint(profile.whole_on)
-        plan = write_plan(suites, profile, SEED, draft, whole)
+        plan = write_plan(suites, profile, SEED, draft)
         info = RunInfo(
             run=run_id,
             started=_now(),
@@ -98,11 +97,7 @@ def _run_in(
             suites=plan.suites,
             machine=describe_machine(),
         )
-        works = [
-            Work(arm, name, deque(range(len(plan.offsets)) if name in profile.whole_on else sorted(plan.sample)))
-            for name in info.vocabularies
-            for arm in info.arms
-        ]
+        works = [Work(arm, name, deque(range(len(plan.offsets)))) for name in info.vocabularies for arm in info.arms]
         statuses: dict[str, int] = {}
         if request.resume:
             _same(read_info(folder), info, folder)
@@ -112,8 +107,7 @@ def _run_in(
             os.replace(draft, folder / "cases.jsonl")
     finally:
         draft.unlink(missing_ok=True)
-    counts = ", ".join(f"{len(plan.offsets) if name in profile.whole_on else len(plan.sample)} on {name}" for name in info.vocabularies)
-    say(f"{len(info.arms)} backends, cases: {counts}; into {folder}")
+    say(f"{len(plan.offsets)} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into {folder}")
     limits = Limits(info.timeout_s, info.memory_bytes, info.effort)
     with Writer(folder, None if request.resume else info, statuses) as writer:
         run_all(plan, works, limits, request.jobs, writer, folder / "cases.jsonl", report)
@@ -127,8 +121,7 @@ def _leave_out_finished(folder: Path, works: Sequence[Work], effort: int) -> dic
     finished, statuses = resume(folder, owed)
     for work in works:
         who = (work.arm.backend, work.arm.version, work.arm.options, work.vocabulary)
-        keys = list(owed)
-        work.cases = deque(number for number in work.cases if (*who, *keys[number]) not in finished)
+        work.cases = deque(number for number, key in enumerate(owed) if (*who, *key) not in finished)
     return statuses
 
 

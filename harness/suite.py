@@ -7,7 +7,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +29,8 @@ class Suite:
     version: str
     description: str
     files: tuple[Path, ...]
+    is_ours: bool = False
+    """It comes with the package."""
 
 
 def suite_names() -> list[str]:
@@ -41,7 +43,7 @@ def find_suite(wanted: str) -> Suite:
     for name in suite_names():
         if name.replace("_", "-") == wanted.replace("_", "-"):
             path = Path(str(files("harness.suites"))) / f"{name}.jsonl"
-            return _suite_of_file(path)
+            return replace(_suite_of_file(path), is_ours=True)
     path = Path(wanted)
     if _is(path.is_dir):
         found = tuple(sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl") and each.is_file()))
