@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import subprocess
 import sys
+import tomllib
 from importlib.resources import files
 from pathlib import Path
 
@@ -34,3 +35,11 @@ def test_no_top_level_name_but_harness_is_installed(tmp_path: Path) -> None:
 def test_python_dash_m_works_from_anywhere(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "harness", "--version"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.strip() == f"grammarbench {harness.__version__}"
+
+
+def test_every_folder_of_the_harness_is_in_the_wheel() -> None:
+    """A folder that is not on the list of packages works from the checkout and is missing from the wheel."""
+    project = Path(__file__).parents[1] / "pyproject.toml"
+    listed = set(tomllib.loads(project.read_text("utf-8"))["tool"]["setuptools"]["packages"])
+    folders = {f"harness.{each.parent.name}" for each in (project.parent / "harness").glob("*/__init__.py")}
+    assert folders <= listed
