@@ -26,6 +26,8 @@ from harness.grammar import (
     InvalidGrammar,
     UnsupportedGrammar,
 )
+from harness.jump_forward.jumping import with_jumps, without_jumps
+from harness.oracle.regex import regex_automaton
 from harness.vocabulary import Vocabulary
 
 MAX_ROLLBACK = 1 << 16
@@ -131,6 +133,8 @@ class OutlinesCore(Adapter):
     """`whitespace` is between the parts of a JSON text: any amount, as the library would have it (at most one space), or none.
 
     `mask=bool` fills the second mask format as serving engines do with this library: all forbidden, then the list of allowed ids scattered.
+    `jumps=compressed_fsm` adds the forced text that the library does not have, as SGLang (2024) did: a byte-level automaton of the regular
+    expression that the library compiles, whose chains of singular transitions are jumped. Where there is no automaton there are no jumps.
     """
 
     distribution: ClassVar[str] = "outlines-core"
@@ -142,8 +146,10 @@ class OutlinesCore(Adapter):
         *,
         whitespace: Literal["any", "library", "compact"] = "any",
         mask: Literal["bitmask", "bool"] = "bitmask",
+        jumps: Literal["none", "compressed_fsm"] = "none",
     ) -> None:
         super().__init__(vocabulary)
+        self._jumps = jumps
         self.mask_format = mask
         self._whitespace = WHITESPACE[whitespace]
         ids: dict[bytes, list[int]] = {}
@@ -158,7 +164,8 @@ class OutlinesCore(Adapter):
             index = Index(pattern, self._token_map)
         except ValueError as error:  # the library's only error, whatever it is that it says
             raise _refusal(pattern, str(error)) from error
-        return _OutlinesCompiled(index, self.vocabulary)
+        compiled = _OutlinesCompiled(index, self.vocabulary)
+        return compiled if self._jumps == "none" else with_jumps(compiled, lambda: regex_automaton(pattern, "rust"), self.vocabulary)
 
     def script(self, grammar: Grammar) -> str:
         pattern = repr(grammar.text if grammar.dialect == "json_schema" else self._pattern(grammar))
@@ -183,7 +190,7 @@ for token in walk:
         if len(objects) != len(bitmasks):
             raise ValueError(f"{len(objects)} objects do not fit {len(bitmasks)} rows")
         pointer = _address(bitmasks, (len(objects), (self.vocabulary.size + 31) // 32))
-        for grammar_object, row in zip(cast(Sequence[_OutlinesObject], objects), bitmasks, strict=True):
+        for grammar_object, row in zip(cast(list[_OutlinesObject], without_jumps(objects)), bitmasks, strict=True):
             grammar_object.write_row(pointer, row)
             pointer += bitmasks.strides[0]
 

@@ -123,13 +123,20 @@ def test_the_public_names_come_from_the_left_end() -> None:
     assert found <= {"vocabulary", "grammar"}
 
 
+OF_OURS = {
+    "reference": ("harness.oracle",),
+    "outlines_core": ("harness.oracle", "harness.jump_forward"),
+}
+"""The adapters whose library is in part our own."""
+
+
 @pytest.mark.parametrize("name", [path.stem for path in sorted((ROOT / "adapters").glob("[!_]*.py"))])
 def test_an_adapter_imports_its_own_library_and_the_contract(name: str) -> None:
     public = {f"harness.{each.rpartition('.')[2]}" for each in imports(ROOT / "harness" / "__init__.py")}
     strangers = set()
     for each in imports(ROOT / "adapters" / f"{name}.py"):
         if top(each) == "harness":
-            own = ("harness.oracle",) if name == "reference" else ()  # its library is ours
+            own = OF_OURS.get(name, ())
             if each not in public and not each.startswith(("harness.grammar.", "harness.vocabulary.", *own)):
                 strangers.add(each)
         elif top(each) not in {*sys.stdlib_module_names, "numpy", "torch"}:

@@ -56,7 +56,7 @@ def _cause(subject: Subject, place: Place, allowed: TokenSet, over: TokenSet, un
     texts = [vocabulary.tokens[token] for token in different if token != vocabulary.eos_token]
     if not all(texts):
         return "empty_token"
-    if not under.any() and int(allowed.sum()) == 1 and _is_forced(subject, place):
+    if not under.any() and int(allowed.sum()) == 1 and _is_forced(subject, place, int(allowed.argmax())):
         return "canonical_only"
     if dialect := _dialect(subject, place, allowed):
         return dialect
@@ -71,10 +71,11 @@ def _cause(subject: Subject, place: Place, allowed: TokenSet, over: TokenSet, un
     return ""
 
 
-def _is_forced(subject: Subject, place: Place) -> bool:
-    """Does the language force a byte here?"""
+def _is_forced(subject: Subject, place: Place, token: int) -> bool:
+    """Does the language force the whole text of the token here? Then no sentence is lost where nothing else is allowed."""
+    text = subject.vocabulary.tokens[token]
     with subject.ours():
-        return bool(subject.language.forced(subject.state_of(place.text), 1))
+        return bool(text) and subject.language.forced(subject.state_of(place.text), len(text)) == text
 
 
 def _dialect(subject: Subject, place: Place, allowed: TokenSet) -> str:

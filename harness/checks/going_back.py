@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.checks.masks import LONGEST, Look, change, few, finding, look, name_of, next_token, spread, standing, walkable
+from harness.checks.looking import LONGEST, Look, change, few, finding, look, name_of, next_token, spread, standing, walkable
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.contract.place import accepted, clone, take_back
 from harness.grammar import GrammarObject, overrides

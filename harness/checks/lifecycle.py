@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from harness.checks.going_back import endings, place_on, stops, walked
-from harness.checks.masks import change, few, finding, look, name_of, next_token, standing, standing_deep, walkable
+from harness.checks.looking import change, few, finding, look, name_of, next_token, standing, standing_deep, walkable
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.contract.compiling import MALFORMED
 from harness.contract.place import OPEN

@@ -12,6 +12,7 @@ from harness.jump_forward.retokenize import follows_from, retokenize
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.language import language_of
 from harness.oracle.regex import RegexDialect, regex_automaton
+from harness.vocabulary import Vocabulary
 
 LanguageOf = Callable[[Grammar], Automaton[Any]]
 
@@ -40,16 +41,13 @@ class JumpingAdapter(Adapter):
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         compiled = self._inner.compile(grammar)
         self.mask_format = self._inner.mask_format  # some know it only now
-        try:
-            return _JumpingGrammar(compiled, JumpMap(self._language(grammar)), self)
-        except NoOracle:
-            return compiled
+        return with_jumps(compiled, lambda: self._language(grammar), self.vocabulary)
 
     def script(self, grammar: Grammar) -> str:
         return self._inner.script(grammar)
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        self._inner.fill_bitmasks([each.inner if isinstance(each, JumpingObject) else each for each in objects], bitmasks)
+        self._inner.fill_bitmasks(without_jumps(objects), bitmasks)
 
 
 def with_jump_map(adapter: Adapter, language: LanguageOf = language_of) -> JumpingAdapter:
@@ -63,11 +61,24 @@ def with_jump_map(adapter: Adapter, language: LanguageOf = language_of) -> Jumpi
     return cast(JumpingAdapter, kind(adapter, language))
 
 
+def with_jumps(compiled: CompiledGrammar, language: Callable[[], Automaton[Any]], vocabulary: Vocabulary) -> CompiledGrammar:
+    """The grammar, with forced text from a jump map of its automaton; where `language` raises NoOracle, the grammar as it is."""
+    try:
+        return _JumpingGrammar(compiled, JumpMap(language()), vocabulary)
+    except NoOracle:
+        return compiled
+
+
+def without_jumps(objects: Sequence[GrammarObject]) -> list[GrammarObject]:
+    """The backend's own objects, for what is done to several at once."""
+    return [each.inner if isinstance(each, JumpingObject) else each for each in objects]
+
+
 class _JumpingGrammar(CompiledGrammar):
-    def __init__(self, inner: CompiledGrammar, jumps: JumpMap, adapter: Adapter) -> None:
+    def __init__(self, inner: CompiledGrammar, jumps: JumpMap, vocabulary: Vocabulary) -> None:
         self.inner = inner
         self.jumps = jumps
-        self.vocabulary = adapter.vocabulary
+        self.vocabulary = vocabulary
 
     def start(self) -> GrammarObject:
         return _around(self, self.inner.start(), [])

@@ -118,6 +118,13 @@ def allows_only_the_canonical_token_of_forced_text(here: ReferenceObject, allowe
         allowed[forced[0]] = True
 
 
+@bends_to("")
+def allows_only_one_token_that_is_more_than_forced(here: ReferenceObject, allowed: TokenSet) -> None:
+    if here._language.forced(here._states[-1], 3) == b"ab":
+        allowed[:] = False
+        allowed[here._adapter.vocabulary.tokens.index(b"abc")] = True
+
+
 class EcmaClasses(Reference):
     """Reads `\\d` as ECMA-262 does."""
 
