@@ -157,11 +157,12 @@ class Llguidance(Adapter):
         self.shared_lexer = shared_lexer
         self.row_bytes = (vocabulary.size + 31) // 32 * 4
         self._whitespace = WHITESPACE[whitespace]
-        self._threads = threads
+        self.threads: int = threads
         self._tokenizer = LLTokenizer(TokenizerWrapper(_Tokenizer(vocabulary)))
         self._bitmask: Bitmask | None = None
         self._address = 0
-        self._executor: LLExecutor | None = None
+        self._executors: dict[int, LLExecutor] = {}
+        """By threads; made on first use, because threads would not survive the fork of a worker."""
 
     def compile(self, grammar: Grammar) -> LlguidanceGrammar:
         try:
@@ -200,14 +201,14 @@ for token in walk:
             raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")
         ours = cast(Sequence[LlguidanceObject], objects)
         address = self.address_of(bitmasks)
-        if self._threads == 1 or len(ours) < 2:  # the executor's hand-over costs more than it saves
+        if self.threads == 1 or len(ours) < 2:  # the executor's hand-over costs more than it saves
             for row, each in enumerate(ours):
                 each.matcher.unsafe_compute_mask_ptr(address + row * self.row_bytes, self.row_bytes)
         else:
-            if self._executor is None:  # made on first use: its threads would not survive the fork of a worker
-                self._executor = LLExecutor(self._threads)
+            if self.threads not in self._executors:
+                self._executors[self.threads] = LLExecutor(self.threads)
             rows = [(each.matcher, row) for row, each in enumerate(ours)]
-            self._executor.unsafe_compute_mask_ptr(rows, address, self.row_bytes, len(ours))
+            self._executors[self.threads].unsafe_compute_mask_ptr(rows, address, self.row_bytes, len(ours))
         for each in ours:
             if each.matcher.is_error():
                 raise each.fault()

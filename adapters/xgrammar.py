@@ -101,7 +101,7 @@ class Xgrammar(Adapter):
         self._whitespace = whitespace
         self._open_objects = open_objects
         self._any_order = any_order
-        self._threads = threads
+        self.threads: int = threads
         # The library takes an empty token for a special one and allows neither, so specials and padding are passed as they are.
         tokenizer = xgrammar.TokenizerInfo(
             list(vocabulary.tokens), VocabType.RAW, vocab_size=vocabulary.size, stop_token_ids=[vocabulary.eos_token]
@@ -110,7 +110,8 @@ class Xgrammar(Adapter):
         self._words = (vocabulary.size + 31) // 32
         self._bitmask: Bitmask | None = None
         self._tensor = NO_TENSOR
-        self._batch: xgrammar.BatchGrammarMatcher | None = None
+        self._batches: dict[int, xgrammar.BatchGrammarMatcher] = {}
+        """By threads; made on first use, because threads would not survive the fork of a worker."""
 
     def compile(self, grammar: Grammar) -> XgrammarGrammar:
         try:
@@ -154,10 +155,10 @@ for token in walk:
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         if len(objects) != len(bitmasks):
             raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")
-        if self._batch is None:  # made on first use: its threads would not survive the fork of a worker
-            self._batch = xgrammar.BatchGrammarMatcher(self._threads)
+        if self.threads not in self._batches:
+            self._batches[self.threads] = xgrammar.BatchGrammarMatcher(self.threads)
         matchers = [each.matcher for each in cast(Sequence[XgrammarObject], objects)]
-        self._batch.batch_fill_next_token_bitmask(matchers, self.tensor_of(bitmasks))
+        self._batches[self.threads].batch_fill_next_token_bitmask(matchers, self.tensor_of(bitmasks))
 
     def tensor_of(self, bitmask: Bitmask) -> torch.Tensor:
         """The same memory as a tensor; the last pair is remembered, because filling is timed."""

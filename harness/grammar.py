@@ -135,6 +135,9 @@ class Adapter(ABC):
     mask_format: MaskFormat = "bitmask"
     """The mask that the walk allocates; an adapter with a second format sets it by its `mask` option."""
 
+    threads: int | None = None
+    """On how many threads `fill_bitmasks` works, for adapters that have them; it may be set between two calls."""
+
     vocabulary: Vocabulary
 
     def __init__(self, vocabulary: Vocabulary) -> None:

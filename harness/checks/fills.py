@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from harness.checks.looking import change, few, finding, look, name_of, next_token, spread, standing, standing_deep
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.grammar import allocate_bitmask
+from harness.grammar import Adapter, allocate_bitmask
 from harness.row import Finding
+
+THREADS = (1, 3)
+"""On which a batch is filled."""
 
 FENCE = 0x5A
 """The byte that lies around an array that is filled."""
@@ -67,7 +70,8 @@ def check_a_filler_fills_as_a_fill_does(subject: Subject) -> Iterator[Finding]:
 
 
 def check_a_batch_is_filled_row_by_row(subject: Subject) -> Iterator[Finding]:
-    """A batch gives each row the mask that its object gives alone; rows around it, and rows around a single fill, stay as they were."""
+    """A batch gives each row the mask that its object gives alone, on one thread and on several; rows around it, and rows around a
+    single fill, stay as they were."""
     check = "a_batch_is_filled_row_by_row"
     batch = list(standing(subject, check, subject.effort))
     for place, grammar_object in batch[:1] + batch[1:][-1:]:
@@ -77,20 +81,35 @@ def check_a_batch_is_filled_row_by_row(subject: Subject) -> Iterator[Finding]:
     singles = np.zeros((len(batch), words), dtype=np.int32)
     for (_, grammar_object), single in zip(batch, singles, strict=True):
         grammar_object.fill_bitmask(single)
-    fence = _Fence((len(batch), words), np.int32)
-    subject.adapter.fill_bitmasks([grammar_object for _, grammar_object in batch], fence.inside)
-    for number, ((place, _), single) in enumerate(zip(batch, singles, strict=True)):
-        if other := _bits(fence.inside[number], single):
-            yield finding(check, subject, place, f"row {number} of a batch of {len(batch)} differs in {other} bits from a fill of it alone")
     place, grammar_object = batch[0]
-    if not fence.stands():
-        yield finding(check, subject, place, f"a batch of {len(batch)} rows writes outside of its rows")
+    for on_threads in _threads(subject.adapter):
+        fence = _Fence((len(batch), words), np.int32)
+        subject.adapter.fill_bitmasks([each for _, each in batch], fence.inside)
+        for number, ((where, _), single) in enumerate(zip(batch, singles, strict=True)):
+            if other := _bits(fence.inside[number], single):
+                text = f"row {number} of a batch of {len(batch)}{on_threads} differs in {other} bits from a fill of it alone"
+                yield finding(check, subject, where, text)
+        if not fence.stands():
+            yield finding(check, subject, place, f"a batch of {len(batch)} rows{on_threads} writes outside of its rows")
     fence = _Fence((3, words), np.int32)
     grammar_object.fill_bitmask(fence.inside[1])
     if other := _bits(fence.inside[1], singles[0]):
         yield finding(check, subject, place, f"filled into a row of a larger array, the mask differs in {other} bits")
     if not fence.stands(fence.inside[1]):
         yield finding(check, subject, place, "filled into the middle one of three rows, the mask changes the rows around it")
+
+
+def _threads(adapter: Adapter) -> Iterator[str]:
+    """As the adapter is, and with each other number of THREADS, if it has threads at all; each as the middle of a sentence."""
+    yield ""
+    before = adapter.threads
+    try:
+        for threads in THREADS if before is not None else ():
+            if threads != before:
+                adapter.threads = threads
+                yield f" on {threads} thread{'s' * (threads > 1)}"
+    finally:
+        adapter.threads = before
 
 
 def check_a_fill_never_writes_outside(subject: Subject) -> Iterator[Finding]:

@@ -37,6 +37,7 @@ class JumpingAdapter(Adapter):
         self._inner = inner
         self._language = language
         self.mask_format = inner.mask_format
+        self.threads = inner.threads
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         compiled = self._inner.compile(grammar)
@@ -47,6 +48,7 @@ class JumpingAdapter(Adapter):
         return self._inner.script(grammar)
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        self._inner.threads = self.threads
         self._inner.fill_bitmasks(without_jumps(objects), bitmasks)
 
 

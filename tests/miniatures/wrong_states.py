@@ -172,6 +172,16 @@ class FillsOneRowTwice(Reference):
             bitmasks[-1] = bitmasks[0]
 
 
+@breaks("a_batch_is_filled_row_by_row")
+class FillsOneRowTwiceOnThreads(Reference):
+    threads = 1
+
+    def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        super().fill_bitmasks(objects, bitmasks)
+        if self.threads != 1 and len(objects) > 2:
+            bitmasks[-1] = bitmasks[0]
+
+
 @breaks("a_fill_never_writes_outside")
 class FillsARowForEachObject(Reference):
     """However many rows there are."""
