@@ -162,14 +162,21 @@ class Adapter(ABC):
             grammar_object.fill_bitmask(row)
 
 
+ALIGNMENT = 64
+"""Bytes; an engine's masks come from torch, which aligns them so, and a fill of others costs some percent more."""
+
+
 def overrides(grammar_object: GrammarObject, method: str) -> bool:
     """Does the object's class define this optional method itself?"""
     return getattr(type(grammar_object), method) is not getattr(GrammarObject, method)
 
 
 def allocate_bitmask(vocabulary_size: int) -> Bitmask:
-    """A zeroed bitmask of `ceil(vocabulary_size / 32)` words."""
-    return np.zeros((vocabulary_size + 31) // 32, dtype=np.int32)
+    """A zeroed bitmask of `ceil(vocabulary_size / 32)` words, aligned to ALIGNMENT."""
+    size = (vocabulary_size + 31) // 32 * 4
+    memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size].view(np.int32)
 
 
 def is_allowed(bitmask: Bitmask, token: int) -> bool:

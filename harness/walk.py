@@ -9,7 +9,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -116,7 +116,8 @@ def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int
         start = clock()
         grammar_object = compiled.start()
         matcher_new_ns = clock() - start
-        mask = _Mask(mask_format, vocabulary.size)
+        mask = _mask(mask_format, vocabulary.size)
+        mask.cells.fill(mask_format == "bool")  # nothing is allowed yet, whatever was walked before
         progress[0] = 2
         bools = mask_format == "bool"
         fill = partial(grammar_object.fill_bool_mask, mask.cells) if bools else grammar_object.filler(mask.cells)
@@ -165,6 +166,12 @@ def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int
 def first_mask(compiled: CompiledGrammar, vocabulary: Vocabulary, mask_format: str, progress: Progress) -> Observation:
     """What can be seen of a grammar without instance: a new object and its first mask."""
     return replace(walk(compiled, vocabulary, (), mask_format, progress), accepted=None, stopped_at=None)
+
+
+@lru_cache(maxsize=2)
+def _mask(mask_format: str, size: int) -> _Mask:
+    """The same memory for every walk, as in an engine: a fresh one is cold, and that would be booked on the fills."""
+    return _Mask(mask_format, size)
 
 
 class _Mask:
