@@ -17,7 +17,7 @@ from miniatures import wrong_states
 from miniatures.reference import ReferenceObject
 
 from harness.case import Case, Instance, case_id
-from harness.checks import Check, Subject, fills, going_back, lifecycle, masks, run_check
+from harness.checks import Check, Subject, going_back, lifecycle, masks, memory, run_check
 from harness.grammar import Adapter, Bitmask, Dialect, Grammar, GrammarObject, UnsupportedGrammar
 from harness.row import Finding
 from harness.vocabulary import Vocabulary, load_vocabulary
@@ -29,7 +29,7 @@ def checks_of(*modules: ModuleType) -> dict[str, Check]:
     return {name.removeprefix("check_"): each for module in modules for name, each in vars(module).items() if name.startswith("check_")}
 
 
-CHECKS = checks_of(masks, fills, going_back, lifecycle)
+CHECKS = checks_of(masks, memory, going_back, lifecycle)
 
 
 def case(dialect: Dialect, text: str, *outputs: str) -> Case:
