@@ -65,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
         "--format", choices=["csv", "json", "markdown"], help="one line per instance in this form (default: the table per backend)"
     )
 
+    table.add_argument("--faults", action="store_true", help="the faults by category and cause, in how many cases of each backend")
     table.add_argument(
         "--keywords", action="store_true", help="what becomes of each JSON Schema keyword and pair (of a run of the suite keywords)"
     )

@@ -128,7 +128,12 @@ def table(options: argparse.Namespace) -> int:
 
     if options.keywords:
         return _keywords(options)
-    if options.format:
+    if options.faults:
+        from harness.faults import fault_frame
+
+        text = tables.to_text(fault_frame(options.run), options.format or "markdown")
+        print(tables.visible(text) if sys.stdout.isatty() else text, end="")
+    elif options.format:
         text = tables.instance_text(options.run, options.format)
         print(tables.visible(text) if sys.stdout.isatty() else text, end="")
     else:

@@ -51,6 +51,7 @@ ORDER = [
     "ratchet",
     "metrics",
     "table",
+    "faults",
     "report",
     "shrink",
     "repro",

@@ -55,6 +55,12 @@ def checks() -> dict[str, Check]:
     return {name.removeprefix("check_"): each for module in modules for name, each in vars(module).items() if name.startswith("check_")}
 
 
+def category(name: str) -> str:
+    """What a check is about, in a word or two; empty for a name that is no check of today."""
+    check = checks().get(name)
+    return str(sys.modules[check.__module__].CATEGORY) if check is not None else ""
+
+
 def run_check(name: str, check: Check, subject: Subject) -> tuple[str, list[Finding]]:
     """`passed`, `failed` or `skipped: why`, and the findings. Raises OurFailure."""
     findings: list[Finding] = []

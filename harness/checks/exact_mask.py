@@ -12,6 +12,8 @@ from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.trie import TokenSet
 from harness.row import Finding
 
+CATEGORY = "masks"
+
 EXAMPLES = 6
 
 

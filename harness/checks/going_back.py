@@ -10,6 +10,8 @@ from harness.contract.place import accepted, clone, take_back
 from harness.grammar import GrammarObject, overrides
 from harness.row import Finding
 
+CATEGORY = "going back"
+
 DEEPEST = 200
 """The most tokens that are taken back at once, but for the whole path."""
 

@@ -29,6 +29,8 @@ from harness.jump_forward.compressed_fsm import split_jump
 from harness.oracle.automaton import DEAD, Automaton
 from harness.row import Finding
 
+CATEGORY = "jump-forward"
+
 TRIED_BYTES = 64
 """Forced bytes of one place that are tried one by one, where there is no reference and the effort is bounded."""
 SHOWN_BYTES = 512

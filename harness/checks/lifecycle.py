@@ -14,6 +14,8 @@ from harness.contract.place import OPEN
 from harness.grammar import CompiledGrammar, Grammar, InvalidGrammar, UnsupportedGrammar
 from harness.row import Finding
 
+CATEGORY = "life cycle"
+
 SLOW_NS = 300_000_000
 """What took longer to compile is compiled a second time only if the effort has no limit."""
 

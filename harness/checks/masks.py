@@ -13,6 +13,8 @@ from harness.oracle.trie import TokenSet
 from harness.row import Finding
 from harness.vocabulary import Vocabulary
 
+CATEGORY = "masks"
+
 EVERY_ID = 8192
 """Up to this many ids every one is tried; in a larger vocabulary a sample, unless the effort has no limit."""
 

@@ -15,6 +15,8 @@ from harness.checks.subject import NotApplicable, Place, Subject
 from harness.grammar import Adapter, allocate_bitmask
 from harness.row import Finding
 
+CATEGORY = "masks"
+
 THREADS = (1, 3)
 """On which a batch is filled."""
 

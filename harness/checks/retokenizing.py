@@ -21,6 +21,8 @@ from harness.grammar import overrides
 from harness.jump_forward.retokenize import retokenize
 from harness.row import Finding
 
+CATEGORY = "jump-forward"
+
 SPELLED_BYTES = 32
 """At the end of a history, spelled byte by byte, so that tokenizing anew has something to take back."""
 LONGEST_JUMP = 512

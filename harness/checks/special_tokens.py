@@ -16,6 +16,8 @@ from harness.judge import Unjudgeable, is_valid
 from harness.oracle.automaton import DEAD
 from harness.row import Finding
 
+CATEGORY = "special tokens"
+
 CHECK = "special_token_text_is_plain_text"
 
 SPECIALS = 20

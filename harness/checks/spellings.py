@@ -12,6 +12,8 @@ from harness.judge import Unjudgeable, is_valid
 from harness.row import Finding
 from harness.spellings import FAMILY, LAYOUTS, layouts, read, respelled
 
+CATEGORY = "spellings"
+
 
 def check_spellings_are_accepted(subject: Subject) -> Iterator[Finding]:
     """Every spelling of a valid instance that the judge finds valid too, where the backend takes the instance in some layout.

@@ -19,6 +19,8 @@ from harness.row import Finding
 from harness.tokenizations import Tokenization, index_of, inside_character, spans, tokenizations
 from harness.vocabulary import Vocabulary
 
+CATEGORY = "tokenization"
+
 OTHERS = 20
 """Spellings of an instance, where the effort has no limit."""
 

@@ -23,6 +23,8 @@ from harness.row import Finding
 from harness.tokenizations import index_of
 from harness.vocabulary import Vocabulary
 
+CATEGORY = "UTF-8"
+
 LEADS = tuple(map(bytes.fromhex, ("c3", "e0", "ed", "e282", "f0", "f4", "f09f98")))
 """Beginnings of characters, each with other bytes that cannot follow."""
 

@@ -24,6 +24,8 @@ from harness.oracle.trie import TokenSet
 from harness.row import Finding
 from harness.vocabulary import Vocabulary
 
+CATEGORY = "documents"
+
 WALKS = 20
 SOFT = (0, 4, 16, 64)
 """After so many tokens a walk only closes; the walks of a case take them by turns."""
