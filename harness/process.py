@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import os
 import secrets
@@ -53,8 +54,19 @@ class Worker:
     """The end of what the worker and its child printed."""
 
 
-def start_worker(spec: str, vocabulary: str, cases: Path, effort: int = 0, python: str = sys.executable, fork: bool = True) -> Worker:
-    """Start a worker that makes checks of this effort; it answers with `ready` and `child`, or `failed`, in its own time."""
+def start_worker(
+    spec: str,
+    vocabulary: str,
+    cases: Path,
+    effort: int = 0,
+    check_seconds: float = math.inf,
+    python: str = sys.executable,
+    fork: bool = True,
+) -> Worker:
+    """Start a worker that makes checks of this effort, and begins none when a case has had so many seconds of them.
+
+    It answers with `ready` and `child`, or `failed`, in its own time.
+    """
     request_read, request_write = os.pipe()
     reply_read, reply_write = os.pipe()
     control_read, control_write = os.pipe()
@@ -62,7 +74,8 @@ def start_worker(spec: str, vocabulary: str, cases: Path, effort: int = 0, pytho
     with tempfile.TemporaryFile() as shared:
         shared.truncate(4096)
         theirs = (request_read, reply_write, control_write, shared.fileno())
-        command = [*module("harness.worker", python), spec, vocabulary, str(cases), str(effort), *map(str, theirs), str(os.getpid())]
+        numbers = (effort, check_seconds, *theirs, os.getpid())
+        command = [*module("harness.worker", python), spec, vocabulary, str(cases), *map(str, numbers)]
         popen = subprocess.Popen(
             command + ([] if fork else ["no-fork"]),
             stdin=subprocess.PIPE,

@@ -1,8 +1,8 @@
 """The ratchet: what every case came to on the day it was recorded, and what has changed since, for the worse or for the better.
 
 A case's outcome is the set of its faults: the verdicts of its walks other than `pass`, and the findings by check and cause. Faults
-that are not recorded fail; recorded faults that are gone fail too, so that the record stays true. A timeout depends on the machine:
-it is told, and fails nothing.
+that are not recorded fail; recorded faults that are gone fail too, so that the record stays true. A timeout, and checks that were not begun
+because the case had taken too long, depend on the machine: they are told, and fail nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import BadInput
-from harness.row import BROKEN, CONFORMANCE, OURS, Row, verdict
+from harness.row import BROKEN, CONFORMANCE, OURS, OUT_OF_TIME, Row, verdict
 from harness.seen import NOT_COMPILED
 from harness.store import read_end, read_info, read_rows
 
@@ -67,6 +67,8 @@ class Verdict:
 def faults(row: Row) -> set[str]:
     """What is wrong with one row, in words that do not depend on the machine, but for `timeout`."""
     found = {f"{each.check}:{each.cause}" if each.cause else each.check for each in row.findings if each.cause != "more"}
+    if OUT_OF_TIME in row.checks.values():
+        found.add(TIMEOUT)
     if row.status in BROKEN:
         found.add(row.status if row.mode != CONFORMANCE or row.status == TIMEOUT else f"{row.status}_in_a_check")
     elif row.mode != CONFORMANCE or row.phase in NOT_COMPILED:
@@ -145,7 +147,7 @@ def compare(recorded: Outcomes, now: Seen) -> Verdict:
             then = known[case]
             if found == then:
                 continue
-            if TIMEOUT in found ^ then:
+            if TIMEOUT in found | then:
                 slow += 1
             else:
                 changes.append(Change(arm, case, now.names[case], found - then, then - found))

@@ -108,6 +108,9 @@ def identity(row: Row) -> tuple[object, ...]:
 CONFORMANCE = "conformance"
 """The mode of the row of a whole case: what the checks found."""
 
+OUT_OF_TIME = "skipped: the checks of this case had taken their time"
+"""What a check says that was not begun any more."""
+
 
 def arm(row: Row) -> str:
     """The backend as people call it: name and options."""

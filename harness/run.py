@@ -153,7 +153,7 @@ class Coordinator:
 
     def _open_slot(self, work: Work) -> None:
         spec = work.arm.backend + (f":{work.arm.options}" if work.arm.options else "")
-        worker = process.start_worker(spec, work.vocabulary, self.path, self.limits.effort, fork=self.fork)
+        worker = process.start_worker(spec, work.vocabulary, self.path, self.limits.effort, self.limits.timeout_s, fork=self.fork)
         slot = Slot(work, worker, time.monotonic())
         work.workers += 1
         self.slots.append(slot)

@@ -15,9 +15,10 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.case import Case, case_from_line
 from harness.channel import send
@@ -26,6 +27,7 @@ from harness.errors import BadInput
 from harness.grammar import Adapter
 from harness.guard import forbid_network
 from harness.registry import make, parse_specs
+from harness.row import OUT_OF_TIME
 from harness.vocabulary import load_vocabulary
 from harness.walk import PHASES, Compiled, Observation, Progress, compile_grammar, describe, first_mask, walk
 
@@ -33,10 +35,20 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
+class Checking(NamedTuple):
+    """How much is checked."""
+
+    effort: int
+    """Places of a case that each check looks at; 0: no checks, negative: all places."""
+    seconds: float
+    """Processor time after which no further check of a case is begun."""
+
+
 def main(arguments: list[str]) -> None:
-    """`SPEC VOCABULARY CASES EFFORT REQUEST_FD REPLY_FD CONTROL_FD PROGRESS_FD COORDINATOR_PID [no-fork]`."""
+    """`SPEC VOCABULARY CASES EFFORT CHECK_SECONDS REQUEST_FD REPLY_FD CONTROL_FD PROGRESS_FD COORDINATOR_PID [no-fork]`."""
     spec, vocabulary_name, cases = arguments[:3]
-    effort, request, reply, control, progress_fd, coordinator = map(int, arguments[3:9])
+    checking = Checking(int(arguments[3]), float(arguments[4]))
+    request, reply, control, progress_fd, coordinator = map(int, arguments[5:10])
     die_with(coordinator)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -57,14 +69,14 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:
         send(control, {"event": "failed", "whose": "backend", "text": describe(error)})
         return
-    if effort:
+    if checking.effort:
         prepare(vocabulary)
     send(control, {"event": "ready"})
     gc.collect()
     gc.freeze()
-    if "no-fork" in arguments[9:] or not hasattr(os, "fork"):
+    if "no-fork" in arguments[10:] or not hasattr(os, "fork"):
         send(control, {"event": "child", "pid": os.getpid()})
-        serve(adapter, Path(cases), effort, request, reply, progress)
+        serve(adapter, Path(cases), checking, request, reply, progress)
         return
     while True:
         _drain(request)
@@ -75,7 +87,7 @@ def main(arguments: list[str]) -> None:
                 os.setsid()
                 die_with(parent)
                 faulthandler.enable(all_threads=False)
-                serve(adapter, Path(cases), effort, request, reply, progress)
+                serve(adapter, Path(cases), checking, request, reply, progress)
             finally:
                 os._exit(0)
         send(control, {"event": "child", "pid": child})
@@ -88,7 +100,7 @@ def main(arguments: list[str]) -> None:
             return
 
 
-def serve(adapter: Adapter, cases: Path, effort: int, request: int, reply: int, progress: Progress) -> None:
+def serve(adapter: Adapter, cases: Path, checking: Checking, request: int, reply: int, progress: Progress) -> None:
     """Take requests (a case's place in `cases.jsonl`) until the pipe closes; answer each with frames."""
     with open(cases, "rb") as file:
         while line := os.read(request, 4096):
@@ -102,14 +114,14 @@ def serve(adapter: Adapter, cases: Path, effort: int, request: int, reply: int, 
                 file.seek(wanted["offset"])
                 _, _, case = case_from_line(file.readline())
                 reset_peak_rss()
-                serve_case(adapter, case, answer, progress, effort)
+                serve_case(adapter, case, answer, progress, checking)
             except Exception as error:
                 answer("done", harness_error=describe(error))
             else:
                 answer("done")
 
 
-def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progress: Progress, effort: int) -> None:
+def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progress: Progress, checking: Checking) -> None:
     """One compile, one walk per instance, then the checks; an answer for each, so that what was seen is kept if the next one is fatal."""
     gc.collect()
     gc.disable()
@@ -128,20 +140,24 @@ def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progre
         gc.enable()
         findings = [vars(each) for each in seen.findings]
         answer("walked", seen.samples, seen={**vars(seen), "findings": findings, "samples": None})
-    if effort:
-        _check(adapter, case, compiled, answer, progress, effort)
+    if checking.effort:
+        _check(adapter, case, compiled, answer, progress, checking)
 
 
-def _check(adapter: Adapter, case: Case, compiled: Compiled, answer: Callable[..., None], progress: Progress, effort: int) -> None:
-    """Every check that there is, each with an answer."""
+def _check(adapter: Adapter, case: Case, compiled: Compiled, answer: Callable[..., None], progress: Progress, checking: Checking) -> None:
+    """Every check that there is, each with an answer; those for which no time is left are skipped, whosever fault that is."""
 
     def enter(phase: str) -> None:
         progress[0] = PHASES.index(phase)
 
     assert compiled.grammar is not None
-    subject = Subject(adapter, case, compiled.grammar, effort if effort > 0 else None, compiled.compile_ns, enter)
+    subject = Subject(adapter, case, compiled.grammar, checking.effort if checking.effort > 0 else None, compiled.compile_ns, enter)
     raised: set[str] = set()
+    began = time.process_time()
     for name, check in checks().items():
+        if time.process_time() - began > checking.seconds:
+            answer("checked", check=name, outcome=OUT_OF_TIME, text="", findings=[])
+            continue
         answer("checking", check=name)
         enter("check")
         try:

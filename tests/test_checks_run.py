@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 from test_isolation import walk_all
 
+from harness.case import Case
 from harness.cli import main
-from harness.row import CONFORMANCE, TIMINGS, Row
+from harness.grammar import Grammar
+from harness.oracle.reference import Reference
+from harness.row import CONFORMANCE, OUT_OF_TIME, TIMINGS, Row
 from harness.run import Limits
 from harness.store import read_rows
+from harness.vocabulary import byte_vocabulary
+from harness.worker import Checking, serve_case
 
 LIMITS = Limits(5.0, 10**9, effort=2)
 CASES = [
@@ -55,6 +60,18 @@ def test_a_child_lost_in_a_check_costs_the_rest_of_the_checks_of_its_case(name: 
     assert row.checks and "a_copy_is_independent" not in row.checks  # what came before is kept
     assert [rows["boom", number].accepted for number in (0, 1)] == [True, False]
     assert checked(rows, "after").status == "ok"
+
+
+def test_checks_for_which_no_time_is_left_are_skipped() -> None:
+    said: list[str] = []
+    adapter = Reference(byte_vocabulary())
+    case = Case("0" * 12, "a case", Grammar("regex", "ab+"))
+    progress = memoryview(bytearray(64)).cast("q")
+    for seconds in (-1.0, 60.0):
+        serve_case(adapter, case, lambda event, *_, **fields: said.append(fields.get("outcome", "")), progress, Checking(1, seconds))
+    outcomes = [each for each in said if each]
+    half = len(outcomes) // 2
+    assert set(outcomes[:half]) == {OUT_OF_TIME} and OUT_OF_TIME not in outcomes[half:] and "passed" in outcomes[half:]
 
 
 def test_what_a_backend_raises_in_a_check_is_its_finding(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from synthetic import info, row, write_run
 from harness.cli import main
 from harness.errors import BadInput
 from harness.ratchet import compare, expect, faults, record, seen, text
-from harness.row import Finding, Row
+from harness.row import OUT_OF_TIME, Finding, Row
 
 FINDING = Finding("the_mask_is_exact", 3, "it forbids 2 tokens", cause="partial_utf8")
 
@@ -40,6 +40,7 @@ def stored(folder: Path, *rows: Row, complete: bool = True, **header: Any) -> Pa
         (checked(findings=(FINDING, Finding("the_mask_is_exact", None, "and 3 more", cause="more"))), {"the_mask_is_exact:partial_utf8"}),
         (checked(status="crash", phase="check"), {"crash_in_a_check"}),
         (checked(status="timeout", phase="check"), {"timeout"}),
+        (checked(checks={"the_mask_is_exact": "passed", "a_copy_is_independent": OUT_OF_TIME}), {"timeout"}),
         (checked(status="invalid", phase="compile"), {"declined"}),
     ],
 )

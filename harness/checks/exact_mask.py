@@ -58,11 +58,12 @@ def _cause(subject: Subject, place: Place, allowed: TokenSet, over: TokenSet, un
     texts = [vocabulary.tokens[token] for token in different if token != vocabulary.eos_token]
     if not all(texts):
         return "empty_token"
-    if not under.any() and int(allowed.sum()) == 1 and _is_forced(subject, place, int(allowed.argmax())):
+    partial = all(_ends_inside_a_character(place.text + text) for text in texts)
+    if not under.any() and int(allowed.sum()) == 1 and _is_forced(subject, place, int(allowed.argmax()), said=partial):
         return "canonical_only"
     if dialect := _dialect(subject, place, allowed):
         return dialect
-    if all(_ends_inside_a_character(place.text + text) for text in texts):
+    if partial:
         return "partial_utf8"
     if not under.any() and _passes_a_possible_end(subject, place, over):
         return "possible_end"
@@ -73,11 +74,17 @@ def _cause(subject: Subject, place: Place, allowed: TokenSet, over: TokenSet, un
     return ""
 
 
-def _is_forced(subject: Subject, place: Place, token: int) -> bool:
-    """Does the language force the whole text of the token here? Then no sentence is lost where nothing else is allowed."""
+def _is_forced(subject: Subject, place: Place, token: int, said: bool) -> bool:
+    """Does the language force the whole text of the token here? Then no sentence is lost where nothing else is allowed.
+
+    If only pieces of characters are forbidden, the backend must have `said` that it forces this token: some know no such pieces.
+    """
     text = subject.vocabulary.tokens[token]
     with subject.ours():
-        return bool(text) and subject.language.forced(subject.state_of(place.text), len(text)) == text
+        if not text or subject.language.forced(subject.state_of(place.text), len(text)) != text:
+            return False
+    fresh = subject.reach(place.tokens) if said else None
+    return not said or (fresh is not None and fresh.fast_forward_tokens()[:1] == [token])
 
 
 def _dialect(subject: Subject, place: Place, allowed: TokenSet) -> str:
