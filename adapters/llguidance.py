@@ -12,7 +12,7 @@ import numpy as np
 from llguidance import LLExecutor, LLMatcher, LLTokenizer, StructTag, TokenizerWrapper, grammar_from
 from llguidance.gbnf_to_lark import GbnfToLarkError, gbnf_to_lark
 
-from harness.grammar import Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.grammar import FORCED, Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
 from harness.vocabulary import Vocabulary
 
 WHITESPACE: dict[str, dict[str, Any]] = {
@@ -141,6 +141,10 @@ class Llguidance(Adapter):
     dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
     documented: ClassVar[Mapping[str, str]] = {
         "canonical_only": "In forced text the mask holds the canonical token only (llguidance docs/fast_forward.md).",
+        "property_order": "Properties come in the order of the schema (llguidance docs/json_schema.md, Property order).",
+        "spelling:leading_space": "No whitespace before the first brace (llguidance docs/json_schema.md, Whitespace handling).",
+        "spelling:trailing_newline": "No whitespace after the last brace (llguidance docs/json_schema.md, Whitespace handling).",
+        "regex_dialect_rust": "Regular expressions are those of Rust's regex crate (llguidance docs/syntax.md, Structured %regex).",
     }
 
     def __init__(
@@ -194,6 +198,7 @@ for token in walk:
     print(vocabulary[token], allowed, accepted)
     if not (allowed and accepted):
         break
+{FORCED}print(matcher.compute_ff_bytes())
 """
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Literal, cast
 
@@ -13,7 +13,7 @@ import torch
 import xgrammar
 from xgrammar.tokenizer_info import VocabType
 
-from harness.grammar import Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.grammar import FORCED, Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
 from harness.vocabulary import Vocabulary
 
 NO_TENSOR = torch.empty(0)
@@ -84,6 +84,9 @@ class Xgrammar(Adapter):
 
     distribution: ClassVar[str] = "xgrammar"
     dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
+    documented: ClassVar[Mapping[str, str]] = {
+        "property_order": "Properties follow the schema's order unless any_order is set (docstring of compile_json_schema).",
+    }
 
     def __init__(
         self,
@@ -150,6 +153,7 @@ for token in walk:
     print(vocabulary[token], allowed, accepted)
     if not (allowed and accepted):
         break
+{FORCED}print(repr(matcher.find_jump_forward_string()))
 """
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:

@@ -152,7 +152,8 @@ class Adapter(ABC):
 
         Above them stand `vocabulary: list[bytes]`, whose last entry is end-of-sequence (`b""`), `grammar: str` (this grammar's text)
         and `walk: list[int]`; for each token of `walk`, up to the first refusal, they print its bytes, whether the mask allows it,
-        and whether it is accepted.
+        and whether it is accepted. A last line that begins with FORCED is a comment in disguise: what follows prints the forced text
+        where the walk has led, and stands in the scripts that are about forced text only.
         """
         return ""
 
@@ -164,6 +165,10 @@ class Adapter(ABC):
 
 ALIGNMENT = 64
 """Bytes; an engine's masks come from torch, which aligns them so, and a fill of others costs some percent more."""
+
+
+FORCED = "# forced: "
+"""How the last line of an adapter's script begins that is left out unless forced text is in question."""
 
 
 def overrides(grammar_object: GrammarObject, method: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from harness.grammar import Grammar
+from harness.checks import category
+from harness.grammar import FORCED, Grammar
 from harness.shrink import Outcome
 
 LONGEST_JUDGEMENT = 1000
@@ -38,11 +39,13 @@ def stand_alone(shown: Shown, body: str) -> str:
     """The adapter's lines under a vocabulary that holds only what the walk needs; empty if there are no lines."""
     if not body:
         return ""
+    walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
     lines = [
         f"# {shown.library}",
         *_vocabulary(shown),
         f"grammar = {shown.grammar.text!r}",
-        body.strip("\n"),
+        walked,
+        *([forced] if forced and category(shown.outcome.check or "") == "jump-forward" else []),
         *(f"# {each}" for each in (*_notes(shown), *_judgement(shown), _expected(shown))),
     ]
     return "\n".join([*lines, ""])
