@@ -1,0 +1,18 @@
+# xgrammar 0.2.8
+vocabulary = [bytes([byte]) for byte in range(256)] + [b'']
+walk = [*b'""', 256]
+grammar = '{"pattern": "]"}'
+import json, xgrammar
+info = xgrammar.TokenizerInfo(vocabulary, xgrammar.VocabType.RAW, stop_token_ids=[len(vocabulary) - 1])
+compiled = xgrammar.GrammarCompiler(info).compile_json_schema(grammar, any_whitespace=True, separators=None, strict_mode=False, any_order=False)
+matcher = xgrammar.GrammarMatcher(compiled)
+mask = xgrammar.allocate_token_bitmask(1, len(vocabulary))
+for token in walk:
+    matcher.fill_next_token_bitmask(mask)
+    allowed = bool(mask[0, token // 32].item() >> token % 32 & 1)
+    accepted = matcher.accept_token(token)
+    print(vocabulary[token], allowed, accepted)
+    if not (allowed and accepted):
+        break
+# jsonschema.validate('', {'pattern': ']'}) raises ValidationError
+# expected: refused somewhere (False False on the last line), because jsonschema says that the instance is not valid
