@@ -17,6 +17,7 @@ from harness.grammar import (
     Dialect,
     Grammar,
     GrammarObject,
+    InvalidGrammar,
     UnsupportedGrammar,
 )
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
@@ -50,7 +51,7 @@ class ReferenceObject(GrammarObject):
         if token == vocabulary.eos_token:
             self._is_terminated = self.is_accepting()
             return self._is_terminated
-        text = vocabulary.tokens[token]
+        text = vocabulary.tokens[token] if 0 <= token < vocabulary.size else b""
         if not text or token in vocabulary.special_tokens or token in vocabulary.padding_tokens:
             return False
         state = self._language.run(self._states[-1], text)
@@ -111,6 +112,9 @@ class Reference(Adapter):
         if grammar.dialect not in self.dialects:
             raise UnsupportedGrammar(f"no reference automaton for {grammar.dialect}")
         try:
-            return ReferenceGrammar(self, language_of(grammar))
+            language = language_of(grammar)
         except NoOracle as why:
             raise UnsupportedGrammar(str(why)) from why
+        if language.start == DEAD:
+            raise InvalidGrammar("it has no sentence at all")
+        return ReferenceGrammar(self, language)
