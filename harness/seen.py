@@ -143,6 +143,7 @@ class ArmSeen:
     outcomes: Counter[str] = field(default_factory=Counter)
     by_suite: dict[str, Counter[str]] = field(default_factory=dict)
     by_tag: dict[str, Counter[str]] = field(default_factory=dict)
+    rows: int = 0
     with_findings: int = 0
     checks: dict[str, CheckSeen] = field(default_factory=dict)
     peak_rss_bytes: int | None = None
@@ -157,6 +158,7 @@ class ArmSeen:
 
     def add(self, row: Row) -> None:
         """Take in one more row of the arm."""
+        self.rows += 1
         if row.mode == CONFORMANCE:
             self._add_checks(row)
             return

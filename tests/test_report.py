@@ -145,6 +145,12 @@ def test_an_incomplete_run_is_called_so(synthetic: ModuleType, tmp_path: Path) -
     assert "✖ incomplete" in text and "This run is incomplete" in text and "✓ complete" not in text
 
 
+def test_rows_of_checks_are_rows_of_the_run(synthetic: ModuleType, tmp_path: Path) -> None:
+    rows = [synthetic.row(), synthetic.row(mode="conformance", instance=None, valid=None, accepted=None, checks={"a": "passed"})]
+    text = Page(render([synthetic.write_run(tmp_path / "run", [[(each, b"") for each in rows]], synthetic.info(synthetic.ARMS[:1]))])).text
+    assert "✓ complete" in text and "inconsistent" not in text
+
+
 def test_a_run_without_rows_or_failures_is_a_page(synthetic: ModuleType, tmp_path: Path) -> None:
     empty = synthetic.write_run(tmp_path / "empty", [])
     assert "No such time was recorded" in Page(render([empty])).text

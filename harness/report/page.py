@@ -46,7 +46,7 @@ def render(folders: Sequence[Path]) -> str:
     for place, folder in enumerate(folders):
         info = read_info(folder)
         arms = fold(_noting(folder, failures, place), read_samples(folder), info)
-        run = RunSeen(place, folder, info, read_end(folder), sum(arm.outcomes.total() for arm in arms))
+        run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms))
         runs.append(run)
         seen += [(run, arm) for arm in arms]
     named = zip(seen, sections.labels(seen), strict=True)
