@@ -99,16 +99,25 @@ class _EnforcerObject(GrammarObject):
 
 class _EnforcerCompiled(CompiledGrammar):
     def __init__(
-        self, parser: CharacterLevelParser, data: TokenEnforcerTokenizerData, config: CharacterLevelParserConfig, vocabulary: Vocabulary
+        self,
+        parser: CharacterLevelParser,
+        data: TokenEnforcerTokenizerData,
+        config: CharacterLevelParserConfig,
+        vocabulary: Vocabulary,
+        is_shared: bool,
     ) -> None:
+        self._shared: TokenEnforcer | None = None
+        self._is_shared = is_shared
         self._parser = parser
         self._data = data
         self._config = config
         self._vocabulary = vocabulary
 
     def start(self) -> GrammarObject:
-        # One enforcer per object, as serving engines do: it remembers the mask of every prefix that it has seen.
-        enforcer = TokenEnforcer(self._data, self._parser)
+        # It remembers the mask of every prefix that it has seen.
+        enforcer = self._shared or TokenEnforcer(self._data, self._parser)
+        if self._is_shared:
+            self._shared = enforcer
         if isinstance(self._parser, JsonSchemaParser):
             self._parser.config = self._config  # the enforcer has just replaced it by one that knows the alphabet only
         return _EnforcerObject(enforcer, self._vocabulary)
@@ -118,7 +127,9 @@ class LMFormatEnforcer(Adapter):
     """`whitespace` is how much of it may stand in a row in JSON: any amount, as much as the library's own 12 characters, or none.
 
     `property_order` makes required properties come in the schema's order; `max_array_length` bounds arrays that the schema does not
-    bound (0: no bound; the default is the library's).
+    bound (0: no bound; the default is the library's). With `shared_enforcer` all objects of a grammar ask one enforcer, as the sequences
+    of a batch do in the library's integration with transformers: what one walk has seen is warm for the next. Without it each object has
+    its own, as requests have in serving engines.
     """
 
     distribution: ClassVar[str] = "lm-format-enforcer"
@@ -131,8 +142,10 @@ class LMFormatEnforcer(Adapter):
         whitespace: Literal["any", "library", "compact"] = "any",
         property_order: bool = False,
         max_array_length: int = 20,
+        shared_enforcer: bool = False,
     ) -> None:
         super().__init__(vocabulary)
+        self._is_shared = shared_enforcer
         self._data = TokenEnforcerTokenizerData(_texts(vocabulary), self._decode, vocabulary.eos_token, True, vocabulary.size)
         self._config = CharacterLevelParserConfig(
             alphabet=self._data.tokenizer_alphabet,
@@ -153,7 +166,7 @@ class LMFormatEnforcer(Adapter):
             if str(error).startswith(("Unsupported type ", "Unsupported enum type ", "No definitions found")):
                 raise UnsupportedGrammar(str(error)) from error
             raise
-        return _EnforcerCompiled(parser, self._data, self._config, self.vocabulary)
+        return _EnforcerCompiled(parser, self._data, self._config, self.vocabulary, self._is_shared)
 
     def script(self, grammar: Grammar) -> str:
         parsers = {

@@ -37,8 +37,9 @@ start, holds = Tools(make).start, Tools(make).holds
 
 
 @pytest.mark.parametrize("vocabulary", [BYTES, SMALL], ids=lambda each: each.name)
-def test_the_contract_holds(vocabulary: Vocabulary) -> None:
-    results = check_adapter(make(vocabulary))
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_contract_holds(vocabulary: Vocabulary, shared: bool) -> None:
+    results = check_adapter(make(vocabulary, shared_enforcer=shared))
     assert [result for result in results if result.status in ("failed", "error")] == []
     assert sum(result.status == "passed" for result in results) >= 25
 

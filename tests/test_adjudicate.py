@@ -12,7 +12,8 @@ from miniatures.wrong_walks import READING
 
 from harness.adjudicate import WITNESSES, Summary, adjudicate
 from harness.adjudicate.causes import place, simpler
-from harness.case import Case, Instance, case_id
+from harness.adjudicate.second import load_second
+from harness.case import Case, Instance, case_id, case_to_line
 from harness.errors import BadInput
 from harness.grammar import Grammar
 from harness.row import Arm
@@ -231,3 +232,18 @@ def test_simpler_texts_and_the_names_of_what_differs() -> None:
     assert {*found} >= {"property_order", "escapes", "number_forms", "whitespace+property_order+escapes+number_forms+unlisted_name"}
     assert [name for name, _ in simpler(schema, b'{"a":1}')] == ["", "whitespace"]
     assert list(simpler(schema, b"{")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("1e5", True), ("0.0e-999", True), ("-1.5E300", True), ('"x"', False),
+        ("1e999", None), ("-3E-400", None), ('{"a": 1, "a": 2}', None), ("[1", False),
+    ],
+)  # fmt: skip
+def test_the_second_validator_does_not_speak_of_what_it_cannot_read(text: str, valid: bool | None, tmp_path: Path) -> None:
+    grammar = Grammar("json_schema", '{"type": "number"}')
+    (tmp_path / "cases.jsonl").write_bytes(case_to_line("s", "1", Case(case_id(grammar), "a number", grammar)))
+    answer, _ = load_second(str(tmp_path / "cases.jsonl"))
+    said, _ = answer({"offset": 0, "formats": False}, text.encode())
+    assert said["valid"] is valid

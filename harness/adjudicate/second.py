@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -25,7 +26,8 @@ def load_second(cases: str) -> tuple[Handler, dict[str, Any]]:
 
     def answer(message: dict[str, Any], blob: bytes) -> Answer:
         try:
-            document = json.loads(blob.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_members)
+            text = blob.decode("utf-8")
+            document = json.loads(text, parse_constant=_no_constant, parse_float=_double, object_pairs_hook=_members)
         except Ambiguous:
             return {"valid": None}, b""
         except ValueError:
@@ -48,12 +50,20 @@ def load_second(cases: str) -> tuple[Handler, dict[str, Any]]:
 
 
 class Ambiguous(Exception):
-    """A name twice in one object."""
+    """A name twice in one object, or a number that is no double: this validator has no answer to these."""
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
+        raise Ambiguous
+    return value
+
+
+def _double(literal: str) -> float:
+    value = float(literal)
+    mantissa = literal.lower().partition("e")[0]
+    if math.isinf(value) or (value == 0 and mantissa.strip("-0.")):
         raise Ambiguous
     return value
 
