@@ -12,7 +12,7 @@ import pandas as pd
 from harness.checks import category, checks
 from harness.row import BROKEN, CONFORMANCE, Row
 from harness.seen import ArmKey, arm_key, outcome
-from harness.store import read_rows
+from harness.store import read_info, read_rows
 
 CATEGORIES = (
     "breakage", "verdicts", "masks", "special tokens", "UTF-8", "tokenization", "going back", "life cycle", "jump-forward", "documents",
@@ -78,7 +78,15 @@ def _of_row(row: Row) -> Iterator[tuple[Fault, bool]]:
 
 def fault_frame(run: Path) -> pd.DataFrame:
     """One line per fault: category, fault, cause, and per arm the number of cases (`*`: all of it documented by the backend)."""
-    table = faults(read_rows(run))
-    names = {arm: " ".join(part for part in arm if part) for each in table.values() for arm in each}
+    table, info = faults(read_rows(run)), read_info(run)
+    backends = [(each.backend, each.options) for each in info.arms]
+    vocabularies = list(info.vocabularies)
+
+    def place(arm: ArmKey) -> tuple[int, int]:
+        backend, _, options, vocabulary = arm
+        return backends.index((backend, options)), vocabularies.index(vocabulary)
+
+    seen = sorted({arm for each in table.values() for arm in each}, key=place)
+    names = {arm: " ".join(part for part in arm if part) for arm in seen}
     columns = {"category": [f.category for f in table], "fault": [f.fault for f in table], "cause": [f.cause for f in table]}
     return pd.DataFrame(columns | {name: [str(each[arm]) for each in table.values()] for arm, name in names.items()}, dtype=object)
