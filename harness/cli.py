@@ -47,6 +47,12 @@ def parser() -> argparse.ArgumentParser:
         help="places of a case that each check looks at; 0: no checks, all: every one (default: the profile's)",
     )
 
+    run.add_argument(
+        "--spellings",
+        action="store_true",
+        help="walk other spellings of each valid JSON text instead: whitespace, order, escapes, numbers",
+    )
+
     run.add_argument("--expect", type=Path, metavar="FILE", help="compare the outcomes with this record; 1 if they differ")
     run.add_argument("--record", type=Path, metavar="FILE", help="write the outcomes to this record")
 
@@ -65,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
         "--format", choices=["csv", "json", "markdown"], help="one line per instance in this form (default: the table per backend)"
     )
 
+    table.add_argument("--spellings", action="store_true", help="which spellings each backend accepts (of a run with --spellings)")
     table.add_argument("--faults", action="store_true", help="the faults by category and cause, in how many cases of each backend")
     table.add_argument(
         "--keywords", action="store_true", help="what becomes of each JSON Schema keyword and pair (of a run of the suite keywords)"

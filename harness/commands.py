@@ -37,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
         timeout_s=options.timeout,
         memory_gb=options.memory,
         effort=options.effort,
+        spellings=options.spellings,
         argv=tuple(sys.argv[1:]),
     )
 
@@ -128,10 +129,12 @@ def table(options: argparse.Namespace) -> int:
 
     if options.keywords:
         return _keywords(options)
-    if options.faults:
+    if options.faults or options.spellings:
         from harness.faults import fault_frame
+        from harness.spelling_table import spelling_frame
 
-        text = tables.to_text(fault_frame(options.run), options.format or "markdown")
+        frame = (fault_frame if options.faults else spelling_frame)(options.run)
+        text = tables.to_text(frame, options.format or "markdown")
         print(tables.visible(text) if sys.stdout.isatty() else text, end="")
     elif options.format:
         text = tables.instance_text(options.run, options.format)

@@ -37,7 +37,7 @@ def describe(specs: Sequence[str], vocabularies: Sequence[str], python: str = sy
     answer = _ask(["arms", json.dumps(list(specs)), json.dumps(list(vocabularies))], python)
     if "bad_input" in answer:
         raise BadInput(answer["bad_input"])
-    arms = tuple(Arm(**{**each, "dialects": tuple(each["dialects"])}) for each in answer["arms"])
+    arms = tuple(Arm.from_json(each) for each in answer["arms"])
     return Description(arms, answer["vocabularies"])
 
 
@@ -129,7 +129,15 @@ def _arm(spec: BackendSpec) -> Arm:
         pass  # not with 257 tokens, perhaps with the run's vocabulary: its worker will tell
     options = ":".join(f"{name}={value}" for name, value in spec.options)
     version = installed_version(adapter.distribution) or ""
-    return Arm(spec.name, version, options, adapter.distribution, tuple(sorted(adapter.dialects)), adapter.mask_format)
+    return Arm(
+        spec.name,
+        version,
+        options,
+        adapter.distribution,
+        tuple(sorted(adapter.dialects)),
+        adapter.mask_format,
+        tuple(sorted(adapter.documented)),
+    )
 
 
 if __name__ == "__main__":

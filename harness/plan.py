@@ -12,6 +12,7 @@ from typing import Any
 from harness.case import Case, case_from_line, case_to_line
 from harness.errors import BadInput
 from harness.judge import Judge, check_schema
+from harness.spellings import spelled
 from harness.suite import Suite, deep, read_cases
 
 JUDGE_SECONDS = 5.0
@@ -34,7 +35,7 @@ class Profile:
 PROFILES = {
     "quick": Profile(55, 5.0, ("tekken",)),
     "default": Profile(None, 10.0, ("tekken", "probe"), 2, cases_of_ours=12),
-    "full": Profile(None, 60.0, ("tekken", "mistral-v3", "probe"), 32),
+    "full": Profile(None, 30.0, ("tekken", "mistral-v3", "probe"), 16),
 }
 
 
@@ -47,8 +48,11 @@ class Plan:
     suites: dict[str, dict[str, Any]]
 
 
-def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path) -> Plan:
-    """Read every case into `path`. Raises BadInput for the first case that is none, saying how many more there are."""
+def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path, respell: bool = False) -> Plan:
+    """Read every case into `path`. Raises BadInput for the first case that is none, saying how many more there are.
+
+    With `respell` a JSON Schema's instances are the spellings of its valid ones, and other cases are left out.
+    """
     offsets = array("q")
     dialects: list[str] = []
     told: dict[str, dict[str, Any]] = {}
@@ -63,6 +67,10 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path)
                 if problem := _problem(case):
                     problems.append(f"{suite.files[0] if len(suite.files) == 1 else suite.name}: {case.name}: {problem}")
                     continue
+                if respell:
+                    case = spelled(case) if case.grammar.dialect == "json_schema" else replace(case, instances=())
+                    if not case.instances:
+                        continue
                 line = case_to_line(name, suite.version, _judged(case, judge))
                 digest.update(line)
                 offsets.append(file.tell())

@@ -164,6 +164,13 @@ class Arm:
     distribution: str
     dialects: tuple[str, ...]
     mask_format: str
+    documented: tuple[str, ...] = ()
+    """The causes of divergences that the backend states of itself."""
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Arm:
+        """The arm of a run's first line."""
+        return cls(**fields | {name: tuple(fields[name]) for name in ("dialects", "documented") if name in fields})
 
 
 @dataclass(frozen=True)

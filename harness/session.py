@@ -16,7 +16,7 @@ from harness.booking import Work
 from harness.describe import Description, describe
 from harness.errors import BadInput
 from harness.machine import describe_machine
-from harness.plan import PROFILES, rows_owed, write_plan
+from harness.plan import PROFILES, Profile, rows_owed, write_plan
 from harness.registry import parse_specs
 from harness.row import RunInfo
 from harness.run import Limits, Progress, run_all
@@ -41,6 +41,7 @@ class Request:
     timeout_s: float | None
     memory_gb: float
     effort: int | None
+    spellings: bool
     argv: tuple[str, ...]
 
 
@@ -80,7 +81,7 @@ def _run_in(
     profile = PROFILES[request.profile]
     draft = folder / f"cases.{secrets.token_hex(4)}.new"
     try:
-        plan = write_plan(suites, profile, SEED, draft)
+        plan = write_plan(suites, profile, SEED, draft, respell=request.spellings)
         info = RunInfo(
             run=run_id,
             started=_now(),
@@ -91,7 +92,7 @@ def _run_in(
             timeout_s=request.timeout_s or profile.timeout_s,
             memory_bytes=int(request.memory_gb * 1e9),
             jobs=request.jobs,
-            effort=profile.effort if request.effort is None else request.effort,
+            effort=_effort(request, profile),
             arms=described.arms,
             vocabularies=described.vocabularies,
             suites=plan.suites,
@@ -174,3 +175,10 @@ def _brief(value: object) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _effort(request: Request, profile: Profile) -> int:
+    """Spellings are only walked, unless somebody wants checks too."""
+    if request.effort is not None:
+        return request.effort
+    return 0 if request.spellings else profile.effort

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, NamedTuple, NoReturn, Self
 
 from harness.case import Case, Instance
-from harness.row import Row, arm
 
 Family = Literal["whitespace", "property_order", "escapes", "number_forms"]
 FAMILIES: tuple[Family, ...] = ("whitespace", "property_order", "escapes", "number_forms")
@@ -327,7 +326,7 @@ def _new(texts: dict[str, bytes], known: bytes) -> dict[str, bytes]:
     return {name: text for name, text in texts.items() if names.get(text) == name}
 
 
-# A suite of them, and the table of what became of it
+# A suite of them
 
 
 def spelled(case: Case) -> Case:
@@ -346,38 +345,3 @@ def spelled(case: Case) -> Case:
             texts |= {(layout, name): text for layout in BASES for name, text in respelled(value, LAYOUTS[layout]).items()}
             found += [Instance(f"{layout} {name} {number}", text, None) for (layout, name), text in texts.items()]
     return replace(case, instances=tuple(found))
-
-
-@dataclass
-class Count:
-    """Over the documents of a suite: how many were accepted so, and how many were not."""
-
-    accepted: int = 0
-    refused: int = 0
-
-
-def spelling_table(rows: Iterable[Row]) -> dict[str, dict[str, Count]]:
-    """By arm and spelling, from the rows of a run over cases that `spelled` made.
-
-    A layout counts where the arm takes the document in some layout; another spelling where it takes the document in that layout.
-    """
-    documents: dict[tuple[str, str, str, str], dict[tuple[str, str], bool]] = {}
-    for row in rows:
-        if row.valid and row.accepted is not None:
-            layout, name, number = row.instance_name.split(" ")
-            documents.setdefault((arm(row), row.vocabulary, row.case_id, number), {})[layout, name] = row.accepted
-    table: dict[str, dict[str, Count]] = {}
-    for (backend, *_), outcomes in documents.items():
-        counts = table.setdefault(backend, {name: Count() for name in FAMILY})
-        plain = {layout for (layout, name), accepted in outcomes.items() if name == PLAIN and accepted}
-        for (layout, name), accepted in outcomes.items():
-            if name == PLAIN and plain:
-                _count(counts[layout], accepted)
-            elif name != PLAIN and layout in plain and layout == min(plain & set(BASES)):
-                _count(counts[name], accepted)
-    return table
-
-
-def _count(count: Count, accepted: bool) -> None:
-    count.accepted += accepted
-    count.refused += not accepted

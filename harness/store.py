@@ -170,7 +170,7 @@ def read_info(folder: Path) -> RunInfo:
         if fields["format"] != FORMAT:
             raise BadInput(f"{folder}: written in format {fields['format']}, this version reads {FORMAT}")
         fields["argv"] = tuple(fields["argv"])
-        fields["arms"] = tuple(Arm(**{**each, "dialects": tuple(each["dialects"])}) for each in fields["arms"])
+        fields["arms"] = tuple(Arm.from_json(each) for each in fields["arms"])
         return RunInfo(**fields)
     raise BadInput(f"{folder}/rows.jsonl: empty; the run did not start")
 

@@ -52,6 +52,7 @@ ORDER = [
     "metrics",
     "table",
     "faults",
+    "spelling_table",
     "report",
     "shrink",
     "repro",

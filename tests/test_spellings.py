@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,9 +15,11 @@ from miniatures.wrong_walks import READING, Compact, CompactInOrder, InOrder, Re
 from harness.case import Case, Instance, case_id
 from harness.checks import NotApplicable, Subject
 from harness.checks.spellings import check_spellings_are_accepted
+from harness.cli import main
 from harness.grammar import Adapter, Grammar
 from harness.row import Finding
-from harness.spellings import DEEPEST, FAMILIES, FAMILY, LAYOUTS, MOST_BYTES, read, respelled, spelled, spelling_table, spellings, write
+from harness.spelling_table import spelling_table
+from harness.spellings import DEEPEST, FAMILIES, FAMILY, LAYOUTS, MOST_BYTES, read, respelled, spelled, spellings, write
 from harness.vocabulary import byte_vocabulary
 
 BYTES = byte_vocabulary()
@@ -175,3 +178,24 @@ def test_layouts_and_respellings_keep_the_letters() -> None:
     value = read(b'{"a": "\\u0041"}')
     assert write(value) == b'{"a":"\\u0041"}'
     assert respelled(value, LAYOUTS["spaced"])["raw"] == b'{"a": "A"}'
+
+
+def test_a_run_over_spellings_and_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("llguidance")
+    schema = {"type": "object", "properties": {"n": {"type": "number"}, "s": {"type": "string"}}, "required": ["n", "s"]}
+    cases = [
+        {"description": "one", "schema": schema, "tests": [{"data": {"n": 1, "s": "é/"}, "valid": True}, {"data": {}, "valid": False}]},
+        {"description": "left out", "regex": "a", "tests": [{"text": "a", "valid": True}]},
+    ]
+    (tmp_path / "two.json").write_text(json.dumps(cases))
+    run, plain = str(tmp_path / "run"), str(tmp_path / "plain")
+    asked = ["run", str(tmp_path / "two.json"), "--backends", "llguidance", "--vocabularies", "probe"]
+    assert main([*asked, "--spellings", "--out", run]) == 0
+    assert main([*asked, "--effort", "0", "--out", plain]) == 0
+    capsys.readouterr()
+    assert main(["table", run, "--spellings"]) == 0
+    lines = {line.split(" | ")[1]: line.rstrip(" |").split(" | ")[2] for line in capsys.readouterr().out.splitlines()[2:]}
+    assert lines["compact"] == lines["indented_2"] == "1/1"
+    assert lines["reversed_names"] == lines["leading_space"] == lines["escaped_slash"] == "0/1*", "its documentation says so"
+    assert main(["table", plain, "--spellings"]) == 2
+    assert "is no run over spellings" in capsys.readouterr().err
