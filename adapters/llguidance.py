@@ -144,7 +144,7 @@ class Llguidance(Adapter):
         "property_order": "Properties come in the order of the schema (llguidance docs/json_schema.md, Property order).",
         "spelling:leading_space": "No whitespace before the first brace (llguidance docs/json_schema.md, Whitespace handling).",
         "spelling:trailing_newline": "No whitespace after the last brace (llguidance docs/json_schema.md, Whitespace handling).",
-        "spelling:escaped_slash": "An escaped slash is not among the escapes allowed (llguidance docs/json_schema.md, json_allowed_escapes).",
+        "spelling:escaped_slash": "No escaped slash unless asked for (llguidance docs/json_schema.md, json_allowed_escapes).",
         "regex_dialect_rust": "Regular expressions are those of Rust's regex crate (llguidance docs/syntax.md, Structured %regex).",
     }
 
