@@ -11,6 +11,7 @@ from synthetic import info, row, write_run
 from harness.cli import main
 from harness.errors import BadInput
 from harness.ratchet import compare, expect, faults, record, seen, text
+from harness.registry import installed_version
 from harness.row import OUT_OF_TIME, Finding, Row
 
 FINDING = Finding("the_mask_is_exact", 3, "it forbids 2 tokens", cause="partial_utf8")
@@ -99,3 +100,14 @@ def test_the_command_gates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["expect", str(run), str(file)]) == 0
     assert main(["expect", str(stored(tmp_path / "b", row(accepted=False))), str(file)]) == 1
     assert "+over_constrained" in capsys.readouterr().out
+
+
+def test_todays_backends_are_as_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The committed record of the default profile, a part of it run again."""
+    for name, version in (("llguidance", "1.9.1"), ("xgrammar", "0.2.8")):
+        if installed_version(name) != version:
+            pytest.skip(f"recorded with {name} {version}, {installed_version(name) or 'no version'} is installed")
+    record_file = Path(__file__).parent.parent / "results" / "baseline" / "default.json"
+    asked = ["run", "utf8", "choice_and_tags", "--backends", "xgrammar,llguidance", "--vocabularies", "probe", "--jobs", "2"]
+    assert main([*asked, "--out", str(tmp_path / "run"), "--expect", str(record_file)]) == 0, capsys.readouterr().out[-2000:]
+    assert "48 case(s) compared: as recorded" in capsys.readouterr().out
