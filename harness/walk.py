@@ -135,9 +135,10 @@ def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int
             accepted = accept(token)
             end = clock()
             samples.append(end - start)
-            if allowed != bool(accepted):
-                findings.append(_mismatch(index, token, allowed))
             if not (allowed and accepted):
+                if allowed != bool(accepted):
+                    cause = "canonical_only" if accepted and _forces_another(compiled, tokens[:index], mask, vocabulary, token) else ""
+                    findings.append(_mismatch(index, token, allowed, cause))
                 return refused(index)
 
         progress[2] = len(tokens)
@@ -185,11 +186,13 @@ class _Mask:
             flags = memoryview(forbidden)
             self.is_allowed: Callable[[int], bool] = lambda token: not flags[token]
             self.any_allowed: Callable[[], bool] = lambda: not self.cells.all()
+            self.allowed: Callable[[], list[int]] = lambda: np.flatnonzero(~self.cells).tolist()
         else:
             self.cells = allocate_bitmask(size)
             words: Any = memoryview(self.cells.data)
             self.is_allowed = lambda token: bool(words[token >> 5] >> (token & 31) & 1)
             whole = size >> 5  # the words without bits behind the vocabulary, which mean nothing
+            self.allowed = lambda: allowed_tokens(self.cells, size).tolist()
             self.any_allowed = lambda: bool(self.cells[:whole].any()) or allowed_tokens(self.cells[whole:], size & 31).size > 0
 
 
@@ -197,8 +200,24 @@ def _says(allowed: bool) -> str:
     return "allows" if allowed else "refuses"
 
 
-def _mismatch(index: int, token: int, allowed: bool) -> Finding:
-    return Finding("mask_accept_mismatch", index, f"token {token}: mask {_says(allowed)}, accept_token {_says(not allowed)}")
+def _mismatch(index: int, token: int, allowed: bool, cause: str) -> Finding:
+    said = f"token {token}: mask {_says(allowed)}, accept_token {_says(not allowed)}"
+    return Finding("mask_accept_mismatch", index, said, cause=cause)
+
+
+def _forces_another(compiled: CompiledGrammar, tokens: Sequence[int], mask: _Mask, vocabulary: Vocabulary, token: int) -> bool:
+    """Does the mask allow one token only, which the backend says it forces, and which is another spelling of the given one?"""
+    only = mask.allowed()
+    if len(only) != 1:
+        return False
+    forced, text = vocabulary.tokens[only[0]], vocabulary.tokens[token]
+    if not (text and (forced.startswith(text) or text.startswith(forced))):
+        return False
+    try:
+        fresh = compiled.start()
+        return all(fresh.accept_token(each) for each in tokens) and fresh.fast_forward_tokens()[:1] == only
+    except Exception:  # a fault of the backend's, which other walks and checks tell
+        return False
 
 
 def _is_backends(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,7 +139,7 @@ def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progre
         else:
             seen = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
         gc.enable()
-        findings = [vars(each) for each in seen.findings]
+        findings = [vars(replace(each, documented=each.cause in adapter.documented)) for each in seen.findings]
         answer("walked", seen.samples, seen={**vars(seen), "findings": findings, "samples": None})
     if checking.effort:
         _check(adapter, case, compiled, answer, progress, checking)

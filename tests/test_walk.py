@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from harness.grammar import Bitmask, CompiledGrammar, GrammarObject
-from harness.vocabulary import byte_vocabulary
+from harness.vocabulary import Vocabulary, byte_vocabulary
 from harness.walk import Observation, describe, first_mask, walk
 
 VOCABULARY = byte_vocabulary()
@@ -106,6 +106,39 @@ def test_a_token_that_the_mask_forbids_and_accept_takes_is_found_and_refused() -
     (finding,) = observation.findings
     assert (finding.check, finding.position) == ("mask_accept_mismatch", 1) and "mask refuses, accept_token allows" in finding.text
     assert observation.accepted is False and observation.stopped_at == 1
+
+
+@pytest.mark.parametrize(("says_so", "cause"), [(True, "canonical_only"), (False, "")])
+def test_another_spelling_of_what_is_forced_is_told_apart(says_so: bool, cause: str) -> None:
+    small = Vocabulary("small", (*(bytes([byte]) for byte in range(256)), b"", b"cat"), eos_token=256, special_tokens={256: "</s>"})
+
+    class Canonical(GrammarObject):
+        def __init__(self) -> None:
+            self.taken = b""
+
+        def fill_bitmask(self, bitmask: Bitmask) -> None:
+            bitmask.fill(0)
+            bitmask[257 >> 5] = 1 << (257 & 31)
+
+        def accept_token(self, token: int) -> bool:
+            self.taken += small.tokens[token]
+            return b"cat".startswith(self.taken)
+
+        def is_accepting(self) -> bool:
+            return self.taken == b"cat"
+
+        def is_terminated(self) -> bool:
+            return False
+
+        def fast_forward_tokens(self) -> list[int]:
+            return [257] if says_so else []
+
+    class Compiled(CompiledGrammar):
+        def start(self) -> GrammarObject:
+            return Canonical()
+
+    observation = walk(Compiled(), small, [ord("c"), ord("a"), ord("t")], "bitmask", array("q", [0] * 8))  # type: ignore[arg-type]
+    assert [(each.check, each.position, each.cause) for each in observation.findings] == [("mask_accept_mismatch", 0, cause)]
 
 
 def test_a_token_that_the_mask_allows_and_accept_refuses_is_found() -> None:
