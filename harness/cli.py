@@ -71,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
         "--format", choices=["csv", "json", "markdown"], help="one line per instance in this form (default: the table per backend)"
     )
 
+    table.add_argument("--ceilings", action="store_true", help="what jumping over forced text could save at most, per suite")
     table.add_argument("--spellings", action="store_true", help="which spellings each backend accepts (of a run with --spellings)")
     table.add_argument("--faults", action="store_true", help="the faults by category and cause, in how many cases of each backend")
     table.add_argument(

@@ -129,12 +129,13 @@ def table(options: argparse.Namespace) -> int:
 
     if options.keywords:
         return _keywords(options)
-    if options.faults or options.spellings:
+    if options.faults or options.spellings or options.ceilings:
+        from harness.ceiling_table import ceiling_frame
         from harness.faults import fault_frame
         from harness.spelling_table import spelling_frame
 
-        frame = (fault_frame if options.faults else spelling_frame)(options.run)
-        text = tables.to_text(frame, options.format or "markdown")
+        frame_of = fault_frame if options.faults else spelling_frame if options.spellings else ceiling_frame
+        text = tables.to_text(frame_of(options.run), options.format or "markdown")
         print(tables.visible(text) if sys.stdout.isatty() else text, end="")
     elif options.format:
         text = tables.instance_text(options.run, options.format)

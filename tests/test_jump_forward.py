@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from miniatures.reference import Reference, ReferenceObject, small_vocabulary
 from miniatures.wrong_jumps import Exact, jumping_vocabulary
 
+from harness.ceiling_table import ceiling_frame
+from harness.cli import main
 from harness.contract import check_adapter
 from harness.grammar import Adapter, CompiledGrammar, Dialect, Grammar, GrammarObject, allocate_bitmask, overrides
 from harness.jump_forward.ceilings import Ceilings, ceilings
@@ -443,3 +446,19 @@ def test_compiled_grammars_share_one_map() -> None:
     first, second = compiled.start(), compiled.start()
     assert isinstance(compiled, CompiledGrammar) and first is not second
     assert first.accept_token(97) and second.jump_forward() == b"ab" and first.jump_forward() == b"b"
+
+
+def test_the_table_of_ceilings(tmp_path: Path) -> None:
+    cases = [
+        {"description": "all forced", "regex": "abcdef", "tests": [{"text": "abcdef", "valid": True}, {"text": "x", "valid": False}]},
+        {"description": "half", "choice": ["aab", "bab"], "tests": [{"text": "aab", "valid": True}]},
+        {"description": "no automaton", "schema": {"const": 1}, "tests": [{"data": 1, "valid": True}]},
+    ]
+    (tmp_path / "three.json").write_text(json.dumps(cases))
+    run = tmp_path / "run"
+    asked = [str(tmp_path / "three.json"), "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", "0", "--out", str(run)]
+    assert main(["run", *asked]) == 0
+    assert ceiling_frame(run).to_dict("records") == [
+        {"suite": "three", "vocabulary": "bytes", "outputs": 2, "steps": 9, "singleton_steps": "88.9%", "forced_bytes": "88.9%",
+         "fast_forward_tokens": "88.9%"}
+    ]  # fmt: skip

@@ -53,6 +53,7 @@ ORDER = [
     "table",
     "faults",
     "spelling_table",
+    "ceiling_table",
     "report",
     "shrink",
     "repro",
