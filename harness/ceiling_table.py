@@ -7,15 +7,13 @@ from pathlib import Path
 import pandas as pd
 
 from harness.case import Case, case_from_line
+from harness.checks.subject import LONGEST_WALK
 from harness.jump_forward.ceilings import Ceilings, ceilings
 from harness.oracle.automaton import NoOracle
 from harness.oracle.language import language_of
 from harness.oracle.trie import TokenTrie, trie_of
 from harness.store import read_info
 from harness.vocabulary import load_vocabulary
-
-LONGEST = 400
-"""Tokens of an instance that are looked at."""
 
 
 def ceiling_frame(run: Path) -> pd.DataFrame:
@@ -47,7 +45,7 @@ def _of_case(case: Case, trie: TokenTrie) -> tuple[int, Ceilings]:
         language = language_of(case.grammar)
         for each in case.instances:
             if each.valid:
-                total += ceilings(language, trie, trie.vocabulary.encode(each.content)[:LONGEST])
+                total += ceilings(language, trie, trie.vocabulary.encode(each.content)[:LONGEST_WALK])
                 outputs += 1
     except (NoOracle, ValueError):
         pass

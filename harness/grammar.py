@@ -163,6 +163,16 @@ class Adapter(ABC):
             grammar_object.fill_bitmask(row)
 
 
+def forced_token(grammar: CompiledGrammar, tokens: Sequence[int], allowed: Sequence[int]) -> int | None:
+    """The only allowed token after `tokens`, if a fresh object says that it forces this one; else None."""
+    if len(allowed) != 1:
+        return None
+    fresh = grammar.start()
+    if all(fresh.accept_token(token) for token in tokens) and fresh.fast_forward_tokens()[:1] == [allowed[0]]:
+        return allowed[0]
+    return None
+
+
 ALIGNMENT = 64
 """Bytes; an engine's masks come from torch, which aligns them so, and a fill of others costs some percent more."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 Status = Literal["ok", "unsupported", "invalid", "backend_error", "crash", "timeout", "oom", "harness_error", "skipped"]
 Verdict = Literal["pass", "over_constrained", "under_constrained", "declined", "broken", "unjudged"]
@@ -112,9 +112,19 @@ OUT_OF_TIME = "skipped: the checks of this case had taken their time"
 """What a check says that was not begun any more."""
 
 
-def arm(row: Row) -> str:
+class OfABackend(Protocol):
+    """What has a backend's name and its options as text: a row, an arm."""
+
+    @property
+    def backend(self) -> str: ...
+
+    @property
+    def options(self) -> str: ...
+
+
+def arm(of: OfABackend) -> str:
     """The backend as people call it: name and options."""
-    return f"{row.backend}:{row.options}" if row.options else row.backend
+    return f"{of.backend}:{of.options}" if of.options else of.backend
 
 
 def verdict(status: str, valid: bool | None, accepted: bool | None) -> Verdict:

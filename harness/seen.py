@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import BadInput
-from harness.row import BROKEN, CONFORMANCE, DECLINED, OURS, VERDICTS, Row, RunInfo, verdict
+from harness.row import BROKEN, CONFORMANCE, DECLINED, OURS, VERDICTS, Row, RunInfo, arm, verdict
 from harness.store import Samples, read_info, read_rows, read_samples
 
 Failure = Literal["compile_error", "crash", "out_of_memory", "timeout", "validation_error", "invalidation_error"]
@@ -154,7 +154,7 @@ class ArmSeen:
 
     @property
     def name(self) -> str:
-        return f"{self.backend}:{self.options}" if self.options else self.backend
+        return arm(self)
 
     def add(self, row: Row) -> None:
         """Take in one more row of the arm."""

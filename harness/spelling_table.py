@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.errors import BadInput
-from harness.row import Row, RunInfo, arm
+from harness.row import Row, arm
 from harness.spellings import BASES, FAMILY, PLAIN
 from harness.store import read_info, read_rows
 
@@ -59,14 +59,10 @@ def spelling_frame(run: Path) -> pd.DataFrame:
         table = spelling_table(read_rows(run))
     except (ValueError, KeyError):
         raise BadInput(f"{run} is no run over spellings; make one with grammarbench run --spellings") from None
-    documented = _documented(info)
+    documented = {arm(each): frozenset(each.documented) for each in info.arms}
     columns = {name: [_cell(counts[spelling], name, spelling, documented) for spelling in FAMILY] for name, counts in table.items()}
     frame = pd.DataFrame({"family": list(FAMILY.values()), "spelling": list(FAMILY)} | columns, dtype=object)
     return frame[[any(line) for line in zip(*columns.values(), strict=True)]] if columns else frame
-
-
-def _documented(info: RunInfo) -> dict[str, frozenset[str]]:
-    return {f"{each.backend}:{each.options}" if each.options else each.backend: frozenset(each.documented) for each in info.arms}
 
 
 def _cell(count: Count, name: str, spelling: str, documented: dict[str, frozenset[str]]) -> str:

@@ -22,6 +22,7 @@ from harness.grammar import (
     UnsupportedGrammar,
     allocate_bitmask,
     allowed_tokens,
+    forced_token,
 )
 from harness.row import Finding, Status
 from harness.vocabulary import Vocabulary
@@ -106,7 +107,7 @@ def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int
         return Observation(status, phase, text, accepted, stopped_at, len(tokens), findings=tuple(findings), samples=raw, **times)
 
     def refused(index: int) -> Observation:
-        if not mask.any_allowed() and not grammar_object.is_accepting():
+        if not mask.allowed() and not grammar_object.is_accepting():
             findings.append(Finding("cannot_terminate", index, "no token is allowed here, and the output may not end"))
         return seen("ok", accepted=False, stopped_at=index)
 
@@ -185,15 +186,12 @@ class _Mask:
             self.cells: Any = forbidden
             flags = memoryview(forbidden)
             self.is_allowed: Callable[[int], bool] = lambda token: not flags[token]
-            self.any_allowed: Callable[[], bool] = lambda: not self.cells.all()
             self.allowed: Callable[[], list[int]] = lambda: np.flatnonzero(~self.cells).tolist()
         else:
             self.cells = allocate_bitmask(size)
             words: Any = memoryview(self.cells.data)
             self.is_allowed = lambda token: bool(words[token >> 5] >> (token & 31) & 1)
-            whole = size >> 5  # the words without bits behind the vocabulary, which mean nothing
             self.allowed = lambda: allowed_tokens(self.cells, size).tolist()
-            self.any_allowed = lambda: bool(self.cells[:whole].any()) or allowed_tokens(self.cells[whole:], size & 31).size > 0
 
 
 def _says(allowed: bool) -> str:
@@ -207,17 +205,12 @@ def _mismatch(index: int, token: int, allowed: bool, cause: str) -> Finding:
 
 def _forces_another(compiled: CompiledGrammar, tokens: Sequence[int], mask: _Mask, vocabulary: Vocabulary, token: int) -> bool:
     """Does the mask allow one token only, which the backend says it forces, and which is another spelling of the given one?"""
-    only = mask.allowed()
-    if len(only) != 1:
-        return False
-    forced, text = vocabulary.tokens[only[0]], vocabulary.tokens[token]
-    if not (text and (forced.startswith(text) or text.startswith(forced))):
-        return False
     try:
-        fresh = compiled.start()
-        return all(fresh.accept_token(each) for each in tokens) and fresh.fast_forward_tokens()[:1] == only
+        only = forced_token(compiled, tokens, mask.allowed())
     except Exception:  # a fault of the backend's, which other walks and checks tell
         return False
+    forced, text = b"" if only is None else vocabulary.tokens[only], vocabulary.tokens[token]
+    return bool(forced and text) and (forced.startswith(text) or text.startswith(forced))
 
 
 def _is_backends(error: BaseException) -> bool:

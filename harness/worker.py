@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> None:
         serve(adapter, Path(cases), checking, request, reply, progress)
         return
     while True:
-        _drain(request)
+        drain(request)
         parent = os.getpid()
         child = os.fork()
         if child == 0:
@@ -92,11 +92,7 @@ def main(arguments: list[str]) -> None:
             finally:
                 os._exit(0)
         send(control, {"event": "child", "pid": child})
-        while True:
-            pid, status = os.waitpid(-1, 0)  # also whatever the backend left behind and the kernel handed to us
-            if pid == child:
-                break
-        send(control, {"event": "exit", "pid": child, "status": status})
+        send(control, {"event": "exit", "pid": child, "status": wait_for(child)})
         if not sys.stdin.readline():
             return
 
@@ -184,8 +180,16 @@ def _walk_instance(grammar: Any, adapter: Adapter, content: bytes, progress: Pro
     return walk(grammar, adapter.vocabulary, tokens, adapter.mask_format, progress)
 
 
-def _drain(request: int) -> None:
-    """Throw away a request that a lost child did not read; the coordinator sends none until it hears of the new child."""
+def wait_for(child: int) -> int:
+    """The child's wait status; whatever the backend left behind and the kernel handed to us is waited for too."""
+    while True:
+        pid, status = os.waitpid(-1, 0)
+        if pid == child:
+            return status
+
+
+def drain(request: int) -> None:
+    """Throw away what a lost child did not read; whoever sends requests sends none until it hears of the new child."""
     os.set_blocking(request, False)
     try:
         while os.read(request, 65536):

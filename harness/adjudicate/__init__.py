@@ -109,9 +109,9 @@ def _compiled(rows: Iterator[Row]) -> dict[tuple[str, str, str], set[str]]:
 def _in_vocabulary(work: _Work, name: str, validators: Validators) -> Iterator[Witness]:
     """The witnesses of all cases, one case after another."""
     vocabulary = load_vocabulary(name)
-    versions = {_name(each): each.version for each in work.info.arms}
+    versions = {arm(each): each.version for each in work.info.arms}
     services = {
-        _name(each): Service("arm", {"spec": _spec(each), "vocabulary": name, "cases": work.cases}, work.info.memory_bytes)
+        arm(each): Service("arm", {"spec": _spec(each), "vocabulary": name, "cases": work.cases}, work.info.memory_bytes)
         for each in work.info.arms
     }
     try:
@@ -155,10 +155,6 @@ def _dockets(work: _Work, vocabulary: str) -> Iterator[_Docket]:
                 seen.add(case.id)
                 yield _Docket(suite, offset, case, frozenset(arms))
             offset += len(line)
-
-
-def _name(each: Arm) -> str:
-    return f"{each.backend}:{each.options}" if each.options else each.backend
 
 
 def _spec(each: Arm) -> str:

@@ -18,7 +18,7 @@ from harness.channel import Frames, send
 from harness.errors import BadInput
 from harness.guard import forbid_network
 from harness.walk import describe
-from harness.worker import PR_SET_CHILD_SUBREAPER, die_with, prctl
+from harness.worker import PR_SET_CHILD_SUBREAPER, die_with, drain, prctl, wait_for
 
 Answer = tuple[dict[str, Any], bytes]
 Handler = Callable[[dict[str, Any], bytes], Answer]
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
     gc.collect()
     gc.freeze()
     while True:
-        _drain(request)
+        drain(request)
         parent = os.getpid()
         child = os.fork()
         if child == 0:
@@ -71,11 +71,7 @@ def main(arguments: list[str]) -> None:
             finally:
                 os._exit(0)
         send(control, {"event": "child", "pid": child})
-        while True:
-            pid, status = os.waitpid(-1, 0)  # also whatever was left behind and the kernel handed to us
-            if pid == child:
-                break
-        send(control, {"event": "exit", "pid": child, "status": status})
+        send(control, {"event": "exit", "pid": child, "status": wait_for(child)})
 
 
 def serve(handler: Handler, request: int, reply: int) -> None:
@@ -91,14 +87,3 @@ def serve(handler: Handler, request: int, reply: int) -> None:
             if os.getpid() != me:  # the backend forked: one answer is enough
                 os._exit(0)
             send(reply, {**answer, "number": message["number"]}, out)
-
-
-def _drain(request: int) -> None:
-    """Throw away what a lost child did not read; the client sends nothing until it hears of the new child."""
-    os.set_blocking(request, False)
-    try:
-        while os.read(request, 1 << 16):
-            pass
-    except BlockingIOError:
-        pass
-    os.set_blocking(request, True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from harness.checks.subject import Place, Subject
-from harness.grammar import Grammar
+from harness.grammar import Grammar, forced_token
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.trie import TokenSet
 from harness.row import Finding
@@ -83,8 +83,7 @@ def _is_forced(subject: Subject, place: Place, token: int, said: bool) -> bool:
     with subject.ours():
         if not text or subject.language.forced(subject.state_of(place.text), len(text)) != text:
             return False
-    fresh = subject.reach(place.tokens) if said else None
-    return not said or (fresh is not None and fresh.fast_forward_tokens()[:1] == [token])
+    return not said or forced_token(subject.compiled, place.tokens, [token]) == token
 
 
 def _dialect(subject: Subject, place: Place, allowed: TokenSet) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.checks.looking import by_first_byte, change, few, finding, first_bytes, look, name_of, next_token, standing
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.grammar import GrammarObject
+from harness.grammar import GrammarObject, forced_token
 from harness.oracle.trie import TokenSet
 from harness.row import Finding
 from harness.vocabulary import Vocabulary
@@ -66,7 +66,7 @@ def _disagreements(subject: Subject, place: Place, grammar_object: GrammarObject
             continue
         cause = _kind(subject.vocabulary, token)
         if not cause and not allows:
-            forced = _forced_token(subject, place, mask) if forced is None else forced
+            forced = _forced_text(subject, place, mask) if forced is None else forced
             text = subject.vocabulary.tokens[token]
             if forced and (forced.startswith(text) or text.startswith(forced)):
                 cause = "canonical_only"  # another spelling of what the backend forces
@@ -83,13 +83,10 @@ def _disagreements(subject: Subject, place: Place, grammar_object: GrammarObject
     return found
 
 
-def _forced_token(subject: Subject, place: Place, mask: TokenSet) -> bytes:
+def _forced_text(subject: Subject, place: Place, mask: TokenSet) -> bytes:
     """The text of the only token that the mask allows, if the backend says that it forces this token; else empty."""
-    allowed: list[int] = np.flatnonzero(mask).tolist()
-    fresh = subject.reach(place.tokens) if len(allowed) == 1 else None
-    if fresh is None or fresh.fast_forward_tokens()[:1] != allowed:
-        return b""
-    return subject.vocabulary.tokens[allowed[0]]
+    token = forced_token(subject.compiled, place.tokens, np.flatnonzero(mask).tolist())
+    return b"" if token is None else subject.vocabulary.tokens[token]
 
 
 class _Trials:

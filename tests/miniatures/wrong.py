@@ -12,29 +12,13 @@ import numpy as np
 from harness.grammar import Adapter, Bitmask, BoolMask, Dialect, Grammar, GrammarObject, InvalidGrammar
 
 from .reference import Reference, ReferenceGrammar, ReferenceObject
+from .registering import registering
 
 MUTANTS: dict[type[Adapter], frozenset[str]] = {}
 """Each wrong adapter, and the names of exactly the checks that fail on it with `small_vocabulary`."""
 
 
-def object_breaks(*checks: str) -> Callable[[type[ReferenceObject]], type[ReferenceObject]]:
-    """Registers the reference adapter with objects of this class."""
-
-    def register(wrong: type[ReferenceObject]) -> type[ReferenceObject]:
-        MUTANTS[type(wrong.__name__, (Reference,), {"object_class": wrong})] = frozenset(checks)
-        return wrong
-
-    return register
-
-
-def breaks(*checks: str) -> Callable[[type[Adapter]], type[Adapter]]:
-    """Registers an adapter."""
-
-    def register(wrong: type[Adapter]) -> type[Adapter]:
-        MUTANTS[wrong] = frozenset(checks)
-        return wrong
-
-    return register
+object_breaks, breaks = registering(MUTANTS)
 
 
 # Accepting and ending

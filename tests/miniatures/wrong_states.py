@@ -10,6 +10,7 @@ import numpy as np
 from harness.grammar import Adapter, Bitmask, Grammar, GrammarObject, InvalidGrammar
 
 from .reference import Reference, ReferenceGrammar, ReferenceObject
+from .registering import registering
 
 MUTANTS: dict[type[Adapter], frozenset[str]] = {}
 """Each wrong adapter, and the names of exactly the checks on states that fail on it."""
@@ -18,24 +19,7 @@ DEEP = 3
 """From so many tokens on most of them are wrong."""
 
 
-def object_breaks(*checks: str) -> Callable[[type[ReferenceObject]], type[ReferenceObject]]:
-    """Registers the reference adapter with objects of this class."""
-
-    def register(wrong: type[ReferenceObject]) -> type[ReferenceObject]:
-        MUTANTS[type(wrong.__name__, (Reference,), {"object_class": wrong})] = frozenset(checks)
-        return wrong
-
-    return register
-
-
-def breaks(*checks: str) -> Callable[[type[Adapter]], type[Adapter]]:
-    """Registers an adapter."""
-
-    def register(wrong: type[Adapter]) -> type[Adapter]:
-        MUTANTS[wrong] = frozenset(checks)
-        return wrong
-
-    return register
+object_breaks, breaks = registering(MUTANTS)
 
 
 def flip(bitmask: Bitmask, token: int) -> None:
