@@ -12,7 +12,18 @@ import numpy as np
 from llguidance import LLExecutor, LLMatcher, LLTokenizer, StructTag, TokenizerWrapper, grammar_from
 from llguidance.gbnf_to_lark import GbnfToLarkError, gbnf_to_lark
 
-from harness.grammar import FORCED, Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.grammar import (
+    FORCED,
+    Adapter,
+    Bitmask,
+    CompiledGrammar,
+    Dialect,
+    Grammar,
+    GrammarObject,
+    InvalidGrammar,
+    Kernel,
+    UnsupportedGrammar,
+)
 from harness.vocabulary import Vocabulary
 
 WHITESPACE: dict[str, dict[str, Any]] = {
@@ -201,6 +212,22 @@ for token in walk:
         break
 {FORCED}print(matcher.compute_ff_bytes())
 """
+
+    def kernels(self) -> Mapping[str, Kernel]:
+        def load_torch() -> Callable[..., object]:
+            from llguidance.torch import apply_token_bitmask_inplace
+
+            return cast(Callable[..., object], apply_token_bitmask_inplace)
+
+        def load_numpy() -> Callable[..., object]:
+            from llguidance.numpy import apply_token_bitmask_inplace
+
+            return lambda logits, bitmask: apply_token_bitmask_inplace(logits.numpy(), bitmask.numpy())
+
+        return {
+            "torch": Kernel(load_torch, frozenset({"cpu", "cuda"}), frozenset({"float32", "float16", "bfloat16"})),
+            "numpy": Kernel(load_numpy, frozenset({"cpu"}), frozenset({"float32", "float16"})),
+        }
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         if len(objects) != len(bitmasks):

@@ -6,8 +6,9 @@ Building an index can take minutes in native code, where no signal ends it; whoe
 from __future__ import annotations
 
 import json
+import pickle
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Literal, cast
 
@@ -24,6 +25,7 @@ from harness.grammar import (
     Grammar,
     GrammarObject,
     InvalidGrammar,
+    Kernel,
     UnsupportedGrammar,
 )
 from harness.jump_forward.jumping import with_jumps, without_jumps
@@ -128,6 +130,9 @@ class _OutlinesCompiled(CompiledGrammar):
     def start(self) -> GrammarObject:
         return _OutlinesObject(self)
 
+    def serialize(self) -> bytes:
+        return pickle.dumps(self.index)
+
 
 class OutlinesCore(Adapter):
     """`whitespace` is between the parts of a JSON text: any amount, as the library would have it (at most one space), or none.
@@ -185,6 +190,22 @@ for token in walk:
     if not (allowed and accepted):
         break
 """
+
+    def kernels(self) -> Mapping[str, Kernel]:
+        def load_torch() -> Callable[..., object]:
+            from outlines_core.kernels.torch import apply_token_bitmask_inplace
+
+            return cast(Callable[..., object], apply_token_bitmask_inplace)
+
+        def load_numpy() -> Callable[..., object]:
+            from outlines_core.kernels.numpy import apply_token_bitmask_inplace
+
+            return lambda logits, bitmask: apply_token_bitmask_inplace(logits.numpy(), bitmask.numpy())
+
+        return {
+            "torch": Kernel(load_torch, frozenset({"cpu", "cuda"}), frozenset({"float32", "float16", "bfloat16"})),
+            "numpy": Kernel(load_numpy, frozenset({"cpu"}), frozenset({"float32", "float16"})),
+        }
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         if len(objects) != len(bitmasks):

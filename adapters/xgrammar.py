@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +14,24 @@ import torch
 import xgrammar
 from xgrammar.tokenizer_info import VocabType
 
-from harness.grammar import FORCED, Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.grammar import (
+    FORCED,
+    Adapter,
+    Bitmask,
+    CompiledGrammar,
+    Dialect,
+    Grammar,
+    GrammarObject,
+    InvalidGrammar,
+    Kernel,
+    UnsupportedGrammar,
+)
 from harness.vocabulary import Vocabulary
 
 NO_TENSOR = torch.empty(0)
+
+HAS_ANY_ORDER = "any_order" in inspect.signature(xgrammar.GrammarCompiler.compile_json_schema).parameters
+"""False in older releases, which keep the order of the schema."""
 
 SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
 
@@ -74,6 +89,9 @@ class XgrammarGrammar(CompiledGrammar):
     def start(self) -> XgrammarObject:
         return XgrammarObject(self._adapter, xgrammar.GrammarMatcher(self._compiled))
 
+    def serialize(self) -> bytes:
+        return self._compiled.serialize_json().encode()
+
 
 class Xgrammar(Adapter):
     """`whitespace`, `open_objects` and `any_order` shape JSON Schema; `threads` is for compiling and for batches.
@@ -103,6 +121,8 @@ class Xgrammar(Adapter):
             raise ValueError(f"whitespace is {whitespace!r}; xgrammar supports {', '.join(SEPARATORS)}")
         self._whitespace = whitespace
         self._open_objects = open_objects
+        if any_order and not HAS_ANY_ORDER:
+            raise ValueError("this version of xgrammar has no any_order for JSON Schema; leave the option out")
         self._any_order = any_order
         self.threads: int = threads
         # The library takes an empty token for a special one and allows neither, so specials and padding are passed as they are.
@@ -130,9 +150,10 @@ class Xgrammar(Adapter):
             raise (UnsupportedGrammar if UNSUPPORTED.search(reason) else InvalidGrammar)(reason) from error
 
     def script(self, grammar: Grammar) -> str:
+        any_order = ", any_order=True" if self._any_order else ""
         compile_lines = {
             "json_schema": f"compile_json_schema(grammar, any_whitespace={self._whitespace == 'any'}, "
-            f"separators={SEPARATORS[self._whitespace]}, strict_mode={not self._open_objects}, any_order={self._any_order})",
+            f"separators={SEPARATORS[self._whitespace]}, strict_mode={not self._open_objects}{any_order})",
             "regex": "compile_regex(grammar)",
             "ebnf": "compile_grammar(grammar)",
             "choice": "compile_grammar('root ::= ' + ' | '.join(json.dumps(each) for each in json.loads(grammar)))",
@@ -155,6 +176,29 @@ for token in walk:
         break
 {FORCED}print(repr(matcher.find_jump_forward_string()))
 """
+
+    def kernels(self) -> Mapping[str, Kernel]:
+        from importlib import import_module
+
+        modules = {"cpu": "cpu", "triton": "triton", "cuda": "cuda", "torch_compile": "torch_compile", "torch_native": "torch"}
+        kinds = {"cpu": {"cpu"}, "triton": {"cuda"}, "cuda": {"cuda"}}
+        beyond = "The trailing logits are left unmasked, with a warning (docstring of apply_token_bitmask_inplace)."
+
+        def load(backend: str) -> Callable[..., object]:
+            import_module(f"xgrammar.kernels.apply_token_bitmask_inplace_{modules[backend]}")  # what it lacks it says here
+            function: Callable[..., object] = xgrammar.apply_token_bitmask_inplace
+            return lambda logits, bitmask, rows=None: function(logits, bitmask, indices=rows, backend=backend)
+
+        return {
+            name: Kernel(
+                load=partial(load, name),
+                devices=frozenset(kinds.get(name, {"cpu", "cuda"})),
+                dtypes=frozenset({"float32", "float16", "bfloat16"}),
+                indices=True,
+                documented={"logits_beyond_the_mask_are_forbidden": beyond},
+            )
+            for name in modules
+        }
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         if len(objects) != len(bitmasks):
@@ -183,7 +227,7 @@ for token in walk:
                     any_whitespace=separators is None,
                     separators=separators,
                     strict_mode=not self._open_objects,
-                    any_order=self._any_order,
+                    **({"any_order": True} if self._any_order else {}),
                 )
             case "regex":
                 return self._compiler.compile_regex(grammar.text)
@@ -221,7 +265,7 @@ def _structural_tag(text: str, any_order: bool) -> str:
             {
                 "type": "tag",
                 "begin": structure["begin"],
-                "content": {"type": "json_schema", "json_schema": structure["schema"], "any_order": any_order},
+                "content": {"type": "json_schema", "json_schema": structure["schema"], **({"any_order": True} if any_order else {})},
                 "end": structure["end"],
             }
             for structure in form["structures"]

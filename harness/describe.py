@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,13 +32,32 @@ class Description:
     vocabularies: dict[str, dict[str, Any]]
 
 
-def describe(specs: Sequence[str], vocabularies: Sequence[str], python: str = sys.executable) -> Description:
-    """Ask that process. Raises BadInput for an option, version or vocabulary that is not to be had."""
-    answer = _ask(["arms", json.dumps(list(specs)), json.dumps(list(vocabularies))], python)
+def describe(specs: Sequence[str], vocabularies: Sequence[str], pythons: Sequence[str] = ()) -> Description:
+    """Ask a process of each environment; `pythons` has the interpreter of each backend, where that is not always ours.
+
+    Raises BadInput for an option, version or vocabulary that is not to be had.
+    """
+    pythons = pythons or [sys.executable] * len(specs)
+    arms: dict[int, Arm] = {}
+    found: dict[str, dict[str, Any]] = {}
+    for python in dict.fromkeys([sys.executable, *pythons]):
+        ours = python == sys.executable
+        asked = [place for place, each in enumerate(pythons) if each == python]
+        answer = _ask(["arms", json.dumps([specs[place] for place in asked]), json.dumps(list(vocabularies) if ours else [])], python)
+        if "bad_input" in answer:
+            raise BadInput(answer["bad_input"])
+        for place, each in zip(asked, answer["arms"], strict=True):
+            arms[place] = Arm.from_json(each | {"python": "" if ours else python})
+        found |= answer["vocabularies"]
+    return Description(tuple(arms[place] for place in range(len(specs))), found)
+
+
+def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The distribution of each backend and its version here, both empty for none. Raises BadInput for one that cannot be imported."""
+    answer = _ask(["places", json.dumps(list(names))], sys.executable)
     if "bad_input" in answer:
         raise BadInput(answer["bad_input"])
-    arms = tuple(Arm.from_json(each) for each in answer["arms"])
-    return Description(arms, answer["vocabularies"])
+    return {name: (each[0], each[1]) for name, each in answer["places"].items()}
 
 
 def catalogue(python: str = sys.executable) -> list[dict[str, Any]]:
@@ -74,9 +93,10 @@ def _ask(arguments: list[str], python: str) -> Any:
 
 
 def main(arguments: list[str]) -> None:
-    """`FD arms SPECS VOCABULARIES`, the two as JSON lists, or `FD catalogue`: writes one JSON value to the file descriptor."""
+    """`FD arms SPECS VOCABULARIES`, `FD places NAMES`, all as JSON lists, or `FD catalogue`: writes one JSON value to the descriptor."""
     forbid_network()
-    answer = _catalogue() if arguments[1] == "catalogue" else _describe(*map(json.loads, arguments[2:]))
+    answers: dict[str, Callable[..., Any]] = {"arms": _describe, "places": _places, "catalogue": _catalogue}
+    answer = answers[arguments[1]](*map(json.loads, arguments[2:]))
     with open(int(arguments[0]), "w") as file:
         json.dump(answer, file)
 
@@ -97,6 +117,16 @@ def _catalogue() -> list[dict[str, Any]]:
             entry["problem"] = str(error)
         found.append(entry)
     return found
+
+
+def _places(names: list[str]) -> dict[str, Any]:
+    from harness.registry import installed_version, load
+
+    try:
+        found = {name: load(name).distribution for name in names}
+    except BadInput as error:
+        return {"bad_input": str(error)}
+    return {"places": {name: [each, installed_version(each) or ""] for name, each in found.items()}}
 
 
 def _describe(specs: list[str], names: list[str]) -> dict[str, Any]:

@@ -79,12 +79,11 @@ def _of_row(row: Row) -> Iterator[tuple[Fault, bool]]:
 def fault_frame(run: Path) -> pd.DataFrame:
     """One line per fault: category, fault, cause, and per arm the number of cases (`*`: all of it documented by the backend)."""
     table, info = faults(read_rows(run)), read_info(run)
-    backends = [(each.backend, each.options) for each in info.arms]
+    arms = [(each.backend, each.version, each.options) for each in info.arms]
     vocabularies = list(info.vocabularies)
 
     def place(arm: ArmKey) -> tuple[int, int]:
-        backend, _, options, vocabulary = arm
-        return backends.index((backend, options)), vocabularies.index(vocabulary)
+        return arms.index(arm[:3]), vocabularies.index(arm[3])
 
     seen = sorted({arm for each in table.values() for arm in each}, key=place)
     names = {arm: " ".join(part for part in arm if part) for arm in seen}

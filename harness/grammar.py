@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -109,12 +109,36 @@ class GrammarObject(ABC):
         return []
 
 
+@dataclass(frozen=True)
+class Kernel:
+    """A library's own function that applies masks to logits, under one calling convention.
+
+    `load` imports what the function needs and gives it; ImportError says why it is not to be had here. The function works in place on a
+    torch tensor `logits` (`[batch, vocabulary]` or `[vocabulary]`, of any strides) with a packed `bitmask` (int32, `[batch, words]` or
+    `[words]`, of any strides) on the same device. Where `indices`, it takes a third argument, a list of the only rows to touch;
+    row i of the bitmask is that of row i of the logits. What it returns means nothing. What it does not support it refuses by raising.
+    """
+
+    load: Callable[[], Callable[..., object]]
+    devices: frozenset[str]
+    """Kinds of devices on which it exists: `cpu`, `cuda`."""
+    dtypes: frozenset[str]
+    """Of logits, torch's names: `float32`, `float16`, `bfloat16`."""
+    indices: bool = False
+    documented: Mapping[str, str] = field(default_factory=dict)
+    """Divergences that the library's own documentation states: the name of a probe, and a sentence with its source."""
+
+
 class CompiledGrammar(ABC):
     """A grammar, compiled for one vocabulary."""
 
     @abstractmethod
     def start(self) -> GrammarObject:
         """A fresh object at the start; cheap."""
+
+    def serialize(self) -> bytes:
+        """The compiled grammar in the library's own stored form, where it has one; for its size."""
+        raise NotImplementedError
 
 
 class Adapter(ABC):
@@ -156,6 +180,10 @@ class Adapter(ABC):
         where the walk has led, and stands in the scripts that are about forced text only.
         """
         return ""
+
+    def kernels(self) -> Mapping[str, Kernel]:
+        """The library's own functions that apply masks to logits, by name; empty if it has none."""
+        return {}
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         """Fill row i of `bitmasks` (shape `[batch, words]`) from `objects[i]`."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.case import Case, case_from_line, case_to_line
-from harness.errors import BadInput
+from harness.errors import BadInput, did_you_mean
 from harness.judge import Judge, check_schema
 from harness.spellings import spelled
 from harness.suite import Suite, deep, read_cases
@@ -48,10 +48,11 @@ class Plan:
     suites: dict[str, dict[str, Any]]
 
 
-def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path, respell: bool = False) -> Plan:
+def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path, respell: bool = False, only: str | None = None) -> Plan:
     """Read every case into `path`. Raises BadInput for the first case that is none, saying how many more there are.
 
-    With `respell` a JSON Schema's instances are the spellings of its valid ones, and other cases are left out.
+    With `only`, no case but that one, by its name or id. With `respell` a JSON Schema's instances are the spellings of its valid ones,
+    and other cases are left out.
     """
     offsets = array("q")
     dialects: list[str] = []
@@ -63,7 +64,8 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path,
             digest = hashlib.sha256()
             counts = {"cases": 0, "instances": 0}
             limits = [profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None]
-            for case in _chosen(suite, min((each for each in limits if each is not None), default=None), seed):
+            limit = min((each for each in limits if each is not None), default=None)
+            for case in _chosen(suite, limit, seed) if only is None else _named(suite, only):
                 if problem := _problem(case):
                     problems.append(f"{suite.files[0] if len(suite.files) == 1 else suite.name}: {case.name}: {problem}")
                     continue
@@ -82,6 +84,9 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path,
     if problems:
         more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
         raise BadInput(f"{problems[0]}{more}")
+    if not offsets and only is not None:
+        names = [case.name for suite in suites for case in read_cases(suite)]
+        raise BadInput(f'no case "{only}" in {", ".join(each.name for each in suites)}{did_you_mean(only, names[:2000])}')
     if not offsets:
         raise BadInput(f"no case in {', '.join(each.name for each in suites)}")
     return Plan(offsets, tuple(dialects), told)
@@ -117,6 +122,10 @@ def _chosen(suite: Suite, limit: int | None, seed: int) -> Iterator[Case]:
     ranked = sorted((rank(case.id), case.id) for case in read_cases(suite))
     chosen = {case_id for _, case_id in ranked[:limit]}
     return (case for case in read_cases(suite) if case.id in chosen)
+
+
+def _named(suite: Suite, name: str) -> Iterator[Case]:
+    return (case for case in read_cases(suite) if name in (case.id, case.name))
 
 
 def _problem(case: Case) -> str:

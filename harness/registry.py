@@ -1,8 +1,8 @@
 """Adapters by name, and what a user writes to choose one.
 
-    --backends name,name==version,name:option=value:option=value,package.module:Class:option=value
+    --backends name,name==version,name==./path/to.whl,name:option=value:option=value,package.module:Class:option=value
 
-`,` separates backends and `:` separates options, so neither can stand in a value. A name is that of a file in `harness.adapters`,
+`,` separates backends and `:` separates options, so neither can stand in a value or a path. A name is that of a file in `harness.adapters`,
 of an entry point in the group `harness.adapters`, or `module:Class`; `-` and `_` are the same in it.
 Parsing and looking up import no adapter; `load` and `make` do, and belong in a worker.
 """
@@ -10,14 +10,17 @@ Parsing and looking up import no adapter; `load` and `make` do, and belong in a 
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import pkgutil
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from harness.errors import BadInput, did_you_mean
@@ -32,11 +35,14 @@ GROUP = "harness.adapters"
 NO_PLUGINS = "GRAMMARBENCH_NO_PLUGINS"
 """Set to anything, this environment variable leaves entry points out."""
 
-FORM = "name, name==version, name:option=value:option=value or module:Class, separated by commas"
+MARKER = "grammarbench.json"
+"""In the folder of an environment that was made for a version of a backend: which one; written last."""
+
+FORM = "name, name==version, name==path, name:option=value:option=value or module:Class, separated by commas"
 
 _SPEC = re.compile(
     r"(?P<name>[A-Za-z0-9_][\w.-]*(:[A-Za-z_]\w*(?=$|:|==))?)"
-    r"(==(?P<version>[A-Za-z0-9.+!_-]+))?"
+    r"(==(?P<version>[^\s:,](?:[^:,\n]*[^\s:,])?))?"
     r"(?P<options>(:[A-Za-z_][\w-]*=[^:]*)*)"
 )
 
@@ -149,11 +155,19 @@ def make(spec: BackendSpec, vocabulary: Vocabulary) -> Adapter:
 
 
 def installed_version(distribution: str) -> str | None:
-    """The version of the distribution in this environment, or None if it is not there."""
+    """The version of the distribution in this environment, or None if it is not there.
+
+    In an environment that was made for one from a path, a local label is added to it: two wheels may bear the same number.
+    """
     try:
-        return version(distribution) if distribution else None
+        found = version(distribution) if distribution else None
     except PackageNotFoundError:
         return None
+    try:
+        made_for = json.loads((Path(sys.prefix) / MARKER).read_text("utf-8"))
+    except OSError:
+        return found
+    return str(made_for["version"]) if made_for["distribution"] == distribution else found
 
 
 def option_table(adapter_class: type[Adapter]) -> list[Option]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -127,6 +128,18 @@ def arm(of: OfABackend) -> str:
     return f"{of.backend}:{of.options}" if of.options else of.backend
 
 
+def arm_names(arms: Iterable[Arm]) -> dict[tuple[str, str, str], str]:
+    """By backend, version and options: the arm as people call it, with `==version` where a backend has more than one in the run."""
+    arms = list(arms)
+    versions = {each.backend: {other.version for other in arms if other.backend == each.backend} for each in arms}
+    return {
+        (each.backend, each.version, each.options): f"{each.backend}=={each.version}{':' if each.options else ''}{each.options}"
+        if len(versions[each.backend]) > 1
+        else arm(each)
+        for each in arms
+    }
+
+
 def verdict(status: str, valid: bool | None, accepted: bool | None) -> Verdict:
     """What one row says of the backend (DESIGN.md, section 4).
 
@@ -176,6 +189,8 @@ class Arm:
     mask_format: str
     documented: tuple[str, ...] = ()
     """The causes of divergences that the backend states of itself."""
+    python: str = field(default="", compare=False)
+    """The interpreter of the environment that holds this version; empty for the run's own."""
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Arm:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import selectors
 import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -153,7 +154,8 @@ class Coordinator:
 
     def _open_slot(self, work: Work) -> None:
         spec = work.arm.backend + (f":{work.arm.options}" if work.arm.options else "")
-        worker = process.start_worker(spec, work.vocabulary, self.path, self.limits.effort, self.limits.timeout_s, fork=self.fork)
+        limits, python = self.limits, work.arm.python or sys.executable
+        worker = process.start_worker(spec, work.vocabulary, self.path, limits.effort, limits.timeout_s, python, self.fork)
         slot = Slot(work, worker, time.monotonic())
         work.workers += 1
         self.slots.append(slot)

@@ -6,7 +6,7 @@ import os
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,15 @@ from typing import Any
 import harness
 from harness.booking import Work
 from harness.describe import Description, describe
+from harness.environments import resolve
 from harness.errors import BadInput
 from harness.machine import describe_machine
 from harness.plan import PROFILES, Profile, rows_owed, write_plan
 from harness.registry import parse_specs
-from harness.row import RunInfo
+from harness.row import RunInfo, arm
 from harness.run import Limits, Progress, run_all
 from harness.store import Writer, has_begun, locked, read_info, resume
-from harness.suite import Suite, find_suite, suite_names
+from harness.suite import Suite, find_suite, walked_by_default
 from harness.vocabulary import prepare_vocabulary
 
 SEED = 0
@@ -43,6 +44,10 @@ class Request:
     effort: int | None
     spellings: bool
     argv: tuple[str, ...]
+    cases_of_ours: int | None = None
+    """Of each of our suites no more than so many; None: what the profile says."""
+    case: str | None = None
+    """No case but that one, by its name or id."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Outcome:
 def run(request: Request, say: Callable[[str], None], report: Callable[[Progress], None]) -> Outcome:
     """Do it. Raises BadInput, with everything that was already measured left where it is."""
     profile = PROFILES[request.profile]
-    suites = [find_suite(name) for name in request.suites or suite_names()]
+    suites = [find_suite(name) for name in request.suites or walked_by_default()]
     specs = parse_specs(request.backends)
     names = tuple(prepare_vocabulary(name) for name in request.vocabularies or profile.vocabularies)
     if len(set(names)) < len(names):
@@ -64,8 +69,20 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
     folder, run_id = _folder(request)
     with locked(folder):
         say(f"looking at {len(specs)} backend(s) and {len(names)} vocabulary(ies) ...")
-        described = describe([str(each) for each in specs], names)
+        placed = resolve(specs, say)
+        described = describe([str(spec) for spec, _ in placed], names, [python for _, python in placed])
+        _check_distinct(described)
         return _run_in(folder, run_id, request, suites, described, say, report)
+
+
+def _check_distinct(described: Description) -> None:
+    """Rows are told apart by backend, version and options."""
+    seen = set()
+    for each in described.arms:
+        who = (each.backend, each.version, each.options)
+        if who in seen:
+            raise BadInput(f"{arm(each)} {each.version} is asked for twice: a version that is installed is the same as none; keep one")
+        seen.add(who)
 
 
 def _run_in(
@@ -79,9 +96,11 @@ def _run_in(
 ) -> Outcome:
     """Plan, start or resume, walk and finish, in a folder that is ours."""
     profile = PROFILES[request.profile]
+    if request.cases_of_ours is not None:
+        profile = replace(profile, cases_of_ours=request.cases_of_ours)
     draft = folder / f"cases.{secrets.token_hex(4)}.new"
     try:
-        plan = write_plan(suites, profile, SEED, draft, respell=request.spellings)
+        plan = write_plan(suites, profile, SEED, draft, respell=request.spellings, only=request.case)
         info = RunInfo(
             run=run_id,
             started=_now(),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.errors import BadInput
-from harness.row import Row, arm
+from harness.row import Row, arm_names
 from harness.spellings import BASES, FAMILY, PLAIN
 from harness.store import read_info, read_rows
 
@@ -22,17 +22,22 @@ class Count:
     refused: int = 0
 
 
-def spelling_table(rows: Iterable[Row]) -> dict[str, dict[str, Count]]:
+ArmName = tuple[str, str, str]
+"""Backend, version, options."""
+
+
+def spelling_table(rows: Iterable[Row]) -> dict[ArmName, dict[str, Count]]:
     """By arm and spelling, from the rows of a run over cases that `spelled` made.
 
     A layout counts where the arm takes the document in some layout; another spelling where it takes the document in that layout.
     """
-    documents: dict[tuple[str, str, str, str], dict[tuple[str, str], bool]] = {}
+    documents: dict[tuple[ArmName, str, str, str], dict[tuple[str, str], bool]] = {}
     for row in rows:
         if row.valid and row.accepted is not None:
             layout, name, number = row.instance_name.split(" ")
-            documents.setdefault((arm(row), row.vocabulary, row.case_id, number), {})[layout, name] = row.accepted
-    table: dict[str, dict[str, Count]] = {}
+            whose = (row.backend, row.backend_version, row.options)
+            documents.setdefault((whose, row.vocabulary, row.case_id, number), {})[layout, name] = row.accepted
+    table: dict[ArmName, dict[str, Count]] = {}
     for (backend, *_), outcomes in documents.items():
         counts = table.setdefault(backend, {name: Count() for name in FAMILY})
         plain = {layout for (layout, name), accepted in outcomes.items() if name == PLAIN and accepted}
@@ -59,8 +64,10 @@ def spelling_frame(run: Path) -> pd.DataFrame:
         table = spelling_table(read_rows(run))
     except (ValueError, KeyError):
         raise BadInput(f"{run} is no run over spellings; make one with grammarbench run --spellings") from None
-    documented = {arm(each): frozenset(each.documented) for each in info.arms}
-    columns = {name: [_cell(counts[spelling], name, spelling, documented) for spelling in FAMILY] for name, counts in table.items()}
+    names = arm_names(info.arms)
+    documented = {names[each.backend, each.version, each.options]: frozenset(each.documented) for each in info.arms}
+    named = {names[key]: counts for key, counts in table.items()}
+    columns = {name: [_cell(counts[spelling], name, spelling, documented) for spelling in FAMILY] for name, counts in named.items()}
     frame = pd.DataFrame({"family": list(FAMILY.values()), "spelling": list(FAMILY)} | columns, dtype=object)
     return frame[[any(line) for line in zip(*columns.values(), strict=True)]] if columns else frame
 

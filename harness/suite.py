@@ -38,6 +38,15 @@ def suite_names() -> list[str]:
     return sorted(Path(str(each)).stem for each in files("harness.suites").iterdir() if each.name.endswith(".jsonl"))
 
 
+MEASURED = "speed"
+"""The suite that is made to be measured; as a test of conformance it adds nothing to the others."""
+
+
+def walked_by_default() -> list[str]:
+    """The suites that a run walks when none is named."""
+    return [name for name in suite_names() if name != MEASURED]
+
+
 def find_suite(wanted: str) -> Suite:
     """A suite by name (`-` and `_` are the same), or the folder or file of that path. Raises BadInput."""
     for name in suite_names():

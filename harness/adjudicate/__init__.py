@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.adjudicate.client import Lost, Service
 from harness.adjudicate.trial import Settings, Trial
 from harness.adjudicate.verdicts import Validators
 from harness.adjudicate.witness import Summary as Summary
 from harness.adjudicate.witness import Witness as Witness
 from harness.case import Case, case_from_line
+from harness.environments import python_of
 from harness.errors import one_line
 from harness.judge import Judge
-from harness.row import DECLINED, Arm, Row, RunInfo, arm
+from harness.row import DECLINED, Arm, Row, RunInfo, arm_names
+from harness.service.client import Lost, Service
 from harness.store import locked, read_info, read_rows
 from harness.vocabulary import load_vocabulary
 
@@ -77,13 +78,13 @@ def adjudicate(
         work = _Work(
             folder,
             info,
-            _compiled(read_rows(folder)),
+            _compiled(read_rows(folder), arm_names(info.arms)),
             Settings(positions, followed, tries, timeout_s, max(timeout_s, info.timeout_s)),
             Summary(),
             say,
         )
         part = folder / f"{WITNESSES}.part"
-        second = Service("second", {"cases": work.cases}, info.memory_bytes)
+        second = Service("harness.adjudicate.second:load_second", {"cases": work.cases}, info.memory_bytes)
         with open(part, "w") as file, Judge(timeout_s) as judge:
             try:
                 validators = Validators(judge, second, timeout_s, formats)
@@ -98,21 +99,29 @@ def adjudicate(
     return work.summary
 
 
-def _compiled(rows: Iterator[Row]) -> dict[tuple[str, str, str], set[str]]:
+def _compiled(rows: Iterator[Row], names: dict[tuple[str, str, str], str]) -> dict[tuple[str, str, str], set[str]]:
     found: dict[tuple[str, str, str], set[str]] = {}
     for row in rows:
         if row.dialect == "json_schema" and row.compile_ns is not None and row.status not in DECLINED and row.phase != "compile":
-            found.setdefault((row.vocabulary, row.suite, row.case_id), set()).add(arm(row))
+            name = names[row.backend, row.backend_version, row.options]
+            found.setdefault((row.vocabulary, row.suite, row.case_id), set()).add(name)
     return found
 
 
 def _in_vocabulary(work: _Work, name: str, validators: Validators) -> Iterator[Witness]:
     """The witnesses of all cases, one case after another."""
     vocabulary = load_vocabulary(name)
-    versions = {arm(each): each.version for each in work.info.arms}
+    names = arm_names(work.info.arms)
+    arms = {names[each.backend, each.version, each.options]: each for each in work.info.arms}
+    versions = {each: its_arm.version for each, its_arm in arms.items()}
     services = {
-        arm(each): Service("arm", {"spec": _spec(each), "vocabulary": name, "cases": work.cases}, work.info.memory_bytes)
-        for each in work.info.arms
+        each: Service(
+            "harness.adjudicate.arm:load_arm",
+            {"spec": _spec(its_arm), "vocabulary": name, "cases": work.cases},
+            work.info.memory_bytes,
+            python_of(its_arm, work.say),
+        )
+        for each, its_arm in arms.items()
     }
     try:
         for service in services.values():
@@ -125,8 +134,8 @@ def _in_vocabulary(work: _Work, name: str, validators: Validators) -> Iterator[W
                 del services[each]
         dockets = list(_dockets(work, name))
         for number, docket in enumerate(dockets, 1):
-            arms = {each: service for each, service in services.items() if each in docket.arms}
-            trial = Trial(docket.case, docket.suite, docket.offset, vocabulary, arms, versions, validators, work.settings, work.summary)
+            asked = {each: service for each, service in services.items() if each in docket.arms}
+            trial = Trial(docket.case, docket.suite, docket.offset, vocabulary, asked, versions, validators, work.settings, work.summary)
             witnesses = trial.run()
             work.say(f"{name} {number}/{len(dockets)} {one_line(docket.case.name)}: {_blame(witnesses)}")
             yield from witnesses

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.adjudicate.service import Answer, Handler, case_at
 from harness.checks import Subject
 from harness.checks.walks import lean_walk, leaning_of
 from harness.grammar import Adapter, InvalidGrammar, UnsupportedGrammar
 from harness.registry import make, parse_specs
+from harness.service.child import Answer, Handler, case_at
 from harness.vocabulary import load_vocabulary
 
 

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from harness.adjudicate.service import Answer, Handler, case_at
+from harness.service.child import Answer, Handler, case_at
 
 KNOWN = re.compile(r"https?://json-schema\.org/draft(?:-0[467]|/2019-09|/2020-12)/schema#?")
 CLASSES = {

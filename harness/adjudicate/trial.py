@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from harness.adjudicate.causes import place, simpler
-from harness.adjudicate.client import Lost, Service, ask_all
 from harness.adjudicate.disputes import Dispute, some_disputes, some_positions
-from harness.adjudicate.service import Answer
 from harness.adjudicate.verdicts import Validators, Verdict
 from harness.adjudicate.witness import Kind, Summary, Witness
 from harness.case import Case
 from harness.checks.subject import LONGEST_WALK
 from harness.oracle.trie import TokenSet
+from harness.service.child import Answer
+from harness.service.client import Lost, Service, ask_all
 from harness.vocabulary import Vocabulary
 
 INSTANCES = 6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.adjudicate.client import Lost, Service
 from harness.case import Case
 from harness.judge import Judge
+from harness.service.client import Lost, Service
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
@@ -58,13 +59,7 @@ def ecdf(name: str, title: str, curves: Sequence[Curve], deadline_ns: float | No
     high = max(float(curve.ns[-1]) for curve in drawn) * 1.3
     if deadline_ns and deadline_ns > low:
         high = max(high, deadline_ns * 1.3)
-    settings: Any = dict(matplotlib.rcParamsDefault) | {
-        "svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9,
-        "font.family": "DejaVu Sans", "text.color": _TEXT,
-        "axes.edgecolor": _GRID, "axes.labelcolor": _TEXT, "xtick.color": _TEXT, "ytick.color": _TEXT,
-        "lines.scale_dashes": False, "path.simplify": False,
-    }  # fmt: skip
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(_settings(name)):
         figure = Figure(figsize=(6.2, 3.9), layout="constrained")
         figure.patch.set_visible(False)
         axes = figure.add_subplot()
@@ -75,9 +70,71 @@ def ecdf(name: str, title: str, curves: Sequence[Curve], deadline_ns: float | No
         for position, curve in enumerate(curves):
             if len(curve.ns):
                 _line(axes, name, position, curve, high)
-        file = io.StringIO()
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return _themed(file.getvalue(), name, title)
+        return _themed(_svg(figure), name, title)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One line of a forest plot: a ratio with its interval and the margin inside which nothing has changed."""
+
+    label: str
+    ratio: float
+    low: float
+    high: float
+    margin: float
+    colour: int
+    """Of the palette, from 1."""
+    marker: str
+
+
+def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
+    """An `<svg>` of ratios on a logarithmic axis, the first effect on top; intervals that leave the axis end in an arrow."""
+    if not effects:
+        return ""
+    finite = [each.ratio for each in effects] + [edge for each in effects for edge in (each.low, each.high) if 0 < edge < 1e6]
+    low, high = min(0.8, *finite) / 1.05, max(1.25, *finite) * 1.05
+    with matplotlib.rc_context(_settings(name)):
+        figure = Figure(figsize=(6.2, 0.7 + 0.26 * len(effects)), layout="constrained")
+        figure.patch.set_visible(False)
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        axes.set_xlim(low, high)
+        axes.set_ylim(len(effects) - 0.4, -0.6)
+        axes.set_yticks(range(len(effects)), [each.label for each in effects])
+        ticks = [each for each in (0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100) if low < each < high]
+        while len(ticks) > 9:
+            ticks = [each for number, each in enumerate(ticks) if each == 1 or number % 2]
+        axes.set_xticks(ticks, [f"{each:g}" for each in ticks])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.axvline(1, color=_TEXT, linewidth=0.9)
+        for row, each in enumerate(effects):
+            colour = _SERIES[each.colour - 1]
+            left, right = max(each.low, low), min(each.high, high)
+            axes.fill_betweenx([row - 0.45, row + 0.45], 1 - each.margin, 1 + each.margin, color=_GRID, linewidth=0, alpha=0.6)
+            axes.plot([left, right], [row, row], color=colour, linewidth=1.7, solid_capstyle="butt")
+            for edge, inside, sign in ((left, each.low >= low, "<"), (right, each.high <= high, ">")):
+                axes.plot([edge], [row], linestyle="none", marker="|" if inside else sign, markersize=6, color=colour)
+            axes.plot([each.ratio], [row], linestyle="none", marker=each.marker, markersize=6, markeredgewidth=0, color=colour)
+        axes.patch.set_visible(False)
+        axes.tick_params(which="both", length=0)
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        return _themed(_svg(figure), name, title)
+
+
+def _settings(name: str) -> Any:
+    return dict(matplotlib.rcParamsDefault) | {
+        "svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9,
+        "font.family": "DejaVu Sans", "text.color": _TEXT,
+        "axes.edgecolor": _GRID, "axes.labelcolor": _TEXT, "xtick.color": _TEXT, "ytick.color": _TEXT,
+        "lines.scale_dashes": False, "path.simplify": False,
+    }  # fmt: skip
+
+
+def _svg(figure: Figure) -> str:
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return file.getvalue()
 
 
 def _axes(axes: Axes, low: float, high: float) -> None:

@@ -51,8 +51,8 @@ def render(folders: Sequence[Path]) -> str:
         seen += [(run, arm) for arm in arms]
     named = zip(seen, sections.labels(seen), strict=True)
     lines = [Line(position, label, run, arm) for position, ((run, arm), label) in enumerate(named)]
-    environment = _environment()
-    script = _asset("page.js").strip()
+    environment = template_environment()
+    script = asset("page.js").strip()
     return environment.get_template("comparison.html.j2").render(
         runs=runs,
         lines=lines,
@@ -67,7 +67,7 @@ def render(folders: Sequence[Path]) -> str:
         definitions=[*metrics.DISTRIBUTIONS.values(), *metrics.METRICS.values()],
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        stylesheet=Markup(_asset("style.css").strip()),
+        stylesheet=Markup(asset("style.css").strip()),
     )
 
 
@@ -77,13 +77,14 @@ def _noting(folder: Path, failures: Failures, place: int) -> Iterator[Row]:
         yield row
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of the content folder."""
     return (files("harness.reports") / name).read_text("utf-8")
 
 
-def _environment() -> jinja2.Environment:
+def template_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=_shown,

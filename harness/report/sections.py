@@ -16,7 +16,7 @@ from markupsafe import Markup
 from harness.metrics import summary
 from harness.report import charts, curves
 from harness.report.failing import EXAMPLES, KINDS, CaseKey, FailedCase, Failures, Reason, Who, choose, fill_in, ordered
-from harness.row import OURS, End, RunInfo
+from harness.row import OURS, End, RunInfo, arm_names
 from harness.seen import ArmSeen, common_solved
 from harness.table import percent
 
@@ -270,7 +270,8 @@ def _reason(reason: Reason, failures: Failures, anchors: dict[CaseKey, str]) -> 
 def command(line: Line, case: FailedCase) -> str:
     """What a reader types to see the case for themselves."""
     vocabulary = ["--vocabulary", line.arm.vocabulary] if len(line.run.info.vocabularies) > 1 else []
-    return shlex.join(["grammarbench", "repro", str(line.run.folder), case.id, "--backend", line.arm.name, *vocabulary])
+    backend = arm_names(line.run.info.arms).get(line.arm.key[:3], line.arm.name)
+    return shlex.join(["grammarbench", "repro", str(line.run.folder), case.id, "--backend", backend, *vocabulary])
 
 
 # --------------------------------------------------------------------------------------------------------- environment

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.case import Case, Instance
+from harness.environments import python_of
 from harness.errors import BadInput, did_you_mean
 from harness.registry import parse_spec
 from harness.row import OURS, Finding, Row, verdict
@@ -23,6 +25,8 @@ class Failure:
     """The finding that is the failure; None if it is the row's verdict."""
     timeout_s: float
     memory_bytes: int
+    python: str = sys.executable
+    """The interpreter of the environment that holds the backend at its version."""
 
 
 def find_failure(folder: Path, wanted: str, backend: str, vocabulary: str | None, number: int | None, check: str | None = None) -> Failure:
@@ -62,7 +66,9 @@ def find_failure(folder: Path, wanted: str, backend: str, vocabulary: str | None
     if along is None and case.instances:
         along = 0
     instance = case.instances[along] if along is not None else Instance("", b"", None)
-    return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes)
+    whose = (row.backend, row.backend_version, row.options)
+    (its_arm,) = (each for each in info.arms if (each.backend, each.version, each.options) == whose)
+    return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm))
 
 
 def _chosen(rows: list[Row], number: int | None, check: str | None) -> Row:

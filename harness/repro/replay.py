@@ -26,7 +26,7 @@ LOAD_SECONDS = 300.0
 def replay(failure: Failure) -> list[dict[str, Any]]:
     """The messages of the process that walks it, up to its end or the deadline."""
     read, write = os.pipe()
-    command = [*module("harness.repro.replay"), str(write)]
+    command = [*module("harness.repro.replay", failure.python), str(write)]
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

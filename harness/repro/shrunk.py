@@ -18,7 +18,7 @@ LOST_CHECK = re.compile(r" in check (\w+)")
 
 def shrink_failure(failure: Failure, *, seconds: float = SECONDS, candidates: int = CANDIDATES) -> Shrunk:
     """The failure, as small as the budget makes it. Raises BadInput if the backend does not load."""
-    return shrink(fault_of(failure), seconds=seconds, candidates=candidates)
+    return shrink(fault_of(failure), seconds=seconds, candidates=candidates, python=failure.python)
 
 
 def fault_of(failure: Failure) -> Fault:

@@ -1,6 +1,6 @@
 """A service: loads what it needs once, then forks a child that answers requests, and another one when that child is lost.
 
-Started by the client as `python -m harness.adjudicate`, with the interpreter of the environment that it is for. Requests and
+Started by the client as `python -m harness.service`, with the interpreter of the environment that it is for. Requests and
 answers are frames; the pipe on which it tells of its children is another one, because a child that is killed leaves a torn frame.
 """
 
@@ -11,6 +11,7 @@ import json
 import os
 import resource
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from harness.case import Case, case_from_line
@@ -25,15 +26,11 @@ Handler = Callable[[dict[str, Any], bytes], Answer]
 """Of one request and the bytes behind it. What it raises is answered as `error`."""
 
 
-def load(kind: str, arguments: dict[str, Any]) -> tuple[Handler, dict[str, Any]]:
-    """The handler of that kind of service, and what is to be said of it when it is ready."""
-    if kind == "arm":
-        from harness.adjudicate.arm import load_arm
-
-        return load_arm(**arguments)
-    from harness.adjudicate.second import load_second
-
-    return load_second(**arguments)
+def load(loader: str, arguments: dict[str, Any]) -> tuple[Handler, dict[str, Any]]:
+    """The handler of that service, and what is to be said of it when it is ready."""
+    module, _, function = loader.partition(":")
+    loaded: tuple[Handler, dict[str, Any]] = getattr(import_module(module), function)(**arguments)
+    return loaded
 
 
 def case_at(cases: str, offset: int) -> Case:
@@ -45,7 +42,7 @@ def case_at(cases: str, offset: int) -> Case:
 
 
 def main(arguments: list[str]) -> None:
-    """`KIND ARGUMENTS REQUEST_FD REPLY_FD CONTROL_FD CLIENT_PID`, the arguments as a JSON object."""
+    """`LOADER ARGUMENTS REQUEST_FD REPLY_FD CONTROL_FD CLIENT_PID`, the arguments as a JSON object."""
     request, reply, control, client = map(int, arguments[2:6])
     die_with(client)
     prctl(PR_SET_CHILD_SUBREAPER, 1)

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.adjudicate.service import Answer
 from harness.channel import BrokenChannel, Frames, send
 from harness.errors import BadInput
 from harness.process import ENVIRONMENT, descendants, kill_group, module, rss_bytes
+from harness.service.child import Answer
 
 LOAD_SECONDS = 300.0
 STUCK_SECONDS = 30.0
@@ -34,10 +34,13 @@ class Lost(Exception):
 class Service:
     """One process, its child, and the pipes to both; made by `start`."""
 
-    kind: str
+    loader: str
+    """`module:function`; called with the arguments in the service's process, it gives the handler and what is to be said of it."""
     arguments: dict[str, Any]
     memory_bytes: int
     python: str = sys.executable
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables besides ours."""
     said: dict[str, Any] = field(default_factory=dict)
     """What it said of itself when it was ready."""
     _popen: subprocess.Popen[bytes] | None = None
@@ -56,14 +59,14 @@ class Service:
         self._control, control_write = os.pipe()
         theirs = (request_read, reply_write, control_write)
         self._answers, self._told, self._child = Frames(), Frames(), None
-        command = module("harness.adjudicate", self.python)
+        command = module("harness.service", self.python)
         self._popen = subprocess.Popen(
-            [*command, self.kind, json.dumps(self.arguments), *map(str, theirs), str(os.getpid())],
+            [*command, self.loader, json.dumps(self.arguments), *map(str, theirs), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=theirs,
-            env={**os.environ, **ENVIRONMENT},
+            env={**os.environ, **ENVIRONMENT, **self.environment},
             start_new_session=True,
         )
         for each in theirs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from harness.adjudicate.service import main
+from harness.service.child import main
 
 if __name__ == "__main__":
     main(sys.argv[1:])

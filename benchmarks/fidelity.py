@@ -1,0 +1,270 @@
+"""Are the engine's figures those of the library? Its warm fills beside a hand-written loop in the same process, and what its time goes to.
+
+    python benchmarks/fidelity.py [BACKEND ...]        (default: the four real ones)
+
+Of each backend two things are printed, of the suite `speed` with tekken, on one processor:
+  1. fill, engine over loop (promised: within 3 %). One process loads the backend once. The engine's side is the handler that serves a
+     measurement; the loop makes the library's own calls on the same compiled grammar. They take turns, a round each, in the engine's
+     own order. Per token the minimum over all passes, the sum over the tokens of a case, the geometric mean over cases. The same of a
+     second copy of the loop says how much of the ratio is chance.
+  2. the share of the wall time that was spent inside timed calls (promised: at least 80 %), from a small real measurement with the
+     backend and its A/A copy as arms: of the time that the arms worked on their rounds, and of the time that the coordinator spent on
+     whole forks, which has warm-ups, counts, the pipes and the recording in it. Of `matcher_new` a round stores the minimum only, and
+     that is what every pass is taken to have spent.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.measure.arm import ArmHandler, load_arm
+from harness.measure.estimate import shape
+from harness.measure.protocol import MOST_PASSES, PROFILES, order
+from harness.measure.record import Recorded, read_measurement
+from harness.measure.session import Request, measure
+from harness.measure.statistics import geometric_mean
+from harness.process import ENVIRONMENT
+
+BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer")
+VOCABULARY = "tekken"
+FORKS = 2
+MOST_ROUNDS = 20
+SECONDS_PER_CASE = 3.0
+"""Rounds are made until a case has had so much time, an even number and at least four; a fast case reaches MOST_ROUNDS first."""
+
+Nanoseconds = NDArray[np.int64]
+Walk = Callable[[], list[int]]
+"""One pass of the hand-written loop: the nanoseconds of every fill."""
+
+
+def main() -> None:
+    backends = sys.argv[1:] or BACKENDS
+    environment = {**os.environ, **ENVIRONMENT}
+    with tempfile.TemporaryDirectory() as scratch:
+        for backend in backends:
+            folder = Path(scratch) / backend.replace(":", "_")
+            measure(Request(("speed",), backend, None, VOCABULARY, "quick", folder, FORKS, None, 4.0, ("fidelity",)), lambda _: None)
+            share = shares(read_measurement(folder))
+            done = subprocess.run([sys.executable, __file__, "--one", str(folder)], stdout=subprocess.PIPE, text=True, env=environment)
+            if done.returncode:
+                sys.exit(f"{backend}: the process that compares has failed")
+            found = Compared(**json.loads(done.stdout.splitlines()[-1]))
+            print(said(backend, found, share), flush=True)
+
+
+def said(backend: str, found: Compared, share: Shares) -> str:
+    cases = f"{found.smallest:.4f} to {found.largest:.4f} over {found.cases} cases"
+    tokens = f"{found.tokens} tokens, {found.loop_ns / found.tokens:.0f} ns each in the loop"
+    return (
+        f"{backend:19} fill, engine over loop: {found.ratio:.4f} ({cases}; {tokens}); the loop over itself: {found.control:.4f}\n"
+        f"{'':19} inside timed calls: {share.rounds:.1%} of {share.rounds_s:.1f} s of rounds, "
+        f"{share.forks:.1%} of {share.forks_s:.1f} s of forks"
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- the shares
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of the wall time inside timed calls."""
+
+    rounds: float
+    rounds_s: float
+    """Wall time of the `round` operations, as the arms took it."""
+    forks: float
+    forks_s: float
+    """Wall time of the forks once their arms were loaded, as the coordinator took it."""
+
+
+def shares(recorded: Recorded) -> Shares:
+    timed = 0
+    for slot in recorded.slots:
+        found = shape(slot, recorded.of(slot.figures))
+        timed += int(found.sums.sum()) + slot.passes * found.matcher_new_ns + int(found.cold.sum())
+        timed += (found.compile_ns or 0) + (found.cold_matcher_new_ns or 0)
+    rounds_s = sum(slot.wall_ns for slot in recorded.slots) / 1e9
+    forks_s = sum(each["measure_s"] for each in recorded.others if each["kind"] == "fork")
+    return Shares(timed / 1e9 / rounds_s, rounds_s, timed / 1e9 / forks_s, forks_s)
+
+
+# ------------------------------------------------------------------------------------------------------ engine beside loop
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the process that compares prints."""
+
+    ratio: float
+    smallest: float
+    largest: float
+    cases: int
+    tokens: int
+    loop_ns: int
+    """The sum over all cases."""
+    control: float
+    """The loop over a second copy of itself that took turns with the two: what the ratio would be if there were no difference."""
+
+
+def compare(folder: Path) -> Compared:
+    """The cases that the measurement in this folder solved, in this process."""
+    of = read_measurement(folder).measurement
+    arm = of.arms[0]
+    handler, _ = load_arm(arm.spec, of.vocabulary, str(folder / "cases.jsonl"), of.cpu)
+    assert isinstance(handler, ArmHandler)
+    gc.collect()
+    gc.freeze()
+    sums = []
+    tokens = 0
+    for trace in of.traces:
+        if arm.name in trace.solved_by:
+            fills = in_turns(handler, arm.backend, trace.offset, trace.instance)
+            sums.append(fills.sum(axis=1))
+            tokens += fills.shape[1]
+            print(f"{arm.backend}: {trace.case}: {fills.shape[1]} tokens, {' '.join(map(str, sums[-1]))} ns", file=sys.stderr)
+            del handler.prepared[trace.offset]
+    engine, loop, again = np.array(sums, float).T
+    ratios = engine / loop
+    return Compared(geometric_mean(ratios), ratios.min(), ratios.max(), len(sums), tokens, int(loop.sum()), geometric_mean(again / loop))
+
+
+def in_turns(handler: ArmHandler, backend: str, offset: int, instance: int) -> Nanoseconds:
+    """Per token the smallest fill of all passes of the engine, of the loop, and of the loop once more; int64 `[3, tokens]`."""
+    pass_ns = handler({"op": "warm_up", "offset": offset, "instance": instance}, b"")[0]["pass_ns"]
+    passes = min(MOST_PASSES, max(1, round(PROFILES["quick"].pass_seconds * 1e9 / pass_ns)))
+    held = handler.prepared[offset]
+
+    def engine_round() -> Nanoseconds:
+        _, blob = handler({"op": "round", "offset": offset, "repeats": passes, "fresh": False}, b"")
+        steps: Nanoseconds = np.frombuffer(blob, "<i8")[1 : 1 + 2 * len(held.tokens)]
+        return steps[::2]
+
+    def loop() -> Callable[[], Nanoseconds]:
+        walk = LOOPS[backend](held.compiled, handler.adapter, held.tokens)
+        walk()
+
+        def loop_round() -> Nanoseconds:
+            gc.collect()
+            gc.disable()
+            try:
+                least: Nanoseconds = np.min(np.array([walk() for _ in range(passes)], np.int64), axis=0)
+                return least
+            finally:
+                gc.enable()
+
+        return loop_round
+
+    turns = (engine_round, loop(), loop())
+    least = np.full((len(turns), len(held.tokens)), np.iinfo(np.int64).max)
+    began, number = time.perf_counter(), 0
+    while number < MOST_ROUNDS and (number < 4 or number % 2 or time.perf_counter() - began < SECONDS_PER_CASE):
+        for place in order(range(len(turns)), number):
+            least[place] = np.minimum(least[place], turns[place]())
+        number += 1
+    return least
+
+
+# The loops that anyone would write: a new matcher, then fill and accept; the library's own calls and nothing else.
+
+
+def loop_xgrammar(compiled: Any, adapter: Any, tokens: Sequence[int]) -> Walk:
+    import xgrammar
+
+    mask = xgrammar.allocate_token_bitmask(1, adapter.vocabulary.size)
+    grammar, clock = compiled._compiled, time.perf_counter_ns
+
+    def walk() -> list[int]:
+        matcher, fills = xgrammar.GrammarMatcher(grammar), []
+        for token in tokens:
+            start = clock()
+            matcher.fill_next_token_bitmask(mask)
+            fills.append(clock() - start)
+            matcher.accept_token(token)
+        return fills
+
+    return walk
+
+
+def loop_llguidance(compiled: Any, adapter: Any, tokens: Sequence[int]) -> Walk:
+    mask = np.zeros((adapter.vocabulary.size + 31) // 32, np.int32)
+    address, size, clock = mask.ctypes.data, mask.nbytes, time.perf_counter_ns
+    start_matcher = compiled._matcher.deep_copy
+
+    def walk(mask: Any = mask) -> list[int]:  # the array must live as long as its address is used
+        matcher, fills = start_matcher(), []
+        for token in tokens:
+            start = clock()
+            matcher.unsafe_compute_mask_ptr(address, size)
+            fills.append(clock() - start)
+            matcher.try_consume_tokens([token])
+        return fills
+
+    return walk
+
+
+def loop_outlines_core(compiled: Any, adapter: Any, tokens: Sequence[int]) -> Walk:
+    from outlines_core import Guide
+
+    mask = np.zeros((adapter.vocabulary.size + 31) // 32, np.int32)
+    address, words, clock, last = mask.ctypes.data, mask.size, time.perf_counter_ns, len(tokens) - 1
+
+    def walk(mask: Any = mask) -> list[int]:
+        guide, fills = Guide(compiled.index), []
+        for place, token in enumerate(tokens):
+            start = clock()
+            guide.write_mask_into(address, words, 4)
+            fills.append(clock() - start)
+            if place < last:  # it knows no end-of-sequence
+                guide.advance(token, False)
+        return fills
+
+    return walk
+
+
+def loop_lm_format_enforcer(compiled: Any, adapter: Any, tokens: Sequence[int]) -> Walk:
+    from lmformatenforcer import JsonSchemaParser, TokenEnforcer
+
+    mask = np.zeros((adapter.vocabulary.size + 31) // 32, np.int32)
+    parser, data, clock = compiled._parser, compiled._data, time.perf_counter_ns
+
+    def walk() -> list[int]:
+        enforcer, fills = TokenEnforcer(data, parser), []
+        prefix: list[int] = []
+        if isinstance(parser, JsonSchemaParser):
+            parser.config = compiled._config  # the enforcer has just replaced it
+        for token in tokens:
+            start = clock()
+            mask[:] = enforcer.get_allowed_tokens(prefix).allowed_tokens.numpy()
+            fills.append(clock() - start)
+            prefix.append(token)
+        return fills
+
+    return walk
+
+
+LOOPS: dict[str, Callable[[Any, Any, Sequence[int]], Walk]] = {
+    "xgrammar": loop_xgrammar,
+    "llguidance": loop_llguidance,
+    "outlines-core": loop_outlines_core,
+    "lm-format-enforcer": loop_lm_format_enforcer,
+}
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        print(json.dumps(vars(compare(Path(sys.argv[2])))))
+    else:
+        main()

@@ -1,0 +1,90 @@
+"""Does the engine stay silent where nothing changed, and speak where something did? On this machine, now.
+
+    python benchmarks/sensitivity.py same [RUNS]      two arms of identical code (beside the A/A arm)
+    python benchmarks/sensitivity.py hog [RUNS]       the same, with a busy loop bound to the processor that is measured on
+    python benchmarks/sensitivity.py slower [RUNS]    one arm fills every mask 27 times instead of 25: 8 % more
+
+Each run is `grammarbench measure` with the quick set (suite `speed`) on tekken, in the adapter `tests/miniatures/slowed.py`. Printed are
+the verdicts of the head arm and of the A/A arm, and what a ratio of means over the same passes would have said.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.measure.estimate import Comparison
+from harness.measure.session import conclude
+
+TESTS = Path(__file__).parents[1] / "tests"
+BASE = "miniatures.slowed:Slowed"
+HEADS = {"same": f"{BASE}:times=25", "hog": f"{BASE}:times=25", "slower": f"{BASE}:times=27"}
+BAND = 0.05
+"""What a reader of means takes for a change."""
+
+
+def main() -> None:
+    kind = sys.argv[1] if len(sys.argv) > 1 else ""
+    if kind not in HEADS:
+        sys.exit(f"say which: {', '.join(HEADS)}")
+    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    verdicts, controls = Counter[str](), Counter[str]()
+    right = misled = told = 0
+    for number in range(1, runs + 1):
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as scratch, hog() if kind == "hog" else nothing():
+            found = one_run(Path(scratch) / "run", HEADS[kind])
+        head = [each for each in found if each.head == HEADS[kind]]
+        fills = [each for each in head if each.metric == "fill"]
+        verdicts.update(each.verdict for each in head)
+        controls.update(each.verdict for each in found if each.head.endswith("(again)"))
+        wanted = {"regressed"} if kind == "slower" else {"equivalent", "unproven"}
+        good = all(each.verdict in wanted for each in (fills if kind == "slower" else head))
+        right += good
+        told += len(fills)
+        misled += sum((abs(each.mean_ratio - 1) > BAND) != (kind == "slower") for each in fills)
+        shown = "; ".join(
+            f"{each.family} {each.found.ratio:.3f} [{each.found.low:.3f}, {each.found.high:.3f}] margin {each.margin:.1%} {each.verdict},"
+            f" means {each.mean_ratio:.3f}"
+            for each in fills
+        )
+        print(f"run {number}: {'ok ' if good else 'NOT'} {time.monotonic() - began:.0f} s, fill: {shown}", flush=True)
+    print(f"{kind}: {right} of {runs} runs as they should be; verdicts of the head arm {dict(verdicts)}, of the A/A arm {dict(controls)}")
+    print(f"ratios of means over the same passes, read with a band of {BAND:.0%}: {misled} of {told} wrong")
+
+
+def one_run(folder: Path, head: str) -> list[Comparison]:
+    """Measure; what was concluded."""
+    command = [sys.executable, "-m", "harness", "measure", "--backends", f"{BASE},{head}", "--out", str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode not in (0, 4):
+        sys.exit(done.stdout)
+    return conclude(folder)
+
+
+@contextmanager
+def hog() -> Iterator[None]:
+    """A busy loop on the last processor, where the arms are measured."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        os.sched_setaffinity(busy.pid, {max(os.sched_getaffinity(0))})
+        try:
+            yield
+        finally:
+            busy.kill()
+
+
+@contextmanager
+def nothing() -> Iterator[None]:
+    yield
+
+
+if __name__ == "__main__":
+    main()

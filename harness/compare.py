@@ -1,0 +1,239 @@
+"""Two arms of one run, or two runs: what came out differently, what was counted differently, and what takes another time.
+
+Outcomes and counts do not depend on the machine and may gate anywhere. Times are judged only where both arms were measured in one
+interleaved run; between two runs they are told as ratios to the reference arm of each, and never gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import differences
+from harness.differences import Differences
+from harness.errors import BadInput
+from harness.measure import show
+from harness.measure.estimate import Comparison, Figures
+from harness.measure.record import Recorded, has_measurement, read_measurement
+from harness.measure.session import conclude
+from harness.row import Arm, Row, arm_names
+from harness.store import read_end, read_info, read_rows
+
+GROWTH = 0.05
+"""A serialized grammar may grow by so much without being called worse."""
+
+NO_BASELINE = "no baseline"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One arm of a run."""
+
+    folder: Path
+    arm: Arm
+    name: str
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A deterministic count of one case that differs."""
+
+    case_id: str
+    case: str
+    count: str
+    before: Any
+    after: Any
+    worse: bool
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Everything about base and head."""
+
+    base: Side
+    head: Side
+    outcomes: Differences
+    counted: tuple[Counted, ...]
+    times: tuple[Comparison, ...]
+    """Judged: of one interleaved run."""
+    told: tuple[str, ...]
+    """Of two runs: lines that say how the ratios to the reference moved, or why they say nothing."""
+
+    @property
+    def is_of_one_backend(self) -> bool:
+        """Only then is a difference a change, and may gate."""
+        return self.base.arm.backend == self.head.arm.backend
+
+    @property
+    def counts_worse(self) -> bool:
+        """Is an outcome or a count worse? A missed deadline depends on the machine and is not counted."""
+        new_faults = any(each.kind != "better" and not each.depends_on_the_machine for each in self.outcomes.cases)
+        return new_faults or any(each.worse for each in self.counted)
+
+    @property
+    def slower(self) -> bool:
+        return any(each.verdict == "regressed" for each in self.times)
+
+    @property
+    def unproven(self) -> bool:
+        return any(each.verdict == "unproven" for each in self.times)
+
+
+def compare_arms(folder: Path) -> list[Pair]:
+    """The first arm of each backend with each of its later ones, and whatever else was measured against each other. Raises BadInput."""
+    sides = {each.name: each for each in sides_of(folder)}
+    comparisons = conclude(folder) if has_measurement(folder) else []
+    wanted: dict[tuple[str, str], None] = {}
+    for head in sides.values():
+        base = next(each for each in sides.values() if each.arm.backend == head.arm.backend)
+        if base is not head:
+            wanted[base.name, head.name] = None
+    wanted |= {(each.base, each.head): None for each in comparisons if each.base in sides and each.head in sides}
+    return [_pair(sides[base], sides[head], comparisons) for base, head in wanted]
+
+
+def compare_runs(base: Path, head: Path) -> list[Pair]:
+    """Every backend with the same options in both runs; where a run has several versions of it, the last one. Raises BadInput."""
+    old = {(each.arm.backend, each.arm.options): each for each in sides_of(base)}
+    new = {(each.arm.backend, each.arm.options): each for each in sides_of(head)}
+    shared = [key for key in old if key in new]
+    if not shared:
+        raise BadInput(f"{base} and {head} have no backend with the same options in common")
+    told = list(_told(base, head)) if has_measurement(base) and has_measurement(head) else []
+    return [_pair(old[key], new[key], [], [line for arm, line in told if arm in ("", new[key].name)]) for key in shared]
+
+
+def sides_of(folder: Path) -> list[Side]:
+    """The arms of a complete run. Raises BadInput."""
+    info = read_info(folder)
+    if read_end(folder) is None:
+        raise BadInput(f"{folder} is incomplete (no end) and is compared with nothing; complete it with grammarbench run --resume")
+    names = arm_names(info.arms)
+    return [Side(folder, each, names[each.backend, each.version, each.options]) for each in info.arms]
+
+
+def rows_of(side: Side) -> Iterator[Row]:
+    """The rows of this arm."""
+    who = (side.arm.backend, side.arm.version, side.arm.options)
+    return (row for row in read_rows(side.folder) if (row.backend, row.backend_version, row.options) == who)
+
+
+def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], told: Sequence[str] = ()) -> Pair:
+    times = tuple(each for each in comparisons if (each.base, each.head) == (base.name, head.name))
+    counted = tuple(changed_counts(base, head)) if has_measurement(base.folder) and has_measurement(head.folder) else ()
+    return Pair(base, head, differences.differences(rows_of(base), rows_of(head)), counted, times, tuple(told))
+
+
+def changed_counts(base: Side, head: Side) -> Iterator[Counted]:
+    """What was counted along the texts of both and is not the same."""
+    old, new = read_measurement(base.folder), read_measurement(head.folder)
+    if old.measurement.vocabulary != new.measurement.vocabulary:
+        return
+    before, after = counts_of(old, base.name), counts_of(new, head.name)
+    instances = {each.case_id: each.instance for each in old.measurement.traces}
+    for trace in new.measurement.traces:
+        case = trace.case_id
+        if case in before and case in after and instances[case] == trace.instance:
+            for count, worse in (
+                ("masks_sha256", True),
+                ("forced_bytes", _less(after[case]["forced_bytes"], before[case]["forced_bytes"])),
+                ("serialized_bytes", _grown(before[case]["serialized_bytes"], after[case]["serialized_bytes"])),
+            ):
+                was, is_now = before[case][count], after[case][count]
+                if was != is_now:
+                    if count == "masks_sha256":
+                        was, is_now = f"{before[case]['allowed']} tokens allowed", f"{after[case]['allowed']}"
+                    yield Counted(case, trace.case, "masks" if count == "masks_sha256" else count, was, is_now, worse)
+
+
+def counts_of(recorded: Recorded, arm: str) -> dict[str, dict[str, Any]]:
+    """By case: the counts of one arm."""
+    found = {each["case_id"]: each for each in recorded.others if each["kind"] == "counts" and each["arm"] == arm}
+    return {case: each for case, each in found.items() if "error" not in each}
+
+
+def _less(now: int | None, before: int | None) -> bool:
+    return before is not None and (now is None or now < before)
+
+
+def _grown(before: int | None, now: int | None) -> bool:
+    return before is not None and now is not None and now > before * (1 + GROWTH)
+
+
+def why_not_comparable(old: Recorded, new: Recorded) -> str:
+    """Why times of these two runs say nothing about each other; empty if they do."""
+    before, after = old.measurement, new.measurement
+    references = [next(each for each in one.arms if each.role == "reference") for one in (before, after)]
+    if before.hardware != after.hardware:
+        return f"hardware {before.hardware} and {after.hardware}"
+    if before.workload != after.workload:
+        return f"workload {before.workload} and {after.workload}"
+    if len({(each.backend, each.version, each.options) for each in references}) > 1:
+        return f"reference {references[0].name} {references[0].version} and {references[1].name} {references[1].version}"
+    pythons = [one.software.get("python", "").rpartition(".")[0] for one in (before, after)]
+    return "" if pythons[0] == pythons[1] else f"Python {pythons[0]} and {pythons[1]}"
+
+
+def _told(base: Path, head: Path) -> Iterator[tuple[str, str]]:
+    """Lines about times, each with the arm that it is of (empty: of all)."""
+    old, new = read_measurement(base), read_measurement(head)
+    if why := why_not_comparable(old, new):
+        yield "", f"times: {NO_BASELINE}, the runs differ in {why}"
+        return
+    reference = next(each.name for each in new.measurement.arms if each.role == "reference")
+    before = {(each.head, each.metric, each.family): each for each in conclude(base) if each.base == reference}
+    for each in conclude(head):
+        was = before.get((each.head, each.metric, each.family))
+        if each.base == reference and was is not None and each.head in Figures(new).arms:
+            change = each.found.ratio / was.found.ratio - 1
+            span = f"{was.found.ratio:.3f} -> {each.found.ratio:.3f} of {reference} ({change:+.1%})"
+            yield each.head, f"{each.metric} {each.family}: {span}"
+
+
+def text(pairs: Sequence[Pair], *, means: bool = False) -> str:
+    """For people."""
+    if not pairs:
+        return "one arm of each backend: nothing to compare; give two runs, or a run with two versions"
+    return "\n\n".join(_text(each, means=means) for each in pairs)
+
+
+def _text(pair: Pair, *, means: bool) -> str:
+    def name(side: Side) -> str:
+        return f"{side.name} ({side.arm.version})" if side.arm.version and side.arm.version not in side.name else side.name
+
+    title = f"{name(pair.base)}  ->  {name(pair.head)}"
+    lines = [title, "=" * len(title), differences.text(pair.outcomes, None if pair.is_of_one_backend else 0)]
+    if pair.counted and pair.is_of_one_backend:
+        lines += ["", f"counted differently in {len(pair.counted)} place(s):"]
+        for each in pair.counted[:40]:
+            lines.append(f"  {'worse ' if each.worse else ''}{each.count}: {each.before} -> {each.after} ({each.case})")
+    if pair.times:
+        lines += ["", show.comparisons_text(pair.times, means=means)]
+    if pair.told:
+        lines += ["", "times between two runs are told, not judged:", *(f"  {line}" for line in pair.told)]
+    return "\n".join(lines)
+
+
+def measured_text(folder: Path) -> str:
+    """What each arm takes, and whether the measurement may be believed."""
+    figures, comparisons = Figures(read_measurement(folder)), conclude(folder)
+    return f"{show.arms_text(figures)}\n\n{show.proof_text(figures, comparisons)}"
+
+
+def to_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """For machines."""
+    return [
+        {
+            "base": {"backend": pair.base.arm.backend, "version": pair.base.arm.version, "options": pair.base.arm.options},
+            "head": {"backend": pair.head.arm.backend, "version": pair.head.arm.version, "options": pair.head.arm.options},
+            "cases_compared": pair.outcomes.compared,
+            "outcomes": [each.to_json() for each in pair.outcomes.cases],
+            "counted": [vars(each) for each in pair.counted],
+            "times": [vars(each) | {"found": vars(each.found)} for each in pair.times],
+            "told": list(pair.told),
+            "worse": pair.counts_worse,
+        }
+        for pair in pairs
+    ]

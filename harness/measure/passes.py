@@ -1,0 +1,149 @@
+"""The timed calls: one pass over a text, one compile, one operation. Nothing of ours stands between two readings of the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.grammar import Adapter, Bitmask, CompiledGrammar, GrammarObject, allocate_bitmask
+
+Nanoseconds = NDArray[np.int64]
+
+
+class Diverged(Exception):
+    """The backend does not accept what it accepted when the case was scouted."""
+
+
+class Pass(NamedTuple):
+    """One traversal. `steps` is int64 `[tokens + 1, 2]`: fill and accept of every token, end-of-sequence last; nanoseconds."""
+
+    matcher_new_ns: int
+    steps: Nanoseconds
+
+
+class Mask:
+    """The memory that every fill of a process goes to, as in an engine: a fresh one is cold."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        size = adapter.vocabulary.size
+        self.is_bool = adapter.mask_format == "bool"
+        self.cells: Any = np.zeros(size, np.bool_) if self.is_bool else allocate_bitmask(size)
+
+    def filler(self, grammar_object: GrammarObject) -> Callable[[], object]:
+        """The fill in the adapter's own format."""
+        if self.is_bool:
+            return partial(grammar_object.fill_bool_mask, self.cells)
+        return grammar_object.filler(self.cells)
+
+
+def traverse(compiled: CompiledGrammar, tokens: Sequence[int], mask: Mask) -> Pass:
+    """A new object, then fill and accept for every token (the last is end-of-sequence). Raises Diverged if one is refused."""
+    clock = time.perf_counter_ns
+    stamps: list[tuple[int, int, int, bool]] = []
+    push = stamps.append
+    start = clock()
+    grammar_object = compiled.start()
+    matcher_new_ns = clock() - start
+    fill, accept = mask.filler(grammar_object), grammar_object.accept_token
+    for token in tokens:
+        start = clock()
+        fill()
+        filled = clock()
+        accepted = accept(token)
+        push((start, filled, clock(), accepted))
+    table = np.array(stamps, np.int64)
+    if not table[:, 3].all():
+        raise Diverged(f"token {int(np.argmin(table[:, 3]))} of {len(tokens)} is refused")
+    return Pass(matcher_new_ns, np.diff(table[:, :3], axis=1))
+
+
+def timed(call: Callable[[], object]) -> tuple[int, Any]:
+    """Nanoseconds of one call, and what it gave."""
+    clock = time.perf_counter_ns
+    start = clock()
+    result = call()
+    return clock() - start, result
+
+
+def clock_cost_ns() -> int:
+    """The median between two readings of the clock with nothing in between: part of every figure, and not subtracted."""
+    clock = time.perf_counter_ns
+    return int(np.median([-(clock() - clock()) for _ in range(20_001)]))
+
+
+# ------------------------------------------------------------------------------------------- operations other than the walk
+
+
+def rollbacks(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> Nanoseconds:
+    """Per token but the last: the minimum over the passes of taking it back (it is accepted again); int64 `[tokens - 1]`."""
+
+    clock = time.perf_counter_ns
+
+    def one_pass() -> list[int]:
+        grammar_object, found = compiled.start(), []
+        take_back = grammar_object.rollback
+        for token in tokens[:-1]:
+            grammar_object.accept_token(token)
+            start = clock()
+            take_back(1)
+            found.append(clock() - start)
+            grammar_object.accept_token(token)
+        return found
+
+    return _least(one_pass, passes)
+
+
+def copies(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> Nanoseconds:
+    """Per token: the minimum of copying the object that stands before it; int64 `[tokens]`."""
+
+    def one_pass() -> list[int]:
+        grammar_object, found = compiled.start(), []
+        for token in tokens:
+            spent, _clone = timed(grammar_object.copy)
+            found.append(spent)
+            grammar_object.accept_token(token)
+        return found
+
+    return _least(one_pass, passes)
+
+
+def jumps(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> Nanoseconds:
+    """Per token: the minimum of asking what is forced before it; int64 `[tokens]`."""
+
+    def one_pass() -> list[int]:
+        grammar_object, found = compiled.start(), []
+        for token in tokens:
+            found.append(timed(grammar_object.jump_forward)[0])
+            grammar_object.accept_token(token)
+        return found
+
+    return _least(one_pass, passes)
+
+
+def batches(adapter: Adapter, compiled: CompiledGrammar, tokens: Sequence[int], size: int, repeats: int) -> Nanoseconds:
+    """Filling a batch of so many objects that stand at evenly spread places of the text; int64 `[repeats]`."""
+    objects = []
+    for number in range(size):
+        grammar_object = compiled.start()
+        for token in tokens[: number * len(tokens) // size]:
+            grammar_object.accept_token(token)
+        objects.append(grammar_object)
+    masks: Bitmask = np.zeros((size, (adapter.vocabulary.size + 31) // 32), np.int32)
+    clock, fill = time.perf_counter_ns, adapter.fill_bitmasks
+    fill(objects, masks)  # threads are started, caches filled
+    found = []
+    for _ in range(repeats):
+        start = clock()
+        fill(objects, masks)
+        found.append(clock() - start)
+    return np.array(found, np.int64)
+
+
+def _least(one_pass: Callable[[], list[int]], passes: int) -> Nanoseconds:
+    least: Nanoseconds = np.min(np.array([one_pass() for _ in range(passes)], np.int64), axis=0)
+    return least

@@ -1,0 +1,190 @@
+"""A measurement on disk: `rounds.jsonl` and `rounds.i64` beside the rows of the same run. Appended to, never rewritten.
+
+The first line says what is measured, then a line per slot (one arm, one case, one round of one fork) or other figure, then the end.
+Nothing in it is a mean, a percentile or a verdict: those are functions of it (`harness.measure.estimate`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.errors import BadInput
+from harness.measure.protocol import PROTOCOL, MeasuredArm
+
+ROUNDS, FIGURES = "rounds.jsonl", "rounds.i64"
+
+Nanoseconds = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One case as it is measured: along one instance."""
+
+    offset: int
+    """Where the case begins in the run's `cases.jsonl`."""
+    suite: str
+    family: str
+    """The cases that are judged together: the suite, and the dialect where a suite has several."""
+    case_id: str
+    case: str
+    instance: int
+    solved_by: tuple[str, ...]
+    """The arms that judged every instance of the case rightly when it was scouted; only they are measured on it."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The first line."""
+
+    run: str
+    started: str
+    profile: str
+    vocabulary: str
+    arms: tuple[MeasuredArm, ...]
+    traces: tuple[Trace, ...]
+    unsolved: dict[str, dict[str, str]]
+    """By arm, by case id: why the case is not measured on it (a status, or a wrong verdict); censored, not dropped."""
+    hardware: str
+    workload: str
+    software: dict[str, str]
+    cpu: int | None
+    """The processor that all arms are bound to."""
+    protocol: int = PROTOCOL
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One arm's turn on one case. `figures` names a slice of `rounds.i64`; its layout is that of `ArmHandler.round`."""
+
+    fork: int
+    round: int
+    again: int
+    """How often this round of the case had been made before; only the last one counts."""
+    place: int
+    """Of the arm in the round's order."""
+    arm: str
+    case_id: str
+    fresh: bool
+    passes: int
+    tokens: int
+    wall_ns: int
+    cpu_ns: int
+    switches: int
+    """Involuntary context switches of the arm's process."""
+    stolen_s: float
+    """What the hypervisor took from all processors meanwhile."""
+    load: float
+    figures: tuple[int, int]
+
+
+class Recorder:
+    """Appends; what was handed over is in the files, not in our memory."""
+
+    def __init__(self, folder: Path, measurement: Measurement) -> None:
+        self.lines = open(folder / ROUNDS, "wb")  # noqa: SIM115 - closed by __exit__
+        self.figures = open(folder / FIGURES, "wb")  # noqa: SIM115
+        self.count = 0
+        self._write({"kind": "measurement", **asdict(measurement)})
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.figures.close()
+        self.lines.close()
+
+    def append(self, kind: str, line: dict[str, Any], figures: bytes = b"") -> None:
+        """One line; its int64s reach the file before the line that names them."""
+        place = (self.figures.tell() // 8, len(figures) // 8)
+        self.figures.write(figures)
+        self.figures.flush()
+        self.count += 1
+        self._write({"kind": kind, **line, "figures": place})
+
+    def finish(self, finished: str, **said: Any) -> None:
+        """The end: the measurement is complete."""
+        self._write({"kind": "end", "finished": finished, "lines": self.count, **said})
+        os.fsync(self.lines.fileno())
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self.lines.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        self.lines.flush()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A measurement as read."""
+
+    folder: Path
+    measurement: Measurement
+    slots: tuple[Slot, ...]
+    others: tuple[dict[str, Any], ...]
+    """Lines of other kinds: `counts`, `mechanisms`, `batch`, `variant`, `fork`."""
+    end: dict[str, Any] | None
+    figures: Nanoseconds
+
+    def of(self, figures: tuple[int, int]) -> Nanoseconds:
+        """The int64s that a line names."""
+        return self.figures[figures[0] : sum(figures)]
+
+
+def has_measurement(folder: Path) -> bool:
+    """Was anything measured in this run?"""
+    return (folder / ROUNDS).is_file()
+
+
+def read_measurement(folder: Path) -> Recorded:
+    """All of it. Raises BadInput."""
+    if not has_measurement(folder):
+        raise BadInput(f"{folder}: no measurement here (no {ROUNDS}); `grammarbench measure --out {folder}` makes one")
+    found: Measurement | None = None
+    slots, others, end = [], [], None
+    names = [each.name for each in fields(Slot)]
+    for number, line in _lines(folder / ROUNDS):
+        try:
+            kind = line.pop("kind")
+            if number == 1:
+                found = _measurement(line)
+                if found.protocol != PROTOCOL:
+                    raise BadInput(f"{folder}: measured by protocol {found.protocol}, this version reads {PROTOCOL}; measure anew")
+            elif kind == "slot":
+                slots.append(Slot(**{name: line[name] for name in names} | {"figures": tuple(line["figures"])}))
+            elif kind == "end":
+                end = line
+            else:
+                others.append({"kind": kind, **line})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadInput(f"{folder / ROUNDS}:{number}: not a line of a measurement ({error!r})") from error
+    if found is None:
+        raise BadInput(f"{folder / ROUNDS}: empty; the measurement did not start")
+    path = folder / FIGURES
+    empty = not path.exists() or path.stat().st_size < 8
+    figures = np.zeros(0, np.int64) if empty else np.memmap(path, "<i8", "r", shape=(path.stat().st_size // 8,))
+    return Recorded(folder, found, tuple(slots), tuple(others), end, figures)
+
+
+def _measurement(line: dict[str, Any]) -> Measurement:
+    arms = tuple(MeasuredArm(**each) for each in line["arms"])
+    traces = tuple(Trace(**{**each, "solved_by": tuple(each["solved_by"])}) for each in line["traces"])
+    return Measurement(**{**line, "arms": arms, "traces": traces})
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The whole lines; a last one that is cut off is that of a measurement which was killed."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield number, json.loads(line)
+            except ValueError as error:
+                raise BadInput(f"{path}:{number}: not JSON; the file was changed or damaged") from error

@@ -1,0 +1,121 @@
+"""A measurement as text: what each arm takes, and how the arms compare, with a forest plot of characters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from harness.measure.estimate import METRICS, Comparison, Figures, is_proven
+from harness.measure.statistics import LEVEL
+
+WIDTH = 21
+"""Characters of the forest plot."""
+
+SIGNS = {"regressed": "SLOWER", "improved": "faster", "equivalent": "equal", "inconclusive": "open", "unproven": "unproven"}
+
+
+def text(figures: Figures, comparisons: Sequence[Comparison], *, means: bool = False) -> str:
+    """Everything that a terminal shows of it."""
+    parts = [arms_text(figures), comparisons_text(comparisons, means=means), proof_text(figures, comparisons)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def arms_text(figures: Figures) -> str:
+    """Per arm: cases measured, and medians over the cases that all arms solve, per case or per token as said."""
+    common, total = [each.case_id for each in figures.common_set], len(figures.measurement.traces)
+    lines = [
+        f"medians over the {len(common)} of {total} cases that every arm solves",
+        f"{'arm':34} {'solved':>7} {'compile':>10} {'TTFM':>10} {'cold fill':>10} {'fill':>10} {'accept':>10}",
+    ]
+    for arm in figures.arms:
+        own = figures.own_set(arm)
+        cells = []
+        for metric, per_token in (("compile", False), ("ttfm", False), ("cold_fill", True), ("fill", True), ("accept", True)):
+            values = []
+            for case in common:
+                value = figures.median(arm, metric, case)
+                if value is not None:
+                    values.append(value / figures.tokens[case] if per_token else value)
+            cells.append(duration(sorted(values)[len(values) // 2]) if values else "-")
+        lines.append(f"{arm[:34]:34} {f'{len(own)}/{total}':>7} " + " ".join(f"{each:>10}" for each in cells))
+    lines.append("compile and TTFM per case; fills and accepts per token")
+    return "\n".join(lines)
+
+
+def comparisons_text(comparisons: Sequence[Comparison], *, means: bool = False) -> str:
+    """One line per comparison: the ratio head over base, its interval, the verdict, and where it lies."""
+    lines: list[str] = []
+    pair: tuple[str, str] | None = None
+    for each in comparisons:
+        if (each.base, each.head) != pair:
+            pair = each.base, each.head
+            lines += ["", f"{each.head}  over  {each.base}   (1.10: ten percent slower)"]
+        where = f"{each.metric} {each.family}"
+        span = f"{each.found.ratio:.3f} [{bound(each.found.low)}, {bound(each.found.high)}]"
+        mean = f" means {each.mean_ratio:.3f}" if means else ""
+        lines.append(f"  {where[:30]:30} {span:26} {SIGNS[each.verdict]:8} {forest(each)}{mean}")
+        if each.why:
+            lines.append(f"  {'':30} {each.why}")
+    return "\n".join(lines[1:])
+
+
+def bound(value: float) -> str:
+    return f"{value:.3f}" if math.isfinite(value) else "inf"
+
+
+def forest(each: Comparison) -> str:
+    """The interval on a logarithmic axis from one third to three; `:` are the margins, `|` is one, `o` the estimate."""
+    middle, span = WIDTH // 2, math.log(3)
+
+    def column(value: float) -> int:
+        share = math.log(value) / span if value > 0 and math.isfinite(value) else (1.0 if value > 0 else -1.0)
+        return max(0, min(WIDTH - 1, round(middle + share * middle)))
+
+    cells = [" "] * WIDTH
+    for place in (column(1 - each.margin), column(1 + each.margin)):
+        cells[place] = ":"
+    cells[middle] = "|"
+    for place in range(column(each.found.low), column(each.found.high) + 1):
+        cells[place] = "-"
+    cells[column(each.found.ratio)] = "o"
+    return "".join(cells)
+
+
+def proof_text(figures: Figures, comparisons: Sequence[Comparison]) -> str:
+    """Whether the run may be believed, its noise floor, and the smallest change that it would have seen."""
+    if not comparisons:
+        return "nothing was measured on two arms"
+    margins: dict[str, float] = {}
+    for each in comparisons:
+        margins[each.metric] = max(each.margin, margins.get(each.metric, 0.0))
+    smallest = smallest_effect(comparisons, figures)
+    lines = [
+        "proven: two arms of identical code came out equivalent everywhere"
+        if is_proven(comparisons, figures)
+        else "UNPROVEN in part: two arms of identical code did not come out equivalent everywhere",
+        f"{len(figures.forks)} forks, intervals at {LEVEL:.0%}, "
+        + "margin: "
+        + ", ".join(f"{metric} {margins[metric]:.1%}" for metric in METRICS if metric in margins),
+        "smallest change within a backend that would have been seen: "
+        + ", ".join(f"{metric} {value:.1%}" for metric, value in smallest.items()),
+    ]
+    return "\n".join(lines)
+
+
+def smallest_effect(comparisons: Sequence[Comparison], figures: Figures) -> dict[str, float]:
+    """By metric: the margin and twice half of the widest interval, of arms of one backend (the A/A arm at least)."""
+    found: dict[str, float] = {}
+    backends = {each.name: each.backend for each in figures.measurement.arms}
+    for each in comparisons:
+        if backends[each.base] != backends[each.head]:
+            continue
+        found[each.metric] = max(found.get(each.metric, 0.0), each.margin + 2 * each.found.half_width)
+    return {metric: found[metric] for metric in METRICS if metric in found}
+
+
+def duration(nanoseconds: float) -> str:
+    """Three figures and a unit."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds:.3g} ns"

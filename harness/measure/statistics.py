@@ -1,0 +1,154 @@
+"""Estimate, interval and verdict of paired log-ratios; exact or in closed form, so that the same numbers give the same verdict.
+
+All of it works on `x`, the natural logarithms of head over base, one per fork: forks are the units, rounds within them are not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Judgement = Literal["regressed", "improved", "equivalent", "inconclusive"]
+
+LEVEL = 0.99
+"""Of every interval."""
+
+EXACT_FROM = 8
+"""Forks from which on the signed-rank interval of this level is finite; below, Student's t is nominal down to five."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A ratio head over base (1.1: ten percent slower), its interval at LEVEL, and from how many forks it comes."""
+
+    ratio: float
+    low: float
+    high: float
+    forks: int
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval on the logarithmic scale; about the plus-minus of the ratio as a share."""
+        return (math.log(self.high) - math.log(self.low)) / 2 if self.low > 0 and math.isfinite(self.high) else math.inf
+
+
+def interval(x: Sequence[float]) -> Interval:
+    """The Hodges-Lehmann estimate; its interval by signed ranks from EXACT_FROM forks on, by Student's t below.
+
+    One fork has an estimate and no interval (0 to infinity). Raises ValueError without any.
+    """
+    values = np.asarray(x, float)
+    if not len(values):
+        raise ValueError("no forks")
+    walsh = walsh_averages(values)
+    centre = float(np.median(walsh))
+    if len(values) == 1:
+        return Interval(math.exp(centre), 0.0, math.inf, 1)
+    if len(values) >= EXACT_FROM:
+        low, high = signed_rank_bounds(walsh, len(values))
+    else:
+        half = student_quantile(1 - (1 - LEVEL) / 2, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+        low, high = float(values.mean()) - half, float(values.mean()) + half
+    return Interval(math.exp(centre), math.exp(min(low, centre)), math.exp(max(high, centre)), len(values))
+
+
+def walsh_averages(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The averages of every pair, each with itself included, ascending: their median is the Hodges-Lehmann estimate."""
+    first, second = np.triu_indices(len(values))
+    averages: NDArray[np.float64] = np.sort((values[first] + values[second]) / 2)
+    return averages
+
+
+def signed_rank_bounds(walsh: NDArray[np.float64], count: int) -> tuple[float, float]:
+    """The interval of the Hodges-Lehmann estimate whose true level is the smallest that is at least LEVEL (exact Wilcoxon distribution)."""
+    ways = np.zeros(count * (count + 1) // 2 + 1)
+    ways[0] = 1
+    for rank in range(1, count + 1):
+        ways[rank:] += ways[:-rank].copy()
+    below = np.cumsum(ways) / 2.0**count
+    cut = int(np.searchsorted(below, (1 - LEVEL) / 2, side="right"))  # P(W < cut) is at most half of what may be missed
+    if not cut:
+        return -math.inf, math.inf
+    return float(walsh[cut - 1]), float(walsh[-cut])
+
+
+def student_cdf(t: float, degrees: int) -> float:
+    """P(T <= t) of Student's t with a whole number of degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(degrees))
+    cosine, sine = math.cos(angle), math.sin(angle)
+    if degrees % 2:
+        terms, term = 0.0, cosine
+        for k in range(1, (degrees - 1) // 2 + 1):
+            terms += term
+            term *= cosine * cosine * 2 * k / (2 * k + 1)
+        area = 2 / math.pi * (angle + sine * terms)
+    else:
+        terms, term = 0.0, 1.0
+        for k in range(1, degrees // 2 + 1):
+            terms += term
+            term *= cosine * cosine * (2 * k - 1) / (2 * k)
+        area = sine * terms
+    return (1 + area) / 2
+
+
+def student_quantile(share: float, degrees: int) -> float:
+    """The t below which this share (above one half) lies."""
+    low, high = 0.0, 1.0
+    while student_cdf(high, degrees) < share:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_cdf(middle, degrees) < share else (low, middle)
+    return (low + high) / 2
+
+
+def judge(found: Interval, margin: float) -> Judgement:
+    """Of lower-is-better figures: the interval outside, inside or across the margin (0.05: five percent)."""
+    if found.low > 1 + margin:
+        return "regressed"
+    if found.high < 1 - margin:
+        return "improved"
+    if 1 - margin <= found.low and found.high <= 1 + margin:
+        return "equivalent"
+    return "inconclusive"
+
+
+def chance(x: Sequence[float], margin: float) -> float:
+    """How probable such values are if the true ratio lies within the margin (one-sided t on the nearer side); 1 for a single fork."""
+    values = np.asarray(x, float)
+    if len(values) < 2:
+        return 1.0
+    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
+    beyond = mean - math.log1p(margin) if mean > 0 else math.log1p(-margin) - mean
+    if beyond <= 0:
+        return 1.0
+    return 1 - student_cdf(beyond / error, len(values) - 1) if error else 0.0
+
+
+def false_discovery(chances: Sequence[float], rate: float = 0.01) -> list[bool]:
+    """Which of these stand when no more than this share of the standing may be false (Benjamini and Hochberg's step-up)."""
+    order = sorted(range(len(chances)), key=lambda index: chances[index])
+    kept = max((rank for rank, index in enumerate(order, 1) if chances[index] <= rate * rank / len(chances)), default=0)
+    standing = set(order[:kept])
+    return [index in standing for index in range(len(chances))]
+
+
+def geometric_mean(values: Sequence[float] | NDArray[np.float64]) -> float:
+    """Of positive numbers."""
+    return math.exp(float(np.mean(np.log(np.asarray(values, float)))))
+
+
+def quantile_interval(groups: Sequence[NDArray[np.float64]], share: float, seed: int, resamples: int = 2000) -> tuple[float, float]:
+    """The interval of a quantile of all values, by drawing whole groups (the tokens of one schema are correlated)."""
+    rng = np.random.default_rng(seed)
+    found = np.empty(resamples)
+    for index in range(resamples):
+        drawn = np.concatenate([groups[each] for each in rng.integers(0, len(groups), len(groups))])
+        found[index] = np.quantile(drawn, share, method="inverted_cdf")
+    low, high = np.quantile(found, [(1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2])
+    return float(low), float(high)

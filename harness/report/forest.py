@@ -1,0 +1,49 @@
+"""A comparison as a page: what came out differently, and a forest plot of what takes another time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from harness.compare import Pair
+from harness.errors import BadInput
+from harness.measure.estimate import METRICS, Comparison
+from harness.report import charts
+from harness.report.page import asset, template_environment
+
+STYLES = {"regressed": (6, "v"), "improved": (3, "^"), "equivalent": (1, "o"), "inconclusive": (8, "D"), "unproven": (7, "X")}
+"""Colour and marker of a verdict; the table beside the plot says it in words."""
+
+
+def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
+    """The page; the file that was written. Raises BadInput."""
+    environment = template_environment()
+    html = environment.get_template("forest.html.j2").render(
+        pairs=pairs,
+        names=[(_name(each.base.name, each.base.arm.version), _name(each.head.name, each.head.arm.version)) for each in pairs],
+        plots=[Markup(plot(f"forest{number}", each.times)) for number, each in enumerate(pairs)],
+        definitions=METRICS,
+        stylesheet=Markup(asset("style.css").strip()),
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(html, "utf-8", errors="replace")
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}; give another file") from error
+    return path
+
+
+def plot(name: str, comparisons: Sequence[Comparison]) -> str:
+    """The largest effects on top."""
+    ordered = sorted(comparisons, key=lambda each: -each.found.ratio)
+    effects = []
+    for each in ordered:
+        found, label = each.found, f"{each.metric} {each.family}"[:44]
+        effects.append(charts.Effect(label, found.ratio, found.low, found.high, each.margin, *STYLES[each.verdict]))
+    return charts.forest(name, "Ratios of head over base with their intervals", effects)
+
+
+def _name(name: str, version: str) -> str:
+    return name if not version or version in name else f"{name} {version}"
