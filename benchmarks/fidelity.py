@@ -9,8 +9,8 @@ Of each backend two things are printed, of the suite `speed` with tekken, on one
      second copy of the loop says how much of the ratio is chance.
   2. the share of the wall time that was spent inside timed calls (promised: at least 80 %), from a small real measurement with the
      backend and its A/A copy as arms: of the time that the arms worked on their rounds, and of the time that the coordinator spent on
-     whole forks, which has warm-ups, counts, the pipes and the recording in it. Of `matcher_new` a round stores the minimum only, and
-     that is what every pass is taken to have spent.
+     whole forks, which has warm-ups (their compiles and passes count), counts, the pipes and the recording in it. Of `matcher_new` a
+     round stores the minimum only, and that is what every pass is taken to have spent.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from harness.process import ENVIRONMENT
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer")
 VOCABULARY = "tekken"
 FORKS = 2
-MOST_ROUNDS = 20
-SECONDS_PER_CASE = 3.0
-"""Rounds are made until a case has had so much time, an even number and at least four; a fast case reaches MOST_ROUNDS first."""
+VISITS = 4
+SECONDS_OF_A_VISIT = 0.5
+"""Every case is visited so often, the others in between: a slow minute of the machine hits no case alone."""
 
 Nanoseconds = NDArray[np.int64]
 Walk = Callable[[], list[int]]
@@ -71,7 +71,7 @@ def said(backend: str, found: Compared, share: Shares) -> str:
     return (
         f"{backend:19} fill, engine over loop: {found.ratio:.4f} ({cases}; {tokens}); the loop over itself: {found.control:.4f}\n"
         f"{'':19} inside timed calls: {share.rounds:.1%} of {share.rounds_s:.1f} s of rounds, "
-        f"{share.forks:.1%} of {share.forks_s:.1f} s of forks"
+        f"{share.forks:.1%} of {share.forks_s:.1f} s of forks ({share.once_s:.1f} s of them counts and mechanisms)"
     )
 
 
@@ -88,6 +88,8 @@ class Shares:
     forks: float
     forks_s: float
     """Wall time of the forks once their arms were loaded, as the coordinator took it."""
+    once_s: float
+    """Of these, what counts and mechanisms took in the arms: calls of the backend too, and not timed as such."""
 
 
 def shares(recorded: Recorded) -> Shares:
@@ -96,9 +98,11 @@ def shares(recorded: Recorded) -> Shares:
         found = shape(slot, recorded.of(slot.figures))
         timed += int(found.sums.sum()) + slot.passes * found.matcher_new_ns + int(found.cold.sum())
         timed += (found.compile_ns or 0) + (found.cold_matcher_new_ns or 0)
+    warm_up = sum(each["timed_ns"] for each in recorded.others if each["kind"] == "warm_up")
+    once_s = sum(each.get("wall_ns", 0) for each in recorded.others) / 1e9
     rounds_s = sum(slot.wall_ns for slot in recorded.slots) / 1e9
     forks_s = sum(each["measure_s"] for each in recorded.others if each["kind"] == "fork")
-    return Shares(timed / 1e9 / rounds_s, rounds_s, timed / 1e9 / forks_s, forks_s)
+    return Shares(timed / 1e9 / rounds_s, rounds_s, (timed + warm_up) / 1e9 / forks_s, forks_s, once_s)
 
 
 # ------------------------------------------------------------------------------------------------------ engine beside loop
@@ -127,54 +131,57 @@ def compare(folder: Path) -> Compared:
     assert isinstance(handler, ArmHandler)
     gc.collect()
     gc.freeze()
-    sums = []
-    tokens = 0
-    for trace in of.traces:
-        if arm.name in trace.solved_by:
-            fills = in_turns(handler, arm.backend, trace.offset, trace.instance)
-            sums.append(fills.sum(axis=1))
-            tokens += fills.shape[1]
-            print(f"{arm.backend}: {trace.case}: {fills.shape[1]} tokens, {' '.join(map(str, sums[-1]))} ns", file=sys.stderr)
-            del handler.prepared[trace.offset]
-    engine, loop, again = np.array(sums, float).T
-    ratios = engine / loop
-    return Compared(geometric_mean(ratios), ratios.min(), ratios.max(), len(sums), tokens, int(loop.sum()), geometric_mean(again / loop))
+    traces = [each for each in of.traces if arm.name in each.solved_by]
+    turns = [Turns(handler, LOOPS[arm.backend], each.offset, each.instance) for each in traces]
+    for _ in range(VISITS):
+        for each in turns:
+            each.visit()
+    for trace, each in zip(traces, turns, strict=True):
+        fills = f"{each.least.shape[1]} tokens, {' '.join(map(str, each.least.sum(axis=1)))} ns"
+        print(f"{arm.backend}: {trace.case}: {fills} in {each.number} rounds of {each.passes} passes", file=sys.stderr)
+    engine, loop, again = np.array([each.least.sum(axis=1) for each in turns], float).T
+    ratios, tokens = engine / loop, sum(each.least.shape[1] for each in turns)
+    return Compared(geometric_mean(ratios), ratios.min(), ratios.max(), len(turns), tokens, int(loop.sum()), geometric_mean(again / loop))
 
 
-def in_turns(handler: ArmHandler, backend: str, offset: int, instance: int) -> Nanoseconds:
-    """Per token the smallest fill of all passes of the engine, of the loop, and of the loop once more; int64 `[3, tokens]`."""
-    pass_ns = handler({"op": "warm_up", "offset": offset, "instance": instance}, b"")[0]["pass_ns"]
-    passes = min(MOST_PASSES, max(1, round(PROFILES["quick"].pass_seconds * 1e9 / pass_ns)))
-    held = handler.prepared[offset]
+class Turns:
+    """One case: the engine, the loop, and the loop once more."""
 
-    def engine_round() -> Nanoseconds:
-        _, blob = handler({"op": "round", "offset": offset, "repeats": passes, "fresh": False}, b"")
-        steps: Nanoseconds = np.frombuffer(blob, "<i8")[1 : 1 + 2 * len(held.tokens)]
+    def __init__(self, handler: ArmHandler, loop: Callable[[Any, Any, Sequence[int]], Walk], offset: int, instance: int) -> None:
+        self.handler, self.offset = handler, offset
+        pass_ns = handler({"op": "warm_up", "offset": offset, "instance": instance}, b"")[0]["pass_ns"]
+        self.passes = min(MOST_PASSES, max(1, round(PROFILES["quick"].pass_seconds * 1e9 / pass_ns)))
+        held = handler.prepared[offset]
+        self.walks = [loop(held.compiled, handler.adapter, held.tokens) for _ in range(2)]
+        self.least = np.full((3, len(held.tokens)), np.iinfo(np.int64).max)
+        """Per token the smallest fill of all passes of the engine, of the loop, and of the loop once more; nanoseconds."""
+        self.number = 0
+        """Of rounds made."""
+
+    def visit(self) -> None:
+        """Pairs of rounds, forwards and backwards, of all three."""
+        began = time.perf_counter()
+        while True:
+            for place in order(range(3), self.number):
+                found = self._engine_round() if place == 0 else self._loop_round(self.walks[place - 1])
+                self.least[place] = np.minimum(self.least[place], found)
+            self.number += 1
+            if self.number % 2 == 0 and time.perf_counter() - began > SECONDS_OF_A_VISIT:
+                return
+
+    def _engine_round(self) -> Nanoseconds:
+        _, blob = self.handler({"op": "round", "offset": self.offset, "repeats": self.passes, "fresh": False}, b"")
+        steps: Nanoseconds = np.frombuffer(blob, "<i8")[1 : 1 + 2 * self.least.shape[1]]
         return steps[::2]
 
-    def loop() -> Callable[[], Nanoseconds]:
-        walk = LOOPS[backend](held.compiled, handler.adapter, held.tokens)
-        walk()
-
-        def loop_round() -> Nanoseconds:
-            gc.collect()
-            gc.disable()
-            try:
-                least: Nanoseconds = np.min(np.array([walk() for _ in range(passes)], np.int64), axis=0)
-                return least
-            finally:
-                gc.enable()
-
-        return loop_round
-
-    turns = (engine_round, loop(), loop())
-    least = np.full((len(turns), len(held.tokens)), np.iinfo(np.int64).max)
-    began, number = time.perf_counter(), 0
-    while number < MOST_ROUNDS and (number < 4 or number % 2 or time.perf_counter() - began < SECONDS_PER_CASE):
-        for place in order(range(len(turns)), number):
-            least[place] = np.minimum(least[place], turns[place]())
-        number += 1
-    return least
+    def _loop_round(self, walk: Walk) -> Nanoseconds:
+        gc.collect()
+        gc.disable()
+        try:
+            least: Nanoseconds = np.min(np.array([walk() for _ in range(self.passes)], np.int64), axis=0)
+            return least
+        finally:
+            gc.enable()
 
 
 # The loops that anyone would write: a new matcher, then fill and accept; the library's own calls and nothing else.

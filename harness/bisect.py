@@ -112,12 +112,7 @@ def bisect(
     releases: Callable[[str], list[str]] = released,
 ) -> Answer:
     """Walk the released versions between the two. Raises BadInput, also if both show the same, or if one of them cannot be told."""
-    (spec,) = parse_specs(question.backend)
-    if spec.version is not None:
-        raise BadInput(f'"{spec}" has a version; write the backend without one, and the versions as GOOD..BAD')
-    ((distribution, installed),) = places([spec.name]).values()
-    if not distribution:
-        raise BadInput(f'backend "{spec.name}" belongs to no distribution, so it has no releases')
+    spec, distribution, installed = without_version(question.backend)
     versions = between(releases(distribution), good, bad)
     seen: dict[str, tuple[Row, ...]] = {}
     steps: list[tuple[str, str]] = []
@@ -162,6 +157,17 @@ def bisect(
 
     found = first_bad(versions, probe)
     return Answer(found, differences(seen[found.last_good], seen[found.first_bad]).cases, tuple(steps))
+
+
+def without_version(backend: str) -> tuple[BackendSpec, str, str]:
+    """The backend, its distribution and the version of it that is installed. Raises BadInput if there is nothing to search in."""
+    (spec,) = parse_specs(backend)
+    if spec.version is not None:
+        raise BadInput(f'"{spec}" has a version; write the backend without one, and the versions as GOOD..BAD')
+    ((distribution, installed),) = places([spec.name]).values()
+    if not distribution:
+        raise BadInput(f'backend "{spec.name}" belongs to no distribution, so it has no releases')
+    return spec, distribution, installed
 
 
 def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:

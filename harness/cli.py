@@ -71,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
         "--format", choices=["csv", "json", "markdown"], help="one line per instance in this form (default: the table per backend)"
     )
 
+    table.add_argument("--times", action="store_true", help="every figure of a measurement, with percentiles")
     table.add_argument("--ceilings", action="store_true", help="what jumping over forced text could save at most, per suite")
     table.add_argument("--spellings", action="store_true", help="which spellings each backend accepts (of a run with --spellings)")
     table.add_argument("--faults", action="store_true", help="the faults by category and cause, in how many cases of each backend")
@@ -153,6 +154,9 @@ def parser() -> argparse.ArgumentParser:
     )
     bisect.add_argument(
         "--timeout", type=positive_number, default=10.0, metavar="S", help="seconds for a compile and for each walk (default: 10)"
+    )
+    bisect.add_argument(
+        "--slower", metavar="METRIC", help="search for a slowdown instead: compile, ttfm, cold_fill, fill, accept or matcher_new"
     )
     bisect.add_argument("--json", action="store_true", help="print the answer as JSON, and the steps to stderr")
 

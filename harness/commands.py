@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import BadInput, one_line
 
@@ -207,12 +207,14 @@ def table(options: argparse.Namespace) -> int:
 
     if options.keywords:
         return _keywords(options)
-    if options.faults or options.spellings or options.ceilings:
+    if options.faults or options.spellings or options.ceilings or options.times:
         from harness.ceiling_table import ceiling_frame
         from harness.faults import fault_frame
         from harness.spelling_table import spelling_frame
+        from harness.time_table import time_frame
 
-        frame_of = fault_frame if options.faults else spelling_frame if options.spellings else ceiling_frame
+        frames = {"faults": fault_frame, "spellings": spelling_frame, "ceilings": ceiling_frame, "times": time_frame}
+        frame_of = next(frame for name, frame in frames.items() if getattr(options, name))
         text = tables.to_text(frame_of(options.run), options.format or "markdown")
         print(tables.visible(text) if sys.stdout.isatty() else text, end="")
     elif options.format:
@@ -286,8 +288,6 @@ def check(options: argparse.Namespace) -> int:
 
 def bisect(options: argparse.Namespace) -> int:
     """The first release with an outcome."""
-    import json
-
     from harness.bisect import Question
     from harness.bisect import bisect as search
     from harness.table import visible
@@ -297,7 +297,16 @@ def bisect(options: argparse.Namespace) -> int:
         raise BadInput(f'"{options.versions}" cannot be read; write GOOD..BAD, for example 1.2.0..1.4.1')
     question = Question(options.backend, options.case, tuple(options.suite or ()), options.vocabulary, options.effort, options.timeout)
     stream = sys.stderr if options.json else sys.stdout
-    answer = search(question, good, bad, say=lambda said: print(one_line(said), file=stream, flush=True))
+
+    def say(said: str) -> None:
+        print(one_line(said), file=stream, flush=True)
+
+    if options.slower:
+        from harness.slowdown import slowdown
+
+        answer: Any = slowdown(question, options.slower, good, bad, say)
+    else:
+        answer = search(question, good, bad, say)
     print(json.dumps(answer.to_json(), indent=2) if options.json else visible(answer.text(options.backend)))
     return OK
 

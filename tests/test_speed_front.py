@@ -223,7 +223,14 @@ def test_a_workload_that_is_known_only_once_measured_is_not_compared_either(base
         "import sys, pytest; from pathlib import Path; from harness.measure import session;"
         f"session.measure = lambda request, say: (Path({str(base / 'measured')!r}), []); sys.exit(pytest.main(sys.argv[1:]))"
     )
-    options = ["--backends", "reference,unconstrained", "--benchmark-compare", str(saved), "--benchmark-json", tmp_path / "out.json"]
+    options: list[str | Path] = [
+        "--backends",
+        "reference,unconstrained",
+        "--benchmark-compare",
+        str(saved),
+        "--benchmark-json",
+        tmp_path / "out.json",
+    ]
     done = run(ITEMS, *options, program=program)
     said = done.stdout + done.stderr
     assert done.returncode == pytest.ExitCode.USAGE_ERROR and "its workload is different, this one's work" in said

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 POINT = ("threads", "dtype", "vocabulary", "share", "batch")
 
 PLAUSIBLE = 0.25
-"""A copy that is slower than so much of a larger copy's bandwidth was disturbed. (Small ones are up to twice as slow for the call itself.)"""
+"""A copy that is slower than so much of a larger copy's bandwidth was disturbed. (A small one may be half as fast for the call itself.)"""
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,8 @@ class Engine:
             self._lose(each, trace, why)
             return None
         each.warm.add(trace.case_id)
+        line = {"arm": each.arm.name, "case_id": trace.case_id, "fork": self.next_fork - 1, "timed_ns": answer["timed_ns"]}
+        self.recorder.append("warm_up", line)
         return int(answer["pass_ns"])
 
     def _ask(self, each: Running, message: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -164,9 +166,10 @@ class Engine:
 
     def _round(self, fork: int, number: int, trace: Trace, running: Sequence[Running], budget: int) -> int:
         """One turn of every arm on one case; made again if a turn was disturbed and the budget allows it. How often it was made again."""
+        turns = order([each for each in running if self._owes(each, trace)], number)
         for again in range(MOST_AGAIN + 1):
             disturbed = False
-            for place, each in enumerate(order(running, number)):
+            for place, each in enumerate(turns):
                 if self._owes(each, trace):
                     disturbed |= self._turn(fork, number, again, place, trace, each)
             if not disturbed or again >= min(MOST_AGAIN, budget):

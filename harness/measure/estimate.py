@@ -30,6 +30,9 @@ METRICS: dict[str, str] = {
 }
 """What is judged, by name; nanoseconds per case, lower is better."""
 
+ALL = "all"
+"""The family of all cases."""
+
 Cell = dict[int, dict[int, float]]
 """By fork, by round: nanoseconds of one arm on one case."""
 
@@ -136,11 +139,11 @@ class Figures:
 
     @cached_property
     def families(self) -> dict[str, list[Trace]]:
-        """Cases by suite."""
+        """Cases by suite and dialect, and where these are several, all of them once more."""
         found: dict[str, list[Trace]] = {}
         for trace in self.measurement.traces:
             found.setdefault(trace.family, []).append(trace)
-        return found
+        return found if len(found) == 1 else found | {ALL: list(self.measurement.traces)}
 
     def own_set(self, arm: str) -> list[Trace]:
         """The cases that were measured on this arm."""
@@ -162,6 +165,24 @@ class Figures:
             if name == arm:
                 least[case] = np.minimum(least[case], each.warm) if case in least else each.warm
         return [least[case].astype(float) for case in wanted if case in least]
+
+    def cold(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
+        """Per case: the fills of the first passes after fresh compiles; per token the median over them."""
+        wanted = {each.case_id for each in traces}
+        found: dict[str, list[Nanoseconds]] = {}
+        for (name, case, _, _), each in self.shapes.items():
+            if name == arm and case in wanted and len(each.cold):
+                found.setdefault(case, []).append(each.cold[:, 0])
+        return [np.median(np.stack(passes), axis=0) for passes in found.values()]
+
+    def jitter(self, arm: str, traces: Iterable[Trace]) -> list[float]:
+        """Per case: the slowest pass of all over the fastest; what the machine added, and no figure of the backend's."""
+        wanted = {each.case_id for each in traces}
+        found: dict[str, list[float]] = {}
+        for (name, case, _, _), each in self.shapes.items():
+            if name == arm and case in wanted:
+                found.setdefault(case, []).extend(each.sums.sum(axis=1).tolist())
+        return [max(sums) / min(sums) for sums in found.values()]
 
     def median(self, arm: str, metric: str, case: str) -> float | None:
         """Over forks and rounds; None if there is no figure."""

@@ -41,8 +41,19 @@ class Mask:
         return grammar_object.filler(self.cells)
 
 
-def traverse(compiled: CompiledGrammar, tokens: Sequence[int], mask: Mask) -> Pass:
-    """A new object, then fill and accept for every token (the last is end-of-sequence). Raises Diverged if one is refused."""
+Stamped = tuple[int, list[tuple[int, int, int, bool]]]
+"""Of one traversal: `matcher_new_ns`, then per token the clock before the fill, after it and after the accept, and what that said."""
+
+
+def traverse(compiled: CompiledGrammar, tokens: Sequence[int], mask: Mask, count: int = 1) -> list[Pass]:
+    """So many times a new object, then fill and accept for every token (the last is end-of-sequence). Raises Diverged if one is refused.
+
+    The stamps become arrays after the last pass: between two passes that work would cool what the next one's first fill finds warm.
+    """
+    return [_as_pass(each) for each in [_stamped(compiled, tokens, mask) for _ in range(count)]]
+
+
+def _stamped(compiled: CompiledGrammar, tokens: Sequence[int], mask: Mask) -> Stamped:
     clock = time.perf_counter_ns
     stamps: list[tuple[int, int, int, bool]] = []
     push = stamps.append
@@ -56,9 +67,14 @@ def traverse(compiled: CompiledGrammar, tokens: Sequence[int], mask: Mask) -> Pa
         filled = clock()
         accepted = accept(token)
         push((start, filled, clock(), accepted))
+    return matcher_new_ns, stamps
+
+
+def _as_pass(stamped: Stamped) -> Pass:
+    matcher_new_ns, stamps = stamped
     table = np.array(stamps, np.int64)
     if not table[:, 3].all():
-        raise Diverged(f"token {int(np.argmin(table[:, 3]))} of {len(tokens)} is refused")
+        raise Diverged(f"token {int(np.argmin(table[:, 3]))} of {len(stamps)} is refused")
     return Pass(matcher_new_ns, np.diff(table[:, :3], axis=1))
 
 

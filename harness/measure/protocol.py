@@ -49,8 +49,8 @@ class Profile:
 MOST_PASSES = 20
 
 PROFILES = {
-    "quick": Profile(None, 3, 8, 4, 0.010, 5.0, (1, 64), 0),
-    "default": Profile(8, 5, 8, 4, 0.030, 10.0, (1, 8, 64, 512), 1),
+    "quick": Profile(None, 3, 10, 4, 0.010, 5.0, (1, 64), 0),
+    "default": Profile(8, 5, 10, 4, 0.030, 10.0, (1, 8, 64, 512), 1),
     "full": Profile(None, 8, 12, 4, 0.050, 30.0, (1, 2, 4, 8, 16, 32, 64, 128, 256, 512), 3),
 }
 
@@ -69,7 +69,7 @@ def order(arms: Sequence[Item], round_number: int) -> list[Item]:
 
     So over two rounds every two arms stand in both orders, equally far from the middle.
     """
-    shift = round_number // 2 % len(arms)
+    shift = round_number // 2 % max(1, len(arms))
     turned = [*arms[shift:], *arms[:shift]]
     return turned if round_number % 2 == 0 else turned[::-1]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.errors import BadInput
 from harness.machine import hardware, hardware_key
 from harness.measure.engine import Engine
-from harness.measure.estimate import Comparison, Figures, compare, confirmation, flagged, undecided
+from harness.measure.estimate import ALL, Comparison, Figures, compare, confirmation, flagged, undecided
 from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, Profile
 from harness.measure.record import Measurement, Recorder, Trace, has_measurement, read_measurement
 from harness.row import Arm, Row, RunInfo, arm_names, verdict
@@ -45,6 +45,8 @@ class Request:
     timeout_s: float | None
     memory_gb: float
     argv: tuple[str, ...]
+    case: str | None = None
+    """No case but that one, by its name or id."""
 
 
 def measure(request: Request, say: Callable[[str], None]) -> tuple[Path, list[Comparison]]:
@@ -76,7 +78,8 @@ def _scouting(request: Request, profile: Profile) -> RunRequest:
         effort=0,
         spellings=False,
         argv=request.argv,
-        cases_of_ours=profile.cases_of_ours,
+        cases_of_ours=None if request.case else profile.cases_of_ours,
+        case=request.case,
     )
 
 
@@ -129,7 +132,7 @@ def _confirm(engine: Engine, folder: Path, arms: Sequence[MeasuredArm], profile:
         return comparisons
     families, names = {each.family for each in doubtful}, {name for each in doubtful for name in (each.base, each.head)}
     say(f"to be confirmed in fresh forks: {len(doubtful)} changes in {', '.join(sorted(families))}")
-    traces = [each for each in engine.measurement.traces if each.family in families]
+    traces = [each for each in engine.measurement.traces if ALL in families or each.family in families]
     for made in range(1, profile.most_forks + 1):
         engine.fork(traces, [each for each in arms if each.name in names], confirming=True)
         confirming = Figures(read_measurement(folder), confirming=True)
