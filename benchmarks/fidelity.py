@@ -3,10 +3,10 @@
     python benchmarks/fidelity.py [BACKEND ...]        (default: the four real ones)
 
 Of each backend two things are printed, of the suite `speed` with tekken, on one processor:
-  1. fill, engine over loop (promised: within 3 %). One process loads the backend once. The engine's side is the handler that serves a
+  1. fill, engine over loop (promised: within 3 %). A process loads the backend once. The engine's side is the handler that serves a
      measurement; the loop makes the library's own calls on the same compiled grammar. They take turns, a round each, in the engine's
-     own order. Per token the minimum over all passes, the sum over the tokens of a case, the geometric mean over cases. The same of a
-     second copy of the loop says how much of the ratio is chance.
+     own order. Per token the minimum over all passes, the sum over the tokens of a case, the geometric mean over cases, and of that
+     over several processes. The same of a second copy of the loop says how much of the ratio is chance.
   2. the share of the wall time that was spent inside timed calls (promised: at least 80 %), from a small real measurement with the
      backend and its A/A copy as arms: of the time that the arms worked on their rounds, and of the time that the coordinator spent on
      whole forks, which has warm-ups (their compiles and passes count), counts, the pipes and the recording in it. Of `matcher_new` a
@@ -41,9 +41,11 @@ from harness.process import ENVIRONMENT
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer")
 VOCABULARY = "tekken"
 FORKS = 2
-VISITS = 4
-SECONDS_OF_A_VISIT = 0.5
-"""Every case is visited so often, the others in between: a slow minute of the machine hits no case alone."""
+PROCESSES = 4
+"""Of one backend: where things lie in memory is drawn anew in each, and moves a ratio by a percent."""
+VISITS = 3
+SECONDS_OF_A_VISIT = 0.2
+"""Every case is visited so often in a process, the others in between: a slow minute of the machine hits no case alone."""
 
 Nanoseconds = NDArray[np.int64]
 Walk = Callable[[], list[int]]
@@ -52,24 +54,30 @@ Walk = Callable[[], list[int]]
 
 def main() -> None:
     backends = sys.argv[1:] or BACKENDS
-    environment = {**os.environ, **ENVIRONMENT}
     with tempfile.TemporaryDirectory() as scratch:
         for backend in backends:
             folder = Path(scratch) / backend.replace(":", "_")
             measure(Request(("speed",), backend, None, VOCABULARY, "quick", folder, FORKS, None, 4.0, ("fidelity",)), lambda _: None)
-            share = shares(read_measurement(folder))
-            done = subprocess.run([sys.executable, __file__, "--one", str(folder)], stdout=subprocess.PIPE, text=True, env=environment)
-            if done.returncode:
-                sys.exit(f"{backend}: the process that compares has failed")
-            found = Compared(**json.loads(done.stdout.splitlines()[-1]))
-            print(said(backend, found, share), flush=True)
+            print(said(backend, [compared(folder, number) for number in range(PROCESSES)], shares(read_measurement(folder))), flush=True)
 
 
-def said(backend: str, found: Compared, share: Shares) -> str:
-    cases = f"{found.smallest:.4f} to {found.largest:.4f} over {found.cases} cases"
-    tokens = f"{found.tokens} tokens, {found.loop_ns / found.tokens:.0f} ns each in the loop"
+def compared(folder: Path, number: int) -> Compared:
+    """What a process of its own finds."""
+    environment = {**os.environ, **ENVIRONMENT, "PYTHONHASHSEED": str(number)}
+    done = subprocess.run([sys.executable, __file__, "--one", str(folder)], stdout=subprocess.PIPE, text=True, env=environment)
+    if done.returncode:
+        sys.exit(f"{folder.name}: the process that compares has failed")
+    return Compared(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def said(backend: str, found: Sequence[Compared], share: Shares) -> str:
+    one = found[0]
+    ratio, control = (geometric_mean([getattr(each, name) for each in found]) for name in ("ratio", "control"))
+    cases = f"{min(each.smallest for each in found):.3f} to {max(each.largest for each in found):.3f} in single cases"
     return (
-        f"{backend:19} fill, engine over loop: {found.ratio:.4f} ({cases}; {tokens}); the loop over itself: {found.control:.4f}\n"
+        f"{backend:19} fill, engine over loop: {ratio:.4f} (in {len(found)} processes {' '.join(f'{each.ratio:.4f}' for each in found)}; "
+        f"{cases}); the loop over itself: {control:.4f}\n"
+        f"{'':19} {one.cases} cases, {one.tokens} tokens, {one.loop_ns / one.tokens:.0f} ns each in the loop\n"
         f"{'':19} inside timed calls: {share.rounds:.1%} of {share.rounds_s:.1f} s of rounds, "
         f"{share.forks:.1%} of {share.forks_s:.1f} s of forks ({share.once_s:.1f} s of them counts and mechanisms)"
     )

@@ -58,6 +58,9 @@ def main() -> None:
             for each in fills
         )
         print(f"run {number}: {'ok ' if good else 'NOT'} {time.monotonic() - began:.0f} s, fill: {shown}", flush=True)
+        for each in head:
+            if each.verdict == "inconclusive":
+                print(f"  open: {each.metric} {each.family} {each.found.ratio:.3f} [{each.found.low:.3f}, {each.found.high:.3f}]")
     print(f"{kind}: {right} of {runs} runs as they should be; verdicts of the head arm {dict(verdicts)}, of the A/A arm {dict(controls)}")
     print(f"ratios of means over the same passes, read with a band of {BAND:.0%}: {misled} of {told} wrong")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from harness.cli import main
+from harness.measure import show
 from harness.measure.arm import load_arm
 from harness.measure.estimate import Figures, shape
 from harness.measure.protocol import PROFILES, is_disturbed, order
@@ -25,28 +27,37 @@ CASES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def importable_miniatures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+@pytest.fixture(scope="module", autouse=True)
+def importable_miniatures() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        yield
 
 
-@pytest.fixture
-def suite(tmp_path: Path) -> Path:
-    path = tmp_path / "toy.jsonl"
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("suite") / "toy.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in CASES))
     return path
 
 
+@pytest.fixture(scope="module")
+def measured(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A measurement in two forks, to be looked at only."""
+    folder = tmp_path_factory.mktemp("measured") / "m"
+    assert measure(suite, folder, "miniatures:Reference,unconstrained", "--forks", "2") in (0, 4)
+    return folder
+
+
 def measure(suite: Path, folder: Path, backends: str, *options: str) -> int:
-    command = ["measure", str(suite), "--backends", backends, "--vocabulary", "bytes", "--out", str(folder), "--forks", "2", *options]
+    command = ["measure", str(suite), "--backends", backends, "--vocabulary", "bytes", "--out", str(folder), "--forks", "1", *options]
     return main(command)
 
 
-def test_what_is_recorded(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = measure(suite, tmp_path / "m", "miniatures:Reference,unconstrained", "--means")
-    recorded = read_measurement(tmp_path / "m")
+def test_what_is_recorded(measured: Path) -> None:
+    recorded = read_measurement(measured)
     arms = recorded.measurement.arms
-    assert code in (0, 4) and recorded.end is not None
+    assert recorded.end is not None
     assert [each.role for each in arms] == ["reference", "arm", "a/a"]
     assert [each.case for each in recorded.measurement.traces] == ["toy 1", "toy 2"] or len(recorded.measurement.traces) == 2
     # `unconstrained` takes the wrong text too: it is measured on what it solves only, and the record says why.
@@ -63,13 +74,12 @@ def test_what_is_recorded(suite: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert counts["masks"] == 11 and counts["allowed"] > 0 and counts["serialized_bytes"] is None
     batch = [each for each in recorded.others if each["kind"] == "mechanisms"]
     assert batch and all(each["figures"][1] == each["rollback"] + each["copy"] + each["jump_forward"] for each in batch)
-    shown = capsys.readouterr().out
+    shown = show.text(figures, conclude(measured), means=True)
     assert "2/2" in shown and "1/2" in shown and "means" in shown and "proven" in shown.lower()
 
 
-def test_every_arm_has_its_turn_in_every_place(suite: Path, tmp_path: Path) -> None:
-    measure(suite, tmp_path / "m", "miniatures:Reference,unconstrained")
-    slots = [each for each in read_measurement(tmp_path / "m").slots if each.case_id and each.fork == 0 and not each.again]
+def test_every_arm_has_its_turn_in_every_place(measured: Path) -> None:
+    slots = [each for each in read_measurement(measured).slots if each.fork == 0 and not each.again]
     places: dict[str, list[int]] = {}
     for slot in slots:
         places.setdefault(slot.arm, []).append(slot.place)
@@ -118,12 +128,11 @@ def test_a_refusal_where_the_scout_saw_none_is_not_timed(suite: Path, tmp_path: 
     assert lost and all("Diverged" in each["text"] for each in lost)
 
 
-def test_the_handler_answers_in_process(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    measure(suite, tmp_path / "m", "miniatures:Reference")
+def test_the_handler_answers_in_process(measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    handler, said = load_arm("miniatures:Reference", "bytes", str(tmp_path / "m" / "cases.jsonl"), None)
+    handler, said = load_arm("miniatures:Reference", "bytes", str(measured / "cases.jsonl"), None)
     assert 0 < said["clock_ns"] < 100_000
-    trace = read_measurement(tmp_path / "m").measurement.traces[0]
+    trace = read_measurement(measured).measurement.traces[0]
     warm, _ = handler({"op": "warm_up", "offset": trace.offset, "instance": trace.instance}, b"")
     assert warm["tokens"] == 11 and 1 <= warm["passes"] <= 10
     answer, figures = handler({"op": "round", "offset": trace.offset, "repeats": 3, "fresh": False}, b"")
@@ -141,11 +150,10 @@ def test_disturbance_is_decided_by_numbers_fixed_beforehand() -> None:
     assert is_disturbed(100_000_000, 0, 0.5)
 
 
-def test_the_workload_key_names_what_a_figure_means(suite: Path, tmp_path: Path) -> None:
-    measure(suite, tmp_path / "m", "miniatures:Reference")
-    info, traces = read_info(tmp_path / "m"), read_measurement(tmp_path / "m").measurement.traces
+def test_the_workload_key_names_what_a_figure_means(measured: Path) -> None:
+    info, traces = read_info(measured), read_measurement(measured).measurement.traces
     quick = PROFILES["quick"]
-    assert workload_key(info, traces, quick) == read_measurement(tmp_path / "m").measurement.workload
+    assert workload_key(info, traces, quick) == read_measurement(measured).measurement.workload
     assert workload_key(info, traces[:1], quick) != workload_key(info, traces, quick)
     assert workload_key(info, traces, replace(quick, rounds=6)) != workload_key(info, traces, quick)
     assert workload_key(info, traces, replace(quick, forks=9)) == workload_key(info, traces, quick)
@@ -160,12 +168,10 @@ def test_a_reference_is_chosen_by_name(suite: Path, tmp_path: Path, capsys: pyte
     assert "is none of the arms" in capsys.readouterr().err
 
 
-def test_bad_input_is_one_line(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_line(suite: Path, measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = tmp_path / "wrong.jsonl"
     wrong.write_text(json.dumps(CASES[2]) + "\n")
     assert measure(wrong, tmp_path / "m", "miniatures:Reference") == 2
     assert "no backend solves any of these cases" in capsys.readouterr().err
-    measure(suite, tmp_path / "twice", "miniatures:Reference")
-    capsys.readouterr()
-    assert measure(suite, tmp_path / "twice", "miniatures:Reference") == 2
+    assert measure(suite, measured, "miniatures:Reference") == 2
     assert "holds a measurement already" in capsys.readouterr().err

@@ -67,12 +67,15 @@ class Engine:
     dead: set[tuple[str, str]] = field(default_factory=set)
     """Arm and case that were lost while they were measured; nothing more is asked of them."""
     next_fork: int = 0
+    is_extra: bool = False
+    """The fork is one more than the profile's: slow cases are left out, on which nobody should wait."""
     remade: int = 0
     clocks: dict[str, int] = field(default_factory=dict)
 
     def fork(self, traces: Sequence[Trace], arms: Sequence[MeasuredArm], *, confirming: bool = False) -> None:
         """Fresh processes for these arms, and all rounds over these cases."""
         number, self.next_fork = self.next_fork, self.next_fork + 1
+        self.is_extra = number >= self.profile.forks and not confirming
         began = time.monotonic()
         running = [self._start(arm, number) for arm in arms]
         try:
@@ -115,13 +118,16 @@ class Engine:
         try:
             each.service.wait()
         except Lost as why:
-            self.say(f"{each.arm.name} cannot be measured: {one_line(str(why))}")
-            self.dead |= {(each.arm.name, trace.case_id) for trace in self.measurement.traces}
+            for trace in self.measurement.traces:
+                if self._owes(each, trace):
+                    self._lose(each, trace, why)
             return
         self.clocks[each.arm.name] = each.service.said["clock_ns"]
 
     def _owes(self, each: Running, trace: Trace) -> bool:
-        """Is this case measured on this arm?"""
+        """Is this case measured on this arm, in this fork?"""
+        if self.is_extra and (each.arm.backend, trace.case_id) in self.slow:
+            return False
         return each.arm.name in trace.solved_by and (each.arm.name, trace.case_id) not in self.dead
 
     def _warm_up(self, running: Sequence[Running], traces: Sequence[Trace]) -> None:
@@ -162,7 +168,7 @@ class Engine:
     def _lose(self, each: Running, trace: Trace, why: Lost) -> None:
         self.dead.add((each.arm.name, trace.case_id))
         self.recorder.append("lost", {"arm": each.arm.name, "case_id": trace.case_id, "fork": self.next_fork - 1, "text": str(why)[:500]})
-        self.say(f"{each.arm.name} was lost on {trace.case}: {one_line(str(why))}")
+        self.say(f"{each.arm.name} is not measured on {trace.case} any more: {one_line(str(why))}")
 
     def _round(self, fork: int, number: int, trace: Trace, running: Sequence[Running], budget: int) -> int:
         """One turn of every arm on one case; made again if a turn was disturbed and the budget allows it. How often it was made again."""

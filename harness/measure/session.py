@@ -94,7 +94,7 @@ def _measure_in(folder: Path, request: Request, profile: Profile, say: Callable[
         run=info.run,
         started=_now(),
         profile=request.profile,
-        vocabulary=request.vocabulary,
+        vocabulary=next(iter(info.vocabularies)),
         arms=tuple(arms),
         traces=tuple(traces),
         unsolved=unsolved,
@@ -198,9 +198,12 @@ def plan_traces(
     for offset, (suite, _, case) in zip(_offsets(folder), read_cases(folder), strict=True):
         lengths = {number: tokens.get((suite, case.id, number), 0) for number in range(len(case.instances))}
         longest = max(lengths, key=lambda number: lengths[number], default=None)
-        if longest is None or not lengths[longest] or any(each.case_id == case.id for each in traces):
-            continue
         failed = problems.get((suite, case.id), {})
+        if longest is None or not lengths[longest] or any(each.case_id == case.id for each in traces):
+            if any(each.valid for each in case.instances):  # there is something to measure, but nobody walked it
+                for name, why in failed.items():
+                    unsolved.setdefault(name, {}).setdefault(case.id, why)
+            continue
         solved = [name for name in names.values() if name not in failed]
         solved += [copies[name] for name in solved if name in copies]
         family = suite if len(dialects[suite]) == 1 else f"{suite} {case.grammar.dialect}"

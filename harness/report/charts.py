@@ -101,9 +101,10 @@ def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
         axes.set_xlim(low, high)
         axes.set_ylim(len(effects) - 0.4, -0.6)
         axes.set_yticks(range(len(effects)), [each.label for each in effects])
-        ticks = [each for each in (0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100) if low < each < high]
-        while len(ticks) > 9:
-            ticks = [each for number, each in enumerate(ticks) if each == 1 or number % 2]
+        wide, middling = (0.001, 0.01, 0.1, 1, 10, 100, 1000), (0.1, 0.2, 0.5, 1, 2, 5, 10)
+        narrow = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5)
+        span = high / low
+        ticks = [each for each in (narrow if span < 2.5 else middling if span < 100 else wide) if low < each < high]
         axes.set_xticks(ticks, [f"{each:g}" for each in ticks])
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.axvline(1, color=_TEXT, linewidth=0.9)

@@ -25,6 +25,7 @@ def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
         names=[(_name(each.base.name, each.base.arm.version), _name(each.head.name, each.head.arm.version)) for each in pairs],
         plots=[Markup(plot(f"forest{number}", each.times)) for number, each in enumerate(pairs)],
         definitions=METRICS,
+        between={"regressed": "slower", "improved": "faster"},
         stylesheet=Markup(asset("style.css").strip()),
     )
     try:
