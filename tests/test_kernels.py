@@ -272,7 +272,8 @@ def test_a_stored_run_is_shown(real: Path, capsys: pytest.CaptureFixture[str]) -
     for line, row in zip(lines, rows, strict=True):
         assert float(line["min_ns"]) == min(row["totals_ns"]) / row["calls"] <= float(line["median_ns"])
         assert float(line["gb_per_s"]) == pytest.approx(row["bytes"] / float(line["min_ns"]))
-    assert {float(line["of_copy"]) for line in lines if line["kernel"] == COPY} == {1.0}
+    # Where something else had the machine during the copies themselves, there is no share.
+    assert {line["of_copy"] for line in lines if line["kernel"] == COPY} <= {"1.0", "1", ""}
     assert cli.main(["kernels", "--show", str(real), "--format", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["times"]) == len(rows)
 

@@ -30,6 +30,8 @@ METRICS: dict[str, str] = {
 }
 """What is judged, by name; nanoseconds per case, lower is better."""
 
+OF_ITSELF = "identical code, and not equivalent within its interval"
+
 ALL = "all"
 """The family of all cases."""
 
@@ -292,7 +294,7 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
             judged.append(_confirmed(each, confirming))
         else:
             judged.append(each)
-    return [*controls, *judged]
+    return [*(_because(each, "unproven", OF_ITSELF) if each.verdict == "inconclusive" else each for each in controls), *judged]
 
 
 def _compared(figures: Figures, wanted: Sequence[tuple[str, str]], floors: Mapping[tuple[str, str], float]) -> list[Comparison]:
