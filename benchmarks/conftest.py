@@ -31,7 +31,7 @@ from harness.registry import parse_specs
 from harness.store import read_cases as read_stored_cases
 from harness.suite import MEASURED, find_suite, read_cases
 
-BACKENDS = "xgrammar,llguidance,outlines-core,lm-format-enforcer"
+BACKENDS = "llguidance,xgrammar,outlines-core,lm-format-enforcer"
 VOCABULARY = "tekken"
 PROFILE = "quick"
 MEMORY_GB = 4.0
