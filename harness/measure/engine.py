@@ -227,7 +227,8 @@ class Engine:
         for trace in traces:
             for each in arms:
                 self._record(each, trace, "counts", {})
-                self._record(each, trace, "mechanisms", {"repeats": self._repeats(each, trace, MECHANISM_PASSES)})
+                if (each.arm.backend, trace.case_id) not in self.slow:
+                    self._record(each, trace, "mechanisms", {"repeats": self._repeats(each, trace, MECHANISM_PASSES)})
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         threads = max(2, threads)
         for trace in self._some_of_each_family(traces):
