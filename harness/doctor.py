@@ -113,9 +113,10 @@ def text(found: Diagnosis) -> str:
     by_metric: dict[str, list[Comparison]] = {}
     for each in found.comparisons:
         by_metric.setdefault(each.metric, []).append(each)
+    apart = ", ".join(f"{each.metric} {each.family}" for each in found.comparisons if each.verdict != "equivalent")
     lines = [
         f"hardware {found.hardware}; {found.backend} against itself: "
-        + ("equivalent everywhere" if found.proven else "not equivalent everywhere: times of such a run would be called unproven"),
+        + ("equivalent everywhere" if found.proven else f"not equivalent in {apart}: there, times would be called unproven"),
         f"the hypervisor took {found.stolen:.1%} of the time; {found.remade} of {found.slots} slots were made again",
         "",
         f"{'metric':12} {'noise floor':>12} {'margin':>8} {'smallest change that would be seen':>36}",
