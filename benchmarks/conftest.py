@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from harness.errors import BadInput
@@ -167,9 +166,9 @@ class Speed:
 
     def per_token(self, metric: str, arm: str, trace: Trace) -> dict[str, float] | None:
         """Percentiles over the tokens of the text; only those that at least ten tokens lie beyond. None for what is not per token."""
+        values: Any
         if metric == "cold_fill":
-            shapes = (each for (name, case, _, _), each in self.figures.shapes.items() if (name, case) == (arm, trace.case_id))
-            values = np.median(np.stack([each.cold[:, 0] for each in shapes if len(each.cold)]), axis=0)
+            (values,) = self.figures.cold(arm, [trace])
         elif metric in ("fill", "accept"):
             values = self.figures.structural(arm, [trace])[0][:, ("fill", "accept").index(metric)]
         else:

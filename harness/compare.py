@@ -34,6 +34,8 @@ class Side:
     folder: Path
     arm: Arm
     name: str
+    recorded: Recorded | None
+    """The run's measurement, if it has one."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ def sides_of(folder: Path) -> list[Side]:
     if read_end(folder) is None:
         raise BadInput(f"{folder} is incomplete (no end) and is compared with nothing; complete it with grammarbench run --resume")
     names = arm_names(info.arms)
-    return [Side(folder, each, names[each.backend, each.version, each.options]) for each in info.arms]
+    recorded = read_measurement(folder) if has_measurement(folder) else None
+    return [Side(folder, each, names[each.backend, each.version, each.options], recorded) for each in info.arms]
 
 
 def rows_of(side: Side) -> Iterator[Row]:
@@ -122,14 +125,14 @@ def rows_of(side: Side) -> Iterator[Row]:
 
 def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], told: Sequence[str] = ()) -> Pair:
     times = tuple(each for each in comparisons if (each.base, each.head) == (base.name, head.name))
-    counted = tuple(changed_counts(base, head)) if has_measurement(base.folder) and has_measurement(head.folder) else ()
+    counted = tuple(changed_counts(base, head))
     return Pair(base, head, differences.differences(rows_of(base), rows_of(head)), counted, times, tuple(told))
 
 
 def changed_counts(base: Side, head: Side) -> Iterator[Counted]:
     """What was counted along the texts of both and is not the same."""
-    old, new = read_measurement(base.folder), read_measurement(head.folder)
-    if old.measurement.vocabulary != new.measurement.vocabulary:
+    old, new = base.recorded, head.recorded
+    if old is None or new is None or old.measurement.vocabulary != new.measurement.vocabulary:
         return
     before, after = counts_of(old, base.name), counts_of(new, head.name)
     instances = {each.case_id: each.instance for each in old.measurement.traces}
@@ -183,10 +186,11 @@ def _told(base: Path, head: Path) -> Iterator[tuple[str, str]]:
         yield "", f"times: {NO_BASELINE}, the runs differ in {why}"
         return
     reference = next(each.name for each in new.measurement.arms if each.role == "reference")
+    arms = Figures(new).arms
     before = {(each.head, each.metric, each.family): each for each in conclude(base) if each.base == reference}
     for each in conclude(head):
         was = before.get((each.head, each.metric, each.family))
-        if each.base == reference and was is not None and each.head in Figures(new).arms:
+        if each.base == reference and was is not None and each.head in arms:
             change = each.found.ratio / was.found.ratio - 1
             span = f"{was.found.ratio:.3f} -> {each.found.ratio:.3f} of {reference} ({change:+.1%})"
             yield each.head, f"{each.metric} {each.family}: {span}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.describe import catalogue
 from harness.errors import BadInput
-from harness.machine import describe_machine, hardware, hardware_key
+from harness.machine import describe_machine, hardware, hardware_key, usable_processors
 from harness.measure.estimate import METRICS, Comparison, Figures, is_proven
 from harness.measure.record import read_measurement
 from harness.measure.session import Request, measure
@@ -94,7 +94,7 @@ def look(machine: dict[str, Any]) -> list[Advice]:
         steady = "powersave" not in config and "schedutil" not in config and "ondemand" not in config
         hint = "" if steady else "; set it to performance (cpupower frequency-set -g performance)"
         found.append(Advice("governor and turbo", f"{config}{hint}" if not governor else f"{governor} ({config}){hint}", steady))
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    usable = usable_processors()
     enough = usable > 1
     found.append(Advice("processors", f"{usable} usable" + ("" if enough else "; a second one for the coordinator would help"), enough))
     isolated = machine.get("isolated_cpus", "")

@@ -30,10 +30,15 @@ def describe_machine() -> dict[str, Any]:
     return {
         **found,
         "python": platform.python_version(),
-        "cpus_usable": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "cpus_usable": str(usable_processors()),
         "memory_bytes": str(_memory_bytes()),
         "packages": dict(sorted(versions.items())),
     }
+
+
+def usable_processors() -> int:
+    """How many processors this process may run on now."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def hardware() -> dict[str, str]:
@@ -55,11 +60,10 @@ def hardware() -> dict[str, str]:
                     flags = value
     except OSError:
         cpu["model name"] = platform.processor()
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "architecture": platform.machine(),
         **cpu,
-        "processors": str(usable),
+        "processors": str(usable_processors()),
         "quota": _first_line("/sys/fs/cgroup/cpu.max"),
         "hypervisor": str(" hypervisor" in flags),
         "gpu": _gpu(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from harness.errors import BadInput
 from harness.kernels.plan import Plan
 from harness.kernels.situations import PROBES
 from harness.kernels.timing import COPY, Point
-from harness.machine import describe_machine
+from harness.machine import describe_machine, usable_processors
 from harness.service.client import Lost, Service
 
 FILE = "kernels.jsonl"
@@ -96,7 +95,7 @@ class Run:
         """Everything, line by line."""
         self._file = file
         begin = time.monotonic()
-        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cpus = usable_processors()
         self.write(
             "run",
             format=FORMAT,

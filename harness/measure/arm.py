@@ -125,10 +125,11 @@ class ArmHandler:
         """Rollback by one, copy and forced text at every place of the text: `<name>` is the count of int64s in the blob, 0: not offered."""
         held = self.prepared[offset]
         one = held.compiled.start()
+        walk = held.compiled, held.tokens
         parts = {
-            "rollback": passes.rollbacks(held.compiled, held.tokens, repeats) if overrides(one, "rollback") else NOTHING,
-            "copy": passes.copies(held.compiled, held.tokens, repeats) if overrides(one, "copy") else NOTHING,
-            "jump_forward": passes.jumps(held.compiled, held.tokens, repeats) if overrides(one, "jump_forward") else NOTHING,
+            "rollback": passes.rollbacks(*walk, repeats) if overrides(one, "rollback") else NOTHING,
+            "copy": passes.asked(*walk, "copy", repeats) if overrides(one, "copy") else NOTHING,
+            "jump_forward": passes.asked(*walk, "jump_forward", repeats) if overrides(one, "jump_forward") else NOTHING,
         }
         return {name: len(each) for name, each in parts.items()}, np.concatenate(list(parts.values())).astype("<i8").tobytes()
 

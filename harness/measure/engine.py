@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import one_line
+from harness.machine import usable_processors
 from harness.measure.protocol import (
     MOST_AGAIN,
     MOST_PASSES,
@@ -229,8 +230,7 @@ class Engine:
                 self._record(each, trace, "counts", {})
                 if (each.arm.backend, trace.case_id) not in self.slow:
                     self._record(each, trace, "mechanisms", {"repeats": self._repeats(each, trace, MECHANISM_PASSES)})
-        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = max(2, threads)
+        threads = max(2, usable_processors())
         for trace in self._some_of_each_family(traces):
             for size in self.profile.batch_sizes:
                 for count in (1, threads):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -281,11 +281,12 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
         for metric in METRICS
         for family in figures.families
     }
-    controls = _compared(figures, [(reference, again)], floors) if again else []
+    controls = [each for each, _ in _compared(figures, [(reference, again)], floors)] if again else []
     proven = {(each.metric, each.family) for each in controls if each.verdict == "equivalent"}
     found = _compared(figures, pairs(figures), floors)
     judged = []
-    for each, stands in zip(found, _standing(figures, found), strict=True):
+    standing = false_discovery([chance(x, each.margin) for each, x in found])
+    for (each, _), stands in zip(found, standing, strict=True):
         if (each.metric, each.family) not in proven and again:
             judged.append(_because(each, "unproven", "two arms of identical code were not equivalent here"))
         elif each.verdict in ("regressed", "improved") and not stands:
@@ -297,7 +298,10 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
     return [*(_because(each, "unproven", OF_ITSELF) if each.verdict == "inconclusive" else each for each in controls), *judged]
 
 
-def _compared(figures: Figures, wanted: Sequence[tuple[str, str]], floors: Mapping[tuple[str, str], float]) -> list[Comparison]:
+def _compared(
+    figures: Figures, wanted: Sequence[tuple[str, str]], floors: Mapping[tuple[str, str], float]
+) -> list[tuple[Comparison, list[float]]]:
+    """Each comparison with the numbers per fork that it rests on."""
     found = []
     for base, head in wanted:
         for metric in METRICS:
@@ -311,17 +315,8 @@ def _compared(figures: Figures, wanted: Sequence[tuple[str, str]], floors: Mappi
                 estimate, margin = interval(x), margin_of(floor)
                 verdict: Judgement = judge(estimate, margin)
                 plain = mean_ratio(figures, metric, base, head, shared)
-                found.append(Comparison(base, head, metric, family, len(shared), estimate, margin, floor, verdict, "", plain))
+                found.append((Comparison(base, head, metric, family, len(shared), estimate, margin, floor, verdict, "", plain), x))
     return found
-
-
-def _standing(figures: Figures, found: Sequence[Comparison]) -> list[bool]:
-    """Which would stand among all comparisons of this run."""
-    chances = []
-    for each in found:
-        cases = [trace.case_id for trace in figures.families[each.family]]
-        chances.append(chance(per_fork(log_ratios(figures, each.metric, each.base, each.head, cases)), each.margin))
-    return false_discovery(chances)
 
 
 def confirmation(each: Comparison, confirming: Figures) -> tuple[Interval | None, Judgement]:
@@ -346,9 +341,7 @@ def _confirmed(each: Comparison, confirming: Figures) -> Comparison:
 
 
 def _because(each: Comparison, verdict: Verdict, why: str) -> Comparison:
-    values: dict[str, object] = {**vars(each), "verdict": verdict, "why": why}
-    make: Callable[..., Comparison] = Comparison
-    return make(**values)
+    return replace(each, verdict=verdict, why=why)
 
 
 def flagged(comparisons: Iterable[Comparison], figures: Figures) -> list[Comparison]:

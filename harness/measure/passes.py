@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,27 +114,14 @@ def rollbacks(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> 
     return _least(one_pass, passes)
 
 
-def copies(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> Nanoseconds:
-    """Per token: the minimum of copying the object that stands before it; int64 `[tokens]`."""
+def asked(compiled: CompiledGrammar, tokens: Sequence[int], question: Literal["copy", "jump_forward"], passes: int) -> Nanoseconds:
+    """Per token: the minimum of copying the object that stands before it, or of asking it what is forced; int64 `[tokens]`."""
 
     def one_pass() -> list[int]:
         grammar_object, found = compiled.start(), []
         for token in tokens:
-            spent, _clone = timed(grammar_object.copy)
+            spent, _answer = timed(getattr(grammar_object, question))
             found.append(spent)
-            grammar_object.accept_token(token)
-        return found
-
-    return _least(one_pass, passes)
-
-
-def jumps(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> Nanoseconds:
-    """Per token: the minimum of asking what is forced before it; int64 `[tokens]`."""
-
-    def one_pass() -> list[int]:
-        grammar_object, found = compiled.start(), []
-        for token in tokens:
-            found.append(timed(grammar_object.jump_forward)[0])
             grammar_object.accept_token(token)
         return found
 

@@ -115,7 +115,7 @@ def _measure_in(folder: Path, request: Request, profile: Profile, say: Callable[
         say(f"{len(traces)} cases x {len(arms)} arms, at least {profile.forks} forks of {profile.rounds} rounds")
         for _ in range(profile.forks):
             engine.fork(traces, arms)
-        while engine.next_fork < profile.most_forks and (open_arms := undecided(compare(_figures(folder)), _figures(folder))):
+        while engine.next_fork < profile.most_forks and (open_arms := _undecided(folder)):
             say(f"not decided yet: one fork more of {', '.join(sorted(open_arms))}")
             engine.fork(traces, [each for each in arms if each.name in open_arms])
         comparisons = _confirm(engine, folder, arms, profile, say)
@@ -125,7 +125,7 @@ def _measure_in(folder: Path, request: Request, profile: Profile, say: Callable[
 
 def _confirm(engine: Engine, folder: Path, arms: Sequence[MeasuredArm], profile: Profile, say: Callable[[str], None]) -> list[Comparison]:
     """What changed between arms of one backend is measured once more in fresh forks, those families and arms alone."""
-    figures = _figures(folder)
+    figures = Figures(read_measurement(folder))
     comparisons = compare(figures)
     doubtful = flagged(comparisons, figures)
     if not doubtful:
@@ -148,8 +148,9 @@ def conclude(folder: Path) -> list[Comparison]:
     return compare(Figures(recorded), confirming if confirming.slots else None)
 
 
-def _figures(folder: Path) -> Figures:
-    return Figures(read_measurement(folder))
+def _undecided(folder: Path) -> set[str]:
+    figures = Figures(read_measurement(folder))
+    return undecided(compare(figures), figures)
 
 
 def measured_arms(arms: Iterable[Arm], reference: str | None) -> list[MeasuredArm]:
