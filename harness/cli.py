@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness import commands
-from harness.errors import BadInput, one_line
-
-OK, GATE_FAILED, BAD_INPUT, INCOMPLETE, UNPROVEN = 0, 1, 2, 3, 4
+from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput, one_line
 
 DESCRIPTION = "Is a grammar backend right, fast and unchanged? Conformance and benchmarks for constrained LLM decoding."
 

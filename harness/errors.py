@@ -1,4 +1,9 @@
-"""The one error that a user's input causes, and how texts of others are put on a line."""
+"""The one error that a user's input causes, the exit codes, and how texts of others are put on a line."""
+
+from __future__ import annotations
+
+OK, GATE_FAILED, BAD_INPUT, INCOMPLETE, UNPROVEN = 0, 1, 2, 3, 4
+"""Exit codes: done; a gate failed; usage or bad input; an incomplete run; nothing could be concluded."""
 
 
 class BadInput(Exception):

@@ -52,6 +52,7 @@ ORDER = [
     "run",
     "session",
     "measure",
+    "decode",
     "seen",
     "keywords",
     "ratchet",
