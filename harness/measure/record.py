@@ -7,17 +7,16 @@ Nothing in it is a mean, a percentile or a verdict: those are functions of it (`
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import BadInput
+from harness.measure.appending import Appender
 from harness.measure.protocol import PROTOCOL, MeasuredArm
 
 ROUNDS, FIGURES = "rounds.jsonl", "rounds.i64"
@@ -86,38 +85,14 @@ class Slot:
     figures: tuple[int, int]
 
 
-class Recorder:
-    """Appends; what was handed over is in the files, not in our memory."""
+class Recorder(Appender):
+    """Appends the lines of a measurement, each with its figures."""
 
     def __init__(self, folder: Path, measurement: Measurement) -> None:
-        self.lines = open(folder / ROUNDS, "wb")  # noqa: SIM115 - closed by __exit__
-        self.figures = open(folder / FIGURES, "wb")  # noqa: SIM115
-        self.count = 0
-        self._write({"kind": "measurement", **asdict(measurement)})
+        super().__init__(folder / ROUNDS, folder / FIGURES, "measurement", asdict(measurement))
 
     def __enter__(self) -> Recorder:
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.figures.close()
-        self.lines.close()
-
-    def append(self, kind: str, line: dict[str, Any], figures: bytes = b"") -> None:
-        """One line; its int64s reach the file before the line that names them."""
-        place = (self.figures.tell() // 8, len(figures) // 8)
-        self.figures.write(figures)
-        self.figures.flush()
-        self.count += 1
-        self._write({"kind": kind, **line, "figures": place})
-
-    def finish(self, finished: str, **said: Any) -> None:
-        """The end: the measurement is complete."""
-        self._write({"kind": "end", "finished": finished, "lines": self.count, **said})
-        os.fsync(self.lines.fileno())
-
-    def _write(self, line: dict[str, Any]) -> None:
-        self.lines.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-        self.lines.flush()
 
 
 @dataclass(frozen=True)

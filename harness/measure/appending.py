@@ -1,0 +1,44 @@
+"""Two files that grow together: lines of JSON, and the int64s that they name."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+
+class Appender:
+    """Appends; what was handed over is in the files, not in our memory."""
+
+    def __init__(self, lines: Path, figures: Path, kind: str, first: dict[str, Any]) -> None:
+        """Begins both files anew, with the first line."""
+        self.lines = open(lines, "wb")  # noqa: SIM115 - closed by __exit__
+        self.figures = open(figures, "wb")  # noqa: SIM115
+        self.count = 0
+        self._write({"kind": kind, **first})
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.figures.close()
+        self.lines.close()
+
+    def append(self, kind: str, line: dict[str, Any], figures: bytes | None = b"") -> None:
+        """One line; its int64s reach the file before the line that names them. None: it has none to name."""
+        named: dict[str, Any] = {}
+        if figures is not None:
+            named = {"figures": (self.figures.tell() // 8, len(figures) // 8)}
+            self.figures.write(figures)
+            self.figures.flush()
+        self.count += 1
+        self._write({"kind": kind, **line, **named})
+
+    def finish(self, finished: str, **said: Any) -> None:
+        """The end: it is complete."""
+        self._write({"kind": "end", "finished": finished, "lines": self.count, **said})
+        os.fsync(self.figures.fileno())
+        os.fsync(self.lines.fileno())
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self.lines.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        self.lines.flush()
