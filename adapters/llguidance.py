@@ -175,8 +175,7 @@ class Llguidance(Adapter):
         self._whitespace = WHITESPACE[whitespace]
         self.threads: int = threads
         self._tokenizer = LLTokenizer(TokenizerWrapper(_Tokenizer(vocabulary)))
-        self._bitmask: Bitmask | None = None
-        self._address = 0
+        self._last: tuple[Bitmask | None, int] = (None, 0)
         self._executors: dict[int, LLExecutor] = {}
         """By threads; made on first use, because threads would not survive the fork of a worker."""
 
@@ -250,14 +249,15 @@ for token in walk:
         return LLMatcher(self._tokenizer, text, log_level=0)
 
     def address_of(self, bitmask: Bitmask) -> int:
-        """Where the bitmask lies in memory; the last one is remembered, because filling is timed."""
-        if bitmask is not self._bitmask:
+        """Where the bitmask lies in memory; the last one is remembered, because filling is timed (as a pair, for threads)."""
+        last, address = self._last
+        if bitmask is not last:
             flags = bitmask.flags
             if bitmask.dtype != np.int32 or bitmask.shape[-1] * 4 != self.row_bytes or not (flags.c_contiguous and flags.writeable):
                 raise ValueError(f"a bitmask is a contiguous, writable int32 array of {self.row_bytes // 4} words a row")
-            self._address = bitmask.ctypes.data
-            self._bitmask = bitmask
-        return self._address
+            address = bitmask.ctypes.data
+            self._last = bitmask, address
+        return address
 
     def _grammar_text(self, grammar: Grammar) -> str:
         match grammar.dialect:

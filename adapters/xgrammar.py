@@ -131,8 +131,7 @@ class Xgrammar(Adapter):
         )
         self._compiler = xgrammar.GrammarCompiler(tokenizer, max_threads=threads, cache_enabled=cache)
         self._words = (vocabulary.size + 31) // 32
-        self._bitmask: Bitmask | None = None
-        self._tensor = NO_TENSOR
+        self._last: tuple[Bitmask | None, torch.Tensor] = (None, NO_TENSOR)
         self._batches: dict[int, xgrammar.BatchGrammarMatcher] = {}
         """By threads; made on first use, because threads would not survive the fork of a worker."""
 
@@ -209,14 +208,15 @@ for token in walk:
         self._batches[self.threads].batch_fill_next_token_bitmask(matchers, self.tensor_of(bitmasks))
 
     def tensor_of(self, bitmask: Bitmask) -> torch.Tensor:
-        """The same memory as a tensor; the last pair is remembered, because filling is timed."""
-        if bitmask is not self._bitmask:
+        """The same memory as a tensor; the last pair is remembered, because filling is timed (as a pair, for threads)."""
+        last, tensor = self._last
+        if bitmask is not last:
             flags = bitmask.flags
             if bitmask.dtype != np.int32 or bitmask.shape[-1] != self._words or not (flags.c_contiguous and flags.writeable):
                 raise ValueError(f"a bitmask is a contiguous, writable int32 array of {self._words} words a row")
-            self._tensor = torch.from_numpy(bitmask)
-            self._bitmask = bitmask
-        return self._tensor
+            tensor = torch.from_numpy(bitmask)
+            self._last = bitmask, tensor
+        return tensor
 
     def _compile(self, grammar: Grammar) -> xgrammar.CompiledGrammar:
         match grammar.dialect:
