@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -16,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.bridge.from_sglang import SGLangAdapter, adapt_sglang
-from harness.bridge.to_sglang import BackendForSGLang, GrammarForSGLang, GrammarLogitsProcessor, InvalidGrammarObject
+from harness.bridge.to_sglang import BackendForSGLang, GrammarForSGLang, InvalidGrammarObject
 from harness.contract import check_adapter
 from harness.grammar import (
     Adapter,
@@ -566,65 +565,6 @@ def test_a_declined_grammar_is_an_object_with_the_reason() -> None:
 def test_stats_say_how_long_the_compile_took() -> None:
     stats = wrapped("a").grammar_stats
     assert stats and stats.dispatch_type == "regex" and stats.compilation_time is not None and 0 < stats.compilation_time < 10
-
-
-# As a logits processor
-
-
-def generate(processor: Callable[[Any, Any], Any], prompts: list[list[int]], width: int, steps: int) -> list[list[int]]:
-    """Greedy decoding of logits that prefer high ids, so that only the mask can choose anything else; ended rows are padded with 0."""
-    ids = torch.tensor(prompts)
-    for _ in range(steps):
-        scores = processor(ids, torch.arange(width, dtype=torch.float32).repeat(len(prompts), 1))
-        chosen = scores.argmax(-1, keepdim=True)
-        ended = (ids[:, len(prompts[0]) :] == EOS).any(-1, keepdim=True)
-        ids = torch.cat([ids, chosen.masked_fill(ended, 0)], dim=1)
-    rows: list[list[int]] = ids[:, len(prompts[0]) :].tolist()
-    return rows
-
-
-@pytest.mark.parametrize("mask_format", ["bitmask", "bool"])
-def test_each_row_follows_its_own_grammar_and_ends(mask_format: MaskFormat) -> None:
-    grammars = [wrapped("abc", SMALL, mask_format), None, wrapped("é|x", SMALL, mask_format)]
-    rows = generate(GrammarLogitsProcessor(grammars), [[7, 8]] * 3, 310, 5)
-    assert rows == [[AB, ord("c"), EOS, 0, 0], [309] * 5, [LETTER_BYTE, 0xA9, EOS, 0, 0]]
-
-
-def test_a_processor_returns_new_scores_and_leaves_the_old() -> None:
-    scores = torch.zeros(1, BYTES.size)
-    masked = GrammarLogitsProcessor([wrapped("ab")])(torch.tensor([[1]]), scores)
-    assert not scores.any() and torch.nonzero(masked[0] == 0).flatten().tolist() == [ord("a")]
-    free = GrammarLogitsProcessor([None])
-    assert free(torch.tensor([[1]]), scores) is scores
-
-
-def test_a_processor_says_which_row_got_a_wrong_token() -> None:
-    processor = GrammarLogitsProcessor([wrapped("ab"), wrapped("ab")])
-    processor(torch.tensor([[1], [1]]), torch.zeros(2, BYTES.size))
-    with pytest.raises(ValueError, match=r"row 1: token 98 \(b'b'\) is not allowed"):
-        processor(torch.tensor([[1, 97], [1, 98]]), torch.zeros(2, BYTES.size))
-
-
-def test_a_processor_refuses_another_batch_or_prompt() -> None:
-    processor = GrammarLogitsProcessor([wrapped("ab")])
-    processor(torch.tensor([[1, 2]]), torch.zeros(1, BYTES.size))
-    with pytest.raises(ValueError, match="do not fit a batch of 2"):
-        processor(torch.tensor([[1, 2], [1, 2]]), torch.zeros(2, BYTES.size))
-    with pytest.raises(ValueError, match="went back from 2 to 1"):
-        processor(torch.tensor([[1]]), torch.zeros(1, BYTES.size))
-
-
-def test_transformers_calls_a_processor_as_one_of_its_own() -> None:
-    transformers = pytest.importorskip("transformers")
-    config = transformers.LlamaConfig(
-        vocab_size=310, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, pad_token_id=0, eos_token_id=EOS
-    )
-    torch.manual_seed(0)
-    model = transformers.LlamaForCausalLM(config).eval()
-    processors = transformers.LogitsProcessorList([GrammarLogitsProcessor([wrapped("abc", SMALL), wrapped("x|éy", SMALL)])])
-    ids = model.generate(torch.ones(2, 3, dtype=torch.long), max_new_tokens=8, do_sample=True, logits_processor=processors)
-    for row, language in zip(ids[:, 3:].tolist(), ((b"abc",), (b"x", "éy".encode())), strict=True):
-        assert EOS in row and SMALL.decode(row[: row.index(EOS)]) in language and not any(row[row.index(EOS) + 1 :])
 
 
 # There and back

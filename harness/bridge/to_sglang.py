@@ -1,4 +1,4 @@
-"""An adapter's grammars under SGLang's names, and as a logits processor.
+"""An adapter's grammars under SGLang's names.
 
 What SGLang's own backends do differently from each other is done in one way here: `accept_token` raises ValueError and does not move,
 `copy` is a clone at the current position, and tokens after the end are ignored but counted, so that `rollback` finds its way back.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.bridge.reasoning import ReasoningObject
 from harness.grammar import (
     Adapter,
     CompiledGrammar,
@@ -62,6 +63,14 @@ class InvalidGrammarObject:
         return replace(self, grammar_stats=replace(self.grammar_stats))
 
 
+class TokenRefused(ValueError):
+    """The grammar does not allow this token here."""
+
+    def __init__(self, token: int, message: str) -> None:
+        super().__init__(message)
+        self.token = token
+
+
 class GrammarForSGLang:
     """One request's grammar, with the methods of SGLang's `BaseGrammarObject`."""
 
@@ -78,6 +87,7 @@ class GrammarForSGLang:
         self._is_bool = mask_format == "bool"
         self._object = compiled.start() if grammar_object is None else grammar_object
         self._ignored = 0
+        self._reasoning = True
         self._row_of: tuple[torch.Tensor, int] | None = None
         self._row: NDArray[Any] = np.empty(0)
         self._rest = self._row
@@ -87,12 +97,12 @@ class GrammarForSGLang:
         self.finished = False
 
     def accept_token(self, token: int) -> None:
-        """Advance past the token; raises ValueError, without moving, if it is refused."""
+        """Advance past the token; raises TokenRefused, without moving, if it is refused."""
         if self._object.is_terminated():
             self._ignored += 1
             return
         if not self._object.accept_token(token):
-            raise ValueError(f"token {self._name(token)} is not allowed after {len(self.accepted_tokens)} accepted tokens")
+            raise TokenRefused(token, f"token {self._name(token)} is not allowed after {len(self.accepted_tokens)} accepted tokens")
         self.current_token = token
         self.accepted_tokens.append(token)
 
@@ -110,7 +120,10 @@ class GrammarForSGLang:
         return self._object.is_terminated()
 
     def maybe_init_reasoning(self, reasoning: bool) -> None:
-        """Nothing: a grammar constrains from the first token on, and leaving the reasoning free is a wrapper's work."""
+        """Before the first token: does the request think first? Only with `harness.bridge.reasoning`; else a grammar constrains at once."""
+        if isinstance(self._object, ReasoningObject):
+            self._object.begin(reasoning)
+            self._reasoning = reasoning
 
     def copy(self) -> GrammarForSGLang:
         """A clone at the current position, independent of this one, as for a cache hit."""
@@ -124,6 +137,8 @@ class GrammarForSGLang:
         clone.accepted_tokens = self.accepted_tokens.copy()
         clone.current_token = self.current_token
         clone._ignored = self._ignored
+        if not self.accepted_tokens:
+            clone.maybe_init_reasoning(self._reasoning)
         return clone
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: torch.device | str) -> torch.Tensor:
@@ -256,51 +271,6 @@ class BackendForSGLang:
             return InvalidGrammarObject(f"invalid {key_type}: {error}", stats)
         stats.compilation_time = time.perf_counter() - start
         return GrammarForSGLang(compiled, self._adapter.vocabulary, self._adapter.mask_format, stats)
-
-
-class GrammarLogitsProcessor:
-    """A Hugging Face logits processor: each row of the batch follows its own grammar, and has only end-of-sequence left once it has ended.
-
-    The first call's ids are the prompts; each further call accepts what has been appended since. Rows keep their places: no beam search.
-    """
-
-    def __init__(self, grammars: Sequence[GrammarForSGLang | None]) -> None:
-        """None leaves its row free."""
-        self._grammars = grammars
-        self._length: int | None = None
-        self._mask: torch.Tensor | None = None
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Masked scores, `[batch, vocabulary]`; raises ValueError if a row got a token that its grammar refuses."""
-        batch, length = input_ids.shape
-        if batch != len(self._grammars):
-            raise ValueError(f"{len(self._grammars)} grammars do not fit a batch of {batch} rows")
-        if self._length is not None and length < self._length:
-            raise ValueError(f"the ids went back from {self._length} to {length}; make a new processor for a new prompt")
-        appended: list[list[int]] = input_ids[:, self._length or length :].tolist()
-        self._length = length
-        for row, (grammar, tokens) in enumerate(zip(self._grammars, appended, strict=True)):
-            if grammar is None:
-                continue
-            try:
-                for token in tokens:
-                    grammar.accept_token(token)
-            except ValueError as error:
-                raise ValueError(f"row {row}: {error}") from error
-        return self._masked(scores)
-
-    def _masked(self, scores: torch.Tensor) -> torch.Tensor:
-        first = next(filter(None, self._grammars), None)
-        if first is None:
-            return scores
-        if self._mask is None:
-            self._mask = first.allocate_vocab_mask(scores.shape[1], scores.shape[0], scores.device)
-        for row, grammar in enumerate(self._grammars):
-            if grammar is not None:
-                grammar.fill_vocab_mask(self._mask, row)
-        masked = scores.clone()
-        first.apply_vocab_mask(masked, first.move_vocab_mask(self._mask, scores.device))
-        return masked
 
 
 def _split(forced: bytes, vocabulary: Vocabulary) -> Helper:
