@@ -186,7 +186,7 @@ def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:
             effort=question.effort,
             spellings=False,
             argv=(),
-            case=question.case,
+            only=(question.case,),
         )
         outcome = run_session(request, lambda _: None, lambda _: None)
         rows = tuple(read_rows(outcome.folder))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,10 +48,10 @@ class Plan:
     suites: dict[str, dict[str, Any]]
 
 
-def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path, respell: bool = False, only: str | None = None) -> Plan:
+def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path, respell: bool = False, only: Collection[str] = ()) -> Plan:
     """Read every case into `path`. Raises BadInput for the first case that is none, saying how many more there are.
 
-    With `only`, no case but that one, by its name or id. With `respell` a JSON Schema's instances are the spellings of its valid ones,
+    With `only`, no case but those, by name or id. With `respell` a JSON Schema's instances are the spellings of its valid ones,
     and other cases are left out.
     """
     offsets = array("q")
@@ -65,7 +65,7 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path,
             counts = {"cases": 0, "instances": 0}
             limits = [profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None]
             limit = min((each for each in limits if each is not None), default=None)
-            for case in _chosen(suite, limit, seed) if only is None else _named(suite, only):
+            for case in _chosen(suite, limit, seed) if not only else _named(suite, only):
                 if problem := _problem(case):
                     problems.append(f"{suite.files[0] if len(suite.files) == 1 else suite.name}: {case.name}: {problem}")
                     continue
@@ -84,9 +84,10 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path,
     if problems:
         more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
         raise BadInput(f"{problems[0]}{more}")
-    if not offsets and only is not None:
+    if not offsets and only:
         names = [case.name for suite in suites for case in read_cases(suite)]
-        raise BadInput(f'no case "{only}" in {", ".join(each.name for each in suites)}{did_you_mean(only, names[:2000])}')
+        wanted = next(iter(only))
+        raise BadInput(f'no case "{wanted}" in {", ".join(each.name for each in suites)}{did_you_mean(wanted, names[:2000])}')
     if not offsets:
         raise BadInput(f"no case in {', '.join(each.name for each in suites)}")
     return Plan(offsets, tuple(dialects), told)
@@ -124,8 +125,8 @@ def _chosen(suite: Suite, limit: int | None, seed: int) -> Iterator[Case]:
     return (case for case in read_cases(suite) if case.id in chosen)
 
 
-def _named(suite: Suite, name: str) -> Iterator[Case]:
-    return (case for case in read_cases(suite) if name in (case.id, case.name))
+def _named(suite: Suite, wanted: Collection[str]) -> Iterator[Case]:
+    return (case for case in read_cases(suite) if case.id in wanted or case.name in wanted)
 
 
 def _problem(case: Case) -> str:

@@ -46,8 +46,8 @@ class Request:
     argv: tuple[str, ...]
     cases_of_ours: int | None = None
     """Of each of our suites no more than so many; None: what the profile says."""
-    case: str | None = None
-    """No case but that one, by its name or id."""
+    only: tuple[str, ...] = ()
+    """No cases but those, by name or id; empty: all."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
         say(f"looking at {len(specs)} backend(s) and {len(names)} vocabulary(ies) ...")
         placed = resolve(specs, say)
         described = describe([str(spec) for spec, _ in placed], names, [python for _, python in placed])
-        _check_distinct(described)
+        check_distinct(described)
         return _run_in(folder, run_id, request, suites, described, say, report)
 
 
-def _check_distinct(described: Description) -> None:
+def check_distinct(described: Description) -> None:
     """Rows are told apart by backend, version and options."""
     seen = set()
     for each in described.arms:
@@ -100,10 +100,10 @@ def _run_in(
         profile = replace(profile, cases_of_ours=request.cases_of_ours)
     draft = folder / f"cases.{secrets.token_hex(4)}.new"
     try:
-        plan = write_plan(suites, profile, SEED, draft, respell=request.spellings, only=request.case)
+        plan = write_plan(suites, profile, SEED, draft, respell=request.spellings, only=request.only)
         info = RunInfo(
             run=run_id,
-            started=_now(),
+            started=now(),
             harness=harness.__version__,
             argv=request.argv,
             seed=SEED,
@@ -131,7 +131,7 @@ def _run_in(
     limits = Limits(info.timeout_s, info.memory_bytes, info.effort)
     with Writer(folder, None if request.resume else info, statuses) as writer:
         run_all(plan, works, limits, request.jobs, writer, folder / "cases.jsonl", report)
-        writer.finish(_now())
+        writer.finish(now())
         return Outcome(folder, writer.statuses)
 
 
@@ -147,7 +147,7 @@ def _leave_out_finished(folder: Path, works: Sequence[Work], effort: int) -> dic
 
 def _folder(request: Request) -> tuple[Path, str]:
     """The run's folder, made if need be, and the run's id."""
-    run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    run_id = new_run_id()
     folder = request.out or Path("results") / "runs" / run_id
     there = has_begun(folder)
     if request.resume:
@@ -158,6 +158,17 @@ def _folder(request: Request) -> tuple[Path, str]:
         return folder, read_info(folder).run
     if there:
         raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
+    make_writable(folder)
+    return folder, run_id
+
+
+def new_run_id() -> str:
+    """The time to the second, and four random digits."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def make_writable(folder: Path) -> None:
+    """Make the folder if need be. Raises BadInput if nothing can be written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".{secrets.token_hex(4)}"
@@ -165,7 +176,6 @@ def _folder(request: Request) -> tuple[Path, str]:
         probe.unlink()
     except OSError as error:
         raise BadInput(f"{folder}: cannot be written ({error.strerror}); give another --out") from error
-    return folder, run_id
 
 
 def _same(then: RunInfo, now: RunInfo, folder: Path) -> None:
@@ -192,7 +202,8 @@ def _brief(value: object) -> str:
     return text if len(text) <= 160 else text[:157] + "..."
 
 
-def _now() -> str:
+def now() -> str:
+    """As a record has it: ISO 8601, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

@@ -41,10 +41,13 @@ def suite_names() -> list[str]:
 MEASURED = "speed"
 """The suite that is made to be measured; as a test of conformance it adds nothing to the others."""
 
+DECODED = "decode"
+"""The suite that is made to be decoded: the workloads of the decode loop."""
+
 
 def walked_by_default() -> list[str]:
     """The suites that a run walks when none is named."""
-    return [name for name in suite_names() if name != MEASURED]
+    return [name for name in suite_names() if name not in (MEASURED, DECODED)]
 
 
 def find_suite(wanted: str) -> Suite:

@@ -11,8 +11,10 @@ End = Literal["end_of_sequence", "limit", "refused", "cancelled", "fault", "abor
 
 STEP = ("rows", "fed", "forward_ns", "fill_ns", "exposed_ns", "move_ns", "apply_ns", "sample_ns", "accept_ns", "strategy_ns", "wall_ns")
 """The int64s of one step of the loop: rows and tokens of its forward pass; then nanoseconds, of the forward pass (to its end), of all fills
-(summed over threads), of waiting for fills after the forward pass was done, of moving masks to the device, of applying them, of sampling
-(to the token ids on the host), of accepts, of the strategy's own calls into the grammar (forced text, rollback, copies), and of all of it.
+(summed over threads), of what the fills held the loop up (their hand-over to the threads before the forward pass, or without threads the
+fills themselves, and the wait for them after it), of moving masks to the device, of applying them, of sampling (to the token ids on the
+host), of accepts, of the strategy (forced text, its spelling, rollback, copies, drafts) and the starts of grammars, and of all of it but
+the time within the compile queue.
 What is left of `wall_ns` without forward, exposed, move, apply, sample, accept and strategy is the harness's own."""
 
 

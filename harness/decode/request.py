@@ -26,4 +26,4 @@ class Request:
     cancel_ns: int | None = None
     """When the client leaves, after the start of the loop's run."""
     reasoning: bool = False
-    """The output begins in a thinking part, which the grammar does not constrain."""
+    """The output begins with a thinking part, up to and including the loop's `think_end`, which the grammar does not constrain."""

@@ -9,7 +9,6 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import BadInput
@@ -18,16 +17,16 @@ from harness.measure.engine import Engine
 from harness.measure.estimate import ALL, Comparison, Figures, compare, confirmation, flagged, undecided
 from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, Profile
 from harness.measure.record import Measurement, Recorder, Trace, has_measurement, read_measurement
-from harness.row import Arm, Row, RunInfo, arm_names, verdict
+from harness.row import Arm, Row, RunInfo, arm, arm_names, verdict
 from harness.session import Request as RunRequest
-from harness.session import run
+from harness.session import now, run
 from harness.store import locked, read_cases, read_info, read_rows
-from harness.suite import MEASURED, suite_names
+from harness.suite import MEASURED, walked_by_default
 
 AGAIN = " (again)"
 """Behind the name of the A/A arm."""
 
-SUITES = {"quick": (MEASURED,), "default": (MEASURED, "json_schema", "regex", "ebnf"), "full": tuple(suite_names())}
+SUITES = {"quick": (MEASURED,), "default": (MEASURED, "json_schema", "regex", "ebnf"), "full": (MEASURED, *walked_by_default())}
 """What is measured if nothing is named."""
 
 
@@ -79,7 +78,7 @@ def _scouting(request: Request, profile: Profile) -> RunRequest:
         spellings=False,
         argv=request.argv,
         cases_of_ours=None if request.case else profile.cases_of_ours,
-        case=request.case,
+        only=(request.case,) if request.case else (),
     )
 
 
@@ -92,7 +91,7 @@ def _measure_in(folder: Path, request: Request, profile: Profile, say: Callable[
     machine = hardware()
     measurement = Measurement(
         run=info.run,
-        started=_now(),
+        started=now(),
         profile=request.profile,
         vocabulary=next(iter(info.vocabularies)),
         arms=tuple(arms),
@@ -119,7 +118,7 @@ def _measure_in(folder: Path, request: Request, profile: Profile, say: Callable[
             say(f"not decided yet: one fork more of {', '.join(sorted(open_arms))}")
             engine.fork(traces, [each for each in arms if each.name in open_arms])
         comparisons = _confirm(engine, folder, arms, profile, say)
-        recorder.finish(_now(), remade=engine.remade)
+        recorder.finish(now(), remade=engine.remade)
     return comparisons
 
 
@@ -160,8 +159,7 @@ def measured_arms(arms: Iterable[Arm], reference: str | None) -> list[MeasuredAr
     found = []
     for each in arms:
         name = names[each.backend, each.version, each.options]
-        spec = each.backend + "".join(f":{option}" for option in each.options.split(":") if option)
-        found.append(MeasuredArm(name, spec, each.backend, each.version, each.options, "arm", each.python or sys.executable))
+        found.append(MeasuredArm(name, arm(each), each.backend, each.version, each.options, "arm", each.python or sys.executable))
     chosen = found[0]
     if reference is not None:
         named = [each for each in found if reference in (each.name, f"{each.backend}=={each.version}", each.backend)]
@@ -229,7 +227,3 @@ def workload_key(info: RunInfo, traces: Sequence[Trace], profile: Profile) -> st
     measured = [(each.suite, each.case_id, each.instance) for each in traces]
     said = [PROTOCOL, vocabularies, measured, profile.rounds, profile.pass_seconds]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

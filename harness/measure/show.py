@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from rich.cells import cell_len
+
 from harness.measure.estimate import METRICS, Comparison, Figures, is_proven
 from harness.measure.statistics import LEVEL
+from harness.terminal import PIPE, Paper, Style, printable, shorten
 
 WIDTH = 21
 """Characters of the forest plot."""
@@ -14,18 +17,24 @@ WIDTH = 21
 SIGNS = {"regressed": "SLOWER", "improved": "faster", "equivalent": "equal", "inconclusive": "open", "unproven": "unproven"}
 
 
-def text(figures: Figures, comparisons: Sequence[Comparison], *, means: bool = False) -> str:
+STYLES: dict[str, Style] = {"regressed": "bad", "improved": "good", "unproven": "open"}
+
+NAME = 20
+"""Columns of an arm's name in a line; a longer one has a line of its own."""
+
+
+def text(figures: Figures, comparisons: Sequence[Comparison], *, means: bool = False, on: Paper = PIPE) -> str:
     """Everything that a terminal shows of it."""
-    parts = [arms_text(figures), comparisons_text(comparisons, means=means), proof_text(figures, comparisons)]
+    parts = [arms_text(figures, on), comparisons_text(comparisons, means=means, on=on), proof_text(figures, comparisons, on)]
     return "\n\n".join(part for part in parts if part)
 
 
-def arms_text(figures: Figures) -> str:
+def arms_text(figures: Figures, on: Paper = PIPE) -> str:
     """Per arm: cases measured, and medians over the cases that all arms solve, per case or per token as said."""
     common, total = [each.case_id for each in figures.common_set], len(figures.measurement.traces)
     lines = [
         f"medians over the {len(common)} of {total} cases that every arm solves",
-        f"{'arm':34} {'solved':>7} {'compile':>10} {'TTFM':>10} {'cold fill':>10} {'fill':>10} {'accept':>10}",
+        f"{'arm':{NAME}} {'solved':>9} {'compile':>9} {'TTFM':>9} {'cold fill':>9} {'fill':>9} {'accept':>9}",
     ]
     for arm in figures.arms:
         own = figures.own_set(arm)
@@ -37,30 +46,38 @@ def arms_text(figures: Figures) -> str:
                 if value is not None:
                     values.append(value / figures.tokens[case] if per_token else value)
             cells.append(duration(sorted(values)[len(values) // 2]) if values else "-")
-        lines.append(f"{arm[:34]:34} {f'{len(own)}/{total}':>7} " + " ".join(f"{each:>10}" for each in cells))
+        name = printable(arm)
+        if len(name) > NAME:
+            lines += on.fold(name)
+            name = ""
+        lines.append(f"{name:{NAME}} {f'{len(own)}/{total}':>9} " + " ".join(f"{each:>9}" for each in cells))
     lines.append("compile and TTFM per case; fills and accepts per token")
     return "\n".join(lines)
 
 
-def comparisons_text(comparisons: Sequence[Comparison], *, means: bool = False) -> str:
+def comparisons_text(comparisons: Sequence[Comparison], *, means: bool = False, on: Paper = PIPE) -> str:
     """One line per comparison: the ratio head over base, its interval, the verdict, and where it lies."""
     lines: list[str] = []
     pair: tuple[str, str] | None = None
     for each in comparisons:
         if (each.base, each.head) != pair:
             pair = each.base, each.head
-            lines += ["", f"{each.head}  over  {each.base}   (1.10: ten percent slower)"]
-        where = f"{each.metric} {each.family}"
-        span = f"{each.found.ratio:.3f} [{bound(each.found.low)}, {bound(each.found.high)}]"
-        mean = f" means {each.mean_ratio:.3f}" if means else ""
-        lines.append(f"  {where[:30]:30} {span:26} {SIGNS[each.verdict]:8} {forest(each)}{mean}")
+            lines += ["", *on.fold(f"{each.head}  over  {each.base}   (1.10: ten percent slower)")]
+        where = shorten(f"{each.metric} {each.family}", 22)
+        span = f"{bound(each.found.ratio)} [{bound(each.found.low)}, {bound(each.found.high)}]"
+        sign = f"{SIGNS[each.verdict]:8}"
+        sign = on.paint(sign, STYLES[each.verdict]) if each.verdict in STYLES else sign
+        lines.append(f"  {where}{' ' * (22 - cell_len(where))} {span:23} {sign} {forest(each)}".rstrip())
+        if means:
+            lines.append(f"{'':25}means {each.mean_ratio:.3f}")
         if each.why:
-            lines.append(f"  {'':30} {each.why}")
+            lines += on.fold(f"{'':25}{each.why}")
     return "\n".join(lines[1:])
 
 
 def bound(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else "inf"
+    """At most six characters where it is below 1e5."""
+    return (f"{value:.3f}" if value < 10 else f"{value:.4g}") if math.isfinite(value) else "inf"
 
 
 def forest(each: Comparison) -> str:
@@ -81,23 +98,30 @@ def forest(each: Comparison) -> str:
     return "".join(cells)
 
 
-def proof_text(figures: Figures, comparisons: Sequence[Comparison]) -> str:
+def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Paper = PIPE) -> str:
     """Whether the run may be believed, its noise floor, and the smallest change that it would have seen."""
     if not comparisons:
         return "nothing was measured on two arms"
     margins: dict[str, float] = {}
     for each in comparisons:
         margins[each.metric] = max(each.margin, margins.get(each.metric, 0.0))
-    smallest = smallest_effect(comparisons, figures)
+    proven = is_proven(comparisons, figures)
+    said = "proven: two arms of identical code came out equivalent everywhere"
+    if not proven:
+        said = "UNPROVEN in part: two arms of identical code did not come out equivalent everywhere"
+    verdict, *more = on.fold(said)
     lines = [
-        "proven: two arms of identical code came out equivalent everywhere"
-        if is_proven(comparisons, figures)
-        else "UNPROVEN in part: two arms of identical code did not come out equivalent everywhere",
-        f"{len(figures.forks)} forks, intervals at {LEVEL:.0%}, "
-        + "margin: "
-        + ", ".join(f"{metric} {margins[metric]:.1%}" for metric in METRICS if metric in margins),
-        "smallest change within a backend that would have been seen: "
-        + ", ".join(f"{metric} {value:.1%}" for metric, value in smallest.items()),
+        on.paint(verdict, "good" if proven else "open"),
+        *more,
+        *on.fold(
+            f"{len(figures.forks)} forks, intervals at {LEVEL:.0%}, "
+            + "margin: "
+            + ", ".join(f"{metric} {margins[metric]:.1%}" for metric in METRICS if metric in margins)
+        ),
+        *on.fold(
+            "smallest change within a backend that would have been seen: "
+            + ", ".join(f"{metric} {value:.1%}" for metric, value in smallest_effect(comparisons, figures).items())
+        ),
     ]
     return "\n".join(lines)
 

@@ -124,6 +124,12 @@ class Service:
             self.close()
             raise Lost("it wrote into the pipe on which it answers") from error
 
+    def renew(self) -> None:
+        """Drop the child, between two requests; the next one goes to a fresh child of what is loaded."""
+        if self._child is not None:
+            kill_group(self._child)
+            self._child = None
+
     def close(self) -> None:
         """End it with everything that is below it; the next request starts another."""
         popen, self._popen = self._popen, None

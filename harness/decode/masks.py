@@ -1,0 +1,84 @@
+"""The masks of a batch: filled on the host, moved to the device, applied to the logits of the rows that have a grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.errors import BadInput
+from harness.grammar import Adapter, Bitmask
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Masks:
+    """One mask a slot, packed int32 `[slots, words]` or bool `[slots, vocabulary]`, as the adapter has them; pinned for CUDA."""
+
+    def __init__(self, adapter: Adapter, slots: int, device: torch.device, kernel: str = "") -> None:
+        """Raises BadInput if `kernel` is not one of the adapter's that works here."""
+        import torch
+
+        self.size = adapter.vocabulary.size
+        self.packed = adapter.mask_format == "bitmask"
+        self._on_host = device.type == "cpu"
+        self._kernel = load_kernel(adapter, kernel, device) if kernel else None
+        width, dtype = ((self.size + 31) // 32, torch.int32) if self.packed else (self.size, torch.bool)
+        self._host = torch.zeros((slots, width), dtype=dtype, pin_memory=device.type == "cuda")
+        self._there = self._host if self._on_host else torch.zeros((slots, width), dtype=dtype, device=device)
+        whole: NDArray[Any] = self._host.numpy()
+        self.rows = list(whole)
+        """Where to fill, by slot; always the same arrays, because adapters remember an array's address."""
+        self._batches = [whole[:count] for count in range(slots + 1)]
+        # Not as int32: the sign bit of a word would be shifted along.
+        self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
+
+    def batch(self, count: int) -> Bitmask:
+        """The first `count` rows as one array."""
+        batch: Bitmask = self._batches[count]
+        return batch
+
+    def move(self, count: int) -> None:
+        """Copy the first `count` masks to the device, behind what it is doing."""
+        if not self._on_host:
+            self._there[:count].copy_(self._host[:count], non_blocking=True)
+
+    def apply(self, logits: torch.Tensor) -> None:
+        """Forbid in place: float32 `[count, vocabulary]`, row i under mask i."""
+        count = len(logits)
+        if self._kernel is not None:
+            self._kernel(logits, self._there[:count])
+        elif self._on_host:  # numpy's are three to ten times as fast as torch's own on a CPU
+            rows = self._batches[count]
+            forbidden = np.unpackbits(~rows.view(np.uint8), axis=-1, count=self.size, bitorder="little") if self.packed else rows
+            np.copyto(logits.numpy(), -np.inf, where=forbidden.view(np.bool_))
+        else:
+            logits.masked_fill_(self._forbidden(count), float("-inf"))
+
+    def _forbidden(self, count: int) -> torch.Tensor:
+        import torch
+
+        if not self.packed:
+            return self._there[:count]
+        bits = self._there[:count].view(torch.uint8).unsqueeze(-1) & self._bits
+        return (bits == 0).flatten(-2)[:, : self.size]
+
+
+def load_kernel(adapter: Adapter, name: str, device: torch.device) -> Callable[..., object]:
+    """The adapter's own function that applies packed masks. Raises BadInput if there is no such one here."""
+    kernels = adapter.kernels()
+    where = f"{type(adapter).__name__} on {device.type}"
+    if name not in kernels:
+        raise BadInput(f"{where}: no kernel {name!r}; it has {', '.join(kernels) or 'none'}")
+    kernel = kernels[name]
+    if adapter.mask_format != "bitmask":
+        raise BadInput(f"{where}: kernels read packed masks; leave out the kernel or mask=bool")
+    if device.type not in kernel.devices or "float32" not in kernel.dtypes:
+        raise BadInput(f"{where}: kernel {name!r} works on {', '.join(sorted(kernel.devices))} with {', '.join(sorted(kernel.dtypes))}")
+    try:
+        return kernel.load()
+    except ImportError as error:
+        raise BadInput(f"{where}: kernel {name!r} cannot be had: {error}") from error

@@ -1,0 +1,50 @@
+"""The closing experiment: model and load are fixed, and one mechanism at a time is switched on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.decode.setting import OWN, Setting
+
+WORKLOADS = ("function_calls", "all_forced", "nothing_forced")
+BATCHES = (1, 8)
+ROUNDS = 3
+
+RATES = {1: 4.0, 8: 16.0}
+"""Requests a second, by batch, where compiling beside the loop is the subject: there must be others whom a compile can hold up."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One switch, under one load."""
+
+    name: str
+    off: Setting
+    on: Setting
+
+
+def mechanisms(usual: Setting) -> list[Mechanism]:
+    """Every switch of one load, which `usual` says; `usual` itself is one side of most of them."""
+    found = [Mechanism(strategy, usual, replace(usual, strategy=strategy)) for strategy in ("jump_forward", "interleaved", "speculative")]
+    found += [
+        Mechanism("overlap", replace(usual, overlap=False), usual),
+        Mechanism("batch_fill", usual, replace(usual, batch_fill=True)),
+        Mechanism("own_kernel", usual, replace(usual, kernel=OWN)),
+        Mechanism("compile_cache", replace(usual, cache=False), usual),
+    ]
+    cold = replace(usual, cache=False, rate=RATES[usual.batch], texts=max(8, 2 * usual.batch))
+    return [*found, Mechanism("asynchronous_compile", replace(cold, compile_workers=0), cold)]
+
+
+def experiment(usual: Setting, workloads: Sequence[str] = WORKLOADS) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...]]:
+    """All settings, those of one load together, and each mechanism with the places of its two sides among them."""
+    found: list[Mechanism] = []
+    for workload in workloads:
+        for batch in BATCHES:
+            found += mechanisms(replace(usual, workload=workload, batch=batch, texts=max(batch, usual.texts)))
+    every = list(dict.fromkeys(side for each in found for side in (each.off, each.on)))
+    loads = [each.plain for each in every]
+    every.sort(key=lambda each: loads.index(each.plain))
+    return tuple(every), tuple({"name": each.name, "off": every.index(each.off), "on": every.index(each.on)} for each in found)
