@@ -6,10 +6,13 @@ interleaved run; between two runs they are told as ratios to the reference arm o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from rich.cells import cell_len
 
 from harness import differences
 from harness.differences import Differences
@@ -20,6 +23,7 @@ from harness.measure.record import Recorded, has_measurement, read_measurement
 from harness.measure.session import conclude
 from harness.row import Arm, Row, arm_names
 from harness.store import read_end, read_info, read_rows
+from harness.terminal import PIPE, Paper, Style
 
 GROWTH = 0.05
 """A serialized grammar may grow by so much without being called worse."""
@@ -125,8 +129,13 @@ def rows_of(side: Side) -> Iterator[Row]:
 
 def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], told: Sequence[str] = ()) -> Pair:
     times = tuple(each for each in comparisons if (each.base, each.head) == (base.name, head.name))
-    counted = tuple(changed_counts(base, head))
-    return Pair(base, head, differences.differences(rows_of(base), rows_of(head)), counted, times, tuple(told))
+    outcomes = differences.differences(rows_of(base), rows_of(head))
+    # Where a fault is gone and none came, other masks are what was wanted.
+    mended = {each.key[2] for each in outcomes.cases if each.kind == "better"}
+    counted = tuple(
+        replace(each, worse=False) if each.count == "masks" and each.case_id in mended else each for each in changed_counts(base, head)
+    )
+    return Pair(base, head, outcomes, counted, times, tuple(told))
 
 
 def changed_counts(base: Side, head: Side) -> Iterator[Counted]:
@@ -196,34 +205,92 @@ def _told(base: Path, head: Path) -> Iterator[tuple[str, str]]:
             yield each.head, f"{each.metric} {each.family}: {span}"
 
 
-def text(pairs: Sequence[Pair], *, means: bool = False) -> str:
-    """For people."""
+def gate(pairs: Sequence[Pair], *, time: bool) -> tuple[Literal["ok", "failed", "unproven"], str]:
+    """What `--gate` says of them, with `time` of proven slowdowns too; and why, in one line."""
+    changes = [each for each in pairs if each.is_of_one_backend]
+    if worse := [each.head.name for each in changes if each.counts_worse]:
+        return "failed", f"outcomes or counts are worse in {', '.join(worse)}"
+    if slower := [each.head.name for each in changes if time and each.slower]:
+        return "failed", f"proven slower: {', '.join(slower)}"
+    if not changes:
+        return "unproven", "no two versions of one backend were compared"
+    if time and not all(each.times and not each.unproven for each in changes):
+        return "unproven", "not every time is proven either way; measure both versions in one run, on a quiet machine"
+    return "ok", "no outcome and no count is worse" + (", and no time" if time else "")
+
+
+def text(pairs: Sequence[Pair], *, means: bool = False, on: Paper = PIPE) -> str:
+    """For people: in short what is worse, better, slower or unproven, and what a gate says; then everything, pair by pair."""
     if not pairs:
-        return "one arm of each backend: nothing to compare; give two runs, or a run with two versions"
-    return "\n\n".join(_text(each, means=means) for each in pairs)
+        return "\n".join(on.fold("one arm of each backend: nothing to compare; give two runs, or a run with two versions"))
+    return "\n\n".join([_summary(pairs, on), *(_text(each, means=means, on=on) for each in pairs)])
 
 
-def _text(pair: Pair, *, means: bool) -> str:
-    def name(side: Side) -> str:
-        return f"{side.name} ({side.arm.version})" if side.arm.version and side.arm.version not in side.name else side.name
-
-    title = f"{name(pair.base)}  ->  {name(pair.head)}"
-    lines = [title, "=" * len(title), differences.text(pair.outcomes, None if pair.is_of_one_backend else 0)]
-    if pair.counted and pair.is_of_one_backend:
-        lines += ["", f"counted differently in {len(pair.counted)} place(s):"]
-        for each in pair.counted[:40]:
-            lines.append(f"  {'worse ' if each.worse else ''}{each.count}: {each.before} -> {each.after} ({each.case})")
-    if pair.times:
-        lines += ["", show.comparisons_text(pair.times, means=means)]
-    if pair.told:
-        lines += ["", "times between two runs are told, not judged:", *(f"  {line}" for line in pair.told)]
+def _summary(pairs: Sequence[Pair], on: Paper) -> str:
+    lines = []
+    for pair in pairs:
+        lines += on.fold(f"{_name(pair.base)} -> {_name(pair.head)}" + ("" if pair.is_of_one_backend else " (two backends: no change)"), 2)
+        lines += [f"  {what:9} {said}" for what, said in _in_short(pair, on).items()]
+    styles: dict[str, Style] = {"ok": "good", "failed": "bad", "unproven": "open"}
+    for title, time in (("gate:", False), ("gate --time:", any(each.times for each in pairs))):
+        if time or title == "gate:":
+            verdict, why = gate(pairs, time=time)
+            first, *more = on.fold(f"{title} {verdict.upper()}: {why}", 2)
+            rest = first.removeprefix(f"{title} {verdict.upper()}")
+            lines += [f"{title} {on.paint(verdict.upper(), styles[verdict])}{rest}", *more]
     return "\n".join(lines)
 
 
-def measured_text(folder: Path) -> str:
+def _in_short(pair: Pair, on: Paper) -> dict[str, str]:
+    """What there is to say of outcomes, counts and times, coloured where it is good or bad news; each fits into a line."""
+    kinds = Counter(each.kind for each in pair.outcomes.cases)
+    news = pair.is_of_one_backend
+    styles: dict[str, Style] = {"worse": "bad", "better": "good", "SLOWER": "bad", "faster": "good", "unproven": "open"} if news else {}
+
+    def counted(counts: Mapping[str, int], none: str) -> str:
+        said = [f"{count} {what}" for what, count in counts.items() if count]
+        return ", ".join(on.paint(each, styles[each.split(" ")[1]]) if each.split(" ")[1] in styles else each for each in said) or none
+
+    told = {"outcomes": f"{counted({each: kinds[each] for each in differences.TITLES}, 'the same')}, of {pair.outcomes.compared} cases"}
+    if pair.counted and news:
+        worse = sum(each.worse for each in pair.counted)
+        told["counts"] = counted({"worse": worse, "changed": len(pair.counted) - worse}, "the same")
+    if pair.times:
+        verdicts = Counter(show.SIGNS[each.verdict] for each in pair.times)
+        told["times"] = f"{counted({each: verdicts[each] for each in show.SIGNS.values()}, 'none')}, of {len(pair.times)} figures"
+    elif pair.told:
+        told["times"] = "told below, not judged"
+    return told
+
+
+def _name(side: Side) -> str:
+    return f"{side.name} ({side.arm.version})" if side.arm.version and side.arm.version not in side.name else side.name
+
+
+def _text(pair: Pair, *, means: bool, on: Paper) -> str:
+    title = on.fold(f"{_name(pair.base)}  ->  {_name(pair.head)}", 2)
+    lines = [*(on.paint(each, "head") for each in title), "=" * min(on.width, max(map(cell_len, title)))]
+    styles: dict[str, Style] = {"new faults:": "bad", "faults that are gone:": "good", "other faults than before:": "open"}
+    for line in differences.text(pair.outcomes, None if pair.is_of_one_backend else 0).split("\n"):
+        style = next((style for start, style in styles.items() if line.startswith(start)), None)
+        lines += on.fold(line) if style is None else [on.paint(line, style)]
+    if pair.counted and pair.is_of_one_backend:
+        lines += ["", f"counted differently in {len(pair.counted)} place(s):"]
+        for each in pair.counted[:40]:
+            first, *more = on.fold(f"  {'worse ' if each.worse else ''}{each.count}: {each.before} -> {each.after} ({each.case})")
+            lines += [f"  {on.paint('worse', 'bad')}{first[7:]}" if each.worse else first, *more]
+        lines += [f"  ... and {len(pair.counted) - 40} more"] * (len(pair.counted) > 40)
+    if pair.times:
+        lines += ["", show.comparisons_text(pair.times, means=means, on=on)]
+    if pair.told:
+        lines += ["", "times between two runs are told, not judged:", *(part for line in pair.told for part in on.fold(f"  {line}"))]
+    return "\n".join(lines)
+
+
+def measured_text(folder: Path, on: Paper = PIPE) -> str:
     """What each arm takes, and whether the measurement may be believed."""
     figures, comparisons = Figures(read_measurement(folder)), conclude(folder)
-    return f"{show.arms_text(figures)}\n\n{show.proof_text(figures, comparisons)}"
+    return f"{show.arms_text(figures, on)}\n\n{show.proof_text(figures, comparisons, on)}"
 
 
 def to_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:

@@ -12,6 +12,10 @@ from typing import Any
 
 from harness.ratchet import TIMEOUT, Faults, faults
 from harness.row import CONFORMANCE, OURS, Row
+from harness.terminal import printable
+
+TITLES = {"worse": "new faults", "better": "faults that are gone", "other": "other faults than before"}
+"""Of each kind of difference, in the order in which they are told."""
 
 CHECKS = "checks"
 """The part of a case that is no instance of it."""
@@ -152,9 +156,8 @@ def _changed(old: Outcome, new: Outcome) -> Iterator[Changed]:
 
 def text(found: Differences, most: int | None = 40) -> str:
     """The differences for people: worse ones first; of each kind so many."""
-    titles = {"worse": "new faults", "better": "faults that are gone", "other": "other faults than before"}
     lines: list[str] = []
-    for kind, title in titles.items():
+    for kind, title in TITLES.items():
         chosen = [each for each in found.cases if each.kind == kind]
         if chosen:
             lines.append(f"{title}: {len(chosen)} case(s)")
@@ -173,7 +176,8 @@ def text(found: Differences, most: int | None = 40) -> str:
 def case_lines(each: Difference) -> list[str]:
     """The case, and a line for each of its parts."""
     vocabulary, suite, case_id = each.key
-    return [f"  {each.name} ({suite}/{case_id}, {vocabulary})", *(f"    {part.part}: {said(part)}" for part in each.parts)]
+    lines = [f"  {each.name} ({suite}/{case_id}, {vocabulary})", *(f"    {part.part}: {said(part)}" for part in each.parts)]
+    return [printable(line) for line in lines]
 
 
 def said(part: Changed) -> str:

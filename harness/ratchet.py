@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.errors import BadInput
 from harness.row import BROKEN, CONFORMANCE, OURS, OUT_OF_TIME, Row, verdict
+from harness.row import arm as arm_of
 from harness.seen import NOT_COMPILED
 from harness.store import read_end, read_info, read_rows
 
@@ -78,18 +80,23 @@ def faults(row: Row) -> set[str]:
     return found
 
 
+def name_of_arm(row: Row) -> str:
+    """`backend:options version vocabulary`, `-` where there is no version."""
+    return f"{arm_of(row)} {row.backend_version or '-'} {row.vocabulary}"
+
+
 def seen(rows: Iterable[Row]) -> Seen:
     """The outcome of every case."""
     outcomes: dict[str, dict[str, set[str]]] = {}
     names: dict[str, str] = {}
     unmeasured: set[tuple[str, str]] = set()
     for row in rows:
-        arm = f"{row.backend}{':' if row.options else ''}{row.options} {row.backend_version or '-'} {row.vocabulary}"
+        name = name_of_arm(row)
         case = f"{row.suite}/{row.case_id}"
         names[case] = row.case
-        found = outcomes.setdefault(arm, {}).setdefault(case, set())
+        found = outcomes.setdefault(name, {}).setdefault(case, set())
         if row.status in OURS:
-            unmeasured.add((arm, case))
+            unmeasured.add((name, case))
         found |= faults(row)
     frozen = {arm: {case: frozenset(each) for case, each in cases.items()} for arm, cases in outcomes.items()}
     return Seen(frozen, names, frozenset(unmeasured))
@@ -120,7 +127,7 @@ def record(folder: Path, path: Path) -> int:
 
 def expect(folder: Path, path: Path) -> Verdict:
     """Compare a run with the record. Raises BadInput."""
-    recorded = _read(path)
+    recorded = read(path)
     info = read_info(folder)
     for name, then, now in (("effort", recorded.effort, info.effort), ("seed", recorded.seed, info.seed)):
         if then != now:
@@ -134,9 +141,9 @@ def compare(recorded: Outcomes, now: Seen) -> Verdict:
     against: dict[str, str] = {}
     slow = compared = unrecorded = 0
     for arm, cases in now.outcomes.items():
-        known = recorded.get(arm)
-        if known is None and (other := _other_version(arm, recorded)) is not None:
-            known, against[arm] = recorded[other], other
+        known, other = known_of(arm, recorded)
+        if other and other != arm:
+            against[arm] = other
         for case, found in cases.items():
             if (arm, case) in now.unmeasured:
                 continue
@@ -154,6 +161,14 @@ def compare(recorded: Outcomes, now: Seen) -> Verdict:
     return Verdict(tuple(changes), slow, compared, unrecorded, against)
 
 
+def known_of(arm: str, recorded: Outcomes) -> tuple[Mapping[str, Faults] | None, str]:
+    """What is recorded of an arm, and the name under which: its own, or the newest recorded version of it; None and empty if neither."""
+    if arm in recorded:
+        return recorded[arm], arm
+    other = _other_version(arm, recorded)
+    return (None, "") if other is None else (recorded[other], other)
+
+
 def text(result: Verdict, most: int = 40) -> str:
     """The verdict for people."""
     worse = [each for each in result.changes if each.new]
@@ -162,7 +177,7 @@ def text(result: Verdict, most: int = 40) -> str:
     for title, chosen in (("new failures", worse), ("fixed, but still recorded as failing", better)):
         if chosen:
             lines.append(f"{title}: {len(chosen)}")
-            lines += [f"  {each.arm}: {each.name} ({each.case}): {_difference(each)}" for each in chosen[:most]]
+            lines += [f"  {each.arm}: {each.name} ({each.case}): {difference(each)}" for each in chosen[:most]]
             lines += [f"  ... and {len(chosen) - most} more"] if len(chosen) > most else []
     if result.slow:
         lines.append(f"{result.slow} case(s) differ by a timeout, which depends on the machine")
@@ -172,7 +187,13 @@ def text(result: Verdict, most: int = 40) -> str:
     return "\n".join([*lines, f"{result.compared} case(s) compared: {said}"])
 
 
-def _difference(change: Change) -> str:
+def to_json(result: Verdict) -> dict[str, Any]:
+    """The verdict for machines."""
+    return {"holds": result.holds, **asdict(result)}
+
+
+def difference(change: Change) -> str:
+    """New faults with a plus, gone ones with a minus."""
     return " ".join([*(f"+{each}" for each in sorted(change.new)), *(f"-{each}" for each in sorted(change.gone))])
 
 
@@ -193,19 +214,22 @@ def _of_run(folder: Path) -> Seen:
 
 
 @dataclass(frozen=True)
-class _Recorded:
+class Recorded:
+    """A record of outcomes, and how they came about."""
+
     outcomes: Outcomes
     effort: int
     seed: int
 
 
-def _read(path: Path) -> _Recorded:
+def read(path: Path) -> Recorded:
+    """The record in a file. Raises BadInput."""
     try:
         value = json.loads(path.read_text("utf-8"))
         if value["format"] != FORMAT:
             raise BadInput(f"{path}: written in format {value['format']}, this version reads {FORMAT}")
         outcomes = {arm: {case: frozenset(each.split()) for case, each in cases.items()} for arm, cases in value["outcomes"].items()}
-        return _Recorded(outcomes, int(value["effort"]), int(value["seed"]))
+        return Recorded(outcomes, int(value["effort"]), int(value["seed"]))
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,0 +1,237 @@
+"""A run, and what it is held against, made into one result."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from harness import compare, history, metrics, ratchet
+from harness.errors import BadInput, one_line
+from harness.machine import hardware, hardware_key
+from harness.measure.estimate import ALL
+from harness.measure.record import has_measurement, read_measurement
+from harness.result.parts import Arm, Change, Counts, Failing, Figure, Gate, Kind, Result
+from harness.row import OURS, Row
+from harness.row import arm as arm_name
+from harness.seen import ArmSeen, fold
+from harness.store import read_end, read_info, read_rows, read_samples
+
+HEADLINE = ("instance_coverage", "walks_under_constrained", "tbm_p50_us")
+"""Of the metrics over rows; with the measured ratios a few series per backend, as a dashboard of charts can bear."""
+
+DECLINED = frozenset({"declined"})
+
+KINDS: dict[str, Kind] = {"worse": "worse", "better": "better", "other": "other"}
+
+
+def result_of(
+    run: Path,
+    base: Path | None = None,
+    *,
+    expect: Path | None = None,
+    gate: bool = False,
+    time: bool = False,
+    read: tuple[Noticed, Sequence[ArmSeen]] | None = None,
+) -> Result:
+    """The run, held against another run (`base`) or a record of outcomes (`expect`).
+
+    With neither, versions of one backend within the run are held against the first. With `time` a proven slowdown fails the gate as well.
+    `read`: what was gathered from its rows, where they were read already. Raises BadInput.
+    """
+    if base and expect:
+        raise BadInput("a run is held against one thing: BASE or --expect; leave one out")
+    info = read_info(run)
+    complete = read_end(run) is not None
+    if read is None:
+        noticed = Noticed(run)
+        read = noticed, fold(noticed.passing(read_rows(run)), read_samples(run), info)
+    noticed, arms = read
+    outcomes = ratchet.Seen(noticed.frozen(), noticed.names, frozenset(noticed.unmeasured))
+    changes: list[Change] = []
+    told: Gate
+    if not complete:
+        told = Gate("incomplete", "", (f"the run has no end; `grammarbench run --resume --out {run}` completes it",))
+    elif expect:
+        changes, told = _held_to_record(run, expect)
+    elif base:
+        changes, told = _held_to_pairs(compare.compare_runs(base, run), str(base), time)
+    elif pairs := [each for each in compare.compare_arms(run) if each.is_of_one_backend]:
+        changes, told = _held_to_pairs(pairs, "the other version in the run", time)
+    elif gate:
+        raise BadInput(
+            "a gate needs something to hold the run against: BASE (another run's folder), --expect FILE, or two versions in the run"
+        )
+    else:
+        told = Gate("ok", "", ())
+    measured = list(_measured(run)) if has_measurement(run) else []
+    return Result(
+        run=info.run,
+        started=info.started,
+        harness=info.harness,
+        profile=info.profile,
+        hardware=hardware_key(hardware()) if not measured else read_measurement(run).measurement.hardware,
+        arms=tuple(Arm(_name(each), each.backend, each.version, each.options, each.vocabulary) for each in arms),
+        counts=tuple(_counts(arms, outcomes)),
+        figures=(*_figures(arms), *measured),
+        failing=tuple(noticed.failing()),
+        changes=tuple(changes),
+        gate=told,
+    )
+
+
+def _name(each: ArmSeen) -> str:
+    return f"{each.name} {each.version or '-'} {each.vocabulary}"
+
+
+class Noticed:
+    """What the rows say case by case, gathered while they pass."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        self.faults: dict[str, dict[tuple[str, str], set[str]]] = {}
+        self.said: dict[tuple[str, str, str], str] = {}
+        self.arms: dict[str, tuple[str, str]] = {}
+        self.names: dict[str, str] = {}
+        self.unmeasured: set[tuple[str, str]] = set()
+
+    def passing(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows, unchanged."""
+        for row in rows:
+            name = ratchet.name_of_arm(row)
+            self.arms.setdefault(name, (arm_name(row), row.vocabulary))
+            key = (row.suite, row.case_id)
+            self.names["/".join(key)] = row.case
+            found = self.faults.setdefault(name, {}).setdefault(key, set())
+            if row.status in OURS:
+                self.unmeasured.add((name, "/".join(key)))
+            wrong = ratchet.faults(row)
+            if wrong and (name, *key) not in self.said:
+                text = row.text or next((each.text for each in row.findings), "")
+                self.said[name, *key] = one_line(text)[:400]
+            found |= wrong
+            yield row
+
+    def frozen(self) -> ratchet.Outcomes:
+        return {name: {"/".join(key): frozenset(each) for key, each in cases.items()} for name, cases in self.faults.items()}
+
+    def failing(self) -> Iterator[Failing]:
+        """Every case with a fault, declined ones too."""
+        for name, cases in self.faults.items():
+            backend, vocabulary = self.arms[name]
+            for (suite, case_id), wrong in cases.items():
+                if wrong:
+                    command = ["grammarbench", "repro", str(self.run), case_id, "--backend", backend, "--vocabulary", vocabulary]
+                    case, said = self.names[f"{suite}/{case_id}"], self.said.get((name, suite, case_id), "")
+                    yield Failing(name, suite, case, case_id, tuple(sorted(wrong)), said, shlex.join(command), wrong == DECLINED)
+
+
+def _counts(arms: Iterable[ArmSeen], outcomes: ratchet.Seen) -> Iterator[Counts]:
+    for arm in arms:
+        name = _name(arm)
+        cases = outcomes.outcomes.get(name, {})
+        for suite in dict.fromkeys(key[0] for key in arm.cases):
+            mine = {case: wrong for case, wrong in cases.items() if case.rpartition("/")[0] == suite}
+            lost = {case for case, wrong in mine.items() if (name, case) in outcomes.unmeasured and not wrong}
+            declined = sum(wrong == DECLINED for wrong in mine.values())
+            failing = sum(bool(wrong) for wrong in mine.values()) - declined
+            yield Counts(name, suite, len(mine), len(mine) - failing - declined - len(lost), declined, failing, len(lost))
+
+
+def _figures(arms: Iterable[ArmSeen]) -> Iterator[Figure]:
+    """Every metric of every arm that has a value."""
+    for arm in arms:
+        values = metrics.summary(arm)
+        for name, each in metrics.METRICS.items():
+            value = values[name]
+            if value is not None:
+                yield Figure(
+                    _name(arm),
+                    ALL,
+                    name,
+                    each.title,
+                    each.unit,
+                    each.better,
+                    float(value),
+                    headline=name in HEADLINE,
+                    values=len(arm.cases),
+                )
+        for name, times in metrics.DISTRIBUTIONS.items():
+            count = int(values[f"{name}_n"] or 0)
+            for level in ("p50", "p99"):
+                value = values[f"{name}_{level}_us"]
+                if value is not None and not metrics.few(level, count):
+                    column = f"{name}_{level}_us"
+                    title = f"{times.title}, {level}"
+                    yield Figure(_name(arm), ALL, column, title, "us", "lower", float(value), values=count, headline=column in HEADLINE)
+
+
+def _measured(run: Path) -> Iterator[Figure]:
+    """Nanoseconds, and ratios to the reference with their intervals."""
+    if read_measurement(run).end is None:
+        return
+    for each in history.entries_of(run)[2]:
+        arm = f"{each.backend}{':' if each.options else ''}{each.options} {each.version}"
+        what = each.metric.replace("_", " ")
+        yield Figure(arm, each.family, f"{each.metric}_ns", f"{what}, per case", "ns", "lower", each.nanoseconds, values=each.cases)
+        if math.isfinite(each.high):
+            title = f"{what}, ratio to {each.reference}"
+            main = each.family == ALL and each.metric in ("compile", "fill")
+            yield Figure(
+                arm,
+                each.family,
+                f"{each.metric}_ratio",
+                title,
+                "ratio",
+                "lower",
+                each.ratio,
+                each.low,
+                each.high,
+                each.forks,
+                headline=main,
+            )
+
+
+def _held_to_record(run: Path, expect: Path) -> tuple[list[Change], Gate]:
+    verdict = ratchet.expect(run, expect)
+    changes = [
+        Change("worse" if each.new else "better", each.arm, f"{each.name} ({each.case}): {ratchet.difference(each)}")
+        for each in verdict.changes
+    ]
+    if not verdict.compared:
+        return changes, Gate("unproven", str(expect), ("nothing of this run is in the record",))
+    new, gone = (sum(each.kind == kind for each in changes) for kind in ("worse", "better"))
+    reasons = [f"{new} case(s) fail that are not recorded as failing"] if new else []
+    reasons += [f"{gone} case(s) are fixed and still recorded as failing; record anew"] if gone else []
+    return changes, Gate("failed" if reasons else "ok", str(expect), tuple(reasons))
+
+
+def _held_to_pairs(pairs: Sequence[compare.Pair], against: str, time: bool) -> tuple[list[Change], Gate]:
+    changes = [change for pair in pairs for change in _changes(pair)]
+    reasons = [f"{pair.head.name}: outcomes or counts are worse" for pair in pairs if pair.counts_worse]
+    slower = [f"{pair.head.name}: slower, beyond the margin" for pair in pairs if time and pair.slower]
+    if reasons or slower:
+        return changes, Gate("failed", against, (*reasons, *slower))
+    if not any(pair.outcomes.compared for pair in pairs):
+        return changes, Gate("unproven", against, ("they have no measured case in common",))
+    if time and not all(pair.times and not pair.unproven for pair in pairs):
+        return changes, Gate("unproven", against, ("no time is proven either way; measure both versions in one run, on a quiet machine",))
+    return changes, Gate("ok", against, ())
+
+
+def _changes(pair: compare.Pair) -> Iterator[Change]:
+    name = pair.head.name
+    for each in pair.outcomes.cases:
+        if not each.depends_on_the_machine:
+            parts = ", ".join(
+                " ".join([*(f"+{new}" for new in sorted(part.new)), *(f"-{old}" for old in sorted(part.gone))]) for part in each.parts
+            )
+            yield Change(KINDS[each.kind], name, one_line(f"{each.name} ({each.key[1]}/{each.key[2]}): {parts}"))
+    for count in pair.counted:
+        yield Change("worse" if count.worse else "other", name, one_line(f"{count.count}: {count.before} -> {count.after} ({count.case})"))
+    for time in pair.times:
+        if time.verdict in ("regressed", "improved"):
+            found = time.found
+            text = f"{time.metric} {time.family}: {time.verdict}, {found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+            yield Change("worse" if time.verdict == "regressed" else "better", name, text)
