@@ -1,6 +1,6 @@
 """Measurements over time: append-only files by hardware and workload, ratios to the reference beside absolute values, and the alert rule.
 
-    DIR/<hardware key>/<workload key>/<UTC>_<run>.jsonl.gz
+    DIR/<hardware key>/<workload key>/<UTC>_<run>.jsonl.gz      measurements; beside them what harness/fates.py keeps of outcomes
 
 Two figures are comparable if they lie in the same folder and are of the same reference. Merging two histories is copying files.
 """
@@ -8,13 +8,19 @@ Two figures are comparable if they lie in the same folder and are of the same re
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
+from harness.alert_rule import Event, State, events, state
 from harness.errors import BadInput
 from harness.measure.estimate import METRICS, Figures, compare, is_proven
 from harness.measure.record import read_measurement
@@ -22,11 +28,6 @@ from harness.measure.statistics import geometric_mean
 
 HISTORY = 1
 """The form of the files."""
-
-RECENT, EARLIER, STEP = 3, 8, 1.05
-"""Alert when the smallest of the last three ratios exceeds the largest of the eight before them by five percent: a step that stays."""
-
-State = Literal["alert", "better", "quiet", "no baseline"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,11 @@ class Series:
     options: str
     metric: str
     family: str
+    beside: str
+    """The version, where this is one that was measured beside or after a newer one; empty: the newest version of each run."""
     entries: tuple[Entry, ...]
+    events: tuple[Event, ...]
+    """Their indices count the entries."""
     state: State
 
 
@@ -115,18 +120,31 @@ def append(history: Path, folder: Path) -> Path:
     hardware, workload, entries = entries_of(folder)
     if not entries:
         raise BadInput(f"{folder}: nothing was measured on two arms; there is nothing for a history")
-    where = history / hardware / workload
-    stamp = "".join(each for each in entries[0].time if each.isalnum())[:15]
-    path = where / f"{stamp}_{entries[0].run}.jsonl.gz"
+    where = history / safe_name(hardware) / safe_name(workload)
+    lines = [{"history": HISTORY, "hardware": hardware, "workload": workload}, *map(asdict, entries)]
+    return write_once(where, entries[0].time, entries[0].run, lines)
+
+
+def write_once(where: Path, time: str, run: str, lines: Iterable[dict[str, Any]]) -> Path:
+    """One file of the run, with these lines. Raises BadInput if it is there already."""
+    stamp = "".join(each for each in time if each.isascii() and each.isalnum())[:15]
+    path = where / f"{stamp}_{safe_name(run)}.jsonl.gz"
     if path.exists():
         raise BadInput(f"{path} is there already; a history is only appended to")
     where.mkdir(parents=True, exist_ok=True)
-    lines = [{"history": HISTORY, "hardware": hardware, "workload": workload}, *map(asdict, entries)]
     draft = path.with_suffix(".new")
     with gzip.GzipFile(draft, "wb", mtime=0) as file:
         file.write(b"".join(json.dumps(line, allow_nan=True).encode() + b"\n" for line in lines))
     draft.replace(path)
     return path
+
+
+def safe_name(text: str) -> str:
+    """The text as a part of a file's name: itself where it can be, else what can be of it and a digest."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,79}", text):
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{re.sub(r'[^A-Za-z0-9=+]+', '-', text[:60]).strip('-=+') or 'name'}-{digest}"
 
 
 def read(history: Path) -> dict[tuple[str, str], list[Entry]]:
@@ -140,28 +158,70 @@ def read(history: Path) -> dict[tuple[str, str], list[Entry]]:
     return {key: sorted(entries, key=lambda each: (each.time, each.run)) for key, entries in found.items()}
 
 
-def _entries(path: Path) -> Iterator[Entry]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of one file. Raises BadInput."""
     try:
         with gzip.open(path, "rb") as file:
-            header, *lines = [json.loads(line) for line in file]
-        if header["history"] != HISTORY:
-            raise BadInput(f"{path}: history of form {header['history']}, this version reads {HISTORY}")
+            lines = [json.loads(line) for line in file]
+    except (OSError, EOFError, ValueError) as error:
+        raise BadInput(f"{path}: no file of a history ({error})") from error
+    if not lines or not all(isinstance(line, dict) for line in lines):
+        raise BadInput(f"{path}: no file of a history (its lines are no objects)")
+    return lines
+
+
+def _entries(path: Path) -> Iterator[Entry]:
+    header, *lines = read_lines(path)
+    if header.get("history") != HISTORY:
+        raise BadInput(f"{path}: history of form {header.get('history')}, this version reads {HISTORY}")
+    try:
         yield from (Entry(**line) for line in lines)
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except TypeError as error:
         raise BadInput(f"{path}: no file of a history ({error})") from error
 
 
 def series(entries: Iterable[Entry]) -> list[Series]:
-    """The entries of one hardware and workload by arm, metric and family, each with what the alert rule says of it."""
+    """The entries of one hardware and workload by arm, metric and family, each with what the alert rule says of it.
+
+    A series follows the newest version of its backend. A version that a run measured beside a newer one, or after one, is a series of
+    its own: two versions side by side in one series would look like steps to and fro.
+    """
     entries = list(entries)
     groups: dict[tuple[str, str, str, str], list[Entry]] = {}
     for each in entries:
         groups.setdefault((each.backend, each.options, each.metric, each.family), []).append(each)
     found = []
     for key, group in groups.items():
-        spliced = splice(group, entries)
-        found.append(Series(*key, tuple(spliced), state([each.ratio for each in spliced if each.proven])))
+        for beside, track in _tracks(group).items():
+            spliced = splice(track, entries)
+            # A run that proves nothing is shown, and neither makes a baseline nor an alert.
+            judged = [number for number, each in enumerate(spliced) if each.proven and 0 < each.ratio < math.inf]
+            ratios = [spliced[number].ratio for number in judged]
+            told = tuple(replace(each, since=judged[each.since], at=judged[each.at]) for each in events(ratios))
+            found.append(Series(*key, beside, tuple(spliced), told, state(ratios)))
     return found
+
+
+def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """By version, those that are not the newest of their run and of all before it; under "" the rest."""
+    found: dict[str, list[Entry]] = {}
+    newest = release("")
+    for _, run in groupby(group, key=lambda each: (each.time, each.run)):
+        *others, head = sorted(run, key=lambda each: (release(each.version), each.version))
+        is_release, _ = of_head = release(head.version)
+        found.setdefault(head.version if is_release and of_head < newest else "", []).append(head)
+        newest = max(newest, of_head)
+        for each in others:
+            found.setdefault(each.version, []).append(each)
+    return found
+
+
+def release(version: str) -> tuple[bool, Version]:
+    """What versions are ordered by; one that is no version of a release comes before all, and is ordered with no other."""
+    try:
+        return True, Version(version)
+    except InvalidVersion:
+        return False, Version("0")
 
 
 def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
@@ -170,6 +230,8 @@ def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
     Where the reference changed, a run that measured the old one against the new one has the factor.
     """
     last = group[-1]
+    if len({each.reference for each in group}) == 1:
+        return list(group)
     factors = {last.reference: 1.0}
     for each in entries:
         if each.reference == last.reference and (each.metric, each.family) == (last.metric, last.family):
@@ -184,22 +246,11 @@ def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
     return found[::-1]
 
 
-def state(ratios: Sequence[float]) -> State:
-    """What the alert rule says of the last runs; without enough of them there is no baseline, and that is neutral."""
-    values = [each for each in ratios if math.isfinite(each) and each > 0]
-    if len(values) < RECENT + EARLIER:
-        return "no baseline"
-    recent, earlier = values[-RECENT:], values[-RECENT - EARLIER : -RECENT]
-    if min(recent) > STEP * max(earlier):
-        return "alert"
-    return "better" if max(recent) * STEP < min(earlier) else "quiet"
-
-
 def text(history: Path) -> str:
     """What there is, alerts first."""
     found = read(history)
     if not found:
-        return f"{history}: no run yet; `grammarbench history {history} --add RUN`"
+        return f"{history}: no measurement yet; `grammarbench history {history} --add RUN`"
     order: dict[State, int] = {"alert": 0, "better": 1, "quiet": 2, "no baseline": 3}
     lines = []
     for (hardware, workload), entries in found.items():
@@ -208,7 +259,8 @@ def text(history: Path) -> str:
         for each in sorted(series(entries), key=lambda one: order[one.state]):
             last = each.entries[-1]
             arm = each.backend + (f":{each.options}" if each.options else "")
-            what = f"{arm} {last.version}  {each.metric} {each.family}"
+            beside = " beside newer ones" if each.beside else ""
+            what = f"{arm} {last.version}{beside}  {each.metric} {each.family}"
             lines.append(f"  {each.state:11} {what:60} {last.ratio:8.3f} of {last.reference}, {len(each.entries)} run(s)")
     return "\n".join(lines[1:])
 

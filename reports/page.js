@@ -1,5 +1,5 @@
 "use strict";
-// The page is whole without this: theme, chart highlighting, filter of the failing cases, links into closed details.
+// The page is whole without this: theme, chart highlighting, links into closed details.
 
 const root = document.documentElement;
 const themeButton = document.getElementById("theme");
@@ -49,28 +49,6 @@ for (const key of keys) {
     key.setAttribute("aria-pressed", String(key.getAttribute("aria-pressed") !== "true"));
     highlight();
   });
-}
-
-const filter = document.getElementById("filter");
-if (filter) {
-  const cases = [...document.querySelectorAll("#cases > .case")];
-  const apply = () => {
-    const arm = filter.elements.arm.value;
-    const kind = filter.elements.kind.value;
-    const text = filter.elements.text.value.trim().toLowerCase();
-    let left = 0;
-    for (const each of cases) {
-      const fails = each.dataset.fails.trim().split(" ").map((one) => one.split(":"));
-      const matches = fails.some(([a, k]) => (!arm || a === arm) && (!kind || k === kind));
-      each.hidden = !(matches && (!text || each.firstElementChild.textContent.toLowerCase().includes(text)));
-      left += !each.hidden;
-    }
-    filter.querySelector("output").textContent = `${left} of ${cases.length}`;
-  };
-  filter.addEventListener("input", apply);
-  filter.addEventListener("submit", (event) => event.preventDefault());
-  filter.hidden = false;
-  apply();
 }
 
 function openTarget() {

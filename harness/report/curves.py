@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,9 +35,9 @@ def compile_curve(arm: ArmSeen) -> Curve:
     return _curve(values, np.ones(len(values)), len(values), len(cases))
 
 
-def fill_curve(arm: ArmSeen) -> Curve:
+def fill_curve(arm: ArmSeen, suite: str | None = None) -> Curve:
     """Fill time per token: each solved case weighs 1 / measured cases, shared evenly by its fills; it ends at the share solved."""
-    cases = arm.measured()
+    cases = [case for key, case in arm.cases.items() if case.measured and (suite is None or key[0] == suite)]
     times: list[Nanoseconds] = []
     weights: list[NDArray[np.float64]] = []
     for case in cases:
@@ -51,6 +52,14 @@ def fill_curve(arm: ArmSeen) -> Curve:
     if not times:
         return _curve(np.zeros(0, np.int64), np.zeros(0), 0, len(cases))
     return _curve(np.concatenate(times), np.concatenate(weights), len(times), len(cases))
+
+
+def token_curve(cases: Sequence[NDArray[np.float64]], total: int) -> Curve:
+    """The same of times that are known per case, of so many cases in all."""
+    if not cases:
+        return _curve(np.zeros(0, np.int64), np.zeros(0), 0, max(1, total))
+    weights = [np.full(len(each), 1 / len(each)) for each in cases]
+    return _curve(np.rint(np.concatenate(cases)).astype(np.int64), np.concatenate(weights), len(cases), total)
 
 
 def _curve(values: Nanoseconds, weights: NDArray[np.float64], arrived: int, cases: int) -> Curve:

@@ -24,7 +24,7 @@ KINDS = {
 }
 """What can be wrong with a walk, gravest first: glyph and words."""
 
-SHOWN_CASES = 400
+SHOWN_CASES = 100
 SHOWN_INSTANCES = 6
 SHOWN_NOTES = 24
 SHOWN_FINDINGS = 8
@@ -165,11 +165,15 @@ def _said(row: Row, kind: str) -> str:
         return "accepted to the end"
     if kind == "finding":
         return " ".join(sorted({each.check + f" ({each.cause})" * bool(each.cause) for each in row.findings}))[:200]
-    first = row.text.strip().split("\n", 1)[0][:300]
-    first = re.sub(r"0x[0-9a-fA-F]+|\d+", "#", first)
-    first = re.sub(r"\{.*|\[.*", "…", first)
-    parts = (f"in {row.phase}" if row.phase else "", row.signal, first[:120])
+    parts = (f"in {row.phase}" if row.phase else "", row.signal, shortened(row.text))
     return ": ".join(part for part in parts if part) or "no message"
+
+
+def shortened(text: str) -> str:
+    """The first line of a message without its particulars."""
+    first = text.strip().split("\n", 1)[0][:300]
+    first = re.sub(r"0x[0-9a-fA-F]+|\d+", "#", first)
+    return re.sub(r"\{.*|\[.*", "…", first)[:120]
 
 
 def ordered(failures: Failures) -> list[Reason]:

@@ -11,7 +11,7 @@ from harness.compare import Pair
 from harness.errors import BadInput
 from harness.measure.estimate import METRICS, Comparison
 from harness.report import charts
-from harness.report.page import asset, template_environment
+from harness.report.templates import asset, template_environment
 
 STYLES = {"regressed": (6, "v"), "improved": (3, "^"), "equivalent": (1, "o"), "inconclusive": (8, "D"), "unproven": (7, "X")}
 """Colour and marker of a verdict; the table beside the plot says it in words."""
@@ -41,7 +41,7 @@ def plot(name: str, comparisons: Sequence[Comparison]) -> str:
     ordered = sorted(comparisons, key=lambda each: -each.found.ratio)
     effects = []
     for each in ordered:
-        found, label = each.found, f"{each.metric} {each.family}"[:44]
+        found, label = each.found, f"{each.metric.replace('_', ' ')} {each.family}"[:44]
         effects.append(charts.Effect(label, found.ratio, found.low, found.high, each.margin, *STYLES[each.verdict]))
     return charts.forest(name, "Ratios of head over base with their intervals", effects)
 

@@ -1,113 +1,127 @@
-"""Runs → what the template shows → one HTML file."""
+"""Runs → what the templates show → one HTML file."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import shlex
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from harness import metrics
 from harness.errors import BadInput
-from harness.report import charts, sections
+from harness.export import summary
+from harness.report import comparing, decodes, explorer, heat, matrix, method, sections
 from harness.report.checked import check_lines
-from harness.report.failing import KINDS, Failures
-from harness.report.sections import Line, RunSeen
-from harness.row import OURS, VERDICTS, Row
-from harness.seen import ArmSeen, fold
-from harness.store import read_end, read_info, read_rows, read_samples
-from harness.table import number, visible
+from harness.report.data import Explored, as_json, explore
+from harness.report.explorer import ASSETS, CasesShown
+from harness.report.inputs import Inputs, read_inputs
+from harness.report.pareto import pareto
+from harness.report.templates import asset, template_environment
+from harness.report.times import times
+from harness.report.verdict import verdict
+from harness.result import result_of
+from harness.seen import common_solved
+
+STYLES = ("style.css", "cases.css")
+SCRIPTS = ("page.js", "matrix.js", *explorer.SCRIPTS)
 
 
-def write_report(run_dirs: list[Path], out: Path) -> Path:
-    """Writes the page about the runs to `out`, a file if it ends in `.html`, else a folder; returns the file. Raises BadInput."""
-    html = render(run_dirs)
+def write_report(run_dirs: list[Path], out: Path, trend: Path | None = None, split: bool = False) -> Path:
+    """Writes the page about the runs to `out`, a file if it ends in `.html`, else a folder; returns the file. Raises BadInput.
+
+    In a folder, `report.json` and `summary.md` lie beside it. With `split`, and where one file could not hold it, scripts, styles and
+    data lie in `assets`. `trend`: a history whose last runs stand beside the comparisons.
+    """
+    inputs = read_inputs(run_dirs)
+    html, files, explored = _built(inputs, trend, split)
     path = out if out.suffix == ".html" else out / "report.html"
+    if path != out:
+        files |= {"report.json": as_json(explored), "summary.md": "\n".join(_summaries(inputs))}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(html.encode("utf-8", "replace"))
+        for old in (path.parent / ASSETS).glob("cases-*.js"):
+            old.unlink()
+        for name, text in {path.name: html, **files}.items():
+            (path.parent / name).parent.mkdir(exist_ok=True)
+            (path.parent / name).write_bytes(text.encode("utf-8", "replace"))
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}; give another --out") from error
     return path
 
 
-def render(folders: Sequence[Path]) -> str:
+def _summaries(inputs: Inputs) -> Iterator[str]:
+    for run, read in zip(inputs.runs, inputs.noticed, strict=True):
+        yield from summary.files(result_of(run.folder, read=read)).values()
+
+
+def render(folders: Sequence[Path], trend: Path | None = None) -> str:
     """The page as text, the same for the same files. Raises BadInput."""
-    if not folders:
-        raise BadInput("a report needs at least one run")
-    failures = Failures()
-    runs: list[RunSeen] = []
-    seen: list[tuple[RunSeen, ArmSeen]] = []
-    for place, folder in enumerate(folders):
-        info = read_info(folder)
-        arms = fold(_noting(folder, failures, place), read_samples(folder), info)
-        run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms))
-        runs.append(run)
-        seen += [(run, arm) for arm in arms]
-    named = zip(seen, sections.labels(seen), strict=True)
-    lines = [Line(position, label, run, arm) for position, ((run, arm), label) in enumerate(named)]
+    return _built(read_inputs(folders), trend, False)[0]
+
+
+def _built(inputs: Inputs, trend: Path | None, split: bool) -> tuple[str, dict[str, str], Explored]:
+    """The page, the files that it needs beside it, and all of the cases. Raises BadInput."""
     environment = template_environment()
-    script = asset("page.js").strip()
+    explored = explore(inputs.cases, inputs.lines)
+    failing = sections.failing_cases(environment.get_template("case.html.j2"), inputs.failures, inputs.lines)
+    html = render_page(inputs, environment, explorer.sections(environment, explored, failing, inputs.lines), trend)
+    html, packed = explorer.with_data(html, explored, split)
+    if packed.split:
+        return *explorer.outside(html, packed), explored
+    return html, {}, explored
+
+
+def render_page(inputs: Inputs, environment: jinja2.Environment, cases: CasesShown, trend: Path | None = None) -> str:
+    """The page with these sections about cases. Raises BadInput."""
+    lines = inputs.lines
+    common = sections.common(lines)
+    overview = matrix.matrix(inputs, common_solved([line.arm for line in lines]) if common else set())
+    script = "\n".join(asset(each).strip() for each in SCRIPTS)
     return environment.get_template("comparison.html.j2").render(
-        runs=runs,
+        runs=inputs.runs,
+        titles=titles(inputs),
+        scouting=inputs.scouting,
         lines=lines,
+        subjects=inputs.subjects,
         summaries=[metrics.summary(line.arm) for line in lines],
-        common=sections.common(lines),
-        matrices=sections.matrices(lines),
+        verdict=verdict(inputs),
+        matrix=overview,
+        common=common,
+        pareto=pareto(inputs, overview),
+        times=times(inputs),
+        heat=heat.heat_map(inputs),
         checked=check_lines([line.arm for line in lines]),
-        efforts={run.info.effort for run in runs},
-        figures=sections.figures(lines),
-        failing=sections.failing_cases(environment.get_template("case.html.j2"), failures, lines),
-        settings=[sections.settings(run) for run in runs],
-        definitions=[*metrics.DISTRIBUTIONS.values(), *metrics.METRICS.values()],
+        efforts={run.info.effort for run in inputs.runs},
+        scaling=decodes.scaling(inputs),
+        gains=decodes.gains(inputs),
+        against=comparing.against(inputs, trend),
+        told=comparing.told(inputs),
+        signs=comparing.SIGNS,
+        trend=bool(trend),
+        commands=commands(inputs),
+        cases=cases,
+        settings=[sections.settings(run) for run in inputs.runs],
+        boxes=method.boxes(inputs),
+        definitions=method.definitions(inputs),
+        citation=method.citation(inputs),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        stylesheet=Markup(asset("style.css").strip()),
+        stylesheet=Markup("\n".join(asset(each).strip() for each in STYLES)),
     )
 
 
-def _noting(folder: Path, failures: Failures, place: int) -> Iterator[Row]:
-    for row in read_rows(folder):
-        failures.add(row, place)
-        yield row
+def titles(inputs: Inputs) -> list[str]:
+    """What was run, for the page's title."""
+    found = [run.info.run for run in inputs.runs]
+    return found or [each.decoding.setup.run for each in inputs.decoded] or [path.name for path, _ in inputs.kernels]
 
 
-def asset(name: str) -> str:
-    """A file of the content folder."""
-    return (files("harness.reports") / name).read_text("utf-8")
-
-
-def template_environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(asset),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "number": lambda value, unit: "–" if value is None else number(value, unit),
-        "duration": lambda us: "–" if us is None else charts.duration(us * 1e3),
-    }
-    environment.globals |= {
-        "glyphs": sections.GLYPHS,
-        "kinds": KINDS,
-        "verdicts": VERDICTS,
-        "ours": OURS,
-        "metrics": metrics.METRICS,
-        "distributions": metrics.DISTRIBUTIONS,
-        "levels": ("avg", *metrics.QUANTILES),
-        "few": metrics.few,
-    }
-    return environment
-
-
-def _shown(value: Any) -> Any:
-    """What every expression of the template goes through: strings from outside may hold anything."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+def commands(inputs: Inputs) -> dict[str, str]:
+    """What would measure what is missing."""
+    backends = shlex.quote(",".join(dict.fromkeys(each.backend for each in inputs.subjects)) or "A,B")
+    verbs = {each: f"grammarbench {each} --backends {backends} --out DIR" for each in ("run", "measure", "decode")}
+    return verbs | {"jumps": f"grammarbench decode --strategies stepwise,jump_forward --backends {backends} --out DIR"}

@@ -14,17 +14,15 @@ import jinja2
 from markupsafe import Markup
 
 from harness.metrics import summary
-from harness.report import charts, curves
+from harness.report import charts
 from harness.report.failing import EXAMPLES, KINDS, CaseKey, FailedCase, Failures, Reason, Who, choose, fill_in, ordered
 from harness.row import OURS, End, RunInfo, arm_names
 from harness.seen import ArmSeen, common_solved
-from harness.table import percent
 
-CASES_BUDGET = 1_600_000
-"""Bytes of the page that failing cases may fill; with it the page stays under 2 MB."""
-SUITES, TAGS, REASONS, SETTINGS = 60, 25, 30, 120
+CASES_BUDGET = 400_000
+"""Bytes of the page that failing cases may fill without the case explorer, which has all of them."""
+REASONS, SETTINGS = 30, 120
 """How many of each are shown."""
-LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 GLYPHS = {
     "pass": "✓", "over_constrained": "▼", "under_constrained": "▲", "declined": "⊘", "broken": "✖", "unjudged": "?", "harness_error": "⚑",
@@ -44,25 +42,13 @@ class RunSeen:
 
 
 @dataclass(frozen=True)
-class Line:
+class Line(charts.Styled):
     """One arm on the page: the same name, colour, dash and marker everywhere."""
 
     position: int
     label: str
     run: RunSeen
     arm: ArmSeen
-
-    @property
-    def colour(self) -> int:
-        return charts.style(self.position)[0]
-
-    @property
-    def dash(self) -> str:
-        return " ".join(map(str, charts.style(self.position)[1]))
-
-    @property
-    def marker(self) -> str:
-        return charts.MARKERS[charts.style(self.position)[2]]
 
 
 def labels(seen: Sequence[tuple[RunSeen, ArmSeen]]) -> list[str]:
@@ -114,90 +100,10 @@ class Cell:
         return 0 if not self.passed else 4 if self.passed == self.judged else 1 + min(2, int(3 * self.passed / self.judged))
 
 
-@dataclass(frozen=True)
-class Matrix:
-    """Rows of cells, one cell per arm."""
-
-    what: str
-    caption: str
-    rows: list[tuple[str, list[Cell]]]
-    left_off: int
-
-
-def matrices(lines: Sequence[Line]) -> list[Matrix]:
-    """Suite by arm, and tag by arm for the tags with the most failures."""
-    suites = list(dict.fromkeys(name for line in lines for name in line.arm.by_suite))
-    failed: Counter[str] = Counter()
-    for line in lines:
-        for tag, outcomes in line.arm.by_tag.items():
-            failed[tag] += sum(count for kind, count in outcomes.items() if kind not in ("pass", "unjudged", *OURS))
-    tags = [tag for tag, count in sorted(failed.items(), key=lambda each: (-each[1], each[0])) if count]
-    by_suite = _cells(suites[:SUITES], [line.arm.by_suite for line in lines])
-    by_tag = _cells(tags[:TAGS], [line.arm.by_tag for line in lines])
-    return [
-        Matrix("Suite", "Walks passed of walks judged, by suite", by_suite, max(0, len(suites) - SUITES)),
-        Matrix("Tag", "The same by tag, most failures first", by_tag, max(0, len(tags) - TAGS)),
-    ]
-
-
-def _cells(names: Sequence[str], tables: Sequence[dict[str, Counter[str]]]) -> list[tuple[str, list[Cell]]]:
-    return [(name[:80], [_cell(table.get(name, Counter())) for table in tables]) for name in names]
-
-
-def _cell(outcomes: Counter[str]) -> Cell:
+def cell_of(outcomes: Counter[str]) -> Cell:
+    """How the walks of these outcomes did."""
     judged = sum(count for kind, count in outcomes.items() if kind not in ("unjudged", *OURS))
     return Cell(outcomes["pass"], judged, [(kind, outcomes[kind]) for kind in GLYPHS if kind != "pass" and outcomes[kind]])
-
-
-# -------------------------------------------------------------------------------------------------------------- charts
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart and the same as a table."""
-
-    name: str
-    title: str
-    caption: str
-    svg: Markup
-    table: list[tuple[str, list[str]]]
-
-
-def figures(lines: Sequence[Line]) -> list[Figure]:
-    """ECDF of fill time and of compile time."""
-    deadlines = {line.run.info.timeout_s for line in lines}
-    return [
-        _figure(
-            "fill",
-            "Fill time per token",
-            "Take a case at random, then one of its tokens at random: how likely is it that the case is solved and that filling this "
-            "token's mask took at most so long? Each solved case weighs the same, shared evenly by its tokens; a case that is not "
-            "solved weighs the same and never arrives, so each curve ends at the share of cases solved (instance coverage); "
-            "an arm that solves none has no curve.",
-            [curves.fill_curve(line.arm) for line in lines],
-            None,
-        ),
-        _figure(
-            "compile",
-            "Compile time",
-            "Share of all cases that were compiled after so long. A case that was declined, raised, crashed or met the deadline never "
-            "arrives, so each curve ends at the share of cases compiled (declared coverage).",
-            [curves.compile_curve(line.arm) for line in lines],
-            deadlines.pop() * 1e9 if len(deadlines) == 1 else None,
-        ),
-    ]
-
-
-def _figure(name: str, title: str, caption: str, drawn: list[curves.Curve], deadline_ns: float | None) -> Figure:
-    table = [(f"{level * 100:.0f} %", [_time(curve.at(level)) for curve in drawn]) for level in LEVELS]
-    table.append(("ends at", [percent(curve.plateau) for curve in drawn]))
-    about = f"{title}: one step line per arm; its numbers are in the table below"
-    svg = charts.ecdf(name, about, [curves.thin(curve) for curve in drawn], deadline_ns)
-    return Figure(name, title, caption, Markup(svg), table)
-
-
-def _time(ns: int | None) -> str:
-    return "never" if ns is None else charts.duration(ns)
 
 
 # ------------------------------------------------------------------------------------------------------- failing cases
@@ -225,6 +131,8 @@ class FailingCases:
     shown: list[Markup]
     by_line: list[tuple[Line, list[ReasonShown], int]]
     """With the number of reasons left off."""
+    anchors: dict[CaseKey, str]
+    """Where each of those shown is on the page."""
 
 
 def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence[Line]) -> FailingCases:
@@ -253,7 +161,7 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
     for reason in ordered(failures):
         reasons[by_who[reason.who].position].append(_reason(reason, failures, anchors))
     by_line = [(line, reasons[line.position][:REASONS], max(0, len(reasons[line.position]) - REASONS)) for line in lines]
-    return FailingCases(len(failures.cases), hopeless, [rendered[key] for key in order], by_line)
+    return FailingCases(len(failures.cases), hopeless, [rendered[key] for key in order], by_line, anchors)
 
 
 def _gravest(case: FailedCase, hopeless: set[Who]) -> str:

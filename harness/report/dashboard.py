@@ -1,0 +1,241 @@
+"""A history → a static site: `index.html`, `feed.xml` and `badges/`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from markupsafe import Markup
+
+from harness import fates, history
+from harness.alert_rule import EARLIER, RECENT, STEP, Event, State
+from harness.errors import BadInput
+from harness.fates import EVERY, Loss, Seen
+from harness.history import Entry, Series, release, safe_name
+from harness.report import atom, badges, features, trend
+from harness.report.atom import Change, instant
+from harness.report.templates import asset, template_environment
+from harness.report.trend import day, percent, said, short
+from harness.row import arm
+
+CHANGES, TABLE = 200, 20
+"""Changes on the page, and runs in the table under a chart, at most."""
+
+ORDER: dict[State, int] = {"alert": 0, "better": 1, "quiet": 2, "no baseline": 3}
+WORDS: dict[State, str] = {"alert": "▼ slower", "better": "▲ faster", "quiet": "● steady", "no baseline": "○ no baseline yet"}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One series as it is shown."""
+
+    anchor: str
+    title: str
+    state: State
+    svg: Markup
+    events: tuple[tuple[int, str, str], ...]
+    """Number, kind, and what it says."""
+    table: tuple[Entry, ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """What was measured on one machine with one workload."""
+
+    title: str
+    runs: int
+    references: tuple[str, ...]
+    arms: tuple[tuple[str, tuple[Plot, ...]], ...]
+
+
+@dataclass
+class Latest:
+    """One backend as it stands."""
+
+    name: str
+    slug: str
+    version: str = ""
+    time: str = ""
+    counts: Counter[str] = field(default_factory=Counter)
+    lost: int | None = None
+    """Cases, at least; None where no release before was run on the same work."""
+    states: list[State] = field(default_factory=list)
+
+
+def write_dashboard(folder: Path, out: Path) -> Path:
+    """Writes the site of the history into the folder `out`; its first page. Raises BadInput."""
+    files = site(folder)
+    try:
+        for name, content in files.items():
+            path = out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror}; give another --out") from error
+    return out / "index.html"
+
+
+def site(folder: Path) -> dict[str, bytes]:
+    """By path, the content of every file; the same for the same history. Raises BadInput."""
+    measured = [(place, entries, history.series(entries)) for place, entries in history.read(folder).items()]
+    seen = fates.read(folder)
+    losses = fates.losses(seen)
+    changes = sorted([*_steps(measured), *_losses(losses)], key=lambda each: instant(each.time), reverse=True)
+    latest = _latest(measured, seen, losses)
+    times = [each.time for _, entries, _ in measured for each in entries] + [each.time for each in seen]
+    newest = max(times, key=instant, default="")
+    html = (
+        template_environment()
+        .get_template("dashboard.html.j2")
+        .render(
+            latest=latest,
+            newest=day(newest),
+            slow=sum(each.state == "alert" for _, _, every in measured for each in every),
+            runs=len({(each.time, each.run) for _, entries, _ in measured for each in entries} | {(each.time, each.run) for each in seen}),
+            changes=[(each, day(each.time), short(each.title, 200)) for each in changes[:CHANGES]],
+            changes_left_out=len(changes[CHANGES:]),
+            places=[_place(*each) for each in measured],
+            matrices=features.matrices(seen, {features.key_of(each): _anchor("f", features.key_of(each)) for each in seen}),
+            glyphs=features.GLYPHS,
+            meanings=features.MEANINGS,
+            words=WORDS,
+            rule=(RECENT, EARLIER, f"{100 * (STEP - 1):.0f} %"),
+            stylesheet=Markup(asset("style.css").strip() + "\n" + asset("dashboard.css").strip()),
+        )
+    )
+    files = {"index.html": html.encode("utf-8", "replace"), "feed.xml": atom.feed(changes, newest)}
+    for each in latest:
+        files[f"badges/{each.slug}.json"] = badges.conformance_badge(f"{each.name} {each.version}".strip(), each.counts).encode()
+        files[f"badges/{each.slug}-speed.json"] = badges.speed_badge(f"{each.name} speed", each.states).encode()
+    return files
+
+
+Measured = tuple[tuple[str, str], list[Entry], list[Series]]
+
+
+def _anchor(kind: str, key: Iterable[str]) -> str:
+    return f"{kind}-{hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:12]}"
+
+
+def _plot_key(place: tuple[str, str], each: Series) -> tuple[str, ...]:
+    return *place, each.backend, each.options, each.metric, each.family, each.beside
+
+
+def _is_reference(each: Series) -> bool:
+    """Its ratio is to itself, so there is nothing to draw."""
+    last = each.entries[-1]
+    return all(entry.ratio == entry.low == entry.high == 1 for entry in each.entries) and last.reference.startswith(f"{last.backend}==")
+
+
+def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) -> Place:
+    arms = []
+    shown = sorted((each for each in every if not _is_reference(each)), key=lambda each: (each.backend, each.options))
+    for _, group in groupby(shown, key=lambda each: (each.backend, each.options)):
+        plots = sorted(group, key=lambda each: (ORDER[each.state], not each.events, bool(each.beside), each.metric, each.family))
+        arms.append((short(arm(plots[0]), 80), tuple(_plot(place, each) for each in plots)))
+    title = f"Hardware {short(place[0], 24)}, workload {short(place[1], 24)}"
+    references = tuple(sorted({short(each.entries[-1].reference, 80) for each in every}))
+    return Place(title, len({(each.time, each.run) for each in entries}), references, tuple(arms))
+
+
+def _plot(place: tuple[str, str], each: Series) -> Plot:
+    beside = f", {short(each.beside, 24)} beside newer versions" if each.beside else ""
+    events = tuple((number, event.kind, _told(each, event)) for number, event in enumerate(each.events, 1))
+    title = f"{short(each.metric, 40)}, {short(each.family, 40)}{beside}"
+    table = each.entries[: -TABLE - 1 : -1]
+    return Plot(_anchor("t", _plot_key(place, each)), title, each.state, trend.chart(each), events, table, len(each.entries) - len(table))
+
+
+def _told(each: Series, event: Event) -> str:
+    first, at = each.entries[event.since], each.entries[event.at]
+    return f"from {day(first.time)} on ({short(first.version, 24)}, run {short(first.run, 40)}), told on {day(at.time)}: {said(event)}"
+
+
+def _steps(measured: Sequence[Measured]) -> list[Change]:
+    """The events of all series of an arm that fired in the same run are one change."""
+    found: dict[tuple[str, ...], list[tuple[Series, Event, str]]] = {}
+    for place, _, every in measured:
+        for each in every:
+            for event in each.events:
+                at = each.entries[event.at]
+                key: tuple[str, ...] = (*place, each.backend, each.options, each.beside, event.kind, at.time, at.run)
+                found.setdefault(key, []).append((each, event, _anchor("t", _plot_key(place, each))))
+    changes = []
+    for key, group in found.items():
+        group.sort(key=lambda each: -abs(each[1].now / each[1].before - 1))
+        (first, event, anchor), worse = group[0], key[5] == "alert"
+        since = first.entries[event.since]
+        at = first.entries[event.at]
+        rest = f" and {len(group) - 1} more" if len(group) > 1 else ""
+        title = f"{short(arm(first), 60)} {short(since.version, 24)} {'slower' if worse else 'faster'}: {short(first.metric, 24)} of "
+        title += f"{short(first.family, 40)} {percent(event)}{rest}"
+        details = tuple(f"{short(each.metric, 40)} of {short(each.family, 40)}: {_told(each, event)}" for each, event, _ in group)
+        changes.append(Change(at.time, worse, key, title, details, anchor))
+    return changes
+
+
+def _losses(losses: Sequence[Loss]) -> list[Change]:
+    """The features of a suite that a release lost are one change."""
+    changes = []
+    for _, group in groupby(losses, key=lambda each: (id(each.before), id(each.after))):
+        lost = sorted(group, key=lambda each: (each.feature != EVERY, -each.lost, each.feature))
+        before, after = lost[0].before, lost[0].after
+        most = max(each.lost for each in lost)
+        title = f"{short(arm(after), 60)} {short(after.version, 24)} passes at least {most} case(s) fewer of {short(after.suite, 40)} than "
+        details = []
+        for each in lost[:20]:
+            then, now = (
+                (seen.features[each.feature].get("pass", 0), sum(seen.features[each.feature].values())) for seen in (before, after)
+            )
+            details.append(f"{short(each.feature, 60) or 'all cases'}: {then[0]} of {then[1]} → {now[0]} of {now[1]}")
+        details += [f"and {len(lost) - 20} more"] if len(lost) > 20 else []
+        time = max(before.time, after.time, key=instant)
+        key = (*features.key_of(after), after.work, before.version, after.version, after.run)
+        anchor = _anchor("f", features.key_of(after))
+        changes.append(Change(time, True, key, title + short(before.version, 24), tuple(details), anchor))
+    return changes
+
+
+def _latest(measured: Sequence[Measured], seen: Sequence[Seen], losses: Sequence[Loss]) -> list[Latest]:
+    """One line per backend and options: its newest version, what passes of all its suites, and what the alert rule says."""
+    found: dict[tuple[str, str], Latest] = {}
+
+    def line(backend: str, options: str) -> Latest:
+        name = f"{backend}:{options}" if options else backend
+        return found.setdefault((backend, options), Latest(short(name, 60), safe_name(name)))
+
+    newest: dict[tuple[str, str], Seen] = {}
+    last: dict[tuple[str, ...], Seen] = {}
+    has_before: set[tuple[str, ...]] = set()
+    for key, group in groupby(sorted(seen, key=features.key_of), key=features.key_of):
+        *before, each = fates.releases(group)
+        last[key] = each
+        if any(one.work == each.work for one in before):
+            has_before.add(key)
+        there = newest.get((each.backend, each.options))
+        if there is None or (release(each.version), instant(each.time)) > (release(there.version), instant(there.time)):
+            newest[each.backend, each.options] = each
+    for key, each in last.items():
+        head = newest[each.backend, each.options]
+        if each.version == head.version:
+            to = line(each.backend, each.options)
+            to.version, to.time = short(each.version, 40), max(to.time, each.time, key=instant)
+            to.counts.update(each.features.get(EVERY, {}))
+            if key in has_before:
+                to.lost = (to.lost or 0) + max((loss.lost for loss in losses if loss.after is each), default=0)
+    for _, _, every in measured:
+        for one in every:
+            to, entry = line(one.backend, one.options), one.entries[-1]
+            to.version = to.version or short(entry.version, 40)
+            to.time = max(to.time, entry.time, key=instant)
+            if not one.beside:
+                to.states.append(one.state)
+    for to in found.values():
+        to.time = day(to.time)
+    return sorted(found.values(), key=lambda each: each.name)

@@ -1,0 +1,159 @@
+"""The strip on top: what the page says in one word, what that rests on, and what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harness.errors import BadInput
+from harness.measure.estimate import Comparison
+from harness.report.inputs import Inputs
+from harness.result import Change, Gate, result_of
+
+LINES = 5
+"""Of what changed, at most."""
+
+WORDS = {
+    "PASS": ("✓", "good", "nothing is worse than the baseline"),
+    "REGRESSED": ("▼", "bad", "something is worse than the baseline"),
+    "INCONCLUSIVE": ("◆", "open", "nothing is proven worse, and not everything is proven equal"),
+    "UNPROVEN": ("✕", "open", "the measurement cannot be believed, or nothing can be compared"),
+    "INCOMPLETE": ("✖", "bad", "something did not come to its end, so nothing is concluded"),
+    "NO BASELINE": ("○", "none", "nothing to hold it against: give two runs, or measure two versions in one run"),
+}
+"""Glyph, colour and meaning."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What stands on top of the page."""
+
+    word: str
+    reasons: tuple[str, ...]
+    changes: tuple[tuple[str, str], ...]
+    """Glyph and line."""
+    more: int
+    """Changes that are not among them."""
+    baseline: str
+    control: str
+    """What two arms of identical code said."""
+    facts: tuple[tuple[str, str], ...]
+    """Names and values: runs, dates, hardware, versions."""
+
+    @property
+    def glyph(self) -> str:
+        return WORDS[self.word][0]
+
+    @property
+    def colour(self) -> str:
+        return WORDS[self.word][1]
+
+    @property
+    def meaning(self) -> str:
+        return WORDS[self.word][2]
+
+
+def verdict(inputs: Inputs) -> Verdict:
+    """Of everything on the page together; the gravest word holds."""
+    changes: list[Change] = []
+    gates: list[Gate] = []
+    baselines: list[str] = []
+    reasons: list[str] = []
+    missing = inputs.incomplete
+    if not missing:
+        for gate, found in _held(inputs, reasons):
+            gates.append(gate)
+            baselines.append(gate.against)
+            changes += [each for each in found if each not in changes]
+    word = _word(inputs, gates, bool(missing))
+    reasons += [f"{each} has no end" for each in missing[:LINES]] + [reason for gate in gates for reason in gate.reasons]
+    order = {"worse": 0, "other": 1, "better": 2}
+    glyphs = {"worse": "▼", "other": "●", "better": "▲"}
+    changes.sort(key=lambda each: order[each.kind])
+    shown = tuple((glyphs[each.kind], f"{each.arm}: {each.what}"[:240]) for each in changes[:LINES])
+    told = tuple(dict.fromkeys(each[:240] for each in reasons))[:LINES]
+    return Verdict(word, told, shown, max(0, len(changes) - LINES), ", ".join(dict.fromkeys(baselines)), control(inputs), facts(inputs))
+
+
+def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, tuple[Change, ...]]]:
+    """Later runs against the first one; else versions of one backend within a run. Why a pair cannot be compared goes to the reasons."""
+    folders = [run.folder for run in inputs.runs]
+    try:
+        for folder in folders[1:]:
+            result = result_of(folder, folders[0])
+            yield result.gate, result.changes
+        for folder in dict.fromkeys([run.folder for run in (*inputs.runs, *inputs.scouting)]):
+            if _has_versions(inputs, folder):
+                result = result_of(folder, time=any(one.folder == folder for one in inputs.measured))
+                yield result.gate, result.changes
+    except BadInput as error:
+        reasons.append(str(error))
+
+
+def _has_versions(inputs: Inputs, folder: object) -> bool:
+    run = next(each for each in (*inputs.runs, *inputs.scouting) if each.folder == folder)
+    backends = [each.backend for each in run.info.arms]
+    return len(set(backends)) < len(backends)
+
+
+def _word(inputs: Inputs, gates: list[Gate], missing: bool) -> str:
+    if missing:
+        return "INCOMPLETE"
+    said = {gate.verdict for gate in gates}
+    of_one_backend = list(_within(inputs))
+    if "failed" in said or any(each.verdict == "regressed" for each in of_one_backend):
+        return "REGRESSED"
+    if "unproven" in said or any(each.verdict == "unproven" for each in of_one_backend):
+        return "UNPROVEN"
+    if not gates:
+        return "NO BASELINE"
+    return "INCONCLUSIVE" if any(each.verdict == "inconclusive" for each in of_one_backend) else "PASS"
+
+
+def _within(inputs: Inputs) -> Iterator[Comparison]:
+    """The comparisons of two arms of one backend, without the control."""
+    for one in inputs.measured:
+        arms = {each.name: each for each in one.figures.measurement.arms}
+        for each in one.comparisons:
+            if arms[each.base].backend == arms[each.head].backend and arms[each.head].role != "a/a":
+                yield each
+
+
+def control(inputs: Inputs) -> str:
+    """Of the A/A arms of all measurements."""
+    if not inputs.measured:
+        return "A/A not measured"
+    said = []
+    for one in inputs.measured:
+        copies = {each.name for each in one.figures.measurement.arms if each.role == "a/a"}
+        controls = [each for each in one.comparisons if each.head in copies]
+        equal = sum(each.verdict == "equivalent" for each in controls)
+        if not controls:
+            said.append("A/A not measured")
+        elif one.is_proven:
+            said.append(f"A/A proven: identical code equivalent in all {len(controls)} figures")
+        else:
+            said.append(f"A/A unproven: identical code equivalent in {equal} of {len(controls)} figures")
+    return "; ".join(dict.fromkeys(said))
+
+
+def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
+    """What was run, when, on what."""
+    runs = [(each.info.run, each.info.started) for each in (*inputs.runs, *inputs.scouting)]
+    runs += [(each.decoding.setup.run, each.decoding.setup.started) for each in inputs.decoded]
+    hardware = [each.figures.measurement.hardware for each in inputs.measured]
+    hardware += [each.decoding.setup.hardware for each in inputs.decoded]
+    cpus = [each.info.machine.get("cpu_model_name") or each.info.machine.get("cpu") for each in (*inputs.runs, *inputs.scouting)]
+    versions = [f"{each.backend} {each.version}" for each in inputs.subjects]
+    return (
+        ("Run", _listed(run for run, _ in runs)),
+        ("Date", _listed(started[:16].replace("T", " ") for _, started in runs)),
+        ("Hardware key", _listed(hardware) or "not recorded (measured and decoded runs have one)"),
+        ("Machine", _listed(str(each) for each in cpus if each)),
+        ("Versions", _listed(versions)),
+    )
+
+
+def _listed(values: Iterable[str]) -> str:
+    found = list(dict.fromkeys(each[:60] for each in values))
+    return ", ".join(found[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")

@@ -1,0 +1,163 @@
+// The page of one case: what went in, what each backend said, and how to see it again without this page.
+
+// Bytes for people: text where they are text, the rest as \xNN.
+function bytesShown(hex) {
+  const bytes = Uint8Array.from(hex.match(/../g) || [], (pair) => parseInt(pair, 16));
+  try {
+    return JSON.stringify(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    return `b"${[...bytes].map((byte) => (byte > 31 && byte < 127 && byte !== 34 && byte !== 92 ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, "0")}`)).join("")}"`;
+  }
+}
+
+const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'"'"'`)}'`);
+
+function command(place, arm, note, ...more) {
+  const { run, spec, several_vocabularies: several, vocabulary } = index.arms[arm];
+  const words = ["grammarbench", "repro", index.runs[run].folder, index.cases.id[place], "--backend", spec];
+  if (several) words.push("--vocabulary", vocabulary);
+  if (note?.instance !== undefined) words.push("--instance", String(note.instance));
+  if (note?.kind === "finding" && note.findings?.length) words.push("--check", note.findings[0].check);
+  return [...words, ...more].map(quoted).join(" ");
+}
+
+// Where the walk ended: the token that was refused, its bytes, and the byte of the instance that it begins at.
+function refusal(note) {
+  if (note.at === undefined) return "";
+  if (note.status !== "ok") return `lost at token ${note.at}`;
+  if (note.at >= (note.tokens || 0)) return `end-of-sequence, after all ${note.tokens || 0} tokens`;
+  const bytes = note.token === undefined ? "" : ` ${bytesShown(note.token)}, at byte ${note.offset}`;
+  return `token ${note.at} of ${note.tokens}${bytes}`;
+}
+
+function findingShown(finding) {
+  const facts = [finding.at === undefined ? "" : `before token ${finding.at}`, finding.instance === undefined ? "" : `instance ${finding.instance}`, finding.cause ? `cause: ${finding.cause}` : "",
+    finding.documented ? "documented by the backend" : "", finding.over ? `▼ ${finding.over} wrongly forbidden` : "", finding.under ? `▲ ${finding.under} wrongly allowed` : ""].filter(Boolean).join(", ");
+  return el("li", {}, el("b", {}, finding.check), facts ? `: ${facts}` : "", el("span", { class: "text" }, finding.text || ""),
+    finding.examples ? el("span", { class: "text token" }, `for example ${finding.examples.map(bytesShown).join("  ")}`) : null);
+}
+
+function noteShown(note) {
+  const place = note.phase ? ` in ${note.phase}` : "";
+  const refused = refusal(note);
+  return el("li", {}, armName(note.arm), " ", el("b", {}, index.outcomes.find((each) => each.name === note.kind).title), place, note.signal ? `, ${note.signal}` : "",
+    note.kind === "over_constrained" ? `: refused ${refused}` : note.kind === "under_constrained" ? ": accepted to the end" : refused && note.status !== "ok" ? `: ${refused}` : "",
+    note.text ? el("pre", { tabindex: "0", "aria-label": "what was said" }, note.text) : null,
+    note.findings ? el("ul", { class: "notes" }, note.findings.map(findingShown), note.more_findings ? el("li", {}, `${note.more_findings} more findings`) : null) : null);
+}
+
+function armsTable(place, detail) {
+  const allowed = (arm) => {
+    const found = detail.notes.filter((note) => note.arm === arm).flatMap((note) => note.findings || []);
+    const over = Math.max(0, ...found.map((each) => each.over || 0)), under = Math.max(0, ...found.map((each) => each.under || 0));
+    return over || under ? `▼ ${over} ▲ ${under}` : "–";
+  };
+  const first = (arm) => {
+    const note = detail.notes.find((each) => each.arm === arm && each.kind === "over_constrained" && each.at !== undefined);
+    return note ? el("span", {}, `instance ${note.instance}: `, el("span", { class: "token" }, refusal(note))) : "–";
+  };
+  const row = (_, arm) => el("tr", {}, el("th", { scope: "row" }, armName(arm), " ", el("span", { class: "version" }, index.arms[arm].version)), el("td", {}, cameTo(place, arm).title), el("td", {}, first(arm)), el("td", {}, allowed(arm)),
+    ...[index.compile_us, index.fill_p50_us, index.fill_p99_us].map((columns) => el("td", { class: "time" }, duration(columns[arm][place]))));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Per backend" }, el("table", { class: "came-out" }, el("caption", {}, "What each backend made of it; ▼▲ tokens that its mask wrongly forbids and allows at the worst place looked at."),
+    el("thead", {}, el("tr", {}, ["Backend", "Outcome", "Refused first", "Mask", "Compile", "Fill p50", "Fill p99"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, index.arms.map(row))));
+}
+
+const VALID = new Map([[true, "the grammar allows it"], [false, "the grammar forbids it"], [null, "nobody says if it is valid"]]);
+
+function instanceShown(detail, instance) {
+  const came = index.arms.map((_, arm) => [arm, byLetter.get(detail.walks[arm]?.[instance.number] ?? ".")]).filter(([, each]) => each.name);
+  const notes = detail.notes.filter((note) => note.instance === instance.number);
+  const cut = instance.left_off ? `cut: ${instance.left_off.toLocaleString("en")} more bytes. ` : "";
+  return [el("h3", {}, `Instance ${instance.number}: ${instance.name} `, el("span", { class: "version" }, VALID.get(instance.valid))), box(instance.content, `instance ${instance.number}`),
+    cut || instance.invalid_utf8 ? el("p", { class: "note" }, cut, instance.invalid_utf8 ? "Not valid UTF-8: its other bytes are shown as \\xNN." : "") : null,
+    el("p", { class: "ways" }, came.map(([arm, each]) => el("span", {}, armName(arm), " ", el("span", { class: each.fails ? "failed" : "kept" }, each.title)))),
+    notes.length ? el("ul", { class: "notes" }, notes.map(noteShown)) : null];
+}
+
+// Lines that judge the instance without us and without the backend. JSON's strings are Python's.
+function judgement(place, detail, instance) {
+  const dialect = index.dialects[index.cases.dialect[place]];
+  if (!instance || instance.valid === null || instance.left_off || instance.invalid_utf8 || detail.grammar_left_off || detail.grammar.length + instance.content.length > 20000) return "";
+  const grammar = `grammar = ${JSON.stringify(detail.grammar)}`, text = `text = ${JSON.stringify(instance.content)}`;
+  const expected = `# expected: ${instance.valid ? "valid" : "invalid"}`;
+  if (dialect === "json_schema") {
+    const formats = detail.options?.format === "assert" ? ", format_checker=jsonschema.FormatChecker()" : "";
+    return ["import json, jsonschema", grammar, text, "try:", `    jsonschema.validate(json.loads(text), json.loads(grammar)${formats})`, '    print("valid")', "except (ValueError, jsonschema.ValidationError):", '    print("invalid")', expected, ""].join("\n");
+  }
+  if (dialect === "regex") return ["import regex", grammar, text, 'print("valid" if regex.fullmatch(grammar, text) else "invalid")', expected, ""].join("\n");
+  return "";
+}
+
+function fenced(text) {
+  const longest = Math.max(2, ...(text.match(/`+/g) || []).map((run) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
+}
+
+function issueText(place, detail, note) {
+  const arm = index.arms[note.arm];
+  const instance = detail.instances.find((each) => each.number === note.instance);
+  const title = index.outcomes.find((each) => each.name === note.kind).title.split(" ").slice(1).join(" ");
+  const refused = refusal(note);
+  const parts = [`${title}: ${index.cases.name[place].split("\n")[0].slice(0, 120)}`, "",
+    `${arm.backend} ${arm.version}${arm.options ? ` (${arm.options})` : ""}, vocabulary ${arm.vocabulary}`, "",
+    `${index.dialects[index.cases.dialect[place]]}:`, fenced((detail.grammar || "").slice(0, 4000)), ""];
+  if (instance) parts.push(`Instance (${VALID.get(instance.valid)}):`, fenced(instance.content.slice(0, 4000)), "");
+  if (refused) parts.push(`Stopped: ${refused}`);
+  if (note.text) parts.push("Said:", fenced(note.text));
+  for (const each of note.findings || []) parts.push(`${each.check}${each.cause ? ` (${each.cause})` : ""}: ${each.text || ""}`);
+  const judge = judgement(place, detail, instance);
+  if (judge) parts.push("", "What is right, without the backend:", fenced(judge));
+  return [...parts, "", "A script that needs the backend alone:", fenced(command(place, note.arm, note, "--script", "repro.py")), ""].join("\n");
+}
+
+function neighbours(place) {
+  const at = list.order.indexOf(place);
+  const near = (step, title) => { const other = at < 0 ? undefined : list.order[at + step]; return other === undefined ? "" : link(caseHash(other), title); };
+  return [near(-1, "← previous"), near(1, "next →")];
+}
+
+async function showCase(place) {
+  const { name, id, suite, dialect, tags } = index.cases;
+  const detail = await detailOf(place);
+  const top = [
+    el("p", { class: "ways" }, link(list.query.size ? `cases?${list.query}` : "cases", "← Cases"), ...neighbours(place), el("a", { class: "end", href: "#disagreements" }, "Report")),
+    el("h2", { tabindex: "-1" }, name[place].trim() || "unnamed"),
+    el("p", { class: "version" }, `${index.suites[suite[place]]} · ${index.dialects[dialect[place]]} · ${id[place]} `,
+      tags[place].map((tag) => [el("span", { class: "tag" }, link(`cases?${new URLSearchParams({ tag: index.tags[tag] })}`, index.tags[tag])), " "]))];
+  const noted = detail || { notes: [], instances: [], walks: {}, more: 0 };
+  const parts = [armsTable(place, noted)];
+  if (!detail) {
+    parts.push(el("p", { class: "warning" }, "This case fails nowhere; its grammar and instances were left off to keep the page small. report.json has them."));
+  } else {
+    parts.push(el("h3", {}, "Grammar"), detail.grammar === undefined ? el("p", { class: "note" }, "Its grammar is not in the run's cases.jsonl.") : box(detail.grammar, "grammar"),
+      detail.grammar_left_off ? el("p", { class: "note" }, `cut: ${detail.grammar_left_off.toLocaleString("en")} more characters`) : null);
+    const whole = detail.notes.filter((note) => note.instance === undefined || !detail.instances.some((each) => each.number === note.instance));
+    if (whole.length) parts.push(el("h3", {}, "The whole case"), el("ul", { class: "notes" }, whole.map(noteShown)));
+    const fails = (instance) => detail.notes.some((note) => note.instance === instance.number);
+    parts.push(...detail.instances.filter(fails).flatMap((instance) => instanceShown(detail, instance)));
+    const fine = detail.instances.filter((instance) => !fails(instance));
+    if (fine.length) parts.push(el("details", { open: fine.length === detail.instances.length }, el("summary", {}, `${fine.length} ${fine.length === 1 ? "instance without a failure of its own" : "instances without a failure of their own"}`), fine.flatMap((instance) => instanceShown(detail, instance)).filter(Boolean)));
+    if (detail.more_instances || detail.more) parts.push(el("p", { class: "note" }, `${detail.more_instances} more instances and ${detail.more} more notes are not shown; grammarbench table RUN --format csv lists every walk.`));
+    parts.push(...again(place, detail));
+  }
+  explorer.replaceChildren(...[...top, ...parts].filter(Boolean));
+}
+
+function again(place, detail) {
+  const firsts = index.arms.map((_, arm) => detail.notes.find((note) => note.arm === arm)).filter(Boolean);
+  const parts = [el("h3", {}, "See it again")];
+  if (!firsts.length) return [...parts, box(command(place, 0), "command")];
+  for (const note of firsts) {
+    parts.push(el("p", {}, armName(note.arm)), box(command(place, note.arm, note), "command"));
+  }
+  parts.push(el("p", { class: "note" }, "It walks the instance again, token by token, and prints the size of the allowed set, which a run does not keep, and a script that needs only the backend; with --script FILE it writes that script."));
+  const judged = detail.notes.find((note) => note.instance !== undefined);
+  const judge = detail.grammar === undefined ? "" : judgement(place, detail, detail.instances.find((each) => each.number === judged?.instance) || detail.instances[0]);
+  if (judge) parts.push(el("h3", {}, "What is right, without us"), box(judge, "snippet"));
+  if (detail.grammar !== undefined) {
+    parts.push(el("h3", {}, "As an issue"), el("p", { class: "note" }, "Plain text to paste into the backend's tracker."));
+    for (const note of firsts) parts.push(el("details", {}, el("summary", {}, armName(note.arm)), box(issueText(place, detail, note), `issue text for ${index.arms[note.arm].label}`)));
+  }
+  return parts;
+}

@@ -1,0 +1,279 @@
+"""The sections of the page that are there without JavaScript: each says what the records say, and what was not measured."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from decode_runs import Played, decoding
+from histories import entry, write_entries
+from measured import arm, steady, write_measurement
+from test_report import Page
+
+from harness.decode.record import Decoding, Recorder
+from harness.decode.setting import Setting
+from harness.metrics import summary
+from harness.report import comparing, decodes, matrix, plots
+from harness.report.estimates import Estimate, best, quantile, share
+from harness.report.heat import heat_map
+from harness.report.inputs import read_inputs
+from harness.report.page import render
+from harness.report.verdict import verdict
+from harness.row import Arm
+from harness.seen import common_solved
+
+ALPHA, BETA = Arm("alpha", "1.2.3", "", "alpha", ("json_schema",), "bitmask"), Arm("beta", "2", "", "beta", ("json_schema",), "bitmask")
+
+
+def write_rows(synthetic: ModuleType, folder: Path, arms: tuple[Arm, ...] = (ALPHA, BETA), cases: int = 120, wrong: int = 0) -> Path:
+    """Every arm compiles and fills every case, the later ones slower; the last one accepts `wrong` invalid texts."""
+    random = np.random.default_rng(1)
+    groups = []
+    for number in range(cases):
+        for place, each in enumerate(arms):
+            fills = random.lognormal(9 + place, 0.3, 20).astype(np.int64)
+            samples = np.stack([fills, np.full(20, 700)], 1).astype("<i8").tobytes()
+            bad = place == len(arms) - 1 and number < wrong
+            fields: dict[str, Any] = {
+                "backend": each.backend,
+                "backend_version": each.version,
+                "options": each.options,
+                "case_id": f"{number:012x}",
+            }
+            fields |= {"compile_ns": int(10**6 * (1 + place) * random.lognormal(0, 0.2)), "first_fill_ns": int(fills[0])}
+            fields |= {"tags": ("pattern",) if number % 2 else ("type",), "valid": not bad, "accepted": True}
+            groups.append([(synthetic.row(**fields), samples)])
+    path: Path = synthetic.write_run(folder, groups, synthetic.info(arms))
+    return path
+
+
+def write_decoding(folder: Path, record: Decoding, finish: bool = True) -> Path:
+    """The record as the session writes it."""
+    folder.mkdir(parents=True)
+    with Recorder(folder, record.setup) as recorder:
+        for child in record.children:
+            recorder.child(child)
+        for batch in record.batches:
+            recorder.batch(batch)
+        if finish:
+            recorder.finish("2026-11-22T01:00:00Z")
+    return folder
+
+
+STEPWISE = Setting("calls", batch=1, texts=2)
+TEXTS = {"a": (1,) * 12, "b": (1,) * 8}
+
+
+def played(noise: float = 0.001, forks: int = 4) -> Decoding:
+    """Masks cost a tenth; jumping halves the passes."""
+    jump = replace(STEPWISE, strategy="jump_forward")
+    sides = {
+        setting: {"alpha": Played(texts, 11.0, noise)}
+        for batch in (1, 8)
+        for setting, texts in (
+            (replace(STEPWISE, batch=batch), TEXTS),
+            (replace(jump, batch=batch), {name: (2,) * (len(each) // 2) for name, each in TEXTS.items()}),
+        )
+    }
+    record = decoding(sides, plain=Played(TEXTS, 10.0, noise), forks=forks)
+    arms = tuple(replace(each, version="1.2.3") for each in record.setup.arms)
+    return replace(record, setup=replace(record.setup, arms=arms, vocabulary="tiny"))
+
+
+# ------------------------------------------------------------------------------------------------------------ estimates
+
+
+def test_a_share_has_wilsons_interval() -> None:
+    found = share(0, 100)
+    assert found is not None and found.value == 0 and found.low == 0
+    assert found.high == pytest.approx(2.5758**2 / (100 + 2.5758**2), rel=1e-3)
+    assert share(0, 0) is None
+
+
+def test_an_interval_of_a_quantile_covers_it() -> None:
+    """Of 150 draws of clustered values with a known median, the interval at 99 % misses few; with tokens taken for cases it misses many."""
+    random = np.random.default_rng(3)
+    missed = naive = 0
+    for _ in range(150):
+        groups = [np.rint(1e6 * np.exp(random.normal(0, 1) + random.normal(0, 0.1, 20))).astype(np.int64) for _ in range(60)]
+        found, apart = quantile(groups, 0.5), quantile([np.array([each]) for group in groups for each in group], 0.5)
+        assert found is not None and apart is not None and found.bounds and apart.bounds
+        missed += not found.bounds[0] <= 1e6 <= found.bounds[1]
+        naive += not apart.bounds[0] <= 1e6 <= apart.bounds[1]
+    assert missed <= 6 and naive > 30
+
+
+def test_the_best_is_shared_where_intervals_overlap() -> None:
+    fast, near, slow = Estimate(1.0, 0.9, 1.1), Estimate(1.05, 1.0, 1.2), Estimate(2.0, 1.9, 2.1)
+    assert best([fast, near, slow]) == [True, True, False]
+    assert best([slow, None, fast]) == [False, False, True]
+    assert best([fast, near]) == [False, False]  # nobody is told from anybody
+    assert best([fast]) == [False]
+    assert best([fast, slow], lower=False) == [False, True]
+    assert best([fast, replace(slow, few=True)]) == [False, False]
+    assert best([Estimate(1.0), slow]) == [False, False]  # without an interval nothing separates
+
+
+def test_the_frontier_is_what_nobody_beats() -> None:
+    fast, right, beaten = (plots.Bubble(n, "x", ns, part, None) for n, (ns, part) in enumerate([(10.0, 0.5), (90.0, 0.9), (95.0, 0.8)]))
+    assert plots.frontier([beaten, right, fast]) == [fast, right]
+
+
+# -------------------------------------------------------------------------------------------------------- the matrix etc.
+
+
+def test_the_matrix_says_what_the_metrics_say(synthetic: ModuleType, tmp_path: Path) -> None:
+    inputs = read_inputs([write_rows(synthetic, tmp_path / "run", wrong=30)])
+    common = common_solved([line.arm for line in inputs.lines])
+    found = matrix.matrix(inputs, common)
+    places = {each.key: place for place, each in enumerate(found.columns)}
+    assert found.common == len(common) == 90
+    for subject, cells in found.rows:
+        assert subject.line is not None
+        own, shared = summary(subject.line.arm), summary(subject.line.arm.only(common))
+        assert cells[places["conformance"]].value == own["instance_coverage"]
+        assert cells[places["under"]].text == f"{own['walks_under_constrained']}"
+        assert cells[places["rss"]].value == own["peak_rss"]
+        compiles = [case.compile_ns for key, case in subject.line.arm.cases.items() if key in common and case.compile_ns]
+        assert cells[places["compile_p50"]].value == sorted(compiles)[44]
+        assert shared["ttfm_n"] == 90
+    stars = {each.key: [cells[place].is_best for _, cells in found.rows] for place, each in enumerate(found.columns)}
+    assert stars["conformance"] == stars["compile_p50"] == stars["first_p50"] == [True, False]
+    assert stars["declined"] == stars["rss"] == [False, False]
+    assert [each.title for each in found.presets] == ["Serving latency", "Correctness first", "Tool calling"]
+    assert found.presets[1].order == (("alpha", False), ("beta", False))
+
+
+def test_cells_of_the_heat_map_lead_to_their_cases(synthetic: ModuleType, tmp_path: Path) -> None:
+    inputs = read_inputs([write_rows(synthetic, tmp_path / "run", wrong=30)])
+    groups = {group.title: dict(group.rows) for group in heat_map(inputs)}
+    good, bad = groups["JSON Schema: keywords and features"]["pattern"]
+    assert (good.cell.passed, good.cell.judged, good.glyph) == (60, 60, "✓")
+    assert (bad.cell.passed, bad.cell.judged, bad.glyph) == (45, 60, "▲")
+    assert bad.link == "#/cases?backend=beta&tag=pattern"
+    assert set(groups) >= {"Suites", "Dialects"}
+
+
+def test_the_verdict_is_the_gravest(synthetic: ModuleType, tmp_path: Path) -> None:
+    one = write_rows(synthetic, tmp_path / "one", cases=20)
+    same = write_rows(synthetic, tmp_path / "same", cases=20)
+    worse = write_rows(synthetic, tmp_path / "worse", cases=20, wrong=9)
+    killed = synthetic.write_run(tmp_path / "killed", [[(synthetic.row(), b"")]], synthetic.info((ALPHA,)), complete=False)
+    assert verdict(read_inputs([one])).word == "NO BASELINE"
+    assert verdict(read_inputs([one, same])).word == "PASS"
+    found = verdict(read_inputs([one, worse]))
+    assert found.word == "REGRESSED" and len(found.changes) == 5 and found.more == 4
+    assert found.changes[0][0] == "▼" and "under_constrained" in found.changes[0][1]
+    assert verdict(read_inputs([one, killed])).word == "INCOMPLETE"
+
+
+def measured_run(synthetic: ModuleType, folder: Path, slower: float, control: float = 1.0) -> Path:
+    """Two versions of a backend, measured; rows of both."""
+    old, new = (Arm("alpha", version, "", "alpha", ("json_schema",), "bitmask") for version in ("1", "2"))
+    write_rows(synthetic, folder, (old, new), cases=4)
+    arms = {
+        arm("alpha==1", "reference"): steady(1.0),
+        arm("alpha==1 (again)", "a/a"): steady(control, seed=2),
+        arm("alpha==2", version="2"): steady(slower, seed=1),
+    }
+    write_measurement(folder, arms, forks=8)
+    return folder
+
+
+@pytest.mark.parametrize(("slower", "control", "word"), [(1.0, 1.0, "PASS"), (1.5, 1.0, "REGRESSED"), (1.0, 1.3, "UNPROVEN")])
+def test_a_measurement_decides_the_verdict(synthetic: ModuleType, tmp_path: Path, slower: float, control: float, word: str) -> None:
+    found = verdict(read_inputs([measured_run(synthetic, tmp_path / "run", slower, control)]))
+    assert found.word == word
+    assert ("A/A proven" in found.control) == (control == 1.0)
+    assert dict(found.facts)["Hardware key"] == "h" * 12
+
+
+def test_walks_that_only_chose_what_to_measure_are_not_counted_twice(synthetic: ModuleType, tmp_path: Path) -> None:
+    both = tuple(Arm("alpha", version, "", "alpha", ("json_schema",), "bitmask") for version in ("1", "2"))
+    rows = write_rows(synthetic, tmp_path / "rows", both, cases=10)
+    inputs = read_inputs([rows, measured_run(synthetic, tmp_path / "measured", 1.0)])
+    assert [line.run.folder for line in inputs.lines] == [rows, rows]
+    assert [len(each.line.arm.cases) for each in inputs.subjects if each.line] == [10, 10]
+    assert all(each.measured for each in inputs.subjects) and len(inputs.scouting) == 1
+
+
+def test_overhead_and_gain_are_those_that_were_played(synthetic: ModuleType, tmp_path: Path) -> None:
+    rows = write_rows(synthetic, tmp_path / "run", cases=10)
+    inputs = read_inputs([rows, write_decoding(tmp_path / "decode", played())])
+    alpha, beta = inputs.subjects
+    assert decodes.batches(inputs) == [1, 8] and beta.decoded == ()
+    found, gain = decodes.overhead(alpha, 8), decodes.speed_up(alpha)
+    assert found is not None and found.value == pytest.approx(0.1, abs=0.01) and found.bounds and found.bounds[0] > 0.05
+    assert gain is not None and gain.value == pytest.approx(2.0, rel=0.02)
+    (scaling,) = decodes.scaling(inputs)
+    assert [each.title for each in scaling.charts] == ["TTFT over batch size", "TPOT over batch size", "Overhead over no grammar"]
+    assert scaling.charts[1].rows[-1][0] == "no grammar" and scaling.charts[1].rows[-1][1].startswith("10 ms")
+    ((_, gains),) = decodes.gains(inputs)
+    assert gains.rows[0][:3] == ("calls ×1 jump-forward", "alpha", "50.0 %") and gains.rows[0][4] == "2.00"
+
+
+# ------------------------------------------------------------------------------------------------------------- the page
+
+
+def test_what_was_not_measured_is_said_with_the_command_that_would(synthetic: ModuleType, tmp_path: Path) -> None:
+    text = Page(render([write_rows(synthetic, tmp_path / "run", cases=10)])).text
+    for verb in ("measure", "decode", "decode --strategies stepwise,jump_forward"):
+        assert f"grammarbench {verb} --backends alpha,beta --out DIR" in text
+    assert text.count("not measured in these runs") >= 5
+    assert "History: not shown" in text and "NO BASELINE" in text and "A/A not measured" in text
+
+
+def test_a_report_of_decoding_alone_is_a_page(tmp_path: Path) -> None:
+    text = Page(render([write_decoding(tmp_path / "decode", played())])).text
+    assert "Conformance : not measured" in text.replace("Conformance:", "Conformance :")
+    assert "TPOT over batch size" in text and "50.0 %" in text
+    unfinished = Page(render([write_decoding(tmp_path / "killed", played(), finish=False)])).text
+    assert "INCOMPLETE" in unfinished and "(decoding) has no end" in unfinished
+
+
+def test_every_section_is_there_with_everything_measured(synthetic: ModuleType, tmp_path: Path) -> None:
+    rows = write_rows(synthetic, tmp_path / "rows", (replace(ALPHA, version="1"), replace(ALPHA, version="2")), cases=10)
+    folders = [rows, measured_run(synthetic, tmp_path / "measured", 1.5), write_decoding(tmp_path / "decode", played())]
+    write_entries(tmp_path / "history", [entry(day, 1.0 + 0.01 * (day % 3), metric="fill", version="2") for day in range(12)])
+    html = render(folders, tmp_path / "history")
+    page = Page(html)
+    assert "not measured in these runs" not in page.text
+    assert {"verdict", "summary", "times", "masks", "compiling", "matrix", "batches", "jumps", "comparison", "environment"} <= set(page.ids)
+    assert "REGRESSED" in page.text and "▼ slower" in page.text and "noise floor" in page.text and "@software{grammarbench" in page.text
+    assert html.count('class="spark"') >= 1
+    assert render(folders, tmp_path / "history") == html
+    charts = re.findall(r'<svg viewBox="[^"]*" role="img" aria-labelledby="([\w-]+) ([\w-]+)">', html)
+    assert len(charts) >= 8 and all(set(each) <= set(page.ids) for each in charts)
+    assert not re.search(r"#0[acd]0[bd]0\d", html), "a sentinel colour is left"
+    assert html.count("<details") > len(charts)
+
+
+def test_hostile_names_stay_text_in_every_section(synthetic: ModuleType, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>$x^2$'\"&"
+    arms = (Arm(evil, evil, "", evil, ("json_schema",), "bitmask"), BETA)
+    rows = write_rows(synthetic, tmp_path / "rows", arms, cases=10)
+    sides = {arm("beta", "reference", version="2"): steady(1), arm(evil, backend=evil, version=evil): steady(2)}
+    write_measurement(rows, sides | {arm("beta (again)", "a/a"): steady(1)}, families=(evil, "plain"))
+    record = played()
+    evil_arms = tuple(replace(each, backend=evil, version=evil, options="") for each in record.setup.arms)
+    decode = write_decoding(tmp_path / "decode", replace(record, setup=replace(record.setup, arms=evil_arms, run=evil, model=evil)))
+    html = render([rows, decode])
+    page = Page(html)
+    assert "<script>alert" not in html and html.count("alert(1)") > 20
+    assert evil in page.text
+    assert not [target for _, target in page.links if "://" in target or target.startswith(("javascript:", "//"))]
+
+
+def test_a_sparkline_has_a_point_per_run_and_marks_alerts() -> None:
+    from harness.history import series
+
+    quiet = series([entry(day, 1.0 + 0.001 * day) for day in range(40)])[0]
+    assert str(comparing.spark(quiet)).count(",") >= comparing.SPARKS and "slower" not in comparing.spark(quiet)
+    (step,) = series([entry(day, 1.0 if day < 20 else 1.3) for day in range(40)])
+    assert 'class="slower"' in comparing.spark(step)
+    assert comparing.spark(series([entry(0, 1.0)])[0]) == ""
