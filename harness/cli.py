@@ -27,7 +27,12 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--vocabularies", metavar="NAME,...", help="built-in names, hf:NAME_OR_FOLDER, tiktoken:NAME_OR_FILE (default: the profile's)"
     )
-    run.add_argument("--profile", choices=["quick", "default", "full"], default="default", help="how much, for how long (default: default)")
+    run.add_argument(
+        "--profile",
+        choices=["quick", "default", "full", "decode"],
+        default="default",
+        help="how much, for how long (default: default); decode: switch one mechanism of decoding at a time, over workloads for suites",
+    )
     run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: results/runs/<run>)")
     run.add_argument("--resume", action="store_true", help="go on with the run in --out that was interrupted")
     run.add_argument(
@@ -59,9 +64,27 @@ def parser() -> argparse.ArgumentParser:
     expect.add_argument("file", type=Path, metavar="FILE", help="the record, e.g. results/baseline/default.json")
     expect.add_argument("--record", action="store_true", help="write the record instead")
 
-    report = verbs.add_parser("report", help="write one HTML page of one or more runs")
-    report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
-    report.add_argument("--out", type=Path, metavar="DIR", help="where to write report.html (default: RUN/report)")
+    report = verbs.add_parser("report", help="write one HTML page of one or more runs, or a site of a history")
+    report.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="a run's folder")
+    report.add_argument(
+        "--history", type=Path, metavar="DIR", help="a history (grammarbench history) instead: trends, releases, badges, a feed"
+    )
+    report.add_argument(
+        "--out", type=Path, metavar="DIR", help="where to write report.html (default: RUN/report), or the site (default: DIR/dashboard)"
+    )
+    report.add_argument("--trend", type=Path, metavar="DIR", help="a history, whose last runs stand beside what was measured as sparklines")
+    report.add_argument("--split", action="store_true", help="script, style and data beside the page, for hosts that forbid inline ones")
+
+    export = verbs.add_parser("export", help="the result of a run in the forms that CI tools read, and whether a gate holds")
+    export.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+    export.add_argument("base", type=Path, nargs="?", metavar="BASE", help="another run's folder to hold it against")
+    export.add_argument("--format", action="append", metavar="FORM", help="one of them, or all; may be repeated (default: all)")
+    export.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write to")
+    export.add_argument("--expect", type=Path, metavar="FILE", help="a record of outcomes to hold it against")
+    export.add_argument(
+        "--gate", action="store_true", help="exit code 1 if it is worse, 3 if the run is incomplete, 4 if nothing can be said"
+    )
+    export.add_argument("--time", action="store_true", help="the gate fails on a proven slowdown too")
 
     table = verbs.add_parser("table", help="one line per instance, or the table per backend")
     table.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
@@ -69,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
         "--format", choices=["csv", "json", "markdown"], help="one line per instance in this form (default: the table per backend)"
     )
 
+    table.add_argument("--summary", action="store_true", help="what a run ends with: the figures in short, and what to do next")
     table.add_argument("--times", action="store_true", help="every figure of a measurement, with percentiles")
     table.add_argument("--ceilings", action="store_true", help="what jumping over forced text could save at most, per suite")
     table.add_argument("--spellings", action="store_true", help="which spellings each backend accepts (of a run with --spellings)")
@@ -95,12 +119,17 @@ def parser() -> argparse.ArgumentParser:
     measure.add_argument("--vocabulary", default="tekken", metavar="V", help="as in run, one (default: tekken)")
     measure.add_argument("--profile", choices=["quick", "default", "full"], default="quick", help="how much (default: quick)")
     measure.add_argument(
-        "--forks", type=positive, metavar="N", help="fresh processes of every arm, exactly so many (default: 5, and more while undecided)"
+        "--forks",
+        type=positive,
+        metavar="N",
+        help="fresh processes of every arm, exactly so many (default: the profile's, and more while undecided)",
     )
     measure.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: results/runs/<run>)")
     measure.add_argument("--timeout", type=positive_number, metavar="S", help="seconds for a compile and a walk (default: the profile's)")
     measure.add_argument("--memory", type=positive_number, default=4.0, metavar="GB", help="resident memory of a child (default: 4)")
     measure.add_argument("--means", action="store_true", help="show what a ratio of means would say, too")
+
+    decoding(verbs.add_parser("decode", help="TTFT, TPOT and throughput with a real model loop, beside the same loop without a grammar"))
 
     doctor = verbs.add_parser("doctor", help="what can be concluded from times on this machine: its settings and its noise")
     doctor.add_argument("--backend", metavar="B", help="the backend that is measured against itself (default: the first that is installed)")
@@ -114,14 +143,12 @@ def parser() -> argparse.ArgumentParser:
     compare.add_argument("--gate", action="store_true", help="exit code 1 if an outcome or a count is worse, 4 if nothing can be said")
     compare.add_argument("--time", action="store_true", help="the gate fails on a proven slowdown too, and with 4 where none can be proven")
     compare.add_argument("--means", action="store_true", help="show what a ratio of means would say, too")
-    compare.add_argument("--json", action="store_true", help="for machines")
     compare.add_argument("--html", type=Path, metavar="FILE", help="write a page with the forest plot")
 
     history = verbs.add_parser("history", help="measurements over time, and the alert rule")
     history.add_argument("history", type=Path, metavar="DIR", help="the folder that holds them")
-    history.add_argument("--add", type=Path, metavar="RUN", help="append a measured run")
+    history.add_argument("--add", type=Path, metavar="RUN", help="append a run: its measurement, and how many cases of each kind passed")
     history.add_argument("--gate", action="store_true", help="exit code 1 if a series is in alert")
-    history.add_argument("--json", action="store_true", help="for machines")
 
     adjudicate = verbs.add_parser(
         "adjudicate", help="where backends disagree on a JSON Schema: whose fault, and the document that shows it"
@@ -156,7 +183,6 @@ def parser() -> argparse.ArgumentParser:
     bisect.add_argument(
         "--slower", metavar="METRIC", help="search for a slowdown instead: compile, ttfm, cold_fill, fill, accept or matcher_new"
     )
-    bisect.add_argument("--json", action="store_true", help="print the answer as JSON, and the steps to stderr")
 
     kernels = verbs.add_parser("kernels", help="apply masks to logits with each backend's own kernels: right or wrong, then how fast")
     kernels.add_argument("--backends", metavar="A,B", help="whose kernels (default: those of all that are installed)")
@@ -174,7 +200,104 @@ def parser() -> argparse.ArgumentParser:
     fetch = verbs.add_parser("fetch", help="clone a public corpus at a pinned commit")
     fetch.add_argument("corpus", choices=["maskbench", "json-schema-test-suite"])
     fetch.add_argument("--out", type=Path, default=Path("corpora"), metavar="DIR", help="where to put it (default: corpora)")
+
+    for verb in verbs.choices.values():
+        verb.add_argument("--json", action="store_true", help="one JSON document on stdout; progress and notes go to stderr")
     return top
+
+
+def decoding(decode: argparse.ArgumentParser) -> None:
+    """The options of `decode`."""
+    switch = ["on", "off"]
+    decode.add_argument(
+        "workloads", nargs="*", metavar="WORKLOAD", help="a workload's name, a suite, a folder or a file (default: the profile's)"
+    )
+    decode.add_argument("--backends", required=True, metavar="A,B==1.2,C:OPTION=VALUE", help="as in run")
+    decode.add_argument("--profile", choices=["quick", "default", "full"], default="quick", help="how much (default: quick)")
+    decode.add_argument("--out", type=Path, metavar="DIR", help="the record's folder (default: results/runs/<run>)")
+    decode.add_argument(
+        "--timeout", type=positive_number, default=120.0, metavar="S", help="seconds for one run of a setting (default: 120)"
+    )
+    decode.add_argument("--memory", type=positive_number, default=16.0, metavar="GB", help="resident memory of a child (default: 16)")
+    decode.add_argument("--forks", type=positive, default=3, metavar="N", help="fresh processes of every arm (default: 3)")
+    decode.add_argument("--rounds", type=positive, metavar="R", help="of each fork, after a cold one (default: the profile's)")
+
+    model = decode.add_argument_group("the model")
+    model.add_argument(
+        "--model",
+        default="tiny",
+        metavar="M",
+        help="a shape with random weights (tiny, 0.5b, 1b, 8b), a folder, or a hub name (default: tiny)",
+    )
+    model.add_argument("--vocabulary", metavar="V", help="as in run, one (default: tekken for a shape, a real model's own)")
+    model.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto", help="auto: a GPU where there is one (default)")
+    model.add_argument(
+        "--dtype", choices=["float32", "bfloat16", "float16"], help="of the weights (default: float32 on a CPU, else bfloat16)"
+    )
+
+    load = decode.add_argument_group("the load")
+    load.add_argument("--strategies", metavar="A,B", help="of stepwise, jump_forward, interleaved, speculative (default: the profile's)")
+    load.add_argument("--batch", metavar="N,N", help="rows of the batch (default: the profile's)")
+    load.add_argument("--texts", type=positive, metavar="N", help="requests of a run; never fewer than rows (default: the profile's)")
+    load.add_argument("--prompt-tokens", type=positive, metavar="N", help="of each request (default: the profile's)")
+    load.add_argument("--limit", type=positive, metavar="N", help="output tokens at most (default: as many as the text to replay has)")
+    load.add_argument(
+        "--mode",
+        choices=["replay", "greedy", "seeded"],
+        default="replay",
+        help="write the workload's text, or what the model says (default: replay)",
+    )
+    load.add_argument("--objectives", metavar="O", help="of goodput, milliseconds: 'ttft:500 tpot:50 e2e:2000' (default: ttft:500 tpot:50)")
+    load.add_argument("--rate", type=positive_number, metavar="R", help="requests a second, as an open loop (default: all at once)")
+    load.add_argument("--arrivals", choices=["poisson", "gamma", "fixed"], default="poisson", help="with --rate (default: poisson)")
+
+    masks = decode.add_argument_group("masks")
+    masks.add_argument("--overlap", choices=switch, default="on", help="fill them while the model computes (default: on)")
+    masks.add_argument("--fill-threads", type=positive, default=1, metavar="N", help="that fill (default: 1)")
+    masks.add_argument(
+        "--batch-fill", choices=switch, default="off", help="one call for all rows, with the backend's threads (default: off)"
+    )
+    masks.add_argument(
+        "--kernel", default="", metavar="K", help="what applies them: a kernel of the backend, or own: its first (default: torch)"
+    )
+
+    compiling = decode.add_argument_group("compiling")
+    compiling.add_argument("--cache", choices=switch, default="on", help="keep compiled grammars (default: on)")
+    compiling.add_argument(
+        "--compile-workers", type=whole, default=1, metavar="N", help="threads; 0: the loop compiles and waits (default: 1)"
+    )
+    compiling.add_argument(
+        "--compile-timeout", type=positive_number, default=60.0, metavar="S", help="seconds until a compile is given up (default: 60)"
+    )
+    compiling.add_argument("--poll-interval", type=not_negative, default=0.0, metavar="S", help="how long a poll waits (default: 0)")
+    compiling.add_argument("--most-polls", type=positive, metavar="N", help="until a compile is given up (default: no limit)")
+    compiling.add_argument(
+        "--fallback",
+        choices=["unconstrained", "abort"],
+        default="unconstrained",
+        help="of a request whose compile is given up (default: unconstrained)",
+    )
+
+    drafts = decode.add_argument_group("drafts")
+    drafts.add_argument(
+        "--draft-tokens", type=positive, default=4, metavar="N", help="proposed at once by the strategy speculative (default: 4)"
+    )
+
+
+def whole(text: str) -> int:
+    """A whole number from 0."""
+    value = int(text)
+    if value < 0:
+        raise ValueError
+    return value
+
+
+def not_negative(text: str) -> float:
+    """A number from 0."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError
+    return value
 
 
 def positive(text: str) -> int:
@@ -203,6 +326,8 @@ def positive_number(text: str) -> float:
 
 effort.__name__ = "whole number from 0, or all"
 positive.__name__ = "whole number above 0"
+whole.__name__ = "whole number from 0"
+not_negative.__name__ = "number from 0"
 positive_number.__name__ = "number above 0"
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from harness.measure.statistics import has_tail
 from harness.seen import ArmSeen, Failure, Nanoseconds, pairs
 
 Unit = Literal["cases", "walks", "share", "us", "bytes"]
@@ -76,7 +77,7 @@ def percentiles(values: Nanoseconds) -> dict[str, float | None]:
 def few(name: str, count: int) -> bool:
     """Too few values for this percentile to be more than an anecdote: fewer than ten lie beyond it. p100 is what it is."""
     share = QUANTILES.get(name, 0.5)
-    return share < 1 and count * min(share, 1 - share) < 10 - 1e-9
+    return share < 1 and not has_tail(share, count)
 
 
 def summary(arm: ArmSeen) -> dict[str, Value]:

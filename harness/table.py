@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import re
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,9 @@ from harness.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, few, summa
 from harness.row import Row, verdict
 from harness.seen import ArmSeen, CheckSeen, read_arms
 from harness.store import read_rows
+from harness.terminal import SURROGATES, Paper, paper
+from harness.terminal import printable as printable
+from harness.terminal import visible as visible
 
 FORMATS = ["csv", "json", "markdown"]
 
@@ -33,12 +34,6 @@ _INTEGERS = {
     "peak_rss_bytes",
 }  # fmt: skip
 _BOOLEANS = {"valid", "accepted", "jump_forward"}
-
-# What would steer a terminal or turn the text around, and what no file can hold.
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
-)
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def instance_frame(run: Path) -> pd.DataFrame:
@@ -67,10 +62,11 @@ def _cell(row: Row, name: str) -> Any:
 
 def backend_table(run: Path) -> pd.DataFrame:
     """One line per backend with options and vocabulary, one column per metric. Raises BadInput."""
-    return _metrics_frame(read_arms(run))
+    return metrics_frame(read_arms(run))
 
 
-def _metrics_frame(arms: Sequence[ArmSeen]) -> pd.DataFrame:
+def metrics_frame(arms: Sequence[ArmSeen]) -> pd.DataFrame:
+    """`backend_table` of arms that were folded already."""
     lines: list[dict[str, Any]] = []
     for arm in arms:
         who = {"backend": arm.backend, "backend_version": arm.version, "options": arm.options, "vocabulary": arm.vocabulary}
@@ -114,21 +110,11 @@ def _plain(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return _SURROGATES.sub("\ufffd", str(value))
+    return SURROGATES.sub("\ufffd", str(value))
 
 
 def _markdown(text: str) -> str:
     return re.sub(r"\s*[\r\n]+\s*", " ", text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-
-
-def visible(text: str) -> str:
-    """The text with control characters, invisible ones and lone surrogates spelled out; line breaks and tabs stay."""
-    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def printable(text: str) -> str:
-    """The same on one line, for a terminal."""
-    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 # ---------------------------------------------------------------------------------------------------------- the terminal
@@ -141,11 +127,10 @@ def instance_text(run: Path, form: str) -> str:
 
 def terminal_text(run: Path) -> str:
     """`backend_table` of the run for people: styled in the terminal's width if stdout is one, else plain text of 80 columns."""
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else 80
+    on = paper()
     arms = read_arms(run)
-    checks = checks_text(arms, width, terminal)
-    return backend_text(_metrics_frame(arms), width, terminal) + (f"\n\n{checks}" if checks else "")
+    checks = checks_text(arms, on.width, on.styled)
+    return backend_text(metrics_frame(arms), on.width, on.styled) + (f"\n\n{checks}" if checks else "")
 
 
 def checks_text(arms: Sequence[ArmSeen], width: int = 80, styled: bool = False) -> str:
@@ -159,11 +144,12 @@ def checks_text(arms: Sequence[ArmSeen], width: int = 80, styled: bool = False) 
     for start in range(0, len(arms), fit):
         chosen = arms[start : start + fit]
         heads = [
-            _heading({"backend": a.backend, "options": a.options, "backend_version": a.version, "vocabulary": a.vocabulary}) for a in chosen
+            heading({"backend": a.backend, "options": a.options, "backend_version": a.version, "vocabulary": a.vocabulary}) for a in chosen
         ]
         rows = [(name.replace("_", " "), [check_cell(arm.checks.get(name, nothing)) for arm in chosen]) for name in names]
-        parts.append(_grid("CHECKS", heads, [rows], width, styled))
-    return "\n\n".join(parts) + "\nfailing cases / cases looked at; * all of them documented by the backend; ✖ lost in the check; ⚑ ours"
+        parts.append(grid("CHECKS", heads, [rows], width, styled))
+    legend = "failing cases / cases looked at; * all of them documented by the backend; ✖ lost in the check; ⚑ ours"
+    return "\n\n".join(parts) + "\n" + Paper(width).fit(legend)
 
 
 def check_cell(check: CheckSeen) -> str:
@@ -181,13 +167,13 @@ def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> 
     parts = []
     for start in range(0, len(lines), fit):
         chosen = lines[start : start + fit]
-        parts.append(_grid("", [_heading(line) for line in chosen], list(_sections(chosen)), width, styled))
+        parts.append(grid("", [heading(line) for line in chosen], list(_sections(chosen)), width, styled))
     if any("~" in cell for section in _sections(lines) for _, cells in section for cell in cells):
         parts.append("~ fewer than ten values lie beyond this percentile")
     return "\n".join(parts)
 
 
-def _grid(title: str, heads: Sequence[str], sections: Sequence[Sequence[tuple[str, list[str]]]], width: int, styled: bool) -> str:
+def grid(title: str, heads: Sequence[str], sections: Sequence[Sequence[tuple[str, list[str]]]], width: int, styled: bool) -> str:
     """Titled rows under the heads of arms, section by section."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -208,7 +194,8 @@ def _grid(title: str, heads: Sequence[str], sections: Sequence[Sequence[tuple[st
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
-def _heading(line: dict[Any, Any]) -> str:
+def heading(line: dict[Any, Any]) -> str:
+    """Of an arm's column: backend, options, version and vocabulary, each on a line."""
     version = str(line["backend_version"])
     return "\n".join(printable(str(part))[:60] for part in (line["backend"], line["options"], version, line["vocabulary"]) if part)
 

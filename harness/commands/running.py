@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
-from harness.errors import GATE_FAILED, OK, one_line
+from harness.errors import GATE_FAILED, OK
+from harness.terminal import emit, paper, plain, teller
 
 if TYPE_CHECKING:
     from harness.run import Progress
 
 
 def run(options: argparse.Namespace) -> int:
-    """Walk, store, and print the table per backend."""
+    """Walk, store, and print the table per backend. The profile `decode` is of another kind: mechanisms of decoding, switched."""
+    if options.profile == "decode":
+        from harness.commands.decoding import experiment
+
+        return experiment(options)
+    from harness import ratchet
     from harness.process import module
     from harness.session import Request
     from harness.session import run as run_session
@@ -39,50 +46,60 @@ def run(options: argparse.Namespace) -> int:
         argv=tuple(sys.argv[1:]),
     )
 
+    tell = teller(options)
+
     def say(text: str) -> None:
         with suppress(BrokenPipeError):  # nobody listens any more, but the run goes on
-            print(one_line(text), flush=True)
+            tell(text)
 
-    with progress_line() as report:
+    with progress_line(sys.stderr if options.json else sys.stdout) as report:
         outcome = run_session(request, say, report)
     rows = sum(outcome.statuses.values())
     counts = ", ".join(f"{count} {status}" for status, count in outcome.statuses.items())
-    print(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}", flush=True)
+    say(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}; stored in {outcome.folder}")
     # In a process of its own: a table holds something of every case, the coordinator must not.
-    subprocess.run([*module("harness"), "table", str(outcome.folder.resolve())], check=False)
-    print(f"\nstored in {outcome.folder}; next: grammarbench report {outcome.folder}")
+    command = [*module("harness"), "table", "--summary", *(["--json"] if options.json else []), "--", str(outcome.folder)]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE if options.json else None)
+    summary: dict[str, Any] = json.loads(done.stdout or "{}") if options.json else {}
     if options.record:
-        _record(outcome.folder, options.record)
-    return _expect(outcome.folder, options.expect) if options.expect else OK
+        summary["recorded"] = _record(outcome.folder, options.record)
+        say(f"recorded {summary['recorded']} outcomes in {options.record}")
+    code = OK
+    if options.expect:
+        result = ratchet.expect(outcome.folder, options.expect)
+        summary["expected"] = ratchet.to_json(result)
+        code = OK if result.holds else GATE_FAILED
+        if not options.json:
+            print(paper().fit(ratchet.text(result)))
+    if options.json:
+        print(json.dumps(plain(summary), allow_nan=False))
+    return code
 
 
 def expect(options: argparse.Namespace) -> int:
     """Compare a stored run with a record, or write it."""
+    from harness import ratchet
+
     if options.record:
-        _record(options.run, options.file)
+        count = _record(options.run, options.file)
+        emit(options, lambda: {"recorded": count, "file": options.file}, lambda: f"recorded {count} outcomes in {options.file}")
         return OK
-    return _expect(options.run, options.file)
-
-
-def _record(folder: Path, path: Path) -> None:
-    from harness import ratchet
-
-    print(f"recorded {ratchet.record(folder, path)} outcomes in {path}")
-
-
-def _expect(folder: Path, path: Path) -> int:
-    from harness import ratchet
-    from harness.table import visible
-
-    result = ratchet.expect(folder, path)
-    print(visible(ratchet.text(result)))
+    result = ratchet.expect(options.run, options.file)
+    emit(options, lambda: ratchet.to_json(result), lambda: paper().fit(ratchet.text(result)))
     return OK if result.holds else GATE_FAILED
+
+
+def _record(folder: Path, path: Path) -> int:
+    from harness import ratchet
+
+    return ratchet.record(folder, path)
 
 
 class progress_line:
     """Done, rate, time left and failures so far: one live line on a terminal, a plain line every ten seconds elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
         self.started = time.monotonic()
         self.last_line = self.started
         self.first: int | None = None
@@ -91,15 +108,15 @@ class progress_line:
         return self.show
 
     def __exit__(self, *_: object) -> None:
-        if sys.stdout.isatty():
-            print()
+        if self.stream.isatty():
+            print(file=self.stream)
 
     def show(self, progress: Progress) -> None:
         """Tell it."""
         now = time.monotonic()
         if self.first is None:
             self.first, self.started = progress.done, now
-        terminal = sys.stdout.isatty()
+        terminal = self.stream.isatty()
         if not terminal and now - self.last_line < 10 and progress.done < progress.total:
             return
         self.last_line = now
@@ -108,4 +125,4 @@ class progress_line:
         share = 100 * progress.done // max(progress.total, 1)
         text = f"{progress.done}/{progress.total} cases ({share} %), {rate:.1f}/s, {left}, {progress.failures} broken"
         with suppress(BrokenPipeError):
-            print(f"\r\x1b[K{text}" if terminal else text, end="" if terminal else "\n", flush=True)
+            print(f"\r\x1b[K{text}" if terminal else text, end="" if terminal else "\n", file=self.stream, flush=True)

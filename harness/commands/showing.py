@@ -4,25 +4,68 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from harness.errors import INCOMPLETE, OK, BadInput, one_line
+from harness.errors import INCOMPLETE, OK, BadInput, did_you_mean, one_line
+from harness.terminal import emit, paper, teller
 
 
 def report(options: argparse.Namespace) -> int:
-    """One HTML page."""
+    """One HTML page of runs, or a site of a history."""
     from harness.report import write_report
 
+    if options.history:
+        from harness.report.dashboard import write_dashboard
+
+        if options.runs:
+            raise BadInput("a report is of runs or of a history (beside runs: --trend DIR); `grammarbench history DIR --add RUN` adds one")
+        site = write_dashboard(options.history, options.out or options.history / "dashboard")
+        emit(options, lambda: _files([site]), lambda: f"written: {site}")
+        return OK
+    if not options.runs:
+        raise BadInput("a report of what? Give a run's folder, or --history DIR")
     out = options.out or options.runs[0] / "report"
-    page = write_report(options.runs, out)
-    print(f"written: {page} ({page.stat().st_size / 1e6:.2f} MB)")
+    page = write_report(options.runs, out, options.trend, options.split)
+    emit(options, lambda: _files([page]), lambda: f"written: {page} ({page.stat().st_size / 1e6:.2f} MB)")
     return completeness(options.runs)
+
+
+def export(options: argparse.Namespace) -> int:
+    """The result in the forms that CI tools read."""
+    from harness.export import FORMS, write
+    from harness.result import result_of
+
+    forms = options.format or ["all"]
+    for each in forms:
+        if each != "all" and each not in FORMS:
+            raise BadInput(f'there is no form "{each}"{did_you_mean(each, ["all", *FORMS])}')
+    result = result_of(options.run, options.base, expect=options.expect, gate=options.gate, time=options.time)
+    written = write(result, list(FORMS) if "all" in forms else forms, options.out)
+    gate = result.gate
+    emit(
+        options,
+        lambda: {**_files(written), "gate": {**vars(gate), "exit_code": gate.exit_code}},
+        lambda: "\n".join(f"written: {path}" for path in written),
+    )
+    if options.gate or gate.verdict == "incomplete":
+        print(one_line("; ".join([f"gate: {gate.verdict}", *gate.reasons])), file=sys.stderr)
+        return gate.exit_code
+    return OK
 
 
 def table(options: argparse.Namespace) -> int:
     """One line per instance, or the table per backend."""
     from harness import table as tables
 
+    if options.summary:
+        from harness import brief
+
+        found = brief.brief(options.run)
+        emit(options, lambda: brief.to_json(found), lambda: brief.text(found, paper()))
+        return completeness([options.run])
+    options.format = "json" if options.json else options.format
     if options.keywords:
         return _keywords(options)
     if options.faults or options.spellings or options.ceilings or options.times:
@@ -43,11 +86,17 @@ def table(options: argparse.Namespace) -> int:
     return completeness([options.run])
 
 
+def _files(paths: Iterable[Path]) -> dict[str, Any]:
+    """What was written: files with their sizes in bytes, a folder as its files."""
+    files = [each for path in paths for each in (sorted(path.rglob("*")) if path.is_dir() else [path]) if each.is_file()]
+    return {"written": [{"path": each, "bytes": each.stat().st_size} for each in files]}
+
+
 def completeness(folders: list[Path]) -> int:
     """0, or 3 with a word on stderr if a run has no end."""
     from harness.store import read_end
 
-    missing = [folder for folder in folders if read_end(folder) is None]
+    missing = [folder for folder in folders if (folder / "rows.jsonl").exists() and read_end(folder) is None]
     for folder in missing:
         print(
             f"grammarbench: {folder} is incomplete (no end); `grammarbench run --resume --out {folder} ...` completes it", file=sys.stderr
@@ -57,24 +106,23 @@ def completeness(folders: list[Path]) -> int:
 
 def repro(options: argparse.Namespace) -> int:
     """One failing case, step by step."""
-    from harness.repro import find_failure, script, show, show_shrunk, shrink_failure, shrunk_script
+    from harness.repro import find_failure, script, show, show_shrunk, shrink_failure, shrunk_script, shrunk_to_json, to_json
 
     failure = find_failure(options.run, options.case, options.backend, options.vocabulary, options.instance, options.check)
     if options.shrink:
         shrunk = shrink_failure(failure)
-        print(show_shrunk(failure, shrunk))
+        emit(options, lambda: shrunk_to_json(failure, shrunk), lambda: show_shrunk(failure, shrunk))
     else:
-        print(show(failure))
+        emit(options, lambda: to_json(failure), lambda: show(failure))
     if options.script:
         options.script.write_text(shrunk_script(shrunk) if options.shrink else script(failure), "utf-8", errors="backslashreplace")
-        print(f"script: {options.script}")
+        print(f"script: {options.script}", file=sys.stderr if options.json else sys.stdout)
     return OK
 
 
 def adjudicate(options: argparse.Namespace) -> int:
     """Witnesses of who is at fault where backends disagree."""
     from harness.adjudicate import adjudicate as adjudicate_run
-    from harness.table import visible
 
     positions = None if options.effort < 0 else options.effort
     summary = adjudicate_run(
@@ -83,9 +131,9 @@ def adjudicate(options: argparse.Namespace) -> int:
         tries=options.tries,
         timeout_s=options.timeout,
         formats=options.formats,
-        say=lambda said: print(one_line(said), flush=True),
+        say=teller(options),
     )
-    print(visible(summary.text()))
+    emit(options, summary.to_json, lambda: paper().fit(summary.text()))
     return completeness([options.run])
 
 
