@@ -1,0 +1,300 @@
+"""docs/reference.md out of the code's own definitions: `python -m harness.reference_page > docs/reference.md`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, get_args, get_type_hints
+
+from harness import contract, errors, fates, row, seen
+from harness.alert_rule import State as AlertState
+from harness.decode import outcome as decoded
+from harness.decode.conclude import Advice, Effect
+from harness.decode.record import Batch, Child, Judged, Setup
+from harness.decode.setting import Setting
+from harness.decode.titles import FIGURES
+from harness.kernels.correctness import Outcome as KernelOutcome
+from harness.keywords.truth_table import STATES
+from harness.measure import estimate
+from harness.measure.record import Measurement, Slot, Trace
+from harness.metrics import DISTRIBUTIONS, METRICS, QUANTILES
+from harness.result import parts
+
+STATUSES: dict[row.Status, str] = {
+    "ok": "The walk took place and said what mask and accept do; `accepted` and `stopped_at` say what.",
+    "unsupported": "The backend says that it cannot enforce this grammar, or its adapter does not have the dialect.",
+    "invalid": "The backend says that the grammar is wrong.",
+    "backend_error": "Another exception came out of the backend.",
+    "crash": "The backend's process died; `signal` says of what.",
+    "timeout": "The backend did not answer within the deadline, and its process was ended.",
+    "oom": "The process reached its limit of memory.",
+    "harness_error": "A failure of ours; never counted against a backend.",
+    "skipped": "We did not walk it; `text` says why.",
+}
+
+VERDICTS: dict[row.Verdict, str] = {
+    "pass": "The instance was judged as the grammar says, end of the output included.",
+    "over_constrained": "Mask or accept refuse an instance that the grammar allows.",
+    "under_constrained": "An instance that the grammar forbids was let through to its end.",
+    "declined": "Status `unsupported` or `invalid`: honest, not wrong.",
+    "broken": "Status `backend_error`, `crash`, `timeout` or `oom`.",
+    "unjudged": "Nobody said whether the instance is valid, or the walk is missing through our fault.",
+}
+
+CHECKED = {
+    "passed": "The fact holds at every place looked at.",
+    "failed": "It does not; each place is a finding.",
+    "skipped: why": "There was nothing to check, or the checks of this case had taken their time.",
+    "harness_error": "The check itself failed; never counted against a backend.",
+}
+
+CONTRACT = {
+    "passed": "The fact holds.",
+    "failed": "It does not.",
+    "skipped": "There was nothing to try it on.",
+    "error": "The adapter or its backend raised what the contract does not name.",
+}
+
+FATES: dict[str, str] = {
+    "pass": "No fault.",
+    "declined": "The backend says that it cannot.",
+    "finding": "Every instance was judged rightly, and a check failed.",
+    "over_constrained": "A valid instance is refused.",
+    "under_constrained": "An invalid instance is accepted.",
+    "broken": "A crash, out of memory, or an exception.",
+    "timeout": "A deadline was missed: it depends on the machine.",
+    "unmeasured": "Something is missing through our fault.",
+}
+
+CHANGES: dict[estimate.Verdict, str] = {
+    "regressed": "The whole interval lies above 1 + margin: slower.",
+    "improved": "The whole interval lies below 1 - margin.",
+    "equivalent": "The whole interval lies within the margin: no change was shown, which is a finding.",
+    "inconclusive": "The interval lies across the margin; or a change did not stand at the false discovery rate, or was not confirmed.",
+    "unproven": "Two arms of identical code were not equivalent in this figure and family; nothing is said of others.",
+}
+
+ENDS: dict[decoded.End, str] = {
+    "end_of_sequence": "It came to its end.",
+    "limit": "It reached the limit of output tokens.",
+    "refused": "The mask forbids the reference token, or allows nothing.",
+    "cancelled": "It was cancelled.",
+    "fault": "The backend raised in mid-stream.",
+    "aborted": "No grammar could be had for it, and requests without theirs are not wanted (`--fallback abort`).",
+}
+
+EFFECTS: dict[Effect, str] = {
+    "wins": "The whole interval of on over off lies below 0.98.",
+    "loses": "It lies above 1.02, or fewer requests come out right.",
+    "equal": "It lies between.",
+    "undecided": "It lies across.",
+}
+
+KERNEL_OUTCOMES: dict[KernelOutcome, str] = {
+    "passed": "The kernel did what `masked_fill` does and nothing else, or refused what it must refuse.",
+    "failed": "It wrote something else, or elsewhere, or changed the mask.",
+    "refused": "It raised where it should have worked; the buffer is as it was.",
+    "crashed": "The device cannot be used after it.",
+}
+
+ALERTS: dict[AlertState, str] = {
+    "alert": "The smallest of the last three ratios exceeds by more than five percent what eight runs in a row had kept to.",
+    "better": "The same the other way.",
+    "quiet": "Neither.",
+    "no baseline": "Fewer than eleven runs: neutral.",
+}
+
+GATES: dict[parts.Verdict, str] = {
+    "ok": "Nothing is worse.",
+    "failed": "An outcome or a count is worse, or not as recorded; with `--time` a proven slowdown.",
+    "incomplete": "The run has no end; it passes no gate.",
+    "unproven": "Nothing can be said.",
+}
+
+EXITS = {
+    errors.OK: "Done; a gate that was asked for holds.",
+    errors.GATE_FAILED: "A gate failed: worse than before, not as recorded, an alert, or a broken contract.",
+    errors.BAD_INPUT: "The command line, a file or a name is wrong; the one line on stderr says what to do.",
+    errors.INCOMPLETE: "The run has no end, or was interrupted; what was measured is stored.",
+    errors.UNPROVEN: "Nothing could be concluded.",
+}
+
+FILES = {
+    "rows.jsonl": "The run, then a row per walk and case, then the end; [its schema](../results/row.schema.json).",
+    "samples.i64": "Nanoseconds of each fill and accept of `run`, little-endian 64-bit integers; a row names its slice.",
+    "cases.jsonl": "Every case once, so that a run is read, resumed and reproduced without the files it came from.",
+    "rounds.jsonl": "Of `measure`: what is measured, then a slot per arm, case, fork and round, then the end.",
+    "rounds.i64": "Its figures.",
+    "decode.jsonl": "Of `decode`: the setup, then children, batches and losses, then the end.",
+    "decode.i64": "Its figures: ids, times of ids, steps.",
+    "kernels.jsonl": "Of `kernels`: each probe and each timing.",
+    "witnesses.jsonl": "Of `adjudicate`: the documents that show whose fault a disagreement is.",
+    "report/": "Of `report`: the page.",
+}
+
+
+def page() -> str:
+    """The whole page, Markdown."""
+    return "\n".join(
+        [
+            "# Reference: every outcome, figure and field",
+            "",
+            "Made from the definitions in the code by `python -m harness.reference_page`; a test holds it against them. How things are",
+            "found out is on other pages: [checks](checks.md), [times](measuring.md), [decoding](decoding.md), [kernels](kernels.md).",
+            "",
+            *_outcomes(),
+            *_metrics(),
+            *_times(),
+            *_decoding(),
+            *_results(),
+            *_on_disk(),
+        ]
+    )
+
+
+def _outcomes() -> list[str]:
+    # In MaskBench's words an error is a metric of the same name here: how many cases have it.
+    failures = {name: METRICS[name].definition for name in get_args(seen.Failure)}
+    return [
+        *_section("Status of a row", "What happened.", _explained(get_args(row.Status), STATUSES)),
+        *_section("Verdict of a walk", "What the row says of the backend; a function of status, `valid` and `accepted`.",
+                  _explained(row.VERDICTS, VERDICTS)),
+        *_section("Errors of a case", "In MaskBench's terms, of all walks of a case together.", failures),
+        *_section("Outcome of a check", "Of each check on each case, in the row of mode `conformance` (see [checks](checks.md)).", CHECKED),
+        *_section("Outcome of a contract check", "Of `grammarbench check`.",
+                  _explained(get_args(get_type_hints(contract.CheckResult)["status"]), CONTRACT)),
+        *_section("Fate of a case in a history", "From the best to the gravest, then what says nothing for certain.",
+                  _explained(fates.FATES, FATES)),
+        *_section("State of a keyword", "Of `grammarbench table RUN --keywords`, worst first.",
+                  {f"{name} ({short})" if short != name else name: meaning for name, (short, meaning) in STATES.items()}),
+        *_section("Outcome of a kernel's probe", "Of `grammarbench kernels`.", _explained(get_args(KernelOutcome), KERNEL_OUTCOMES)),
+    ]  # fmt: skip
+
+
+def _metrics() -> list[str]:
+    of_runs = [(f"`{each.name}`", each.title, each.unit, each.better, _line(each.definition)) for each in METRICS.values()]
+    distributions = [(f"`{each.name}`", each.title, _line(each.definition)) for each in DISTRIBUTIONS.values()]
+    return [
+        "## Metrics of a run",
+        "",
+        "One number per backend with options, version and vocabulary.",
+        "",
+        *_table(("name", "title", "unit", "better", "definition"), of_runs),
+        "## Distributions of a run",
+        "",
+        f"Many times each; given as number (`_n`), mean (`_avg_us`) and {', '.join(QUANTILES)} (`_p50_us`, ...), in microseconds.",
+        "A percentile is an observed value: the smallest that the share of values lies at or below.",
+        "`~` marks one beyond which fewer than ten values lie.",
+        "",
+        *_table(("name", "title", "definition"), distributions),
+    ]
+
+
+def _times() -> list[str]:
+    margin = f"The margin is {estimate.SMALLEST_MARGIN:.0%}, or {estimate.FLOORS:g} times the noise floor if that is more."
+    measured = "Of `grammarbench measure`, per case, nanoseconds, lower is better."
+    history = "Of `grammarbench history`; the rule is in [histories](history.md)."
+    return [
+        *_section("Figures of a measurement", measured, estimate.METRICS),
+        *_section("Verdict of a comparison", margin, _explained(get_args(estimate.Verdict), CHANGES)),
+        *_section("State of a series", history, _explained(get_args(AlertState), ALERTS)),
+    ]
+
+
+def _decoding() -> list[str]:
+    figures = [(f"`{name}`", each.title, each.unit, each.better, each.definition, each.alias) for name, each in FIGURES.items()]
+    return [
+        "## Figures of decoding",
+        "",
+        "Of `grammarbench decode`; choices and limits are in [decoding](decoding.md).",
+        "",
+        *_table(("name", "title", "unit", "better", "definition", "elsewhere"), figures),
+        *_section("End of a request", "", _explained(get_args(decoded.End), ENDS)),
+        *_section("Effect of a mechanism", "Of `grammarbench run --profile decode`.", _explained(get_args(Effect), EFFECTS)),
+        *_fields("The advice on a mechanism", Advice),
+        *_fields("Account of a request's ids", decoded.Account),
+        *_columns_of_a_step(),
+    ]
+
+
+def _results() -> list[str]:
+    found = [*_section("Verdict of a gate", "Of `grammarbench export`.", _explained(get_args(parts.Verdict), GATES))]
+    for title, each in (
+        ("result.json", parts.Result), ("A figure in it", parts.Figure), ("A failing case in it", parts.Failing),
+        ("A change in it", parts.Change), ("Counts in it", parts.Counts), ("The gate in it", parts.Gate),
+    ):  # fmt: skip
+        found += _fields(title, each)
+    return [*found, *_section("Exit codes", "Of every command.", {str(code): meaning for code, meaning in EXITS.items()})]
+
+
+def _on_disk() -> list[str]:
+    found = _section("Files of a run", "Appended to, never rewritten; a mean, a percentile or a verdict is in none of them.", FILES)
+    for title, each in (
+        ("A row", row.Row), ("A finding of a row", row.Finding), ("The first line of rows.jsonl", row.RunInfo),
+        ("An arm of a run", row.Arm), ("The last line", row.End),
+        ("The first line of rounds.jsonl", Measurement), ("A case that is measured", Trace), ("A slot", Slot),
+        ("The first line of decode.jsonl", Setup), ("A setting", Setting), ("A child", Child), ("A batch", Batch),
+        ("A judged request", Judged), ("A completed request", decoded.Completed),
+    ):  # fmt: skip
+        found += _fields(title, each)
+    return found
+
+
+def _columns_of_a_step() -> list[str]:
+    said = _docs(ast.parse(inspect.getsource(decoded)).body)["STEP"]
+    return ["## Columns of a step", "", ", ".join(f"`{name}`" for name in decoded.STEP) + ".", "", _line(said), ""]
+
+
+def _section(title: str, said: str, meanings: Mapping[str, str]) -> list[str]:
+    head = [f"## {title}", "", *([said, ""] if said else [])]
+    return [*head, *_table(("name", "meaning"), [(f"`{name}`", _line(meaning)) for name, meaning in meanings.items()])]
+
+
+def _fields(title: str, of: type[Any]) -> list[str]:
+    """The fields of a dataclass with their types and what the code says of them."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(of))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    docs = _docs(body.body)
+    annotated = [each for each in body.body if isinstance(each, ast.AnnAssign)]
+    types = {ast.unparse(each.target): ast.unparse(each.annotation) for each in annotated}
+    return [
+        f"## {title}", "", _line(inspect.getdoc(of) or ""), "",
+        *_table(("field", "type", ""), [(f"`{name}`", f"`{kind}`", _line(docs.get(name, ""))) for name, kind in types.items()]),
+    ]  # fmt: skip
+
+
+def _docs(body: Iterable[ast.stmt]) -> dict[str, str]:
+    """By name: the string that stands below an assignment."""
+    found = {}
+    for statement, below in pairwise(body):
+        targets = (
+            [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets if isinstance(statement, ast.Assign) else []
+        )
+        if targets and isinstance(targets[0], ast.Name) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            found[targets[0].id] = str(below.value.value)
+    return found
+
+
+def _explained(names: Iterable[str], meanings: Mapping[Any, str]) -> dict[str, str]:
+    """In the code's order; KeyError for a name that nobody has explained."""
+    return {name: meanings[name] for name in names}
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |"
+
+    return [line(head), line(["---"] * len(head)), *map(line, rows), ""]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    print(page(), end="")
