@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,14 @@ def text(found: Diagnosis) -> str:
             lines.append(f"{metric:12} {each.floor:12.2%} {each.margin:8.1%} {shown:>36}  {each.family}")
     lines += ["", *conclusions(found, by_metric)]
     return "\n".join(lines)
+
+
+def to_json(found: Diagnosis) -> dict[str, Any]:
+    """For machines: the advice, the comparisons of the arm with itself, and what can be concluded."""
+    by_metric: dict[str, list[Comparison]] = {}
+    for each in found.comparisons:
+        by_metric.setdefault(each.metric, []).append(each)
+    return {**asdict(found), "conclusions": list(conclusions(found, by_metric))}
 
 
 def conclusions(found: Diagnosis, by_metric: dict[str, list[Comparison]]) -> Sequence[str]:

@@ -110,3 +110,9 @@ class Summary:
         for (arm, kind, cause, documented), count in sorted(self.blamed.items(), key=lambda each: (each[0][:2], -each[1], each[0])):
             lines.append(f"{arm:30} {kind:18} {count:5} cases  {cause}{' (documented)' if documented else ''}")
         return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        who = ("arm", "kind", "cause", "documented")
+        blamed = [dict(zip(who, key, strict=True)) | {"cases": count} for key, count in sorted(self.blamed.items())]
+        return {**vars(self), "blamed": blamed}

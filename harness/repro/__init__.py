@@ -6,6 +6,8 @@ from harness.repro.find import Failure as Failure
 from harness.repro.find import find_failure as find_failure
 from harness.repro.show import script as script
 from harness.repro.show import show as show
+from harness.repro.show import to_json as to_json
 from harness.repro.shrunk import show_shrunk as show_shrunk
 from harness.repro.shrunk import shrink_failure as shrink_failure
 from harness.repro.shrunk import shrunk_script as shrunk_script
+from harness.repro.shrunk import shrunk_to_json as shrunk_to_json

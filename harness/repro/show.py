@@ -44,6 +44,32 @@ def show(failure: Failure) -> str:
     return "\n".join([*lines, "", *with_script(_script(failure, messages))])
 
 
+def to_json(failure: Failure) -> dict[str, Any]:
+    """The same for machines; `walked` are the messages of the process that walked it again, `script` is empty if there is none."""
+    row, case, messages = failure.row, failure.case, replay(failure)
+    steps = [each["step"] for each in messages if "step" in each]
+    return {
+        **heading_to_json(failure),
+        "findings": row.findings,
+        "dialect": case.grammar.dialect,
+        "grammar": case.grammar.text,
+        "instance": case.instances.index(failure.instance) if case.instances else None,
+        "content": failure.instance.content.hex() if case.instances else None,
+        "valid": failure.instance.valid,
+        "walked": [dict(zip(("token", "text", "allowed", "accepted"), each, strict=True)) for each in steps],
+        "allowed": next((each["allowed"] for each in messages if "allowed" in each), None),
+        "lost": next((each["lost"] for each in messages if "lost" in each), None),
+        "script": _script(failure, messages),
+    }
+
+
+def heading_to_json(failure: Failure) -> dict[str, Any]:
+    """The case, the backend, and what the run saw."""
+    row = failure.row
+    names = ("case", "case_id", "suite", "backend", "backend_version", "options", "vocabulary", "status", "phase", "text")
+    return {each: getattr(row, each) for each in names} | {"verdict": verdict(row.status, row.valid, row.accepted)}
+
+
 def script(failure: Failure) -> str:
     """The stand-alone script alone; empty if the adapter has none, or the walk has a special token that no script can name."""
     return _script(failure, replay(failure))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from harness.case import Case
 from harness.repro.find import Failure
-from harness.repro.show import heading, indented, safe, said_of, with_script
+from harness.repro.show import heading, heading_to_json, indented, safe, said_of, with_script
 from harness.repro.standalone import Shown, stand_alone
 from harness.row import CONFORMANCE, Row, arm
 from harness.shrink import Fault, Outcome, Shrunk, outcome_of, shrink
@@ -72,6 +73,23 @@ def show_shrunk(failure: Failure, shrunk: Shrunk) -> str:
         *with_script(shrunk_script(shrunk)),
     ]
     return "\n".join(lines)
+
+
+def shrunk_to_json(failure: Failure, shrunk: Shrunk) -> dict[str, Any]:
+    """The same for machines; content as hex."""
+    return {
+        **heading_to_json(failure),
+        "seen_again": shrunk.shown,
+        "outcome": str(shrunk.outcome),
+        "dialect": shrunk.grammar.dialect,
+        "grammar": shrunk.grammar.text,
+        "content": shrunk.content.hex() if shrunk.content is not None else None,
+        "valid": shrunk.valid,
+        "steps": shrunk.steps,
+        "tried": shrunk.tried,
+        "is_minimal": shrunk.is_minimal,
+        "script": shrunk_script(shrunk) if shrunk.shown else "",
+    }
 
 
 def shrunk_script(shrunk: Shrunk) -> str:
