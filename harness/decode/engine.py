@@ -91,10 +91,15 @@ class Engine:
         each.service.renew()  # the next fork's child is fresh, and the device's memory is the next arm's
 
     def _turns(self, plain: Setting, mine: Sequence[int], fork: int, number: int) -> list[tuple[Role, int]]:
-        """The runs of a round. In the cold one the unconstrained run is last: where nothing is replayed it repeats what came before."""
+        """The runs of a round. In the cold one the unconstrained run is last: where nothing is replayed it repeats what came before.
+
+        It has nothing to compile, and so is made cold in the first fork only.
+        """
         constrained: list[tuple[Role, int]] = [("constrained", setting) for setting in mine]
         none: tuple[Role, int] = ("none", self.plain_first[plain])
-        return [*constrained, none] if number == 0 else order([none, *constrained], fork * self.setup.rounds + number - 1)
+        if number == 0:
+            return [*constrained, none] if fork == 0 else constrained
+        return order([none, *constrained], fork * self.setup.rounds + number - 1)
 
     def _open(self, fork: int, place: int, each: Running) -> bool:
         """See that there is a child with a model; what is lost here is lost for every setting."""

@@ -26,7 +26,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile(("function_calls", "enums", "all_forced", "nothing_forced"), ("stepwise", "jump_forward"), (1, 8), 1, 16, 1),
+    "quick": Profile(("enums", "all_forced"), ("stepwise", "jump_forward"), (1, 8), 1, 16, 1),
     "default": Profile((), (), (1, 8), 8, 64, 4),
     "full": Profile((), (), (1, 8, 32, 128), 32, 256, 8),
 }
