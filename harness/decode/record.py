@@ -6,7 +6,6 @@ A line names its slice of `decode.i64`, little-endian int64s that reach the file
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from harness.decode.outcome import STEP, Account, Completed
 from harness.decode.setting import Setting
 from harness.errors import BadInput
-from harness.measure.appending import Appender
+from harness.measure.appending import Appender, whole_lines
 from harness.measure.protocol import MeasuredArm
 
 PROTOCOL = 1
@@ -215,7 +214,7 @@ def read_decoding(folder: Path) -> Decoding:
     figures = _figures(folder / FIGURES)
     setup: Setup | None = None
     children, batches, losses, end = [], [], [], None
-    for number, line in _lines(folder / LINES):
+    for number, line in whole_lines(folder / LINES):
         try:
             kind = line.pop("kind")
             if number == 1:
@@ -267,18 +266,6 @@ def _figures(path: Path) -> Integers:
     if not path.exists() or path.stat().st_size < 8:
         return np.zeros(0, np.int64)
     return np.memmap(path, "<i8", "r", shape=(path.stat().st_size // 8,))
-
-
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The whole lines; a last one that is cut off is that of a run which was killed."""
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                yield number, json.loads(line)
-            except ValueError as error:
-                raise BadInput(f"{path}:{number}: not JSON; the file was changed or damaged") from error
 
 
 def completed_from(flat: Sequence[dict[str, Any]]) -> list[Completed]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from harness.errors import BadInput
 
 
 class Appender:
@@ -42,3 +45,15 @@ class Appender:
     def _write(self, line: dict[str, Any]) -> None:
         self.lines.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
         self.lines.flush()
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The whole lines, numbered from 1; a last one that is cut off was being written when its writer was killed. Raises BadInput."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield number, json.loads(line)
+            except ValueError as error:
+                raise BadInput(f"{path}:{number}: not JSON; the file was changed or damaged") from error

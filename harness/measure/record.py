@@ -6,8 +6,6 @@ Nothing in it is a mean, a percentile or a verdict: those are functions of it (`
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import BadInput
-from harness.measure.appending import Appender
+from harness.measure.appending import Appender, whole_lines
 from harness.measure.protocol import PROTOCOL, MeasuredArm
 
 ROUNDS, FIGURES = "rounds.jsonl", "rounds.i64"
@@ -124,7 +122,7 @@ def read_measurement(folder: Path) -> Recorded:
     found: Measurement | None = None
     slots, others, end = [], [], None
     names = [each.name for each in fields(Slot)]
-    for number, line in _lines(folder / ROUNDS):
+    for number, line in whole_lines(folder / ROUNDS):
         try:
             kind = line.pop("kind")
             if number == 1:
@@ -151,15 +149,3 @@ def _measurement(line: dict[str, Any]) -> Measurement:
     arms = tuple(MeasuredArm(**each) for each in line["arms"])
     traces = tuple(Trace(**{**each, "solved_by": tuple(each["solved_by"])}) for each in line["traces"])
     return Measurement(**{**line, "arms": arms, "traces": traces})
-
-
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The whole lines; a last one that is cut off is that of a measurement which was killed."""
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                yield number, json.loads(line)
-            except ValueError as error:
-                raise BadInput(f"{path}:{number}: not JSON; the file was changed or damaged") from error
