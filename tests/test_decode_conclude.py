@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from decode_runs import Played, arm, decoding, is_caught
 
-from harness.decode import conclude, right
+from harness.decode import conclude, right, show
 from harness.decode.conclude import Switched, advise, switched
 from harness.decode.figures import Decoded
 from harness.decode.record import Decoding, Loss
@@ -124,6 +124,13 @@ def test_the_text_says_all_of_it_in_80_columns() -> None:
     for part in ("jump_forward: x BY LOAD, y undecided", "wins 1, loses 1", "0.50 [0.50, 0.50]", "overlap: x ON, y ON", "no forced text"):
         assert part in said
     assert conclude.text([]) == ""
+
+
+def test_the_terminal_shows_the_mechanisms_alone() -> None:
+    said = show.text(experiment())
+    assert "recommended defaults" in said and "grammarbench report" in said and "add up" in said
+    assert "batch 1: 2 requests" not in said and max(map(len, said.splitlines())) <= 80
+    assert "batch 1: 2 requests" in show.text(replace(experiment(), setup=replace(experiment().setup, mechanisms=())))
 
 
 # --------------------------------------------------------------------------------------------------------------- verdicts

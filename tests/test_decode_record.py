@@ -145,7 +145,7 @@ def test_the_experiment_switches_one_knob_at_a_time() -> None:
     planned, switched = experiment(Setting("", prompt_tokens=16), ("x",))
     loads = [each.plain for each in planned]
     assert loads == sorted(loads, key=loads.index) and len(planned) == len(set(planned))
-    assert len(switched) == 2 * 8
+    assert len(switched) == 8 + 7, "at batch 1 there is nobody whom a compile could hold up"
     for each in switched:
         off, on = planned[each["off"]].to_json(), planned[each["on"]].to_json()
         assert len([name for name in off if off[name] != on[name]]) == 1, each["name"]

@@ -43,7 +43,7 @@ def decode(options: argparse.Namespace) -> int:
 
 def experiment(options: argparse.Namespace) -> int:
     """Fix the model and the load, switch one mechanism at a time, and conclude."""
-    from harness.decode.profiles import FORKS
+    from harness.decode.mechanisms import FORKS
     from harness.decode.session import EXPERIMENT, Request
 
     for name in ("resume", "spellings", "record", "expect"):

@@ -10,9 +10,10 @@ from harness.decode.setting import OWN, Setting
 
 WORKLOADS = ("function_calls", "all_forced", "nothing_forced")
 BATCHES = (1, 8)
-ROUNDS = 3
+FORKS, ROUNDS = 5, 1
+"""An interval is over forks: more of them say more than more rounds of each."""
 
-RATES = {1: 4.0, 8: 16.0}
+RATES = {8: 16.0}
 """Requests a second, by batch, where compiling beside the loop is the subject: there must be others whom a compile can hold up."""
 
 
@@ -34,8 +35,10 @@ def mechanisms(usual: Setting) -> list[Mechanism]:
         Mechanism("own_kernel", usual, replace(usual, kernel=OWN)),
         Mechanism("compile_cache", replace(usual, cache=False), usual),
     ]
-    cold = replace(usual, cache=False, rate=RATES[usual.batch], texts=max(8, 2 * usual.batch))
-    return [*found, Mechanism("asynchronous_compile", replace(cold, compile_workers=0), cold)]
+    if usual.batch in RATES:
+        cold = replace(usual, cache=False, rate=RATES[usual.batch], texts=2 * usual.batch)
+        found.append(Mechanism("asynchronous_compile", replace(cold, compile_workers=0), cold))
+    return found
 
 
 def experiment(usual: Setting, workloads: Sequence[str] = WORKLOADS) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...]]:

@@ -25,19 +25,31 @@ OBJECTIVES = Objectives(ttft_ms=500, tpot_ms=50)
 
 
 def text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
-    """Everything that a terminal shows of it."""
+    """What a terminal shows of it. Of the closing experiment the mechanisms alone: its settings are many, and the report has them all."""
     decoded = Decoded(decoding)
+    switched = conclude.switched(decoded)
+    tables = [_mechanisms(decoding)] if switched else _loads(decoded, objectives)
+    parts = [_head(decoding, objectives), *tables, _losses(decoding), _findings(decoded), conclude.text(switched)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
+    """Every cell, by load."""
     loads: dict[str, list[Cell]] = {}
     for cell in decoded.cells:
         loads.setdefault(_load(cell), []).append(cell)
-    parts = [_head(decoding, objectives)]
+    parts = []
     for title, cells in loads.items():
         values = [decoded.values(each, objectives) for each in cells]
         parts.append(
             "\n".join([*_wrap(title), *_times(decoded, cells, values), "", *_outcomes(decoded, cells, values), "", *_inside(cells, values)])
         )
-    parts += [_losses(decoding), _findings(decoded), conclude.text(conclude.switched(decoded))]
-    return "\n\n".join(part for part in parts if part)
+    return parts
+
+
+def _mechanisms(decoding: Decoding) -> str:
+    count = len(decoding.setup.settings)
+    return "\n".join(_wrap(f"{count} settings; every figure of each: grammarbench report {decoding.folder}, or --json"))
 
 
 def _head(decoding: Decoding, objectives: Objectives) -> str:

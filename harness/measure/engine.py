@@ -100,7 +100,7 @@ class Engine:
         budget = int(SHARE_AGAIN * len(traces) * self.profile.rounds)
         for round_number in range(self.profile.rounds):
             for trace in traces:
-                taking_part = [each for each in running if round_number < 2 or (each.arm.backend, trace.case_id) not in self.slow]
+                taking_part = [each for each in running if round_number < 2 or not self._is_slow(each, trace)]
                 budget -= self._round(number, round_number, trace, taking_part, budget)
         if number == 0:
             self._once(running, traces)
@@ -125,9 +125,12 @@ class Engine:
             return
         self.clocks[each.arm.name] = each.service.said["clock_ns"]
 
+    def _is_slow(self, each: Running, trace: Trace) -> bool:
+        return (each.arm.backend, trace.case_id) in self.slow
+
     def _owes(self, each: Running, trace: Trace) -> bool:
         """Is this case measured on this arm, in this fork?"""
-        if self.is_extra and (each.arm.backend, trace.case_id) in self.slow:
+        if self.is_extra and self._is_slow(each, trace):
             return False
         return each.arm.name in trace.solved_by and (each.arm.name, trace.case_id) not in self.dead
 
@@ -174,12 +177,13 @@ class Engine:
     def _round(self, fork: int, number: int, trace: Trace, running: Sequence[Running], budget: int) -> int:
         """One turn of every arm on one case; made again if a turn was disturbed and the budget allows it. How often it was made again."""
         turns = order([each for each in running if self._owes(each, trace)], number)
+        most = 0 if any(self._is_slow(each, trace) for each in turns) else min(MOST_AGAIN, budget)
         for again in range(MOST_AGAIN + 1):
             disturbed = False
             for place, each in enumerate(turns):
                 if self._owes(each, trace):
                     disturbed |= self._turn(fork, number, again, place, trace, each)
-            if not disturbed or again >= min(MOST_AGAIN, budget):
+            if not disturbed or again >= most:
                 self.remade += again
                 return again
         return MOST_AGAIN
@@ -189,7 +193,8 @@ class Engine:
         if trace.case_id not in each.warm and self._prepare(each, trace) is None:
             return False
         compile_ns = self.compile_ns.get((each.arm.name, trace.case_id), 0)
-        fresh = compile_ns < SLOW_COMPILE_NS or (number == 0 and (fork == 0 or compile_ns < VERY_SLOW_COMPILE_NS))
+        is_quick = compile_ns < SLOW_COMPILE_NS and not self._is_slow(each, trace)
+        fresh = is_quick or (number == 0 and (fork == 0 or compile_ns < VERY_SLOW_COMPILE_NS))
         repeats = self.passes[each.arm.backend, trace.case_id]
         stolen = stolen_seconds()
         try:
@@ -228,7 +233,7 @@ class Engine:
         for trace in traces:
             for each in arms:
                 self._record(each, trace, "counts", {})
-                if (each.arm.backend, trace.case_id) not in self.slow:
+                if not self._is_slow(each, trace):
                     self._record(each, trace, "mechanisms", {"repeats": self._repeats(each, trace, MECHANISM_PASSES)})
         threads = max(2, usable_processors())
         for trace in self._some_of_each_family(traces):

@@ -55,7 +55,8 @@ PROFILES = {
 }
 
 SLOW_PASS_NS = 100_000_000
-"""A case whose warm pass takes a backend longer is measured in the first two rounds of a fork, and in no fork beyond the profile's."""
+"""A case whose warm pass takes a backend longer is measured in the first two rounds of a fork, which are not made again, with a fresh
+compile in the first of them, and in no fork beyond the profile's."""
 
 SLOW_COMPILE_NS = 250_000_000
 """A compile that takes longer is made once in a fork instead of once in a round."""
