@@ -11,7 +11,7 @@ import pytest
 from harness.decode.mechanisms import experiment
 from harness.decode.outcome import STEP, Account, Completed
 from harness.decode.profiles import PROFILES, settings
-from harness.decode.record import FIGURES, LINES, Batch, Child, Decoding, Judged, Loss, Recorder, Role, Setup, read_decoding
+from harness.decode.record import FIGURES, LINES, Batch, Child, Judged, Loss, Recorder, Role, Setup, read_decoding
 from harness.decode.setting import Setting
 from harness.errors import BadInput
 from harness.measure.protocol import MeasuredArm
@@ -79,17 +79,6 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
         assert ours.completed == theirs.completed
         same = ("fork", "round", "place", "arm", "role", "setting", "wall_ns", "passes", "peak_bytes", "counts")
         assert all(getattr(ours, name) == getattr(theirs, name) for name in same)
-
-
-def test_a_run_is_paired_with_the_unconstrained_one_of_its_load_and_round(tmp_path: Path) -> None:
-    write(tmp_path)
-    found = read_decoding(tmp_path)
-
-    def said(decoding: Decoding, *, cold: bool) -> list[tuple[int, int]]:
-        return [(each.setting, beside.round) for each, beside in decoding.pairs(cold=cold)]
-
-    assert said(found, cold=False) == [(0, 1), (1, 1)]  # the third setting is of another load, which has no unconstrained run
-    assert said(found, cold=True) == [(0, 0)]
 
 
 def test_a_record_that_was_cut_off_is_read_as_far_as_it_goes_and_is_incomplete(tmp_path: Path) -> None:

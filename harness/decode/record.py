@@ -6,7 +6,7 @@ A line names its slice of `decode.i64`, little-endian int64s that reach the file
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -159,17 +159,6 @@ class Decoding:
     def setting(self, batch: Batch) -> Setting:
         """Of the run."""
         return self.setup.settings[batch.setting]
-
-    def pairs(self, *, cold: bool = False) -> Iterator[tuple[Batch, Batch]]:
-        """Each constrained run and the unconstrained one of the same load, arm, fork and round; the warm rounds, or the cold one."""
-        plain = {self._place(each): each for each in self.batches if each.role == "none"}
-        for each in self.batches:
-            beside = plain.get(self._place(each))
-            if each.role == "constrained" and each.is_cold == cold and beside is not None:
-                yield each, beside
-
-    def _place(self, batch: Batch) -> tuple[int, int, str, Setting]:
-        return batch.fork, batch.round, batch.arm, self.setting(batch).plain
 
 
 class Recorder(Appender):
