@@ -10,10 +10,10 @@ import selectors
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from harness import process
 from harness.booking import Ending, Task, Work, rows_of
@@ -22,8 +22,7 @@ from harness.channel import BrokenChannel
 from harness.errors import BadInput, one_line
 from harness.plan import Plan
 from harness.process import Worker
-from harness.row import BROKEN, Finding, Status
-from harness.store import Writer
+from harness.row import BROKEN, Finding, Row, Status
 
 POLL_SECONDS = 0.02  # how often a child's memory and deadline are looked at
 LOAD_SECONDS = 300.0
@@ -55,6 +54,13 @@ class Slot:
     task: Task | None = None
 
 
+class Sink(Protocol):
+    """Where rows go: a run's file, or the way to it."""
+
+    def append(self, walks: Sequence[tuple[Row, bytes]]) -> None:
+        """All rows of one case, each with its samples."""
+
+
 @dataclass(frozen=True)
 class Progress:
     """What a person is told while a run goes on."""
@@ -70,7 +76,7 @@ def run_all(
     works: Sequence[Work],
     limits: Limits,
     jobs: int,
-    writer: Writer,
+    writer: Sink,
     cases: Path,
     report: Callable[[Progress], None],
     fork: bool = hasattr(os, "fork"),
@@ -94,7 +100,7 @@ class Coordinator:
         plan: Plan,
         works: Sequence[Work],
         limits: Limits,
-        writer: Writer,
+        writer: Sink,
         cases: Path,
         report: Callable[[Progress], None],
         fork: bool,
@@ -119,6 +125,12 @@ class Coordinator:
 
     def run(self, jobs: int) -> None:
         """Until no case is left."""
+        for _ in self.turns(jobs):
+            pass
+        self._tell(force=True)
+
+    def turns(self, jobs: int) -> Iterator[None]:
+        """The same, with a pause after each look at the workers; how long it takes is not held against a backend."""
         while True:
             while len(self.slots) < jobs and (work := self._work_without_worker()) is not None:
                 self._open_slot(work)
@@ -130,12 +142,12 @@ class Coordinator:
                     self._listen(key.data)
             for slot in list(self.slots):
                 self._look_after(slot)
+            yield
             if (lost := time.monotonic() - before) > 1.0:  # we were stopped, or waited for a disk: not the backends' time
                 for slot in self.slots:
                     slot.changed += lost
                     if slot.task is not None:
                         slot.task.sent += lost
-        self._tell(force=True)
 
     def _work_without_worker(self) -> Work | None:
         """The work with the most cases left per worker, so that the slots end together."""

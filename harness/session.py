@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,21 @@ from harness.describe import Description, describe
 from harness.environments import resolve
 from harness.errors import BadInput
 from harness.machine import describe_machine
+from harness.on_ray.cluster import connected, parse_executor
+from harness.on_ray.sweep import sweep
 from harness.plan import PROFILES, Profile, rows_owed, write_plan
 from harness.registry import parse_specs
 from harness.row import RunInfo, arm
 from harness.run import Limits, Progress, run_all
+from harness.shard import Shard, share
 from harness.store import Writer, has_begun, locked, read_info, resume
 from harness.suite import Suite, find_suite, walked_by_default
 from harness.vocabulary import prepare_vocabulary
 
 SEED = 0
+
+FREE = {"run", "started", "argv", "machine", "jobs", "executor"}
+"""The fields of a run's first line in which two parts of one run may differ."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class Request:
     out: Path | None
     resume: bool
     jobs: int
+    """Workers at a time; on Ray 0 for as many as the cluster has processors."""
     timeout_s: float | None
     memory_gb: float
     effort: int | None
@@ -48,6 +56,12 @@ class Request:
     """Of each of our suites no more than so many; None: what the profile says."""
     only: tuple[str, ...] = ()
     """No cases but those, by name or id; empty: all."""
+    shard: Shard | None = None
+    """Of all cases that share only."""
+    executor: str = ""
+    """`ray` or `ray:ADDRESS`; empty: this machine."""
+    shards: int | None = None
+    """On Ray: into how many parts the cases of each backend and vocabulary are cut; None: as is fit."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +77,7 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
     profile = PROFILES[request.profile]
     suites = [find_suite(name) for name in request.suites or walked_by_default()]
     specs = parse_specs(request.backends)
+    address = parse_executor(request.executor) if request.executor else ""
     names = tuple(prepare_vocabulary(name) for name in request.vocabularies or profile.vocabularies)
     if len(set(names)) < len(names):
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
@@ -72,7 +87,12 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
         placed = resolve(specs, say)
         described = describe([str(spec) for spec, _ in placed], names, [python for _, python in placed])
         check_distinct(described)
-        return _run_in(folder, run_id, request, suites, described, say, report)
+        if not address:
+            return _run_in(folder, run_id, request, suites, described, request.jobs, run_all, say, report)
+        say(f"{'starting Ray' if address == 'local' else f'connecting to Ray at {address}'} ...")
+        walk = partial(sweep, shards=request.shards, vocabularies=described.vocabularies)
+        with connected(address, request.jobs) as jobs:
+            return _run_in(folder, run_id, request, suites, described, jobs, walk, say, report)
 
 
 def check_distinct(described: Description) -> None:
@@ -91,10 +111,12 @@ def _run_in(
     request: Request,
     suites: Sequence[Suite],
     described: Description,
+    jobs: int,
+    walk: Callable[..., None],
     say: Callable[[str], None],
     report: Callable[[Progress], None],
 ) -> Outcome:
-    """Plan, start or resume, walk and finish, in a folder that is ours."""
+    """Plan, start or resume, walk and finish, in a folder that is ours. `walk` is `run_all`, or what does its work elsewhere."""
     profile = PROFILES[request.profile]
     if request.cases_of_ours is not None:
         profile = replace(profile, cases_of_ours=request.cases_of_ours)
@@ -110,14 +132,17 @@ def _run_in(
             profile=request.profile,
             timeout_s=request.timeout_s or profile.timeout_s,
             memory_bytes=int(request.memory_gb * 1e9),
-            jobs=request.jobs,
+            jobs=jobs,
             effort=_effort(request, profile),
+            shard=str(request.shard or ""),
+            executor=request.executor.partition(":")[0],
             arms=described.arms,
             vocabularies=described.vocabularies,
             suites=plan.suites,
             machine=describe_machine(),
         )
-        works = [Work(arm, name, deque(range(len(plan.offsets)))) for name in info.vocabularies for arm in info.arms]
+        chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
+        works = [Work(arm, name, deque(chosen)) for name in info.vocabularies for arm in info.arms]
         statuses: dict[str, int] = {}
         if request.resume:
             _same(read_info(folder), info, folder)
@@ -127,21 +152,31 @@ def _run_in(
             os.replace(draft, folder / "cases.jsonl")
     finally:
         draft.unlink(missing_ok=True)
-    say(f"{len(plan.offsets)} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into {folder}")
+    say(f"{len(chosen)} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into {folder}")
     limits = Limits(info.timeout_s, info.memory_bytes, info.effort)
     with Writer(folder, None if request.resume else info, statuses) as writer:
-        run_all(plan, works, limits, request.jobs, writer, folder / "cases.jsonl", report)
+        walk(plan, works, limits, jobs, writer, folder / "cases.jsonl", report)
         writer.finish(now())
         return Outcome(folder, writer.statuses)
+
+
+def _share(cases: Path, shard: Shard) -> list[int]:
+    """The places of the shard's cases. Raises BadInput if it has none."""
+    keys = rows_owed(cases, 0)
+    chosen = share(keys, shard)
+    if not chosen:
+        raise BadInput(f"shard {shard} is empty: there are {len(keys)} cases; cut them into at most so many shards")
+    return chosen
 
 
 def _leave_out_finished(folder: Path, works: Sequence[Work], effort: int) -> dict[str, int]:
     """Make the run whole again, and leave in the works what it still owes; the count of its rows by status."""
     owed = rows_owed(folder / "cases.jsonl", effort)
     finished, statuses = resume(folder, owed)
+    keys = list(owed)
     for work in works:
         who = (work.arm.backend, work.arm.version, work.arm.options, work.vocabulary)
-        work.cases = deque(number for number, key in enumerate(owed) if (*who, *key) not in finished)
+        work.cases = deque(number for number in work.cases if (*who, *keys[number]) not in finished)
     return statuses
 
 
@@ -180,15 +215,15 @@ def make_writable(folder: Path) -> None:
 
 def _same(then: RunInfo, now: RunInfo, folder: Path) -> None:
     """A run can only go on as what it was."""
-    free = {"run", "started", "argv", "machine", "jobs"}
     for each in fields(RunInfo):
         before, after = getattr(then, each.name), getattr(now, each.name)
-        if each.name not in free and before != after:
-            was, is_now = _difference(each.name, before, after)
+        if each.name not in FREE and before != after:
+            was, is_now = difference(each.name, before, after)
             raise BadInput(f"{folder} was started with other options ({was}; now {is_now}); repeat its command, or give another --out")
 
 
-def _difference(name: str, before: Any, after: Any) -> tuple[str, str]:
+def difference(name: str, before: Any, after: Any) -> tuple[str, str]:
+    """A field with both of its values, short: of a table only what differs."""
     if name == "arms":
         before, after = ([f"{arm.backend} {arm.version} {arm.options}".strip() for arm in each] for each in (before, after))
     if isinstance(before, dict):

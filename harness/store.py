@@ -10,12 +10,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -223,40 +223,72 @@ def read_cases(folder: Path) -> Iterator[tuple[str, str, Case]]:
         raise BadInput(f"{folder}: no run here (no cases.jsonl)") from error
 
 
-def resume(folder: Path, instances: dict[tuple[str, str], int]) -> tuple[set[tuple[object, ...]], dict[str, int]]:
-    """Make a killed run whole again: cut what was written in part; return which cases (by `CASE_IDENTITY`) are done.
+@dataclass(frozen=True)
+class Stretch:
+    """The rows of one case, as they stand together in `rows.jsonl`."""
 
-    `instances` says how many rows each (suite, case id) owes. Also returns the count of rows by status. Raises BadInput.
-    """
-    kept: list[tuple[tuple[object, ...], str, int, int, tuple[int, int] | None]] = []
-    end_of_good = 0
-    complete = False
+    case: tuple[str, ...]
+    """By `CASE_IDENTITY`."""
+    statuses: tuple[str, ...]
+    begin: int
+    end: int
+    """Offsets in `rows.jsonl`."""
+    samples: int
+    """Behind the last of their samples, in values; 0 if they have none."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is there of a run, in the order of its file."""
+
+    stretches: tuple[Stretch, ...]
+    good: int
+    """Behind the last of them; what follows was written in part."""
+    is_complete: bool
+
+
+def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
+    """Every case of which all rows and samples are there. `owed`: how many rows each (suite, case id) owes. Raises BadInput."""
+    good = 0
+    is_complete = False
+    found: list[Stretch] = []
     try:
         for _, offset, value in _lines(folder):
+            is_complete = value["kind"] == "end"
             if value["kind"] == "row":
                 case = tuple(value[name] for name in CASE_IDENTITY)
-                samples = tuple(value["samples"]) if value["samples"] else None
-                kept.append((case, value["status"], end_of_good, offset, samples))
-            complete = value["kind"] == "end"
-            end_of_good = offset
+                samples = sum(value["samples"]) if value["samples"] else 0
+                if found and found[-1].case == case:
+                    last = found.pop()
+                    statuses = (*last.statuses, value["status"])
+                    found.append(Stretch(case, statuses, last.begin, offset, max(last.samples, samples)))
+                else:
+                    found.append(Stretch(case, (value["status"],), good, offset, samples))
+            good = offset
     except TornLine as torn:
-        end_of_good = torn.offset
-    if complete:
-        raise BadInput(f"{folder}: this run is complete; there is nothing to resume")
+        good = torn.offset
     # Rows of one case stand together; only the last case can be there in part.
-    groups = [list(group) for _, group in groupby(kept, key=lambda each: each[0])]
-    if groups and len(groups[-1]) < instances.get((str(groups[-1][0][0][-2]), str(groups[-1][0][0][-1])), 0):
-        end_of_good = groups.pop()[0][2]
+    if found and len(found[-1].statuses) < owed.get((found[-1].case[-2], found[-1].case[-1]), 0):
+        good = found.pop().begin
     # Samples are written before the rows that name them, so they are short only if the machine went down.
     path = folder / "samples.i64"
     there = path.stat().st_size // 8 if path.exists() else 0
-    while groups and max((sum(each[4]) for each in groups[-1] if each[4]), default=0) > there:
-        end_of_good = groups.pop()[0][2]
-    rows = [each for group in groups for each in group]
-    os.truncate(folder / "rows.jsonl", end_of_good)
+    while found and found[-1].samples > there:
+        good = found.pop().begin
+    return Stored(tuple(found), good, is_complete)
+
+
+def resume(folder: Path, owed: Mapping[tuple[str, str], int]) -> tuple[set[tuple[object, ...]], dict[str, int]]:
+    """Make a killed run whole again: cut what was written in part; return which cases (by `CASE_IDENTITY`) are done.
+
+    `owed` says how many rows each (suite, case id) owes. Also returns the count of rows by status. Raises BadInput.
+    """
+    there = stored(folder, owed)
+    if there.is_complete:
+        raise BadInput(f"{folder}: this run is complete; there is nothing to resume")
+    os.truncate(folder / "rows.jsonl", there.good)
+    path = folder / "samples.i64"
     if path.exists():
-        os.truncate(path, 8 * max((sum(each[4]) for each in rows if each[4]), default=0))
-    statuses: dict[str, int] = {}
-    for each in rows:
-        statuses[each[1]] = statuses.get(each[1], 0) + 1
-    return {each[0] for each in rows}, statuses
+        os.truncate(path, 8 * max((each.samples for each in there.stretches), default=0))
+    statuses = Counter(status for each in there.stretches for status in each.statuses)
+    return {each.case for each in there.stretches}, dict(statuses)
