@@ -19,6 +19,7 @@ from harness.grammar import Grammar
 from harness.judge.schema import Unjudgeable as Unjudgeable
 from harness.judge.schema import check_schema as check_schema
 from harness.judge.schema import document_is_valid, one_line
+from harness.judge.standing import Standing
 
 _START_SECONDS = 60.0
 READY = "ready\n"
@@ -82,12 +83,21 @@ class Judge:
 
     def verdict(self, grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False) -> bool | None:
         """As `is_valid`, or None with a `reason` where there is no verdict in time."""
+        valid: bool | None = self._answer("verdict", grammar, content, draft=draft, assert_formats=assert_formats)
+        return valid
+
+    def standing(self, grammar: Grammar, content: bytes) -> Standing | None:
+        """As `harness.judge.standing`, or None with a `reason`: is it a sentence, the beginning of one, or neither?"""
+        found: Standing | None = self._answer("standing", grammar, content)
+        return found
+
+    def _answer(self, asks: str, grammar: Grammar, content: bytes, **options: Any) -> Any:
         question = {
+            "asks": asks,
             "dialect": grammar.dialect,
             "text": grammar.text,
             "content": content.decode("latin-1"),
-            "draft": draft,
-            "assert_formats": assert_formats,
+            **options,
             "deadline": self.deadline,
         }
         if self._process is None:
@@ -110,8 +120,7 @@ class Judge:
             return None
         verdict: dict[str, Any] = json.loads(answer)
         self.reason = verdict["reason"]
-        valid: bool | None = verdict["valid"]
-        return valid
+        return verdict["valid"]
 
     def close(self) -> None:
         """End the process; a later question starts another."""

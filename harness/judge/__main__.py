@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.grammar import Grammar
 from harness.judge import READY, Unjudgeable, is_valid
+from harness.judge.standing import standing
 
 _GRACE_SECONDS = 3.0
 _DEEPEST = 20_000  # Python calls, in a process whose stack has room for them
@@ -19,6 +20,8 @@ _MEMORY = 8 << 30
 def _answer(question: dict[str, Any]) -> dict[str, Any]:
     grammar, content = Grammar(question["dialect"], question["text"]), question["content"].encode("latin-1")
     try:
+        if question.get("asks") == "standing":
+            return {"valid": standing(grammar, content), "reason": ""}
         valid = is_valid(grammar, content, draft=question["draft"], assert_formats=question["assert_formats"])
     except Unjudgeable as error:
         return {"valid": None, "reason": str(error)}

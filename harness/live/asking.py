@@ -1,0 +1,120 @@
+"""What a session asks: which case each request is of, its prompt, its grammar as it is sent, its body."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Literal
+
+from harness.case import Case
+from harness.grammar import Grammar
+from harness.live.dialects import grammar_fields
+from harness.live.server import Server
+
+Grammars = Literal["warm", "cold", "mixed"]
+
+PROMPT = "Write one text that fits this {kind}. Answer with the text alone, without a remark.\n{grammar}\n"
+
+SHOWN = 2_000
+"""Characters of the grammar that a prompt shows."""
+
+KINDS = {
+    "json_schema": "JSON Schema",
+    "regex": "regular expression",
+    "ebnf": "grammar",
+    "choice": "list of choices",
+    "structural_tag": "form",
+}
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Of every request."""
+
+    limit: int
+    """Output tokens at most."""
+    temperature: float
+    prompt: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A case of the run."""
+
+    suite: str
+    suite_version: str
+    case: Case
+
+
+def order(count: int, requests: int, seed: int) -> list[int]:
+    """Which case each request is of: all of them in a seeded order, again and again."""
+    places = list(range(count))
+    Random(seed).shuffle(places)
+    return [places[number % count] for number in range(requests)]
+
+
+def unique(grammar: Grammar, salt: str) -> Grammar | None:
+    """A grammar of the same language that no server can have seen, as text; None where the dialect has no such."""
+    if grammar.dialect == "ebnf":
+        return Grammar("ebnf", f"{grammar.text}\n# {salt}\n")
+    if grammar.dialect != "json_schema":
+        return None
+    schema = json.loads(grammar.text)
+    if not isinstance(schema, dict):
+        return None
+    described = schema.get("description", "")
+    return Grammar("json_schema", json.dumps({**schema, "description": f"{described} {salt}".strip()}, ensure_ascii=False))
+
+
+def salt_of(seed: int, load: int, number: int) -> str:
+    """Eight hexadecimal digits that a prompt begins with: a twin must not find its prompt in the server's prefix cache."""
+    return hashlib.sha256(f"{seed}:{load}:{number}".encode()).hexdigest()[:8]
+
+
+def prompt_of(case: Case, sampling: Sampling, salt: str) -> str:
+    """Of both twins the same but for the salt."""
+    shown = case.grammar.text if len(case.grammar.text) <= SHOWN else f"{case.grammar.text[:SHOWN]} ..."
+    text = sampling.prompt.replace("{kind}", KINDS[case.grammar.dialect]).replace("{name}", case.name[:200])
+    return f"{salt} {text.replace('{grammar}', shown)}"
+
+
+def body_of(server: Server, sampling: Sampling, prompt: str, number: int, grammar: Grammar | None) -> bytes | None:
+    """The request; None where it cannot be said to this server."""
+    fields = {} if grammar is None else grammar_fields(server.dialect, server.endpoint, grammar)
+    if fields is None:
+        return None
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if server.endpoint == "chat" else {"prompt": prompt}
+    body = {
+        "model": server.model,
+        **asked,
+        "max_tokens": sampling.limit,
+        "temperature": sampling.temperature,
+        "seed": (sampling.seed + number) % (1 << 31),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **fields,
+    }
+    return json.dumps(body).encode()
+
+
+def not_offered(server: Server, sources: Sequence[Source]) -> dict[int, str]:
+    """By the place of the case: why it is not sent with its grammar."""
+    found = {}
+    offered = server.dialect.fields(server.endpoint)
+    for place, each in enumerate(sources):
+        dialect = each.case.grammar.dialect
+        if dialect not in offered:
+            found[place] = f"declined: not offered: {server.dialect.name} takes no {dialect} at {server.endpoint}"
+            continue
+        try:
+            body_of(server, sampling=_TRY, prompt="", number=0, grammar=each.case.grammar)
+        except RecursionError:
+            found[place] = "declined: not offered: the grammar nests too deeply to be sent"
+    return found
+
+
+_TRY = Sampling(1, 0.0, "", 0)
