@@ -69,6 +69,11 @@ def productions(text: str) -> Productions:
     return _Reader(text).productions()
 
 
+def tokens(text: str) -> Iterator[tuple[str, str]]:
+    """What each part of the text is (`head`, `define`, `name`, `mark`, `literal`, `class`, `operator`), and the part; without layout."""
+    return ((token.kind, token.text) for token in _Reader(text).tokens() if token.kind != "end")
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text

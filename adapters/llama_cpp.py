@@ -1,0 +1,272 @@
+"""llama.cpp: a grammar of characters (GBNF) whose stacks are tried on every token of the vocabulary at every step.
+
+Through llama-cpp-python, on a vocabulary without a model. What the sampler leaves at minus infinity is forbidden. The library ends the
+process where it is told to accept what its grammar forbids, so a token is tried before it is accepted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import llama_cpp
+import numpy as np
+from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+from harness.grammar import Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.oracle.automaton import NoOracle
+from harness.oracle.gbnf import gbnf_of_choice, gbnf_of_ebnf, gbnf_of_regex
+from harness.oracle.language import language_of
+from harness.vocabulary import Vocabulary
+from harness.vocabulary.gguf_file import write_vocabulary
+
+CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+"""llama_token_data."""
+
+LIMITS = ("left recursion", "sane defaults")
+"""Of its messages, the parts that say that a grammar is right and too much."""
+
+# Its answer to a failed assertion is to start a debugger, if there is one, before it ends the process.
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")
+
+_said: deque[str] = deque(maxlen=20)
+"""The library's last messages; it has no other way to say why it refuses."""
+
+
+def _listen(level: int, text: bytes, _: object) -> None:
+    if level >= 2:  # warnings and errors
+        _said.append(text.decode("utf-8", "replace").strip())
+
+
+_listener = llama_cpp.llama_log_callback(_listen)
+"""Kept, because the library calls it for as long as the process lives."""
+
+llama_cpp.llama_log_set(_listener, ctypes.c_void_p(0))
+
+
+class _Candidates:
+    """An array of candidate tokens as the library takes it; logits are zero until a sampler has seen it."""
+
+    def __init__(self, tokens: np.ndarray[Any, np.dtype[np.int32]]) -> None:
+        self.data = np.zeros(len(tokens), dtype=CANDIDATE)
+        self.data["id"] = tokens
+        self.ids, self.logits = self.data["id"], self.data["logit"]
+        pointer = self.data.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
+        self.pointer = ctypes.pointer(llama_cpp.llama_token_data_array(data=pointer, size=len(tokens), selected=-1, sorted=False))
+
+
+class _LlamaObject(GrammarObject):
+    __slots__ = ("_adapter", "_sampler", "_terminated")
+
+    def __init__(self, adapter: LlamaCpp, sampler: Any) -> None:
+        self._adapter = adapter
+        self._sampler = sampler
+        self._terminated = False
+        weakref.finalize(self, llama_cpp.llama_sampler_free, sampler)
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        adapter = self._adapter
+        if bitmask.shape != (adapter.words,) or bitmask.dtype != np.int32:
+            raise ValueError(f"a bitmask is an int32 array of {adapter.words} words, not {bitmask.dtype} {bitmask.shape}")
+        if self._terminated:
+            bitmask.fill(0)
+            return
+        every = adapter.every
+        every.logits.fill(0)
+        llama_cpp.llama_sampler_apply(self._sampler, every.pointer)
+        np.equal(every.logits, 0, out=adapter.bits[: len(every.logits)])
+        bitmask[:] = np.packbits(adapter.bits, bitorder="little").view(np.int32)
+
+    def accept_token(self, token: int) -> bool:
+        if not self._allows(token):
+            return False
+        if token == self._adapter.vocabulary.eos_token:
+            self._terminated = True  # there the library does nothing but not end the process
+        else:
+            llama_cpp.llama_sampler_accept(self._sampler, token)
+        return True
+
+    def is_accepting(self) -> bool:
+        return self._allows(self._adapter.vocabulary.eos_token)
+
+    def is_terminated(self) -> bool:
+        return self._terminated
+
+    def copy(self) -> GrammarObject:
+        clone = _LlamaObject(self._adapter, llama_cpp.llama_sampler_clone(self._sampler))
+        clone._terminated = self._terminated
+        return clone
+
+    def _allows(self, token: int) -> bool:
+        if self._terminated or not 0 <= token < self._adapter.vocabulary.size:
+            return False
+        one = self._adapter.one
+        one.ids[0], one.logits[0] = token, 0
+        llama_cpp.llama_sampler_apply(self._sampler, one.pointer)
+        return bool(one.logits[0] == 0)
+
+
+class _LlamaGrammar(CompiledGrammar):
+    def __init__(self, adapter: LlamaCpp, sampler: Any) -> None:
+        self._adapter = adapter
+        self._sampler = sampler
+        weakref.finalize(self, llama_cpp.llama_sampler_free, sampler)
+
+    def start(self) -> GrammarObject:
+        return _LlamaObject(self._adapter, llama_cpp.llama_sampler_clone(self._sampler))
+
+
+class LlamaCpp(Adapter):
+    """JSON Schema goes through the package's own converter; regular expressions and choices are translated to GBNF by us.
+
+    So is EBNF, rule by rule (`_` in names, the escape `\\^` and line ends where GBNF has none), or, with `ebnf=text`, it goes as it is.
+    """
+
+    distribution: ClassVar[str] = "llama-cpp-python"
+    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice"})
+    documented: ClassVar[Mapping[str, str]] = {
+        "unlisted_name": "No property that the schema does not name, unless additionalProperties is true (llama.cpp grammars/README.md).",
+        "property_order": "Properties keep the schema's order (--prop-order of llama.cpp's json_schema_to_grammar.py).",
+        "whitespace": "At most one space between two parts (SPACE_RULE in llama_cpp/llama_grammar.py).",
+    }
+
+    def __init__(self, vocabulary: Vocabulary, *, ebnf: Literal["translated", "text"] = "translated") -> None:
+        super().__init__(vocabulary)
+        self._ebnf = ebnf
+        self._model = _load(vocabulary)
+        weakref.finalize(self, llama_cpp.llama_model_free, self._model)
+        self._tokens = llama_cpp.llama_model_get_vocab(self._model)
+        self.words = (vocabulary.size + 31) // 32
+        self.every = _Candidates(np.arange(vocabulary.size, dtype=np.int32))
+        self.one = _Candidates(np.zeros(1, dtype=np.int32))
+        self.bits = np.zeros(self.words * 32, dtype=np.bool_)
+
+    def compile(self, grammar: Grammar) -> CompiledGrammar:
+        text = self._gbnf(grammar)
+        if not text or "\0" in text:  # it takes none for no constraint, and a C string
+            raise InvalidGrammar("a grammar is at least one rule, without NUL")
+        sampler = self._sampler(text)
+        if not sampler:
+            raise self._refusal(grammar, text)
+        return _LlamaGrammar(self, sampler)
+
+    def script(self, grammar: Grammar) -> str:
+        text = "json_schema_to_gbnf(grammar)" if grammar.dialect == "json_schema" else repr(self._gbnf(grammar))
+        return f"""
+import tempfile
+from ctypes import byref, pointer
+import gguf
+from llama_cpp import *
+from llama_cpp.llama_grammar import json_schema_to_gbnf
+end = len(vocabulary) - 1
+texts = ["".join(f"\\\\x{{byte:02x}}" for byte in text) for text in vocabulary[:-1]]  # the only kind of vocabulary with any bytes
+file = gguf.GGUFWriter(tempfile.mkdtemp() + "/vocabulary.gguf", "llama")
+file.add_context_length(64), file.add_embedding_length(64), file.add_block_count(1), file.add_feed_forward_length(64)
+file.add_head_count(1), file.add_layer_norm_rms_eps(1e-5), file.add_tokenizer_model("rwkv")
+file.add_token_list([*texts, "</s>"]), file.add_token_types([1] * end + [3]), file.add_eos_token_id(end)
+file.write_header_to_file(), file.write_kv_data_to_file(), file.write_tensors_to_file(), file.close()
+parameters = llama_model_default_params()
+parameters.vocab_only = True
+model = llama_model_load_from_file(str(file.path).encode(), parameters)
+sampler = llama_sampler_init_grammar(llama_model_get_vocab(model), {text}.encode(), b"root")
+for token in walk:
+    candidate = llama_token_data(id=token, logit=0.0, p=0.0)
+    llama_sampler_apply(sampler, byref(llama_token_data_array(data=pointer(candidate), size=1, selected=-1, sorted=False)))
+    allowed = candidate.logit == 0
+    print(vocabulary[token], allowed, allowed, flush=True)
+    if not allowed or token == end:
+        break
+    llama_sampler_accept(sampler, token)  # of a token that is not allowed this ends the process
+"""
+
+    def _sampler(self, text: str) -> Any:
+        return llama_cpp.llama_sampler_init_grammar(self._tokens, text.encode(), b"root")
+
+    def _gbnf(self, grammar: Grammar) -> str:
+        try:
+            grammar.text.encode()
+            match grammar.dialect:
+                case "json_schema":
+                    return _converted(grammar.text)
+                case "regex":
+                    return gbnf_of_regex(grammar.text)
+                case "choice":
+                    return gbnf_of_choice(grammar.text)
+                case "ebnf":
+                    return gbnf_of_ebnf(grammar.text) if self._ebnf == "translated" else grammar.text
+        except ValueError as error:
+            raise InvalidGrammar(str(error)) from error
+        except NoOracle as error:
+            raise _untranslated(grammar, str(error)) from error
+        raise UnsupportedGrammar(f"llama.cpp has no {grammar.dialect}")
+
+    def _refusal(self, grammar: Grammar, text: str) -> Exception:
+        """The parser refuses a grammar: once more, to hear why."""
+        why = _printed(lambda: self._sampler(text))
+        if any(limit in why for limit in LIMITS):
+            return UnsupportedGrammar(why)
+        if grammar.dialect == "json_schema":
+            return RuntimeError(f"the converter's grammar is refused by the parser: {why}")
+        if grammar.dialect != "ebnf" or self._ebnf == "translated":
+            return UnsupportedGrammar(why)
+        return _untranslated(grammar, why)
+
+
+def _load(vocabulary: Vocabulary) -> Any:
+    """A model that is nothing but the vocabulary."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "vocabulary.gguf")
+        write_vocabulary(vocabulary, path)
+        parameters = llama_cpp.llama_model_default_params()
+        parameters.vocab_only = True
+        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
+    if not model:
+        raise RuntimeError(f"llama.cpp does not load the vocabulary {vocabulary.name}: {' '.join(_said)}"[:500])
+    return model
+
+
+def _converted(text: str) -> str:
+    """Its words for what it cannot do are assertions and ValueError; what else it raises is a fault."""
+    if not isinstance(schema := json.loads(text), dict):
+        kind = UnsupportedGrammar if isinstance(schema, bool) else InvalidGrammar
+        raise kind("the converter takes a schema as an object")
+    try:
+        return str(json_schema_to_gbnf(text))
+    except (AssertionError, ValueError) as error:
+        raise UnsupportedGrammar(f"{type(error).__name__}: {error}") from error
+
+
+def _untranslated(grammar: Grammar, why: str) -> Exception:
+    """Wrong in itself, or only not to be said in GBNF?"""
+    try:
+        if grammar.dialect == "regex":
+            re.compile(grammar.text)
+        else:
+            language_of(grammar)
+    except (NoOracle, re.error, OverflowError, RecursionError):
+        return InvalidGrammar(why)
+    return UnsupportedGrammar(why)
+
+
+def _printed(call: Callable[[], object]) -> str:
+    """What the call writes to standard error, where the parser says what it could not read, or logs; in one line."""
+    _said.clear()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            call()
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+        file.seek(0)
+        printed = file.readline().decode("utf-8", "replace").strip()
+    return " ".join([*([printed] if printed else []), *_said])[:500] or "the parser refuses it and does not say why"
