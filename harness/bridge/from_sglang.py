@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.bridge.twins import NO_TWINS, Twins
 from harness.grammar import (
     Adapter,
     Bitmask,
@@ -68,6 +69,8 @@ class SGLangAdapter(Adapter):
 
     distribution: ClassVar[str] = ""
     dialects: ClassVar[frozenset[Dialect]] = frozenset(_DISPATCH)
+    twins: Twins = NO_TWINS
+    """Ids that the backend's tokenizer cannot have beside others; set in `make_backend`."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
@@ -91,7 +94,8 @@ class SGLangAdapter(Adapter):
             self.mask_format = _Masks(template, self.vocabulary.size).kind
         except NotImplementedError as error:  # a bare base class: what older backends return for a grammar that did not compile
             raise UnsupportedGrammar("the backend returned a grammar without methods, and no reason") from error
-        return _Compiled(template, lambda: dispatch(grammar.text), self.vocabulary, getattr(self._backend, "tokenizer", None))
+        tokenizer = getattr(self._backend, "tokenizer", None)
+        return _Compiled(template, lambda: dispatch(grammar.text), self.vocabulary, tokenizer, self.twins)
 
     def _probe(self) -> MaskFormat:
         for dispatch, text in _PROBES:
@@ -185,16 +189,19 @@ class _Object(GrammarObject):
             bitmask.fill(0)
         else:
             self._masks.fill(self._grammar, bitmask, "bitmask")
+            self._compiled.twins.spread(bitmask)
 
     def fill_bool_mask(self, mask: BoolMask) -> None:
         if self.is_terminated():
             mask.fill(True)
         else:
             self._masks.fill(self._grammar, mask, "bool")
+            self._compiled.twins.spread_forbidden(mask)
 
     def accept_token(self, token: int) -> bool:
         if self.is_terminated():
             return False
+        token = self._compiled.twins.first.get(token, token)
         try:  # the interface names no way to refuse: some raise, some return False, and some take any token, which then is the finding
             refused = self._grammar.accept_token(token) is False
         except (ValueError, AssertionError):
@@ -248,8 +255,9 @@ class _Object(GrammarObject):
 
 class _Compiled(CompiledGrammar):
     def __init__(
-        self, template: SGLangGrammar, compile_again: Callable[[], SGLangGrammar], vocabulary: Vocabulary, tokenizer: object
+        self, template: SGLangGrammar, compile_again: Callable[[], SGLangGrammar], vocabulary: Vocabulary, tokenizer: object, twins: Twins
     ) -> None:
+        self.twins = twins
         self._template = template
         self._compile_again = compile_again
         self.vocabulary = vocabulary

@@ -1,0 +1,76 @@
+"""SGLang's own wrappers of other backends (`sglang.srt.constrained`), without its engine."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, ClassVar, Literal
+
+from harness.bridge.bare_package import bare_package, stand_in
+from harness.bridge.from_sglang import SGLangAdapter, SGLangBackend
+from harness.bridge.huggingface import huggingface_tokenizer
+from harness.bridge.twins import Twins, twins
+from harness.vocabulary import Vocabulary
+
+PLACE = "sglang.srt.constrained"
+
+WRAPPERS = {
+    "xgrammar": ("xgrammar_backend", "XGrammarGrammarBackend", "xgrammar"),
+    "llguidance": ("llguidance_backend", "GuidanceBackend", "llguidance"),
+    "outlines": ("outlines_backend", "OutlinesGrammarBackend", "outlines"),
+}
+"""By the engine's name: its module, its class, and the distribution of the library behind it."""
+
+
+class SGLang(SGLangAdapter):
+    """`wrapper` is the engine's name of the backend. A grammar takes the engine's own way to it, with the checks that stand there.
+
+    The engine is configured as by default. The tokenizer is the vocabulary's own, or one that is made of its tokens.
+    """
+
+    distribution: ClassVar[str] = "sglang"
+
+    def __init__(self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "llguidance", "outlines"] = "xgrammar") -> None:
+        if wrapper not in WRAPPERS:
+            raise ValueError(f"wrapper is {wrapper!r}; SGLang has {', '.join(WRAPPERS)}")
+        self._name = wrapper
+        self.wraps = WRAPPERS[wrapper][2]
+        super().__init__(vocabulary)
+
+    def make_backend(self) -> SGLangBackend:
+        bare_package("sglang", "sglang.srt", PLACE)  # their starts load the engine's kernels
+        # Of these the wrappers take a type and the thinking before an answer, neither of which is asked for here.
+        stand_in("sglang.srt.parser.reasoning_parser", ("ReasoningParser",))
+        stand_in("sglang.srt.server_args", ("ServerArgs",))
+        module, backend_class, _ = WRAPPERS[self._name]
+        make: Any = getattr(import_module(f"{PLACE}.{module}"), backend_class)
+        tokenizer: Any = huggingface_tokenizer(self.vocabulary)
+        self.twins = Twins(twins(self.vocabulary))
+        size, ends = self.vocabulary.size, [self.vocabulary.eos_token]
+        match self._name:
+            case "xgrammar":
+                backend = make(tokenizer, vocab_size=size, model_eos_token_ids=ends)
+            case "llguidance":
+                backend = make(tokenizer=tokenizer, n_vocab=size, eos_token_ids=ends)
+            case _:
+                backend = make(tokenizer, whitespace_pattern=None)
+        return _Dispatching(backend, tokenizer)
+
+
+class _Dispatching:
+    """The backend as requests reach it: one way for all dialects, on which the engine refuses what it knows to be harmful."""
+
+    def __init__(self, backend: Any, tokenizer: Any) -> None:
+        self._backend = backend
+        self.tokenizer = tokenizer
+
+    def dispatch_json(self, key_string: str) -> Any:
+        return self._backend._init_value_dispatch(("json", key_string), False)
+
+    def dispatch_regex(self, key_string: str) -> Any:
+        return self._backend._init_value_dispatch(("regex", key_string), False)
+
+    def dispatch_ebnf(self, key_string: str) -> Any:
+        return self._backend._init_value_dispatch(("ebnf", key_string), False)
+
+    def dispatch_structural_tag(self, key_string: str) -> Any:
+        return self._backend._init_value_dispatch(("structural_tag", key_string), False)

@@ -1,0 +1,92 @@
+"""vLLM's own wrappers of other backends (`vllm.v1.structured_output`), without its engine."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, ClassVar, Literal
+
+import torch
+
+from harness.bridge.bare_package import bare_package
+from harness.bridge.from_vllm import VLLMAdapter, VLLMBackend
+from harness.bridge.huggingface import huggingface_tokenizer
+from harness.bridge.twins import Twins, twins
+from harness.grammar import Dialect, Grammar
+from harness.vocabulary import Vocabulary
+
+PLACE = "vllm.v1.structured_output"
+
+WRAPPERS = {
+    "xgrammar": ("backend_xgrammar", "XgrammarBackend", "xgrammar"),
+    "guidance": ("backend_guidance", "GuidanceBackend", "llguidance"),
+    "outlines": ("backend_outlines", "OutlinesBackend", "outlines-core"),
+    "lm-format-enforcer": ("backend_lm_format_enforcer", "LMFormatEnforcerBackend", "lm-format-enforcer"),
+}
+"""By the engine's name: its module, its class, and the distribution of the library behind it."""
+
+FIELDS: dict[Dialect, str] = {
+    "json_schema": "json",
+    "regex": "regex",
+    "ebnf": "grammar",
+    "choice": "choice",
+    "structural_tag": "structural_tag",
+}
+"""Our dialects, and what a request calls them."""
+
+SPECULATIVE_TOKENS = 200
+"""How many tokens may be taken back; an engine without speculative decoding allows none."""
+
+
+class VLLM(VLLMAdapter):
+    """`wrapper` is the engine's name of the backend. A request is checked by the engine's own function before the backend sees it.
+
+    The engine is configured as by default, but with speculative decoding, without which nothing is taken back (lm-format-enforcer's
+    wrapper, which compiles nothing with it, has none). The tokenizer is the vocabulary's own, or one that is made of its tokens.
+    """
+
+    distribution: ClassVar[str] = "vllm"
+
+    def __init__(
+        self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "xgrammar"
+    ) -> None:
+        if wrapper not in WRAPPERS:
+            raise ValueError(f"wrapper is {wrapper!r}; vLLM has {', '.join(WRAPPERS)}")
+        self._name = wrapper
+        self.wraps = WRAPPERS[wrapper][2]
+        super().__init__(vocabulary)
+
+    def make_backend(self) -> VLLMBackend:
+        os.environ.setdefault("VLLM_CONFIGURE_LOGGING", "0")
+        bare_package("vllm", "vllm.v1", PLACE)  # the last one's start loads the engine's configuration and parsers
+        if not torch.cuda.is_available():
+            utils: Any = import_module("vllm.utils.torch_utils")
+            utils.PIN_MEMORY = False  # for copies to a device that is not here
+        module, backend_class, _ = WRAPPERS[self._name]
+        self._sampling = import_module("vllm.sampling_params")
+        self._refusal = import_module("vllm.exceptions").VLLMValidationError
+        self._key = import_module(f"{PLACE}.request").get_structured_output_key
+        self._tokenizer: Any = huggingface_tokenizer(self.vocabulary)
+        self.twins = Twins(twins(self.vocabulary))
+        outputs = SimpleNamespace(backend=self._name, disable_any_whitespace=False, disable_additional_properties=False)
+        speculative = None if self._name == "lm-format-enforcer" else SimpleNamespace(num_speculative_tokens=SPECULATIVE_TOKENS)
+        self._config = SimpleNamespace(structured_outputs_config=outputs, speculative_config=speculative, model_config=None)
+        make: Any = getattr(import_module(f"{PLACE}.{module}"), backend_class)
+        backend: VLLMBackend = make(self._config, self._tokenizer, self.vocabulary.size)
+        return backend
+
+    def request(self, grammar: Grammar) -> tuple[Any, str]:
+        value: Any = json.loads(grammar.text) if grammar.dialect == "choice" else grammar.text
+        if grammar.dialect == "choice" and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+            raise ValueError("choice must be a list of strings")  # the server's own model of a request says so, before all this
+        outputs = self._sampling.StructuredOutputsParams(**{FIELDS[grammar.dialect]: value})
+        parameters = self._sampling.SamplingParams(structured_outputs=outputs)
+        model = SimpleNamespace(is_diffusion=False)
+        try:
+            parameters._validate_structured_outputs(model, self._config.structured_outputs_config, self._tokenizer)
+        except self._refusal as error:
+            raise ValueError(str(error)) from error
+        key: tuple[Any, str] = self._key(parameters.structured_outputs)
+        return key
