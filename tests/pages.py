@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+import pytest
+
+from harness.cli import parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
+each_page = pytest.mark.parametrize("page", PAGES, ids=[str(each.relative_to(ROOT)) for each in PAGES])
+
 PROGRAMS = ("grammarbench", "pytest", "tox", "python", "pip")
-NOT_RUN = "not run by the test"
 
 
 @dataclass(frozen=True)
@@ -109,3 +119,35 @@ def anchors(text: str) -> set[str]:
         made.add(f"{slug}-{found[slug]}" if slug in found else slug)
         found[slug] = found.get(slug, 0) + 1
     return made
+
+
+def exists(path: str) -> bool:
+    """Is it in the checkout?"""
+    return (ROOT / path).exists()
+
+
+def text_of(path: str) -> str:
+    """Of a file of the checkout."""
+    return (ROOT / path).read_text("utf-8")
+
+
+@cache
+def pytest_options() -> frozenset[str]:
+    """Everything that pytest takes beside our benchmarks."""
+    told = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", ".", "benchmarks", "--help"],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+    )  # fmt: skip
+    return frozenset(re.findall(r"--[\w-]+", told.stdout))
+
+
+def verbs() -> dict[str, argparse.ArgumentParser]:
+    """Our commands."""
+    found = next(each for each in parser()._actions if isinstance(each, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+def our_options() -> set[str]:
+    """Of all of our commands."""
+    return {option for each in (parser(), *verbs().values()) for option in each._option_string_actions}

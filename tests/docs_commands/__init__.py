@@ -1,0 +1,1 @@
+"""Every command that the documentation shows is run: `tox run -e docs`."""

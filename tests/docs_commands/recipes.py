@@ -1,0 +1,253 @@
+"""How each page's commands are made small, what they end with, and which cannot be run here, and why."""
+
+from __future__ import annotations
+
+import pages
+
+from docs_commands.runner import Recipe
+from docs_commands.seeds import OWN_WHEEL
+
+NOISY = (0, 4)
+"""Few processes on a machine that does other things: whether anything is proven is not the page's matter."""
+
+ONE_REQUEST = "--forks 1 --rounds 1 --batch 1 --texts 1 --prompt-tokens 4 --limit 8"
+TWO_RELEASES = "choices.jsonl --backends toy-choice==1.0,toy-choice==1.1 --vocabulary bytes --forks 2"
+EXPERIMENT = "every mechanism in three forks: minutes, and no option makes it less; tests/test_decode_record.py looks at its plan"
+
+INSTALLS = "installs from the package index; that the extras exist is checked by tests/test_docs.py"
+WHOLE_SUITE = "the whole environment: .ci/run runs it"
+
+BISECTED = 'bisect toy-choice 1.0..2.0 --case "two choices" --suite choices.jsonl --vocabulary bytes'
+SLOWER = 'bisect toy-choice 1.0..1.2 --case "tool call" --suite choices.jsonl --slower compile --vocabulary bytes'
+
+SPEED = f"{pages.ROOT / 'benchmarks' / 'test_speed.py'}"
+
+README = Recipe(
+    seeds={
+        "my_schemas": "my_schemas",
+        "choices.jsonl": "choices.jsonl",
+        "path/to/tokenizer": "tokenizer",
+        "path/to/model": "model",
+        "results/baseline/default.json": "baseline.json",
+        "dist": "dist",
+        "head": "my_run",
+        "base": "my_run",
+    },
+    smaller={
+        "CASE": "shelf",
+        "adjudicate my_run": "adjudicate my_run --effort 1 --tries 1",
+        "run json_schema": "run my_schemas --vocabularies probe",
+        "grammarbench doctor": "grammarbench doctor --vocabulary probe --forks 1",
+        "measure --backends": "measure my_schemas --vocabulary probe --forks 1 --backends",
+        "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
+        "grammarbench kernels": "grammarbench kernels --quick --backends llguidance",
+        "grammarbench decode --backends": f"grammarbench decode {ONE_REQUEST} --vocabulary probe --backends",
+        "--model 8b --device cuda --batch 1,32": f"{ONE_REQUEST} --vocabulary probe --model tiny --device cpu --batch 1,2 --texts 2",
+        "--rate 4": f"{ONE_REQUEST} --rate 4",
+        "regex ebnf --backends xgrammar==0.2.7,xgrammar==./dist/xgrammar-0.2.9-cp311-cp311-linux_x86_64.whl": (
+            f"choices.jsonl --backends toy-choice==1.0,toy-choice==./dist/{OWN_WHEEL}"
+        ),
+        'bisect xgrammar 0.1.34..0.2.8 --case "pattern space"': BISECTED,
+        "benchmarks/test_speed.py --benchmark-json": f"{SPEED} --backends llguidance --vocabulary probe --benchmark-json",
+        "benchmarks/test_speed.py --backends xgrammar,llguidance": f"{SPEED} --backends llguidance --vocabulary probe",
+        "benchmarks/test_speed.py --measurement": f"{SPEED} --measurement",
+        "median:10%": "median:100000%",
+    },
+    codes={
+        "doctor": NOISY,
+        "grammarbench measure": NOISY,
+        # xgrammar fails some cases of the suite: that is what the tests are to show.
+        "pytest --grammarbench-backend": (1,),
+    },
+    says={
+        "report my_run": r"written: \S*report\.html",
+        "repro my_run CASE --backend xgrammar": "over_constrained",
+        "--spellings --out sp": "stored in sp",
+        "--keywords": "keyword",
+        "--expect results/baseline/default.json": "as recorded",
+        "bisect xgrammar": r"toy-choice==2\.0 is the first version",
+        "-m regex": r"\d+ failed, \d+ passed.* deselected|\d+ failed, \d+ passed",
+        "compare versions --gate": "0 came out differently",
+    },
+    not_run={
+        "pip install": INSTALLS,
+        "tox run": WHOLE_SUITE,
+        "run --profile decode": EXPERIMENT,
+    },
+    least=35,
+)
+
+TUTORIAL = Recipe(
+    seeds={"choices.jsonl": "choices.jsonl"},
+    smaller={
+        "tekken": "probe",
+        "--out my_run": "--effort 0 --out my_run",
+        "--out my_tokenizers": "--effort 0 --out my_tokenizers",
+        "my_schemas my_cases.jsonl --backends llguidance,xgrammar": "my_cases.jsonl --backends llguidance --vocabulary probe --forks 1",
+        "my_schemas my_cases.jsonl --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
+        "bisect xgrammar 0.2.0..0.2.8 --case shelf --suite my_schemas": BISECTED,
+        "--model tiny": f"{ONE_REQUEST} --strategies stepwise --model tiny",
+        "--model 1b --device cuda --strategies stepwise,jump_forward --batch 1,8,32": (
+            f"{ONE_REQUEST} --model tiny --vocabulary probe --device cpu --strategies stepwise,jump_forward --batch 1,2 --texts 2"
+        ),
+        "kernels --device cuda": "kernels --device cpu --quick --backends llguidance",
+        "adjudicate my_run": "adjudicate my_run --effort 1 --tries 1",
+    },
+    codes={
+        "grammarbench measure": NOISY,
+        # Each backend refuses `the other order` (section 3).
+        "pytest --grammarbench-backend": (1,),
+    },
+    says={
+        "grammarbench backends": r"llguidance +llguidance \d",
+        "--vocabularies tekken --out my_run": r"5 of 6|83\.3|stored in my_run",
+        "repro my_run shelf --backend llguidance --shrink": "script: fault.py",
+        "report my_run": r"written: my_run/report/report\.html",
+        "expect my_run expected.json --record": "recorded 12 outcomes",
+        "pytest --grammarbench-backend": "1 failed, 5 passed",
+    },
+    not_run={
+        "pip install": INSTALLS,
+        "hf:Qwen/Qwen2.5-0.5B": "a tokenizer of the hub: network",
+        "tiktoken:o200k_base": "a file of ranks from the network",
+        "--model Qwen/Qwen2.5-0.5B": "a model of the hub: network, and a GPU",
+    },
+    least=27,
+)
+
+RECIPES: dict[str, Recipe] = {
+    "README.md": README,
+    "docs/tutorial.md": TUTORIAL,
+    "docs/ci.md": Recipe(
+        seeds={"RUN": "my_run", "BASE": "my_run", "results/baseline/default.json": "record.json"},
+        says={"--format junit": r"junit\.xml\n.*summary\.md\n$", "--split": r"written: \S*report\.html"},
+        least=5,
+    ),
+    "docs/decoding.md": Recipe(
+        seeds={"my_schemas": "my_schemas"},
+        smaller={
+            "grammarbench decode --backends": f"grammarbench decode {ONE_REQUEST} --vocabulary probe --backends",
+            "--model 1b": f"{ONE_REQUEST} --vocabulary probe --model tiny",
+            "--rate 4": f"{ONE_REQUEST} --vocabulary probe --rate 4",
+        },
+        not_run={"--profile decode": EXPERIMENT},
+        least=3,
+    ),
+    "docs/engines.md": Recipe(
+        smaller={"run regex ebnf": "run choice_and_tags"},
+        # What the wrappers break is what the page tells.
+        codes={"check vllm": (0, 1), "check sglang": (0, 1)},
+        needs={"vllm": "vllm", "table wrapped": "vllm", "check sglang": "sglang"},
+        not_run={"pip install": INSTALLS},
+        least=6,
+    ),
+    "docs/extending.md": Recipe(
+        seeds={"corpora/json-schema-test-suite/tests/draft2020-12": "test_suite"},
+        # The second adapter is wrong on purpose, and the page says so.
+        codes={"upper=true --vocabulary bytes": (1,)},
+        says={"check my_backend:Choices": "keeps the contract", "upper=true --vocabulary bytes": "is refused"},
+        not_run={"grammarbench fetch": "clones from the network; tests/test_corpora.py and tests/test_json_output.py clone from a folder"},
+        environ={"PYTHONPATH": "FOLDER"},
+        least=5,
+    ),
+    "docs/faults.md": Recipe(
+        seeds={"my_schemas": "my_schemas", "MASKBENCH": "my_schemas"},
+        smaller={
+            "run --backends": "run my_schemas --backends",
+            "--vocabularies tekken,mistral-v3,probe": "--vocabularies probe",
+            "run json_schema": "run my_schemas",
+        },
+        least=6,
+    ),
+    "docs/history.md": Recipe(seeds={"results/runs/last-night": "measured"}, says={"--add": "added: past"}, least=3),
+    "docs/kernels.md": Recipe(
+        smaller={
+            "grammarbench kernels --out DIR": "grammarbench kernels --quick --backends llguidance --out first",
+            "--device cuda --out DIR": "--device cpu --quick --backends llguidance --out second",
+            "--quick --backends xgrammar,llguidance": "--quick --backends llguidance",
+        },
+        says={"--show": r"\| plain/masked_fill \|"},
+        least=4,
+    ),
+    "docs/keywords.md": Recipe(least=1),
+    "docs/known_bugs.md": Recipe(smaller={"--vocabularies probe,tekken": "--vocabularies probe", "--timeout 60": "--timeout 3"}, least=1),
+    "docs/live.md": Recipe(
+        seeds={"choices.jsonl": "choices.jsonl"},
+        smaller={
+            "8000 my_schemas/": "8000 choices.jsonl --requests 8",
+            "--rate 2,8,32 --requests 500": "--rate 200",
+            "json_schema ebnf --concurrency 1,16": "choices.jsonl --requests 8 --concurrency 1,2",
+            "runs/old": "runs/new",
+        },
+        says={"--requests 500 --gate": "kept", "grammarbench report": r"report\.html"},
+        not_run={"pip install": INSTALLS},
+        needs={"grammarbench live": "httpx2", "runs/new": "httpx2"},
+        servers=("http://127.0.0.1:8000", "http://127.0.0.1:8080"),
+        least=6,
+    ),
+    "docs/llama_cpp.md": Recipe(
+        smaller={
+            "llama-cpp,xgrammar,llguidance,outlines-core,lm-format-enforcer --vocabularies mistral-v3": "llama-cpp --vocabularies probe"
+        },
+        needs={"grammarbench": "llama_cpp"},
+        not_run={"pip install": INSTALLS},
+        least=2,
+    ),
+    "docs/measuring.md": Recipe(
+        seeds={"my_schemas": "my_schemas", "choices.jsonl": "choices.jsonl"},
+        smaller={
+            "grammarbench doctor": "grammarbench doctor --vocabulary probe --forks 1",
+            "measure --backends": "measure my_schemas --vocabulary probe --forks 1 --backends",
+            "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
+            'bisect xgrammar 0.1.34..0.2.8 --case "tool call" --suite speed --slower compile --vocabulary tekken': SLOWER,
+        },
+        codes={"doctor": NOISY, "grammarbench measure": NOISY},
+        says={"bisect": r"toy-choice==1\.2", "table versions": "ttfm"},
+        least=8,
+    ),
+    "docs/methods.md": Recipe(
+        seeds={"my_schemas": "my_schemas"},
+        smaller={
+            "run --backends": "run my_schemas --vocabularies probe --effort 1 --backends",
+            "measure --backends": "measure my_schemas --vocabulary probe --forks 1 --backends",
+        },
+        codes={"grammarbench measure": NOISY},
+        least=3,
+    ),
+    "docs/more_backends.md": Recipe(
+        smaller={"run regex json_schema choice_and_tags utf8": "run utf8", "--effort 2": "--effort 0"},
+        # What it breaks, the page tells.
+        codes={"check formatron": (0, 1)},
+        needs={"grammarbench": "formatron"},
+        not_run={"pip install": INSTALLS},
+        least=2,
+    ),
+    "docs/pytest.md": Recipe(
+        seeds={"tests": "own_test"},
+        # xgrammar fails some of these cases; that is what is recorded then.
+        codes={"--grammarbench-suite=utf8": (1,), "--grammarbench-expect=tests/grammarbench.json": (0,)},
+        says={"--grammarbench-suite=utf8": r"\d+ failed, \d+ passed", "--grammarbench-expect=tests/grammarbench.json": r"passed.*xfailed"},
+        not_run={"pip install": INSTALLS},
+        least=3,
+    ),
+    "docs/ray.md": Recipe(
+        smaller={
+            "run --backends xgrammar,llguidance": "run choice_and_tags --vocabularies probe --effort 0 --backends llguidance",
+        },
+        codes={"merge part": (3,)},
+        says={"merge whole": r"rows of 3 run\(s\)", "merge part": "missing: shard 2/3", "--resume": "resuming part"},
+        needs={"--executor ray --jobs": "ray"},
+        not_run={"pip install": INSTALLS, "--executor ray:auto": "a cluster; tests/test_ray.py has one"},
+        least=6,
+    ),
+    "docs/versions.md": Recipe(
+        seeds={"choices.jsonl": "choices.jsonl"},
+        smaller={
+            "$S": "choices.jsonl",
+            "xgrammar==0.1.34,xgrammar==0.2.7,xgrammar==0.2.8": "toy-choice==1.0,toy-choice==1.1,toy-choice==2.0",
+            "llguidance==1.6.1,llguidance==1.9.1": "toy-choice==1.0,toy-choice==1.1",
+            "outlines-core==0.2.11,outlines-core==0.2.14": "toy-choice==1.0,toy-choice==2.0",
+        },
+        least=3,
+    ),
+}
