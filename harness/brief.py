@@ -10,6 +10,7 @@ from typing import Any
 from harness.metrics import METRICS, few, summary
 from harness.row import OURS, Row, RunInfo, verdict
 from harness.seen import ArmSeen, fold
+from harness.shard import note
 from harness.store import read_end, read_info, read_rows, read_samples
 from harness.table import grid, heading, number
 from harness.terminal import Paper, command
@@ -113,7 +114,11 @@ def text(found: Brief, on: Paper) -> str:
         parts.append(grid("", [heading(each) for each in chosen], _sections(chosen), on.width, on.styled))
     if any(cell.startswith("~") for section in _sections(columns) for _, cells in section for cell in cells):
         parts[-1] += "\n~ fewer than ten values lie beyond this percentile"
-    return "\n\n".join([*parts, "\n".join([*_failure(found, on), "next:", *_commands(found, on)])])
+    return "\n\n".join([*parts, "\n".join([*_share(found, on), *_failure(found, on), "next:", *_commands(found, on)])])
+
+
+def _share(found: Brief, on: Paper) -> list[str]:
+    return on.fold(note(found.info)) if found.info.shard else []
 
 
 def _failure(found: Brief, on: Paper) -> list[str]:
@@ -164,6 +169,7 @@ def to_json(found: Brief) -> dict[str, Any]:
         "run": found.info.run,
         "folder": found.folder,
         "complete": found.rows is not None,
+        "shard": found.info.shard,
         "rows": found.rows,
         "statuses": found.statuses,
         "backends": [

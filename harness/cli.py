@@ -8,11 +8,19 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness import commands
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput, one_line
 
+if TYPE_CHECKING:
+    from harness.shard import Shard
+
 DESCRIPTION = "Is a grammar backend right, fast and unchanged? Conformance and benchmarks for constrained LLM decoding."
+
+TIMED = ("measure", "decode", "doctor", "kernels")
+ELSEWHERE = ("--executor", "--shards", "--shard")
+"""What measures times, and the options of a run that it must refuse: they would spread it over several machines."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,8 +44,17 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: results/runs/<run>)")
     run.add_argument("--resume", action="store_true", help="go on with the run in --out that was interrupted")
     run.add_argument(
-        "--jobs", type=positive, default=1, metavar="N", help="workers at a time (default: 1; more disturb each other's timings)"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="workers at a time (default: 1, more disturb each other's timings; on Ray all processors)",
     )
+    run.add_argument(
+        "--executor",
+        metavar="ray[:ADDRESS]",
+        help="walk on Ray: one of our own on this machine, ray:auto, or ray:HOST:PORT (default: here)",
+    )
+    run.add_argument("--shards", type=positive, metavar="N", help="on Ray: cut the cases of each backend into N tasks (default: as is fit)")
     run.add_argument(
         "--timeout", type=positive_number, metavar="S", help="seconds for a compile and for each walk (default: the profile's)"
     )
@@ -56,8 +73,14 @@ def parser() -> argparse.ArgumentParser:
         help="walk other spellings of each valid JSON text instead: whitespace, order, escapes, numbers",
     )
 
+    run.add_argument("--shard", type=shard, metavar="I/N", help="walk the I-th of N equal shares of the cases; merge puts them together")
+
     run.add_argument("--expect", type=Path, metavar="FILE", help="compare the outcomes with this record; 1 if they differ")
     run.add_argument("--record", type=Path, metavar="FILE", help="write the outcomes to this record")
+
+    merge = verbs.add_parser("merge", help="put the shards of a run together, or other runs of one plan")
+    merge.add_argument("out", type=Path, metavar="OUT", help="the folder of the whole")
+    merge.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
 
     expect = verbs.add_parser("expect", help="compare a stored run with a record of outcomes, or write the record")
     expect.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
@@ -130,6 +153,7 @@ def parser() -> argparse.ArgumentParser:
     measure.add_argument("--means", action="store_true", help="show what a ratio of means would say, too")
 
     decoding(verbs.add_parser("decode", help="TTFT, TPOT and throughput with a real model loop, beside the same loop without a grammar"))
+    living(verbs.add_parser("live", help="cases against a live OpenAI-compatible server: every output judged, TTFT, TPOT, goodput"))
 
     doctor = verbs.add_parser("doctor", help="what can be concluded from times on this machine: its settings and its noise")
     doctor.add_argument("--backend", metavar="B", help="the backend that is measured against itself (default: the first that is installed)")
@@ -201,6 +225,9 @@ def parser() -> argparse.ArgumentParser:
     fetch.add_argument("corpus", choices=["maskbench", "json-schema-test-suite"])
     fetch.add_argument("--out", type=Path, default=Path("corpora"), metavar="DIR", help="where to put it (default: corpora)")
 
+    for name in TIMED:
+        for option in ELSEWHERE:
+            verbs.choices[name].add_argument(option, dest="elsewhere", help=argparse.SUPPRESS)
     for verb in verbs.choices.values():
         verb.add_argument("--json", action="store_true", help="one JSON document on stdout; progress and notes go to stderr")
     return top
@@ -284,6 +311,62 @@ def decoding(decode: argparse.ArgumentParser) -> None:
     )
 
 
+def living(live: argparse.ArgumentParser) -> None:
+    """The options of `live`."""
+    live.add_argument("url", nargs="?", metavar="URL", help="http(s)://HOST:PORT of the server")
+    live.add_argument("suites", nargs="*", metavar="SUITE", help="as in run (default: speed)")
+    live.add_argument("--show", type=Path, metavar="RUN", help="ask nothing; print what is stored in this folder")
+    live.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: results/runs/<run>)")
+    live.add_argument(
+        "--gate", action="store_true", help="exit code 1 if an output is invalid or a request failed, 4 if nothing could be judged"
+    )
+
+    server = live.add_argument_group("the server")
+    server.add_argument(
+        "--dialect",
+        metavar="D",
+        help="openai, vllm, vllm-guided, sglang, llama.cpp or llama-cpp-python (default: what the server says it is)",
+    )
+    server.add_argument("--model", metavar="M", help="the model's name (default: the first that the server lists)")
+    server.add_argument("--endpoint", choices=["chat", "completions"], default="chat", help="which of the interfaces (default: chat)")
+    server.add_argument(
+        "--key-variable", metavar="NAME", help="the environment variable that holds the API key (default: GRAMMARBENCH_API_KEY)"
+    )
+
+    load = live.add_argument_group("the load, one after the other where several are named (default: --concurrency 1)")
+    load.add_argument("--requests", type=positive, metavar="N", help="of each load (default: 100, or a trace's length)")
+    load.add_argument("--rate", metavar="R,R", help="requests a second, whether or not the server is ready for them (an open loop)")
+    load.add_argument("--arrivals", choices=["poisson", "gamma", "fixed"], default="poisson", help="with --rate (default: poisson)")
+    load.add_argument("--burstiness", type=positive_number, metavar="B", help="of gamma: below 1 bursts, above it evener (default: 1)")
+    load.add_argument("--trace", type=Path, metavar="FILE", help="arrivals that were recorded: seconds after the start, one a line")
+    load.add_argument("--concurrency", metavar="N,N", help="so many requests always under way (a closed loop)")
+    load.add_argument(
+        "--grammars",
+        choices=["warm", "cold", "mixed"],
+        default="warm",
+        help="warm: each was sent once before; cold: each request's is made unique, where that is possible (default: warm)",
+    )
+    load.add_argument(
+        "--pairs", choices=["on", "off"], default="on", help="send every request without a grammar too, in a load of its own (default: on)"
+    )
+
+    asked = live.add_argument_group("what is asked")
+    asked.add_argument("--cases", type=positive, metavar="N", help="of each suite at most (default: all)")
+    asked.add_argument("--limit", type=positive, default=256, metavar="N", help="output tokens at most (default: 256)")
+    asked.add_argument("--temperature", type=not_negative, default=0.0, metavar="T", help="of sampling (default: 0)")
+    asked.add_argument("--prompt", metavar="TEXT", help="with {grammar}, {kind} and {name} for the case's (default: shows the grammar)")
+    asked.add_argument("--seed", type=whole, default=0, metavar="N", help="of arrivals, order and sampling (default: 0)")
+    asked.add_argument(
+        "--objectives", metavar="O", help="of goodput, milliseconds: 'ttft:500 tpot:50 e2e:2000' (default: ttft:500 tpot:50)"
+    )
+
+    deadlines = live.add_argument_group("deadlines, seconds")
+    deadlines.add_argument("--connect-timeout", type=positive_number, default=5.0, metavar="S", help="of a connection (default: 5)")
+    deadlines.add_argument("--first-timeout", type=positive_number, default=60.0, metavar="S", help="until the first text (default: 60)")
+    deadlines.add_argument("--stall-timeout", type=positive_number, default=30.0, metavar="S", help="between messages (default: 30)")
+    deadlines.add_argument("--timeout", type=positive_number, default=120.0, metavar="S", help="of a whole request (default: 120)")
+
+
 def whole(text: str) -> int:
     """A whole number from 0."""
     value = int(text)
@@ -316,6 +399,13 @@ def effort(text: str) -> int:
     return value
 
 
+def shard(text: str) -> Shard:
+    """Number and count, as `2/4`."""
+    from harness.shard import parse
+
+    return parse(text)
+
+
 def positive_number(text: str) -> float:
     """A number above 0."""
     value = float(text)
@@ -324,6 +414,7 @@ def positive_number(text: str) -> float:
     return value
 
 
+shard.__name__ = "share, as 2/4"
 effort.__name__ = "whole number from 0, or all"
 positive.__name__ = "whole number above 0"
 whole.__name__ = "whole number from 0"
@@ -347,6 +438,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_help()
         return BAD_INPUT
     try:
+        if getattr(options, "elsewhere", None) is not None:
+            raise BadInput(f"{options.command} measures times, on one machine and in one go: leave {', '.join(ELSEWHERE)} out")
         return commands.COMMANDS[options.command](options)
     except BadInput as error:
         print(f"grammarbench: {one_line(str(error))}", file=sys.stderr)

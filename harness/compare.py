@@ -107,6 +107,9 @@ def compare_runs(base: Path, head: Path) -> list[Pair]:
     shared = [key for key in old if key in new]
     if not shared:
         raise BadInput(f"{base} and {head} have no backend with the same options in common")
+    shards = [read_info(each).shard or "the whole" for each in (base, head)]
+    if shards[0] != shards[1]:
+        raise BadInput(f"{base} is {shards[0]} of a run, {head} is {shards[1]}; put the shards together first (grammarbench merge)")
     told = list(_told(base, head)) if has_measurement(base) and has_measurement(head) else []
     return [_pair(old[key], new[key], [], [line for arm, line in told if arm in ("", new[key].name)]) for key in shared]
 

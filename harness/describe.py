@@ -110,6 +110,8 @@ def _catalogue() -> list[dict[str, Any]]:
         try:
             adapter = load(name)
             entry["distribution"], entry["version"] = adapter.distribution, installed_version(adapter.distribution) or ""
+            if adapter.distribution and not entry["version"]:
+                entry["problem"] = f"{adapter.distribution} is not installed"
             entry["dialects"] = sorted(adapter.dialects)
             for option in option_table(adapter):
                 entry["options"].append(f"{option.name}={'|'.join(option.choices) or option.kind} (default {option.default})")
@@ -145,7 +147,7 @@ def _describe(specs: list[str], names: list[str]) -> dict[str, Any]:
 
 
 def _arm(spec: BackendSpec) -> Arm:
-    from harness.registry import installed_version, load, make
+    from harness.registry import load, make, recorded_version
     from harness.vocabulary import byte_vocabulary
 
     adapter: Adapter | type[Adapter] = load(spec.name)
@@ -158,10 +160,9 @@ def _arm(spec: BackendSpec) -> Arm:
     except Exception:
         pass  # not with 257 tokens, perhaps with the run's vocabulary: its worker will tell
     options = ":".join(f"{name}={value}" for name, value in spec.options)
-    version = installed_version(adapter.distribution) or ""
     return Arm(
         spec.name,
-        version,
+        recorded_version(adapter),
         options,
         adapter.distribution,
         tuple(sorted(adapter.dialects)),

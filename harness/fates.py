@@ -85,6 +85,8 @@ def add(history: Path, folder: Path) -> Path:
     if read_end(folder) is None:
         raise BadInput(f"{folder}: the run is incomplete and goes into no history; `grammarbench run --resume` completes it")
     info = read_info(folder)
+    if info.shard:
+        raise BadInput(f"{folder}: shard {info.shard} of a run goes into no history; put the shards together first (grammarbench merge)")
     lines: list[dict[str, Any]] = [{"fates": FORM, "run": info.run, "started": info.started, "harness": info.harness}]
     for (backend, version, options, vocabulary, suite), features in _fold(read_rows(folder)).items():
         of_suite, of_vocabulary = info.suites.get(suite, {}), info.vocabularies.get(vocabulary, {})

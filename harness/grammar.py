@@ -151,6 +151,9 @@ class Adapter(ABC):
     distribution: ClassVar[str]
     """The distribution whose version is recorded; empty if there is none."""
 
+    wraps: str = ""
+    """For the wrapper of another library: that library's distribution, whose version is recorded too."""
+
     dialects: ClassVar[frozenset[Dialect]]
 
     documented: ClassVar[Mapping[str, str]] = {}

@@ -106,6 +106,8 @@ def record(folder: Path, path: Path) -> int:
     """Write what the cases of a run came to; returns how many. Raises BadInput for an incomplete run."""
     now = _of_run(folder)
     info = read_info(folder)
+    if info.shard:
+        raise BadInput(f"{folder}: shard {info.shard} of a run makes no record; put the shards together first (grammarbench merge)")
     value = {
         "format": FORMAT,
         "profile": info.profile,

@@ -19,6 +19,9 @@ from harness.decode.setting import Setting
 from harness.decode.titles import FIGURES
 from harness.kernels.correctness import Outcome as KernelOutcome
 from harness.keywords.truth_table import STATES
+from harness.live import answer as lived
+from harness.live import obedience
+from harness.live import record as live_record
 from harness.measure import estimate
 from harness.measure.record import Measurement, Slot, Trace
 from harness.metrics import DISTRIBUTIONS, METRICS, QUANTILES
@@ -87,6 +90,26 @@ ENDS: dict[decoded.End, str] = {
     "aborted": "No grammar could be had for it, and requests without theirs are not wanted (`--fallback abort`).",
 }
 
+LIVE_ENDS: dict[lived.End, str] = {
+    "finished": "The model came to its end.",
+    "truncated": "It came to the limit of tokens.",
+    "refused": "Status 4xx.",
+    "failed": "Another status than 200, no connection, or an error told within the stream.",
+    "dropped": "The connection ended before the answer did.",
+    "malformed": "What came is no stream of events that this interface has, or more than we take.",
+    "timeout": "A deadline passed; `phase` says which.",
+    "aborted": "The server ended the stream properly, without a reason or with another one.",
+    "cancelled": "We went away.",
+    "harness_error": "It was us.",
+}
+
+OBEDIENCE: dict[obedience.Finding, str] = {
+    "kept": "Every judged output is valid.",
+    "broken": "Some are not.",
+    "ignored": "None is valid, or no larger a share than without the grammar.",
+    "unproven": "No output could be judged.",
+}
+
 EFFECTS: dict[Effect, str] = {
     "wins": "The whole interval of on over off lies below 0.98.",
     "loses": "It lies above 1.02, or fewer requests come out right.",
@@ -111,7 +134,7 @@ ALERTS: dict[AlertState, str] = {
 GATES: dict[parts.Verdict, str] = {
     "ok": "Nothing is worse.",
     "failed": "An outcome or a count is worse, or not as recorded; with `--time` a proven slowdown.",
-    "incomplete": "The run has no end; it passes no gate.",
+    "incomplete": "The run, or the measurement in it, has no end; it passes no gate.",
     "unproven": "Nothing can be said.",
 }
 
@@ -119,7 +142,7 @@ EXITS = {
     errors.OK: "Done; a gate that was asked for holds.",
     errors.GATE_FAILED: "A gate failed: worse than before, not as recorded, an alert, or a broken contract.",
     errors.BAD_INPUT: "The command line, a file or a name is wrong; the one line on stderr says what to do.",
-    errors.INCOMPLETE: "The run has no end, or was interrupted; what was measured is stored.",
+    errors.INCOMPLETE: "A run, a measurement, a decoding or one of kernels has no end, or was interrupted; what was measured is stored.",
     errors.UNPROVEN: "Nothing could be concluded.",
 }
 
@@ -131,6 +154,8 @@ FILES = {
     "rounds.i64": "Its figures.",
     "decode.jsonl": "Of `decode`: the setup, then children, batches and losses, then the end.",
     "decode.i64": "Its figures: ids, times of ids, steps.",
+    "live.jsonl": "Of `live`: the setup, then a line per answer and per judgement, then the end.",
+    "live.i64": "Its figures: times of messages.",
     "kernels.jsonl": "Of `kernels`: each probe and each timing.",
     "witnesses.jsonl": "Of `adjudicate`: the documents that show whose fault a disagreement is.",
     "report/": "Of `report`: the page.",
@@ -218,6 +243,8 @@ def _decoding() -> list[str]:
         *_fields("The advice on a mechanism", Advice),
         *_fields("Account of a request's ids", decoded.Account),
         *_columns_of_a_step(),
+        *_section("End of a request to a live server", "Of `grammarbench live`; see [live](live.md).", _explained(lived.ENDS, LIVE_ENDS)),
+        *_section("Does a live server keep the grammar?", "By dialect of grammar.", _explained(get_args(obedience.Finding), OBEDIENCE)),
     ]
 
 
@@ -239,6 +266,8 @@ def _on_disk() -> list[str]:
         ("The first line of rounds.jsonl", Measurement), ("A case that is measured", Trace), ("A slot", Slot),
         ("The first line of decode.jsonl", Setup), ("A setting", Setting), ("A child", Child), ("A batch", Batch),
         ("A judged request", Judged), ("A completed request", decoded.Completed),
+        ("The first line of live.jsonl", live_record.Setup), ("An answer of a live server", lived.Answer),
+        ("An exchange with it", lived.Heard), ("A judgement of it", live_record.Judgement),
     ):  # fmt: skip
         found += _fields(title, each)
     return found

@@ -170,6 +170,13 @@ def installed_version(distribution: str) -> str | None:
     return str(made_for["version"]) if made_for["distribution"] == distribution else found
 
 
+def recorded_version(adapter: Adapter | type[Adapter]) -> str:
+    """The version that stands in rows, with that of the wrapped library as a local label (`0.5.4+inner-0.2.8`); empty if there is none."""
+    found = installed_version(adapter.distribution) or ""
+    inner = installed_version(adapter.wraps)
+    return f"{found}{'.' if '+' in found else '+'}{adapter.wraps}-{inner}" if found and inner else found
+
+
 def option_table(adapter_class: type[Adapter]) -> list[Option]:
     """The adapter's options in the order of its signature; raises TypeError if one is annotated or defaulted against the contract."""
     return [_option(parameter, annotation) for parameter, annotation in _parameters(adapter_class)]

@@ -92,6 +92,8 @@ class Row:
     findings: tuple[Finding, ...] = ()
     checks: dict[str, str] = field(default_factory=dict)
     """In mode `conformance`, where a row is of a whole case: what came of each check, `passed`, `failed` or `skipped: why`."""
+    allowed: int | None = None
+    """How many tokens the mask allows where the walk was refused; None where nothing was refused, and in runs from before this field."""
 
 
 IDENTITY = ("backend", "backend_version", "options", "vocabulary", "suite", "case_id", "instance", "mode", "jump_forward", "repeat")
@@ -219,6 +221,10 @@ class RunInfo:
     machine: dict[str, Any]
     effort: int = 0
     """How many places of a case each check looked at; 0: no checks, -1: every place."""
+    shard: str = ""
+    """`i/n` if only that share of the cases was walked; `suites` tells of all of them."""
+    executor: str = ""
+    """`ray` if tasks of a cluster walked it, each time on whatever machine; empty: all on `machine`."""
     format: int = FORMAT
 
 

@@ -61,6 +61,7 @@ class Observation:
     wall_ns: int | None = None
     findings: tuple[Finding, ...] = ()
     samples: bytes = b""
+    allowed: int | None = None
 
 
 def compile_grammar(adapter: Adapter, grammar: Grammar, progress: Progress) -> Compiled:
@@ -100,16 +101,25 @@ def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int
     began = clock()
 
     def seen(status: Status, phase: str = "", text: str = "", accepted: bool | None = None, stopped_at: int | None = None) -> Observation:
-        first_fill_ns = samples[0] if samples else None
-        wall_ns = clock() - began
-        times = {"matcher_new_ns": matcher_new_ns, "first_fill_ns": first_fill_ns, "wall_ns": wall_ns}
-        raw = samples.tobytes()
-        return Observation(status, phase, text, accepted, stopped_at, len(tokens), findings=tuple(findings), samples=raw, **times)
+        return Observation(
+            status,
+            phase,
+            text,
+            accepted,
+            stopped_at,
+            len(tokens),
+            matcher_new_ns=matcher_new_ns,
+            first_fill_ns=samples[0] if samples else None,
+            wall_ns=clock() - began,
+            findings=tuple(findings),
+            samples=samples.tobytes(),
+        )
 
     def refused(index: int) -> Observation:
-        if not mask.allowed() and not grammar_object.is_accepting():
+        allowed_here = len(mask.allowed())
+        if not allowed_here and not grammar_object.is_accepting():
             findings.append(Finding("cannot_terminate", index, "no token is allowed here, and the output may not end"))
-        return seen("ok", accepted=False, stopped_at=index)
+        return replace(seen("ok", accepted=False, stopped_at=index), allowed=allowed_here)
 
     try:
         progress[2], progress[3] = 0, len(tokens)
@@ -167,7 +177,7 @@ def walk(compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int
 
 def first_mask(compiled: CompiledGrammar, vocabulary: Vocabulary, mask_format: str, progress: Progress) -> Observation:
     """What can be seen of a grammar without instance: a new object and its first mask."""
-    return replace(walk(compiled, vocabulary, (), mask_format, progress), accepted=None, stopped_at=None)
+    return replace(walk(compiled, vocabulary, (), mask_format, progress), accepted=None, stopped_at=None, allowed=None)
 
 
 @lru_cache(maxsize=2)

@@ -25,9 +25,10 @@ function command(place, arm, note, ...more) {
 function refusal(note) {
   if (note.at === undefined) return "";
   if (note.status !== "ok") return `lost at token ${note.at}`;
-  if (note.at >= (note.tokens || 0)) return `end-of-sequence, after all ${note.tokens || 0} tokens`;
+  const allowed = note.allowed === undefined ? "" : `; ${note.allowed.toLocaleString("en")} ${note.allowed === 1 ? "token was" : "tokens were"} allowed there`;
+  if (note.at >= (note.tokens || 0)) return `end-of-sequence, after all ${note.tokens || 0} tokens${allowed}`;
   const bytes = note.token === undefined ? "" : ` ${bytesShown(note.token)}, at byte ${note.offset}`;
-  return `token ${note.at} of ${note.tokens}${bytes}`;
+  return `token ${note.at} of ${note.tokens}${bytes}${allowed}`;
 }
 
 function findingShown(finding) {
@@ -151,7 +152,7 @@ function again(place, detail) {
   for (const note of firsts) {
     parts.push(el("p", {}, armName(note.arm)), box(command(place, note.arm, note), "command"));
   }
-  parts.push(el("p", { class: "note" }, "It walks the instance again, token by token, and prints the size of the allowed set, which a run does not keep, and a script that needs only the backend; with --script FILE it writes that script."));
+  parts.push(el("p", { class: "note" }, "It walks the instance again, token by token, and prints what was allowed there, and a script that needs only the backend; with --script FILE it writes that script."));
   const judged = detail.notes.find((note) => note.instance !== undefined);
   const judge = detail.grammar === undefined ? "" : judgement(place, detail, detail.instances.find((each) => each.number === judged?.instance) || detail.instances[0]);
   if (judge) parts.push(el("h3", {}, "What is right, without us"), box(judge, "snippet"));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import select
@@ -91,7 +92,7 @@ class Browser:
         self.send("Page.navigate", url="about:blank")
         self.said, self.requested = [], []
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.send("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.send("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.send("Page.navigate", url=url)
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
@@ -117,9 +118,19 @@ class Browser:
         wanted = f"decodeURIComponent({json.dumps('#' + state)})"
         self.until(f"explorer.dataset.ready === location.hash && decodeURIComponent(location.hash) === {wanted}")
 
+    def on_paper(self, *, dark: bool = False) -> None:
+        """The page that is open, as it is printed."""
+        features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.send("Emulation.setEmulatedMedia", media="print", features=features)
+
+    def picture(self, path: Path, *, whole: bool = False) -> None:
+        """What is in the window as a PNG, or the whole page."""
+        shown = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(shown["data"]))
+
     def press(self, key: str) -> None:
         """A key, as if typed."""
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-        code = {"Enter": 13, "Escape": 27}.get(key, ord(key.upper()) if len(key) == 1 and key.isalpha() else 191)
+        code = {"Enter": 13, "Escape": 27, "Tab": 9}.get(key, ord(key.upper()) if len(key) == 1 and key.isalpha() else 191)
         self.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=code)
         self.send("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)

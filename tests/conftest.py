@@ -8,13 +8,24 @@ import os
 # other's way, and some operations become many times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 import synthetic as synthetic_runs
+from browser import CHROMIUM, Browser
 
 
 @pytest.fixture(scope="session")
 def synthetic() -> ModuleType:
     """tests/synthetic.py: runs that nobody measured."""
     return synthetic_runs
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless Chromium; where there is none, the test is skipped."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine")
+    with Browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started

@@ -191,6 +191,7 @@ def grammarbench(tmp_path_factory: pytest.TempPathFactory) -> Command:
     return command
 
 
+@pytest.mark.long
 def test_the_release_that_brought_a_fault_is_found(grammarbench: Command) -> None:
     done = grammarbench("1.0..2.0", "a choice", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -204,11 +205,13 @@ def test_the_release_that_brought_a_fault_is_found(grammarbench: Command) -> Non
     assert "1.4rc1" not in tried and "1.5" not in tried
 
 
+@pytest.mark.long
 def test_the_answer_is_exact_where_nothing_was_skipped(grammarbench: Command) -> None:
     done = grammarbench("1.4..1.5", "a choice")
     assert done.returncode == 2 and "come to the same in this case" in done.stderr
 
 
+@pytest.mark.long
 def test_questions_without_an_answer_are_one_line(grammarbench: Command) -> None:
     for versions, case, said in (
         ("1.0", "a choice", '"1.0" cannot be read; write GOOD..BAD'),

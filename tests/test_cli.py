@@ -303,6 +303,7 @@ def test_damage_in_the_middle_is_told(stored: Path, tmp_path: Path) -> None:
     assert done.returncode == 2 and "rows.jsonl:2" in done.stderr
 
 
+@pytest.mark.long
 def test_a_hostile_case_file_is_walked_and_shown_without_harm(tmp_path: Path) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

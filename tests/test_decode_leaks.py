@@ -218,6 +218,7 @@ def only_ours() -> None:
     Anything.alive.clear()
 
 
+@pytest.mark.long
 def test_ten_thousand_requests_leave_nothing() -> None:
     found, ends = leaks(count=A_ROUND, rounds=ROUNDS + 2)
     assert found == set()
@@ -271,6 +272,7 @@ class KeepsRequests(Guesses):
         self.kept.append([live.request.name, live.account])
 
 
+@pytest.mark.long
 def test_what_leaks_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert leaks()[0] == set()
     assert "grammar objects" in leaks(KeepsObjects)[0]

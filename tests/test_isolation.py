@@ -247,6 +247,7 @@ MANY = [
 ]
 
 
+@pytest.mark.long
 def test_killing_workers_at_random_moments_changes_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quiet = walk_all(tmp_path / "quiet", "miniatures.unruly:Slow", MANY)
     killed: list[int] = []
@@ -300,6 +301,7 @@ def lines_in(folder: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+@pytest.mark.long
 def test_killing_the_coordinator_at_random_moments_and_resuming_equals_an_undisturbed_run(tmp_path: Path) -> None:
     undisturbed = tmp_path / "undisturbed"
     subprocess.run(run_command(undisturbed), check=True, stdout=subprocess.DEVNULL)

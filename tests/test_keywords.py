@@ -59,6 +59,7 @@ def relieved(schema: Any, keyword: str) -> Iterator[Any]:
 # ---------------------------------------------------------------------------------------------------------------- the suite
 
 
+@pytest.mark.long
 def test_the_committed_file_is_what_the_generator_writes() -> None:
     assert suite_text() == PATH.read_text(encoding="utf-8")
 

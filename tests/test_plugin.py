@@ -82,6 +82,7 @@ def test_cases_are_chosen_by_tag_dialect_and_name(repository: pytest.Pytester, o
     assert len([line for line in result.outlines if "grammarbench[" in line]) == chosen
 
 
+@pytest.mark.long
 def test_recorded_failures_are_strict_xfails(repository: pytest.Pytester) -> None:
     wrong = "loose_backend:Loose"
     program = [
@@ -113,6 +114,7 @@ def test_recorded_failures_are_strict_xfails(repository: pytest.Pytester) -> Non
     assert not passing or "[XPASS(strict)]" in changed.stdout.str()
 
 
+@pytest.mark.long
 def test_a_declined_case_is_skipped_and_a_failure_of_ours_is_an_error(repository: pytest.Pytester) -> None:
     declined = run(repository, "miniatures:JsonOnly")
     assert declined.parseoutcomes() == {"passed": 1, "skipped": 3}

@@ -38,6 +38,7 @@ def test_every_script_is_run_and_spoken_of() -> None:
 
 
 @pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.long
 def test_the_script_shows_the_fault(name: str) -> None:
     path = FOLDER / f"{name}.py"
     library, version = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ").split()

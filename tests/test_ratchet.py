@@ -102,6 +102,7 @@ def test_the_command_gates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "+over_constrained" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_todays_backends_are_as_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The committed record of the default profile, a part of it run again."""
     for name, version in (("llguidance", "1.9.1"), ("xgrammar", "0.2.8")):

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from harness.cli import main
 from harness.row import CONFORMANCE, verdict
 from harness.store import read_rows
 
 
+@pytest.mark.long
 def test_no_check_finds_anything_in_the_reference(tmp_path: Path) -> None:
     suites = ["regex", "ebnf", "utf8", "choice_and_tags", "known_bugs"]
     vocabularies = "tekken,mistral-v3,probe"

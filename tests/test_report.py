@@ -164,6 +164,7 @@ def test_a_run_without_rows_or_failures_is_a_page(synthetic: ModuleType, tmp_pat
     assert "None: no walk failed" in Page(render([fine])).text
 
 
+@pytest.mark.long
 def test_thousands_of_failures_and_huge_strings_stay_under_the_budget(synthetic: ModuleType, tmp_path: Path) -> None:
     groups: list[list[tuple[Any, bytes]]] = []
     cases = []

@@ -124,6 +124,17 @@ def test_the_frontier_is_what_nobody_beats() -> None:
     assert plots.frontier([beaten, right, fast]) == [fast, right]
 
 
+def test_labels_of_near_points_do_not_cover_each_other() -> None:
+    points = [(50.0, 100.0), (52.0, 104.0), (54.0, 98.0), (300.0, 100.0)]
+    placed = plots.beside(points, [10] * 4)
+    boxes = [(x + left, y + up, x + left + 52, y + up + 10) for (x, y), (left, up) in zip(points, placed, strict=True)]
+    for number, a in enumerate(boxes):
+        assert not any(a[0] < x < a[2] and a[1] < y < a[3] for x, y in points)
+        assert not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in boxes[:number])
+    assert placed[3] == placed[0] == (7.0, 11)
+    assert len(plots.beside([(0.0, 0.0)] * 40, [20] * 40)) == 40  # there is no room for all
+
+
 # -------------------------------------------------------------------------------------------------------- the matrix etc.
 
 

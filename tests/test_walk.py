@@ -71,20 +71,20 @@ def words() -> Words:
 
 
 @pytest.mark.parametrize(
-    ("text", "accepted", "stopped_at"),
+    ("text", "accepted", "stopped_at", "allowed"),
     [
-        (b"1", True, None),
-        (b"10", True, None),
-        (b"cat", True, None),
-        (b"ca", False, 2),
-        (b"11", False, 1),
-        (b"x", False, 0),
-        (b"", False, 0),
+        (b"1", True, None, None),
+        (b"10", True, None, None),
+        (b"cat", True, None, None),
+        (b"ca", False, 2, 1),
+        (b"11", False, 1, 2),
+        (b"x", False, 0, 2),
+        (b"", False, 0, 2),
     ],
 )
-def test_the_end_of_the_output_is_part_of_the_verdict(text: bytes, accepted: bool, stopped_at: int | None) -> None:
+def test_the_end_of_the_output_is_part_of_the_verdict(text: bytes, accepted: bool, stopped_at: int | None, allowed: int | None) -> None:
     observation = seen(words, text)
-    assert (observation.status, observation.accepted, observation.stopped_at) == ("ok", accepted, stopped_at)
+    assert (observation.status, observation.accepted, observation.stopped_at, observation.allowed) == ("ok", accepted, stopped_at, allowed)
     assert observation.findings == () and observation.tokens == len(text)
 
 
@@ -180,7 +180,7 @@ def test_a_dead_end_is_found() -> None:
             return set() if self.taken == b"ca" else super().next_tokens()
 
     observation = seen(lambda: DeadEnd([b"cat"]), b"cat")
-    assert ("cannot_terminate", 2) in [(each.check, each.position) for each in observation.findings]
+    assert ("cannot_terminate", 2) in [(each.check, each.position) for each in observation.findings] and observation.allowed == 0
 
 
 def test_the_bool_mask_is_walked_too() -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from harness.errors import GATE_FAILED, OK
+from harness.errors import GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.terminal import emit, paper, plain, teller
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Walk, store, and print the table per backend. The profile `decode` is of another kind: mechanisms of decoding, switched."""
     if options.profile == "decode":
+        if options.shard or options.executor:
+            raise BadInput("a decode run measures times, on one machine and in one go: leave --executor and --shard out")
         from harness.commands.decoding import experiment
 
         return experiment(options)
@@ -30,6 +32,10 @@ def run(options: argparse.Namespace) -> int:
     from harness.session import Request
     from harness.session import run as run_session
 
+    if options.shards and not options.executor:
+        raise BadInput("--shards cuts the cases for --executor ray; without Ray walk one share at a time: --shard I/N")
+    if options.record and options.shard:
+        raise BadInput("a record is of a whole run: leave --record out, merge the shards, and write it with `grammarbench expect --record`")
     started = time.monotonic()
     request = Request(
         suites=tuple(options.suites),
@@ -38,12 +44,15 @@ def run(options: argparse.Namespace) -> int:
         profile=options.profile,
         out=options.out,
         resume=options.resume,
-        jobs=options.jobs,
+        jobs=options.jobs or (0 if options.executor else 1),
         timeout_s=options.timeout,
         memory_gb=options.memory,
         effort=options.effort,
         spellings=options.spellings,
         argv=tuple(sys.argv[1:]),
+        shard=options.shard,
+        executor=options.executor or "",
+        shards=options.shards,
     )
 
     tell = teller(options)
@@ -74,6 +83,22 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(plain(summary), allow_nan=False))
     return code
+
+
+def merge(options: argparse.Namespace) -> int:
+    """The whole of its shards; 3 if something is missing."""
+    from harness.merge import merge as merge_runs
+
+    merged = merge_runs(options.out, options.runs, sys.argv[1:])
+    counts = ", ".join(f"{count} {status}" for status, count in merged.statuses.items())
+    lines = [f"{sum(merged.statuses.values())} rows of {merged.runs} run(s): {counts or 'none'}; stored in {merged.folder}"]
+    if merged.missing:
+        lines.append(f"INCOMPLETE: {merged.missing} case(s) are in none of them, counted once for each backend and vocabulary")
+        if merged.missing_shards:
+            lines.append(f"missing: shard {', '.join(merged.missing_shards)}")
+        lines += [f"{folder} has no end: complete it with grammarbench run --resume" for folder in merged.unfinished]
+    emit(options, lambda: vars(merged), lambda: paper().fit("\n".join(lines)))
+    return INCOMPLETE if merged.missing else OK
 
 
 def expect(options: argparse.Namespace) -> int:

@@ -13,8 +13,9 @@ from harness.terminal import emit, paper, teller
 
 
 def report(options: argparse.Namespace) -> int:
-    """One HTML page of runs, or a site of a history."""
+    """One HTML page of runs, or a site of a history; 3 if something on the page has no end."""
     from harness.report import write_report
+    from harness.report.inputs import read_inputs
 
     if options.history:
         from harness.report.dashboard import write_dashboard
@@ -22,14 +23,19 @@ def report(options: argparse.Namespace) -> int:
         if options.runs:
             raise BadInput("a report is of runs or of a history (beside runs: --trend DIR); `grammarbench history DIR --add RUN` adds one")
         site = write_dashboard(options.history, options.out or options.history / "dashboard")
-        emit(options, lambda: _files([site]), lambda: f"written: {site}")
+        parts = [site, site.with_name("feed.xml"), site.with_name("badges")]
+        emit(options, lambda: _files(parts), lambda: f"written: {site}")
         return OK
     if not options.runs:
         raise BadInput("a report of what? Give a run's folder, or --history DIR")
     out = options.out or options.runs[0] / "report"
-    page = write_report(options.runs, out, options.trend, options.split)
+    _say_of_shards(options.runs)
+    inputs = read_inputs(options.runs)
+    page = write_report(inputs, out, options.trend, options.split)
     emit(options, lambda: _files([page]), lambda: f"written: {page} ({page.stat().st_size / 1e6:.2f} MB)")
-    return completeness(options.runs)
+    for each in inputs.incomplete:
+        print(one_line(f"grammarbench: {each} is incomplete (no end); the page shows it and concludes nothing"), file=sys.stderr)
+    return INCOMPLETE if inputs.incomplete else OK
 
 
 def export(options: argparse.Namespace) -> int:
@@ -41,6 +47,7 @@ def export(options: argparse.Namespace) -> int:
     for each in forms:
         if each != "all" and each not in FORMS:
             raise BadInput(f'there is no form "{each}"{did_you_mean(each, ["all", *FORMS])}')
+    _say_of_shards([options.run])
     result = result_of(options.run, options.base, expect=options.expect, gate=options.gate, time=options.time)
     written = write(result, list(FORMS) if "all" in forms else forms, options.out)
     gate = result.gate
@@ -65,12 +72,14 @@ def table(options: argparse.Namespace) -> int:
         found = brief.brief(options.run)
         emit(options, lambda: brief.to_json(found), lambda: brief.text(found, paper()))
         return completeness([options.run])
+    _say_of_shards([options.run])
     options.format = "json" if options.json else options.format
     if options.keywords:
         return _keywords(options)
     if options.faults or options.spellings or options.ceilings or options.times:
         from harness.ceiling_table import ceiling_frame
         from harness.faults import fault_frame
+        from harness.measure.record import read_measurement
         from harness.spelling_table import spelling_frame
         from harness.time_table import time_frame
 
@@ -78,6 +87,9 @@ def table(options: argparse.Namespace) -> int:
         frame_of = next(frame for name, frame in frames.items() if getattr(options, name))
         text = tables.to_text(frame_of(options.run), options.format or "markdown")
         print(tables.visible(text) if sys.stdout.isatty() else text, end="")
+        if options.times and read_measurement(options.run).end is None:
+            print(f"grammarbench: the measurement in {options.run} is incomplete (no end); measure anew", file=sys.stderr)
+            return INCOMPLETE
     elif options.format:
         text = tables.instance_text(options.run, options.format)
         print(tables.visible(text) if sys.stdout.isatty() else text, end="")
@@ -90,6 +102,16 @@ def _files(paths: Iterable[Path]) -> dict[str, Any]:
     """What was written: files with their sizes in bytes, a folder as its files."""
     files = [each for path in paths for each in (sorted(path.rglob("*")) if path.is_dir() else [path]) if each.is_file()]
     return {"written": [{"path": each, "bytes": each.stat().st_size} for each in files]}
+
+
+def _say_of_shards(folders: list[Path]) -> None:
+    """A word on stderr for each run that is a share of one."""
+    from harness.shard import note
+    from harness.store import read_info
+
+    for folder in folders:
+        if (folder / "rows.jsonl").exists() and (said := note(read_info(folder))):
+            print(f"grammarbench: {folder} is {said}", file=sys.stderr)
 
 
 def completeness(folders: list[Path]) -> int:

@@ -122,6 +122,7 @@ def _kept(row: Row) -> dict[str, Any]:
         signal=row.signal,
         text=row.text[:MESSAGE],
         at=row.stopped_at,
+        allowed=row.allowed,
         tokens=row.tokens or None,
         findings=findings,
         more_findings=max(0, len(row.findings) - FINDINGS) or None,

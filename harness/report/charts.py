@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -109,10 +110,18 @@ def ecdf(
     with canvas(name, size) as (figure, axes):
         _axes(axes, low, high)
         marks = [Guide(deadline_ns, f"deadline {duration(deadline_ns)}")] if deadline_ns else []
-        for number, guide in enumerate(sorted([*marks, *guides], key=lambda each: each.ns)):
+        end, level = 0.0, 0
+        for guide in sorted([*marks, *guides], key=lambda each: each.ns):
             if low < guide.ns < high:
                 axes.axvline(guide.ns, color=TEXT, linewidth=0.8, linestyle=(0, (1, 2)))
-                axes.annotate(f"{plain(guide.label)} ", (guide.ns, 0.02 + 0.06 * (number % 3)), ha="right", va="bottom", fontsize=8)
+                # Above the curves; one line higher where it would run into the label before.
+                place, half = math.log(guide.ns / low) / math.log(high / low), 0.04 * len(guide.label) / size[0]
+                side = "right" if place > 0.85 else "left" if place < 0.1 else "center"
+                begin = place - {"right": 2, "center": 1, "left": 0}[side] * half
+                level = level + 1 if begin < end else 0
+                end = begin + 2 * half
+                where = {"xycoords": axes.get_xaxis_transform(), "xytext": (0, 3 + 10 * level), "textcoords": "offset points"}
+                axes.annotate(plain(guide.label), (guide.ns, 1.0), ha=side, va="bottom", fontsize=8, **where)
         for number, curve in enumerate(curves):
             position = places[number] if places else number
             if len(curve.ns):
@@ -123,7 +132,8 @@ def ecdf(
                 axes.plot(
                     [high / 1.04], [y], marker=">", markersize=5, markeredgewidth=0, color=SERIES[colour - 1], gid=f"arm-{position}-late"
                 )
-                axes.annotate(f"{late[number]} late    ", (high / 1.04, y), ha="right", va="center", fontsize=8, color=TEXT)
+                aside = {"xytext": (-5, 0), "textcoords": "offset points"}
+                axes.annotate(f"{late[number]} timed out", (high / 1.04, y), ha="right", va="center", fontsize=8, color=TEXT, **aside)
         return finish(figure, name, title)
 
 

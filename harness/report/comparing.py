@@ -50,8 +50,8 @@ class Told:
 
     title: str
     compared: int
-    differing: tuple[tuple[str, str], ...]
-    """Case, and what became of it."""
+    differing: tuple[tuple[str, str, str], ...]
+    """The case's id, its suite and name, and what became of it."""
     left_off: int
     lines: tuple[str, ...]
 
@@ -96,7 +96,7 @@ def told(inputs: Inputs, cases: int = 60) -> list[Told]:
             found.append(Told(f"{first.info.run} → {run.info.run}", 0, (), 0, (str(error),)))
             continue
         for pair in pairs:
-            differing = [(f"{each.key[1]}: {each.name}", _became(each.parts)) for each in pair.outcomes.cases]
+            differing = [(each.key[2], f"{each.key[1]}: {each.name}", _became(each.parts)) for each in pair.outcomes.cases]
             title = f"{pair.base.name} {pair.base.arm.version} → {pair.head.name} {pair.head.arm.version}"
             found.append(Told(title, pair.outcomes.compared, tuple(differing[:cases]), max(0, len(differing) - cases), pair.told))
     return found

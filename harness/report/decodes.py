@@ -132,7 +132,12 @@ def about(decoded: Decoded) -> str:
     setup, model = decoded.decoding.setup, decoded.decoding.model
     shape = " (a shape: random weights)" if model.get("kind") == "shape" else ""
     where = model.get("device_name", model.get("device", setup.device))
-    return f"{setup.model[:60]}{shape} on {where}; vocabulary {setup.vocabulary[:60]}; {setup.forks} forks of {setup.rounds} rounds"
+    often = f"{_many(setup.forks, 'fork')} of {_many(setup.rounds, 'round')}"
+    return f"{setup.model[:60]}{shape} on {where}; vocabulary {setup.vocabulary[:60]}; {often}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" + "s" * (count != 1)
 
 
 def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:

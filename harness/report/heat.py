@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from harness.report.inputs import Inputs
+from harness.report.inputs import LABEL, Inputs
 from harness.report.sections import GLYPHS, Cell, Line, cell_of
 from harness.row import OURS
 
@@ -41,7 +41,7 @@ def heat_map(inputs: Inputs) -> list[HeatGroup]:
     tables: dict[str, list[dict[str, Counter[str]]]] = {"suite": [line.arm.by_suite for line in inputs.lines]}
     counts = [inputs.features.counts.get((line.run.place, line.arm.key), {}) for line in inputs.lines]
     groups = list(dict.fromkeys(group for each in counts for group, _ in each))
-    order = [*(each for each in TITLES if each in groups), *sorted(set(groups) - set(TITLES))]
+    order = [*(each for each in TITLES if each in groups), *sorted(set(groups) - {*TITLES, LABEL}), *({LABEL} & {*groups})]
     for group in order:
         tables[group] = [{name: outcomes for (of, name), outcomes in each.items() if of == group} for each in counts]
     return [_group(group, table, inputs.lines) for group, table in tables.items() if any(table)]
@@ -58,7 +58,8 @@ def _group(group: str, tables: Sequence[dict[str, Counter[str]]], lines: Sequenc
         (name[:80], tuple(_cell(table.get(name, Counter()), line, where, name) for table, line in zip(tables, lines, strict=True)))
         for name in names[:most]
     )
-    return HeatGroup(TITLES.get(group, f"{group.replace('_', ' ')}s"), rows, max(0, len(names) - most))
+    title = "Labels of the suites" if group == LABEL else TITLES.get(group, f"{group.replace('_', ' ')}s")
+    return HeatGroup(title, rows, max(0, len(names) - most))
 
 
 def _failed(outcomes: Counter[str]) -> int:

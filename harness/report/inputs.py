@@ -27,6 +27,9 @@ from harness.store import read_end, read_info, read_rows, read_samples
 UTF8 = "utf8"
 """The suite whose tags are classes of bytes."""
 
+LABEL = "label"
+"""The group of tags of the form `about:what`."""
+
 Feature = tuple[str, str]
 """Group and name."""
 
@@ -43,7 +46,8 @@ class Features:
             return
         mine, kind = self.counts.setdefault((place, arm_key(row)), {}), outcome(row)
         group = "byte class" if row.suite == UTF8 else "keyword" if row.dialect == "json_schema" else f"{row.dialect} feature"
-        for feature in (("dialect", row.dialect), *((group, tag) for tag in row.tags)):
+        # `about:...` and the like say what a suite has the case for, not what its grammar is made of.
+        for feature in (("dialect", row.dialect), *((LABEL if ":" in tag else group, tag) for tag in row.tags)):
             mine.setdefault(feature, Counter())[kind] += 1
 
 

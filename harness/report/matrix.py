@@ -56,6 +56,9 @@ class Preset:
     order: tuple[tuple[str, bool], ...]
     """Labels, the first the best; True: its interval reaches the one before it."""
     unknown: tuple[str, ...]
+    """Labels of those without such a figure."""
+    hopeless: tuple[str, ...]
+    """Labels of those that solve no case: quick at nothing."""
 
     @property
     def link(self) -> str:
@@ -291,15 +294,17 @@ def _presets(subjects: Sequence[Subject], columns: Sequence[Column], found: dict
         if key is None:
             continue
         column = by_key[key]
+        hopeless = tuple(each.label for each in subjects if each.line and each.line.arm.cases and not each.line.arm.solves_any)
         known = [
             (each, subject.label)
             for each, subject in zip(found[key], subjects, strict=True)
-            if each is not None and (subject.line is None or subject.line.arm.solves_any)
+            if each is not None and subject.label not in hopeless
         ]
         known.sort(key=lambda one: one[0].value if column.lower else -one[0].value)
         order = [(label, bool(place and _reach(known[place - 1][0], each))) for place, (each, label) in enumerate(known)]
-        labels = {label for _, label in known}
-        made.append(Preset(title, column, why, tuple(order), tuple(each.label for each in subjects if each.label not in labels)))
+        told = {*hopeless, *(label for _, label in known)}
+        unknown = tuple(each.label for each in subjects if each.label not in told)
+        made.append(Preset(title, column, why, tuple(order), unknown, hopeless))
     return made
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from harness import metrics
 from harness.errors import BadInput
 from harness.export import summary
-from harness.report import comparing, decodes, explorer, heat, matrix, method, sections
+from harness.report import comparing, decodes, explorer, heat, lives, matrix, method, sections
 from harness.report.checked import check_lines
 from harness.report.data import Explored, as_json, explore
 from harness.report.explorer import ASSETS, CasesShown
@@ -30,13 +30,13 @@ STYLES = ("style.css", "cases.css")
 SCRIPTS = ("page.js", "matrix.js", *explorer.SCRIPTS)
 
 
-def write_report(run_dirs: list[Path], out: Path, trend: Path | None = None, split: bool = False) -> Path:
+def write_report(runs: list[Path] | Inputs, out: Path, trend: Path | None = None, split: bool = False) -> Path:
     """Writes the page about the runs to `out`, a file if it ends in `.html`, else a folder; returns the file. Raises BadInput.
 
-    In a folder, `report.json` and `summary.md` lie beside it. With `split`, and where one file could not hold it, scripts, styles and
-    data lie in `assets`. `trend`: a history whose last runs stand beside the comparisons.
+    `runs`: their folders, or what was read of them. In a folder, `report.json` and `summary.md` lie beside it. With `split`, and where
+    one file could not hold it, scripts, styles and data lie in `assets`. `trend`: a history whose last runs stand beside the comparisons.
     """
-    inputs = read_inputs(run_dirs)
+    inputs = runs if isinstance(runs, Inputs) else read_inputs(runs)
     html, files, explored = _built(inputs, trend, split)
     path = out if out.suffix == ".html" else out / "report.html"
     if path != out:
@@ -98,6 +98,8 @@ def render_page(inputs: Inputs, environment: jinja2.Environment, cases: CasesSho
         efforts={run.info.effort for run in inputs.runs},
         scaling=decodes.scaling(inputs),
         gains=decodes.gains(inputs),
+        lived=lives.sessions(inputs.folders),
+        live_heads=lives.HEADS,
         against=comparing.against(inputs, trend),
         told=comparing.told(inputs),
         signs=comparing.SIGNS,

@@ -55,18 +55,38 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
         edge = frontier(bubbles)
         axes.step([each.ns for each in edge], [each.share for each in edge], where="post", color=TEXT, linewidth=1, linestyle=(0, (4, 2)))
         sizes = [each.size_ns for each in bubbles if each.size_ns]
+        limits = axes.get_xlim(), axes.get_ylim()
+        across = [360 * math.log(each.ns / limits[0][0]) / math.log(limits[0][1] / limits[0][0]) for each in bubbles]
+        up = [245 * (each.share - limits[1][0]) / (limits[1][1] - limits[1][0]) for each in bubbles]
+        places = beside(list(zip(across, up, strict=True)), [min(len(each.label), 28) for each in bubbles])
         for number, each in enumerate(bubbles):
             colour, _, marker = style(each.position)
             area = 60.0 if not each.size_ns else 60 + 700 * math.log1p(each.size_ns / min(sizes)) / math.log1p(max(sizes) / min(sizes))
             series = SERIES[colour - 1]
             axes.scatter([each.ns], [each.share], s=area, color=series, alpha=0.25, linewidths=0, gid=f"arm-{each.position}-bubble")
             axes.scatter([each.ns], [each.share], s=28, marker=marker, color=series, linewidths=0, gid=f"arm-{each.position}")
-            lift = 11 if number % 2 == 0 else -16
-            axes.annotate(
-                plain(each.label, 28), (each.ns, each.share), xytext=(7, lift), textcoords="offset points", fontsize=8.5, color=TEXT
-            )
+            label = plain(each.label, 28)
+            axes.annotate(label, (each.ns, each.share), xytext=places[number], textcoords="offset points", fontsize=8.5, color=TEXT)
         bare(axes)
         return finish(figure, name, title)
+
+
+def beside(points: Sequence[tuple[float, float]], lengths: Sequence[int]) -> list[tuple[float, float]]:
+    """Where the label of each point begins, as an offset from it: if it can be, where it covers neither a point nor a label.
+
+    `points` in typographic points (1/72 inch), `lengths` in characters.
+    """
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
+    found = []
+    for (x, y), length in zip(points, lengths, strict=True):
+        width = 5.2 * length
+        offers = [(left, lift) for lift in (11.0, -18.0, 24.0, -31.0, 37.0) for left in (7.0, -7.0 - width)]
+        boxes = [(x + left, y + lift, x + left + width, y + lift + 10) for left, lift in offers]
+        free = [not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in taken) and a[0] > 0 for a in boxes]
+        place = free.index(True) if True in free else 0
+        taken.append(boxes[place])
+        found.append(offers[place])
+    return found
 
 
 @dataclass(frozen=True)
@@ -113,7 +133,7 @@ def _run(axes: Axes, run: Run, low: float, high: float) -> None:
     x = [point[0] for point in run.points]
     y = [point[1] for point in run.points]
     if run.position is None:
-        axes.plot(x, y, color=TEXT, linewidth=1.4, linestyle=(0, (4, 2)), marker="|", markersize=8)
+        axes.plot(x, y, color=TEXT, linewidth=1.4, linestyle=(0, (4, 2)), marker="o", markersize=5, markerfacecolor="none")
         return
     colour, dash, marker = style(run.position)
     series = SERIES[colour - 1]
@@ -167,6 +187,6 @@ def gains(name: str, title: str, bars: Sequence[Bar]) -> str:
                     [max(each.low, low), min(each.high, high)], [row, row], color=series, linewidth=1.4, solid_capstyle="butt", alpha=0.6
                 )
                 for edge, inside, sign in ((max(each.low, low), each.low >= low, "<"), (min(each.high, high), each.high <= high, ">")):
-                    right.plot([edge], [row], linestyle="none", marker="|" if inside else sign, markersize=5, color=series)
+                    right.plot([edge], [row], linestyle="none", marker="|" if inside else sign, markersize=5, color=series, clip_on=False)
                 right.plot([each.ratio], [row], linestyle="none", marker=marker, markersize=6, markeredgewidth=0, color=series)
         return finish(figure, name, title)

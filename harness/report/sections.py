@@ -18,6 +18,7 @@ from harness.report import charts
 from harness.report.failing import EXAMPLES, KINDS, CaseKey, FailedCase, Failures, Reason, Who, choose, fill_in, ordered
 from harness.row import OURS, End, RunInfo, arm_names
 from harness.seen import ArmSeen, common_solved
+from harness.shard import note
 
 CASES_BUDGET = 400_000
 """Bytes of the page that failing cases may fill without the case explorer, which has all of them."""
@@ -196,6 +197,8 @@ def settings(run: RunSeen) -> list[tuple[str, str]]:
         ("timeout", f"{info.timeout_s:g} s"),
         ("memory limit", f"{info.memory_bytes / 2**30:.3g} GiB"),
         ("jobs", str(info.jobs)),
+        *([("shard", note(info))] if info.shard else []),
+        *([("executor", f"{info.executor}: times are of whatever machines its tasks ran on")] if info.executor else []),
         ("places of a case that each check looks at", "all" if info.effort < 0 else str(info.effort)),
     ]
     flat = [*given, *_flat(info.machine, "")]

@@ -110,7 +110,7 @@ def _compile(lines: Sequence[Line]) -> Figure:
     )
     deadline = deadlines.pop() * 1e9 if len(deadlines) == 1 else None
     drawn = [curves.compile_curve(line.arm) for line in lines]
-    figure = _figure("compile", "Compile time", caption, drawn, [line.label for line in lines], deadline, (), late=late)
+    figure = _figure("compile", "Compile time per case", caption, drawn, [line.label for line in lines], deadline, (), late=late)
     figure.table.append(("at the deadline", [f"{each:,} cases" for each in late]))
     return figure
 

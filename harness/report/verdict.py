@@ -139,7 +139,10 @@ def control(inputs: Inputs) -> str:
 
 def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
     """What was run, when, on what."""
-    runs = [(each.info.run, each.info.started) for each in (*inputs.runs, *inputs.scouting)]
+    runs = [
+        (f"{each.info.run} (shard {each.info.shard})" if each.info.shard else each.info.run, each.info.started)
+        for each in (*inputs.runs, *inputs.scouting)
+    ]
     runs += [(each.decoding.setup.run, each.decoding.setup.started) for each in inputs.decoded]
     hardware = [each.figures.measurement.hardware for each in inputs.measured]
     hardware += [each.decoding.setup.hardware for each in inputs.decoded]

@@ -13,6 +13,7 @@ from typing import Any
 from harness.channel import BrokenChannel, Frames, send
 from harness.grammar import Adapter, Grammar
 from harness.guard import forbid_network
+from harness.live.judging import MODE as LIVE
 from harness.process import ENVIRONMENT, module
 from harness.repro.find import Failure
 from harness.row import arm
@@ -25,6 +26,8 @@ LOAD_SECONDS = 300.0
 
 def replay(failure: Failure) -> list[dict[str, Any]]:
     """The messages of the process that walks it, up to its end or the deadline."""
+    if failure.row.mode == LIVE:
+        return [{"lost": "not here: a live server wrote it; `grammarbench live` asks it anew"}]
     read, write = os.pipe()
     command = [*module("harness.repro.replay", failure.python), str(write)]
     process = subprocess.Popen(

@@ -44,6 +44,7 @@ def result_of(
         raise BadInput("a run is held against one thing: BASE or --expect; leave one out")
     info = read_info(run)
     complete = read_end(run) is not None
+    recorded = read_measurement(run) if has_measurement(run) else None
     if read is None:
         noticed = Noticed(run)
         read = noticed, fold(noticed.passing(read_rows(run)), read_samples(run), info)
@@ -53,6 +54,8 @@ def result_of(
     told: Gate
     if not complete:
         told = Gate("incomplete", "", (f"the run has no end; `grammarbench run --resume --out {run}` completes it",))
+    elif recorded and recorded.end is None:
+        told = Gate("incomplete", "", (f"the measurement in {run} has no end; measure anew",))
     elif expect:
         changes, told = _held_to_record(run, expect)
     elif base:
@@ -65,13 +68,13 @@ def result_of(
         )
     else:
         told = Gate("ok", "", ())
-    measured = list(_measured(run)) if has_measurement(run) else []
+    measured = list(_measured(run)) if recorded else []
     return Result(
         run=info.run,
         started=info.started,
         harness=info.harness,
         profile=info.profile,
-        hardware=hardware_key(hardware()) if not measured else read_measurement(run).measurement.hardware,
+        hardware=recorded.measurement.hardware if measured and recorded else hardware_key(hardware()),
         arms=tuple(Arm(_name(each), each.backend, each.version, each.options, each.vocabulary) for each in arms),
         counts=tuple(_counts(arms, outcomes)),
         figures=(*_figures(arms), *measured),
