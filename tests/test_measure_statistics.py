@@ -87,6 +87,7 @@ def test_chance_is_small_only_beyond_the_margin() -> None:
     slow, same, fast = [0.20, 0.21, 0.19, 0.2, 0.2], [0.01, -0.01, 0.0, 0.02, 0.01], [-0.3, -0.31, -0.29, -0.3, -0.3]
     assert chance(slow, 0.05) < 1e-5 and chance(fast, 0.05) < 1e-5
     assert chance(same, 0.05) == 1.0 and chance([0.2], 0.05) == 1.0
+    assert chance(fast, 1.0) == chance(fast, 3.0) == 1.0, "a machine so noisy that the margin is more than all of it"
 
 
 def test_false_discovery_steps_up() -> None:

@@ -124,6 +124,8 @@ def chance(x: Sequence[float], margin: float) -> float:
     if len(values) < 2:
         return 1.0
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
+    if mean <= 0 and margin >= 1:
+        return 1.0  # no ratio is smaller by that much
     beyond = mean - math.log1p(margin) if mean > 0 else math.log1p(-margin) - mean
     if beyond <= 0:
         return 1.0
