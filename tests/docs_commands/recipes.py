@@ -15,7 +15,7 @@ TWO_RELEASES = "choices.jsonl --backends toy-choice==1.0,toy-choice==1.1 --vocab
 EXPERIMENT = "every mechanism in three forks: minutes, and no option makes it less; tests/test_decode_record.py looks at its plan"
 
 INSTALLS = "installs from the package index; that the extras exist is checked by tests/test_docs.py"
-WHOLE_SUITE = "the whole environment: .ci/run runs it"
+WHOLE_SUITE = "a whole environment of tox, minutes long"
 
 BISECTED = 'bisect toy-choice 1.0..2.0 --case "two choices" --suite choices.jsonl --vocabulary bytes'
 SLOWER = 'bisect toy-choice 1.0..1.2 --case "tool call" --suite choices.jsonl --slower compile --vocabulary bytes'
