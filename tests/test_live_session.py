@@ -332,7 +332,13 @@ def test_an_interrupted_session_keeps_what_it_heard(suite: Path, tmp_path: Path)
     out = tmp_path / "run"
     with faults.serving(faults.says(obeys, gap_s=0.05)) as server:
         words = ["live", server.url, str(suite), "--out", str(out), "--requests", "500", "--grammars", "mixed"]
-        process = subprocess.Popen([sys.executable, "-m", "harness", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "harness", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job, as CI may be, ignores it
+        )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and (not (out / "live.jsonl").exists() or (out / "live.jsonl").read_bytes().count(b"\n") < 4):
             time.sleep(0.05)
