@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.decode.outcome import STEP, Account, Completed
 from harness.decode.setting import Setting
 from harness.errors import BadInput
-from harness.measure.appending import Appender, whole_lines
+from harness.measure.appending import Appender, Integers, named_figures, read_figures, whole_lines
 from harness.measure.protocol import MeasuredArm
 
 PROTOCOL = 1
@@ -25,7 +24,6 @@ PROTOCOL = 1
 
 LINES, FIGURES = "decode.jsonl", "decode.i64"
 
-Integers = NDArray[np.int64]
 Role = Literal["constrained", "none"]
 Right = Literal["valid", "invalid", "unjudged"]
 Whose = Literal["backend", "not_offered", "harness_error"]
@@ -167,9 +165,6 @@ class Recorder(Appender):
     def __init__(self, folder: Path, setup: Setup) -> None:
         super().__init__(folder / LINES, folder / FIGURES, "setup", asdict(setup))
 
-    def __enter__(self) -> Recorder:
-        return self
-
     def child(self, child: Child) -> None:
         """A process is ready."""
         self.append("child", asdict(child), None)
@@ -200,7 +195,7 @@ def read_decoding(folder: Path) -> Decoding:
     """All of it. Raises BadInput."""
     if not has_decoding(folder):
         raise BadInput(f"{folder}: no decoding here (no {LINES}); `grammarbench decode --out {folder}` makes one")
-    figures = _figures(folder / FIGURES)
+    figures = read_figures(folder / FIGURES)
     setup: Setup | None = None
     children, batches, losses, end = [], [], [], None
     for number, line in whole_lines(folder / LINES):
@@ -232,10 +227,7 @@ def _setup(line: dict[str, Any]) -> Setup:
 
 
 def _batch(line: dict[str, Any], figures: Integers) -> Batch:
-    place, count = line.pop("figures")
-    mine = figures[place : place + count]
-    if len(mine) < count:
-        raise ValueError(f"{FIGURES} ends before its figures do")
+    mine = named_figures(line, figures)
     if line["role"] not in get_args(Role):
         raise ValueError(f"the role {line['role']}")
     at = line["steps"] * len(STEP)
@@ -249,12 +241,6 @@ def _batch(line: dict[str, Any], figures: Integers) -> Batch:
         at = whole + len(token_ns)
         completed.append(Judged(Completed(**{**each, "grammar_ns": tuple(each["grammar_ns"])}), right, as_replayed))
     return Batch(**{**line, "completed": tuple(completed), "steps": steps})
-
-
-def _figures(path: Path) -> Integers:
-    if not path.exists() or path.stat().st_size < 8:
-        return np.zeros(0, np.int64)
-    return np.memmap(path, "<i8", "r", shape=(path.stat().st_size // 8,))
 
 
 def completed_from(flat: Sequence[dict[str, Any]]) -> list[Completed]:

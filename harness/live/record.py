@@ -17,7 +17,7 @@ from harness.live.answer import ENDS, Answer, Heard, Usage
 from harness.live.asking import Sampling
 from harness.live.client import Deadlines
 from harness.live.load import Load
-from harness.measure.appending import Appender, whole_lines
+from harness.measure.appending import Appender, Integers, named_figures, read_figures, whole_lines
 
 PROTOCOL = 1
 """Of the files and of how is measured; a change that makes two records incomparable raises it."""
@@ -97,9 +97,6 @@ class Recorder(Appender):
     def __init__(self, folder: Path, setup: Setup) -> None:
         super().__init__(folder / LINES, folder / FIGURES, "setup", asdict(setup))
 
-    def __enter__(self) -> Recorder:
-        return self
-
     def answer(self, answer: Answer) -> None:
         """One request is done."""
         flat = asdict(answer)
@@ -120,13 +117,12 @@ def read_session(folder: Path) -> Lived:
     """All of it. Raises BadInput."""
     if not has_session(folder):
         raise BadInput(f"{folder}: no live session here (no {LINES}); `grammarbench live URL --out {folder}` makes one")
-    path, times = folder / LINES, folder / FIGURES
-    figures = np.fromfile(times, "<i8") if times.is_file() else np.zeros(0, "<i8")
+    figures = read_figures(folder / FIGURES)
     setup: Setup | None = None
     answers: list[Answer] = []
     judgements: dict[tuple[int, int], Judgement] = {}
     end = None
-    for number, line in whole_lines(path):
+    for number, line in whole_lines(folder / LINES):
         try:
             kind = line.pop("kind")
             if number == 1:
@@ -159,11 +155,8 @@ def _setup(line: dict[str, Any]) -> Setup:
     return Setup(**{**line, **parts})
 
 
-def _answer(line: dict[str, Any], figures: Any) -> Answer:
-    place, count = line.pop("figures")
-    mine = figures[place : place + count]
-    if len(mine) < count:
-        raise ValueError(f"{FIGURES} ends before its figures do")
+def _answer(line: dict[str, Any], figures: Integers) -> Answer:
+    mine = named_figures(line, figures)
     heard = line.pop("heard")
     if heard["end"] not in ENDS:
         raise ValueError(f"the end {heard['end']}")

@@ -7,9 +7,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.errors import BadInput
+
+Integers = NDArray[np.int64]
 
 
 class Appender:
@@ -21,6 +26,9 @@ class Appender:
         self.figures = open(figures, "wb")  # noqa: SIM115
         self.count = 0
         self._write({"kind": kind, **first})
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.figures.close()
@@ -57,3 +65,19 @@ def whole_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, json.loads(line)
             except ValueError as error:
                 raise BadInput(f"{path}:{number}: not JSON; the file was changed or damaged") from error
+
+
+def read_figures(path: Path) -> Integers:
+    """The int64s, shape `[n]`, not read before they are asked for; a last one that is cut off is left out."""
+    if not path.exists() or path.stat().st_size < 8:
+        return np.zeros(0, np.int64)
+    return np.memmap(path, "<i8", "r", shape=(path.stat().st_size // 8,))
+
+
+def named_figures(line: dict[str, Any], figures: Integers) -> Integers:
+    """Those that the line names; the name is taken out of it. Raises ValueError if they are not all there."""
+    place, count = line.pop("figures")
+    mine = figures[place : place + count]
+    if len(mine) < count:
+        raise ValueError("the file of figures ends before its figures do")
+    return mine

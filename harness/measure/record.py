@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import BadInput
-from harness.measure.appending import Appender, whole_lines
+from harness.measure.appending import Appender, read_figures, whole_lines
 from harness.measure.protocol import PROTOCOL, MeasuredArm
 
 ROUNDS, FIGURES = "rounds.jsonl", "rounds.i64"
@@ -89,9 +89,6 @@ class Recorder(Appender):
     def __init__(self, folder: Path, measurement: Measurement) -> None:
         super().__init__(folder / ROUNDS, folder / FIGURES, "measurement", asdict(measurement))
 
-    def __enter__(self) -> Recorder:
-        return self
-
 
 @dataclass(frozen=True)
 class Recorded:
@@ -139,10 +136,7 @@ def read_measurement(folder: Path) -> Recorded:
             raise BadInput(f"{folder / ROUNDS}:{number}: not a line of a measurement ({error!r})") from error
     if found is None:
         raise BadInput(f"{folder / ROUNDS}: empty; the measurement did not start")
-    path = folder / FIGURES
-    empty = not path.exists() or path.stat().st_size < 8
-    figures = np.zeros(0, np.int64) if empty else np.memmap(path, "<i8", "r", shape=(path.stat().st_size // 8,))
-    return Recorded(folder, found, tuple(slots), tuple(others), end, figures)
+    return Recorded(folder, found, tuple(slots), tuple(others), end, read_figures(folder / FIGURES))
 
 
 def _measurement(line: dict[str, Any]) -> Measurement:
