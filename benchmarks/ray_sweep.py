@@ -15,16 +15,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from harness.row import TIMINGS, Row, identity
+from harness.row import Row, identity, untimed
 from harness.store import read_rows
 
 MASKBENCH = Path(__file__).parents[2] / "shared" / "corpora" / "maskbench"
 BACKENDS = "llguidance,lm-format-enforcer"
-UNTIMED: dict[str, Any] = dict.fromkeys(TIMINGS)
 INSTANCES = 10
 
 
@@ -60,7 +57,7 @@ def speed(folder: Path, count: int) -> None:
 
 def seen(run: Path) -> dict[tuple[object, ...], Row]:
     """The rows by identity, without what differs from run to run."""
-    return {identity(row): replace(row, **UNTIMED) for row in read_rows(run)}
+    return {identity(row): untimed(row) for row in read_rows(run)}
 
 
 def memory(folder: Path, rows: int) -> None:

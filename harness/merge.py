@@ -13,11 +13,10 @@ from typing import Any
 from harness.case import case_from_line
 from harness.errors import BadInput
 from harness.plan import rows_owed
-from harness.row import TIMINGS, Row, RunInfo, row_from_json
+from harness.row import Row, RunInfo, row_from_json, untimed
 from harness.session import FREE, difference, make_writable, new_run_id, now
 from harness.store import Stretch, Writer, has_begun, locked, read_info, stored
 
-UNTIMED: dict[str, Any] = dict.fromkeys(TIMINGS)
 Key = tuple[str, ...]
 
 
@@ -142,15 +141,10 @@ def _agree(part: Part, earlier: Sequence[Part]) -> None:
     """Rows that an earlier run holds too came out the same."""
     for other in earlier:
         for key in part.stretches.keys() & other.stretches.keys():
-            mine, theirs = ([_seen(row) for row, _ in _walks(each, each.stretches[key])] for each in (part, other))
+            mine, theirs = ([untimed(row) for row, _ in _walks(each, each.stretches[key])] for each in (part, other))
             if mine != theirs:
                 who = " ".join(filter(None, key))
                 raise BadInput(f"{part.folder} and {other.folder} both walked {who}, and it came out differently; merge only one of them")
-
-
-def _seen(row: Row) -> Row:
-    """Without what differs from run to run."""
-    return replace(row, **UNTIMED)
 
 
 def _walks(part: Part, stretch: Stretch) -> Iterator[tuple[Row, bytes]]:

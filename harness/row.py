@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 Status = Literal["ok", "unsupported", "invalid", "backend_error", "crash", "timeout", "oom", "harness_error", "skipped"]
@@ -101,6 +101,14 @@ IDENTITY = ("backend", "backend_version", "options", "vocabulary", "suite", "cas
 
 TIMINGS = ("compile_ns", "matcher_new_ns", "first_fill_ns", "wall_ns", "peak_rss_bytes", "samples")
 """The fields in which two runs of the same thing differ."""
+
+
+def untimed(row: Row) -> Row:
+    """The row without what differs between two runs of the same thing."""
+    return replace(row, **_NO_TIMES)
+
+
+_NO_TIMES: dict[str, Any] = dict.fromkeys(TIMINGS)
 
 
 def identity(row: Row) -> tuple[object, ...]:

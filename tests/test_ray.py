@@ -24,7 +24,7 @@ from miniatures.killing import FLAG
 from harness.errors import BAD_INPUT, BadInput
 from harness.on_ray import sweep as sweeping
 from harness.on_ray.cluster import connected
-from harness.row import TIMINGS, Row, identity
+from harness.row import Row, identity, untimed
 from harness.run import Progress
 from harness.session import Request, run
 from harness.store import read_end, read_info, read_rows
@@ -41,7 +41,6 @@ CASES = [
 BOOM = {"description": "boom", "regex": "boom+", "tests": [{"text": "boom", "valid": True}, {"text": "boo", "valid": False}]}
 TREE = {"description": "ebnf", "ebnf": 'root ::= "x"', "tests": [{"text": "x", "valid": True}]}
 
-UNTIMED: dict[str, Any] = dict.fromkeys(TIMINGS)
 Rows = dict[tuple[object, ...], Row]
 
 
@@ -83,7 +82,7 @@ def walked(asked: Request, report: Callable[[Progress], None] = lambda _: None) 
 
 def rows_of(folder: Path) -> Rows:
     """By identity, without what differs from run to run: times, and the addresses in what a dying process prints."""
-    return {identity(row): replace(row, text=row.text.partition("it printed")[0], **UNTIMED) for row in read_rows(folder)}
+    return {identity(row): replace(untimed(row), text=row.text.partition("it printed")[0]) for row in read_rows(folder)}
 
 
 def until(what: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -14,7 +14,7 @@ import pytest
 from harness.cli import main, parser
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.merge import merge
-from harness.row import TIMINGS, Row
+from harness.row import Row, untimed
 from harness.session import Request, run
 from harness.shard import Shard, parse, share
 from harness.store import read_end, read_info, read_rows, read_samples
@@ -27,7 +27,6 @@ CASES = [
     }
     for number in range(1, 11)
 ]
-UNTIMED: dict[str, Any] = dict.fromkeys(TIMINGS)
 KEYS = [("suite", f"{number:012x}") for number in range(100)]
 
 
@@ -68,7 +67,7 @@ def shards(made: Path, tmp_path: Path) -> list[Path]:
 
 
 def seen(rows: list[Row]) -> list[Row]:
-    return [replace(row, **UNTIMED) for row in rows]
+    return [untimed(row) for row in rows]
 
 
 def edit(folder: Path, number: int, change: Callable[[dict[str, Any]], object]) -> None:

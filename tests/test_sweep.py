@@ -26,7 +26,7 @@ from harness.on_ray import task
 from harness.on_ray.cluster import parse_executor
 from harness.on_ray.sweep import sweep
 from harness.plan import PROFILES, Plan, write_plan
-from harness.row import TIMINGS, Arm, RunInfo, identity
+from harness.row import Arm, RunInfo, identity, untimed
 from harness.run import Limits, Progress, run_all
 from harness.store import Writer, read_end, read_rows
 from harness.suite import find_suite
@@ -34,7 +34,6 @@ from harness.suite import find_suite
 ARMS = tuple(Arm(name, "", "", "", ("regex",), "bitmask") for name in ("reference", "unconstrained"))
 VOCABULARIES = {"bytes": {"size": 257, "sha256": "0"}}
 LIMITS = Limits(30.0, 10**9)
-UNTIMED: dict[str, Any] = dict.fromkeys(TIMINGS)
 CASES = 40
 
 Fate = Callable[[int, Iterator[Any]], Iterator[Any]]
@@ -173,14 +172,14 @@ def test_a_node_that_cannot_walk_rightly_is_named(swept: Callable[..., StandIn],
 def test_the_rows_are_those_of_this_machine(swept: Callable[..., StandIn], plan: Plan, tmp_path: Path) -> None:
     """With the tasks' own code and real workers."""
     swept(whole, task.walk)
-    rows = {identity(row): replace(row, **UNTIMED) for row in read_rows(tmp_path)}
+    rows = {identity(row): untimed(row) for row in read_rows(tmp_path)}
     here = tmp_path / "here"
     here.mkdir()
     info = RunInfo("test", "", "", (), 0, "default", 30.0, 10**9, 1, ARMS, VOCABULARIES, plan.suites, {})
     works = [Work(arm, "bytes", deque(range(len(plan.offsets)))) for arm in ARMS]
     with Writer(here, info) as writer:
         run_all(plan, works, LIMITS, 2, writer, tmp_path / "cases.jsonl", lambda _: None)
-    assert rows == {identity(row): replace(row, **UNTIMED) for row in read_rows(here)}
+    assert rows == {identity(row): untimed(row) for row in read_rows(here)}
     assert {row.status for row in rows.values()} == {"ok"}
 
 
