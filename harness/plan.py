@@ -33,7 +33,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile(24, 5.0, ("tekken",)),
+    "quick": Profile(20, 5.0, ("tekken",)),
     "default": Profile(None, 10.0, ("tekken", "probe"), 2, cases_of_ours=12),
     "full": Profile(None, 30.0, ("tekken", "mistral-v3", "probe"), 16),
 }

@@ -61,7 +61,7 @@ def find_suite(wanted: str) -> Suite:
         found = tuple(sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl") and each.is_file()))
         if not found:
             raise BadInput(f"{wanted}: no .json or .jsonl file in this folder")
-        return Suite(path.resolve().name, "", "", found)
+        return Suite(_writable(path.resolve().name), "", "", found)
     if _is(path.is_file):
         return _suite_of_file(path)
     raise BadInput(f'unknown suite "{wanted}": no suite of that name, no such file or folder{did_you_mean(wanted, suite_names())}')
@@ -82,7 +82,15 @@ def _suite_of_file(path: Path) -> Suite:
             first = lines.readline()
         if first.strip() and _is_header(value := deep(lambda: parse_json(first, str(path)), str(path))):
             header = value
-    return Suite(str(header.get("suite", path.stem)), str(header.get("version", "")), str(header.get("description", "")), (path,))
+    name, version, description = (
+        str(header.get(key, other)) for key, other in (("suite", path.stem), ("version", ""), ("description", ""))
+    )
+    return Suite(_writable(name), version, description, (path,))
+
+
+def _writable(name: str) -> str:
+    """The name with lone surrogates (of bytes in a file name that are no UTF-8) spelled out: a row's schema and a page can hold it."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_header(value: object) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 
 import pytest
+from synthetic import info
 
 from harness.case import Case, case_from_line
 from harness.errors import BadInput
 from harness.plan import PROFILES, Profile, write_plan
+from harness.store import Writer, read_rows
 from harness.suite import find_suite
 
 SOME = Profile(5, 1.0, ("bytes",))
@@ -54,6 +57,19 @@ def test_two_suites_of_one_name_stay_two(tmp_path: Path) -> None:
     plan = write_plan(suites, SOME, 0, tmp_path / "plan")
     assert list(plan.suites) == ["tests", "tests-2"]
     assert {suite for suite, _ in planned(tmp_path / "plan")} == {"tests", "tests-2"}
+
+
+def test_a_folder_whose_name_is_no_text_has_a_name_that_a_run_can_hold(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"odd\xffname")
+    suites = [
+        find_suite(str(each))
+        for each in (suite_file(folder, "x.jsonl", MANY[:1]).parent, suite_file(tmp_path, "y.jsonl", [{"suite": "\udfff"}]))
+    ]
+    assert [suite.name for suite in suites] == [r"odd\udcffname", r"\udfff"]
+    plan = write_plan(suites[:1], SOME, 0, tmp_path / "plan")
+    with Writer(tmp_path, info(suites=plan.suites)) as run:
+        run.finish("now")
+    assert list(read_rows(tmp_path)) == []
 
 
 def test_an_instance_without_verdict_is_judged(tmp_path: Path) -> None:
