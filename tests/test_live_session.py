@@ -163,6 +163,8 @@ def test_what_is_stored_is_shown_within_80_columns(good: tuple[Path, int, list[A
     found = json.loads(capsys.readouterr().out)
     assert found["gate"]["verdict"] == "holds"
     assert [each["over_twin"]["pairs"] for each in found["loads"] if each["over_twin"]] == [8, 8]
+    gaps = found["loads"][1]["itl"]["n"]
+    assert gaps > 8 and f"({gaps:.0f} gaps between messages)" in said.partition(found["loads"][1]["name"])[2]
     assert found["loads"][1]["ttft"]["n"] == 8 and found["loads"][1]["tokens_counted_by_server"] == 8
 
 

@@ -82,6 +82,9 @@ def _loads(seen: Seen) -> list[str]:
 
 
 def _notes(seen: Seen, place: int, load: Load, mine: Sequence[Answer]) -> Iterator[str]:
+    gaps = percentiles(figures.values(mine, "itl"))
+    if gaps["p50"] is not None:
+        yield f"ITL {say('itl', gaps['p50'])}, p99 {say('itl', gaps['p99'])} ({gaps['n']:,.0f} gaps between messages)"
     by_state = {state: figures.values([each for each in mine if each.state == state], "ttft") for state in ("cold", "warm")}
     if all(by_state.values()):
         said = ", ".join(f"{state} {say('ttft', percentiles(found)['p50'])} ({len(found)})" for state, found in by_state.items())

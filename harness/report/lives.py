@@ -21,6 +21,7 @@ HEADS = (
     "TTFT p50",
     "TTFT p99",
     "TPOT p50",
+    "ITL p50",
     "E2E p50",
     "tok/s",
     "goodput/s",
@@ -67,7 +68,7 @@ def _row(seen: Seen, place: int) -> tuple[str, ...]:
     load, mine, pairs = seen.lived.setup.loads[place], seen.by_load[place], seen.pairs(place)
     rights = [seen.right(each) for each in mine]
     judged = sum(each != "unjudged" for each in rights)
-    first, per_token, whole = (percentiles(figures.values(mine, name)) for name in ("ttft", "tpot", "e2e"))
+    first, per_token, gap, whole = (percentiles(figures.values(mine, name)) for name in ("ttft", "tpot", "itl", "e2e"))
     rates = figures.rates(mine)
     beside = ""
     if pairs is not None and pairs.median_ttft is not None:
@@ -83,6 +84,7 @@ def _row(seen: Seen, place: int) -> tuple[str, ...]:
         say("ttft", first["p50"]),
         say("ttft", first["p99"]),
         say("tpot", per_token["p50"]),
+        say("itl", gap["p50"]),
         say("e2e", whole["p50"]),
         say("output_throughput", rates.output_throughput if rates else None),
         say("goodput", figures.goodput(mine, seen.objectives)),
