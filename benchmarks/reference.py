@@ -1,20 +1,24 @@
 """The published reference: the whole of MaskBench and of JSON-Schema-Test-Suite (draft 2020-12 and 7) through all backends.
 
     python benchmarks/reference.py --out DIR [--corpora PATH] [--only maskbench|jsts] [--backends A,B] [--vocabularies V] [--jobs N]
+    python benchmarks/reference.py --out DIR ... --again
+    python benchmarks/reference.py --out DIR --page
 
 PATH is where `grammarbench fetch` has put the corpora, or any folder that holds `maskbench` and `json-schema-test-suite/tests`.
 First a sample of the cases goes through each backend, and what the whole will take is told. Then each corpus is walked as
 `grammarbench run` walks it, with a deadline for every compile and every walk (DEADLINES, or --timeout), without further checks.
 The runs lie in DIR/runs; after an interruption the same command goes on where it stopped, and what is done is not done again.
-At the end, and with --page at any time, DIR/published is written: the page, tables, the outcomes of every case, and a README that
-says what was run, on what, in what time. The raw rows come along packed where they are small; the samples of times never do.
+--again, with the same options, is for a busy machine, whose timeouts a calm one would not have: of a run that is complete it walks the
+cases that met a deadline once more, one worker at a time, in a copy of the run (DIR/runs/NAME-again; the first stays as it is).
+At the end, and with --page at any time, DIR/published is written: a page for each, tables, the outcomes of every case, and a README that
+says what was run, on what, in what time. What is written by hand at the README's top stays there whenever it is made anew.
+The raw rows come along packed where they are small; the samples of times never do.
 Times are those of --jobs workers side by side: outcomes are to be quoted, times are not. `grammarbench measure` is for times.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import hashlib
 import json
 import os
@@ -23,23 +27,23 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from reference_page import again, case_of, minutes, publish, stored, timeouts
 
 from harness.commands.running import progress_line
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
-from harness.export import markdown, write
-from harness.ratchet import record
 from harness.registry import parse_specs
-from harness.report import write_report
-from harness.result import result_of
-from harness.row import RunInfo, arm
+from harness.row import Row
 from harness.run import Progress
 from harness.session import Request, now, run
-from harness.store import has_begun, read_end, read_info
+from harness.store import Samples, Writer, has_begun, read_end, read_info, read_rows, read_samples
 from harness.suite import find_suite, read_cases
 
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer", "formatron")
@@ -54,11 +58,7 @@ FOLDERS = {
 }
 """Of each part, for each of its suites where it may be: as fetched, or as a copy of the cases alone."""
 
-TITLES = {"maskbench": "MaskBench", "jsts": "JSON-Schema-Test-Suite, draft 2020-12 and draft 7"}
-
 MEMORY_GB = 4.0
-MOST_BYTES = 2_000_000
-"""A packed file of more than this is not published."""
 
 # ------------------------------------------------------------------------------------------------------------- the estimate
 
@@ -117,10 +117,6 @@ def told(estimates: Sequence[Estimate]) -> str:
     return "\n".join([*lines, f"in all about {total}; so says a sample of {size} cases, and a few that meet the deadline change it much"])
 
 
-def minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 # ------------------------------------------------------------------------------------------------------------------ the runs
 
 
@@ -155,11 +151,10 @@ def request(options: argparse.Namespace, part: str, suites: Sequence[str], out: 
     )
 
 
-def walk(options: argparse.Namespace, part: str, suites: Sequence[str]) -> None:
-    """Begin the part's run or go on with it; the time it took is noted, however it ends."""
-    folder = options.out / "runs" / part
+def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: Path) -> None:
+    """Begin the run or go on with it; the time it took is noted under the folder's name, however it ends."""
     if has_begun(folder) and read_end(folder):
-        print(f"{part}: done already", flush=True)
+        print(f"{folder.name}: done already", flush=True)
         return
     started, begun = now(), time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
@@ -167,93 +162,43 @@ def walk(options: argparse.Namespace, part: str, suites: Sequence[str]) -> None:
         with progress_line(sys.stdout) as report:
             run(request(options, part, suites, folder, options.backends), lambda text: print(text, flush=True), report)
     finally:
-        session = {"part": part, "started": started, "seconds": round(time.monotonic() - begun), "jobs": options.jobs}
+        session = {"part": folder.name, "started": started, "seconds": round(time.monotonic() - begun), "jobs": options.jobs}
         with open(options.out / "sessions.jsonl", "a") as file:
             file.write(json.dumps(session) + "\n")
 
 
-# ------------------------------------------------------------------------------------------------------------------ the page
+def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) -> None:
+    """Walk what met a deadline once more, one worker at a time. Raises BadInput unless the run is complete."""
+    whole, second = options.out / "runs" / part, again(options.out, part)
+    if not (has_begun(whole) and read_end(whole)):
+        raise BadInput(f"{whole}: not complete; leave --again out to go on with it")
+    late = timeouts(whole)
+    print(f"{part}: {len(late)} cases met a deadline", flush=True)
+    if late:
+        if not has_begun(second):
+            copy_without(late, whole, second)
+        options.jobs = 1
+        walk(options, suites, part, second)
 
 
-def publish(out: Path, parts: Sequence[str]) -> Path:
-    """The page, the tables, the outcomes and the README of what was run, complete or not; the folder."""
-    folder = out / "published"
-    shutil.rmtree(folder, ignore_errors=True)
-    runs = {part: out / "runs" / part for part in parts}
-    page = write_report(list(runs.values()), folder / "report.html")
-    left_out = [] if (size := page.stat().st_size) < 5_000_000 else [f"{page.name} has {size / 1e6:.1f} MB"]
-    tables = []
-    for part, where in runs.items():
-        result = result_of(where)
-        write(result, ["markdown", "csv"], folder / part)
-        tables.append(f"## {TITLES[part]}\n\n{markdown.counts(result)}\n")
-        if read_end(where):
-            record(where, folder / part / "outcomes.json")
-        left_out += pack(folder / part / "failing.csv") + pack(folder / part / "outcomes.json")
-        shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
-        left_out += pack(folder / part / "rows.jsonl")
-    (folder / "README.md").write_text(about(out, runs, left_out) + "\n".join(["", *tables]), "utf-8")
-    return folder
+def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path) -> None:
+    """A run to be gone on with: the whole one but for the rows of those cases, by `case_of`."""
+    samples = read_samples(whole)
+    with tempfile.TemporaryDirectory(dir=into.parent) as scratch:
+        folder = Path(scratch) / into.name
+        folder.mkdir()
+        shutil.copyfile(whole / "cases.jsonl", folder / "cases.jsonl")
+        with Writer(folder, read_info(whole)) as writer:
+            for case, rows in groupby(read_rows(whole), case_of):
+                if case not in late:
+                    writer.append([(replace(row, samples=None), values_of(samples, row)) for row in rows])
+        os.rename(folder, into)  # in one piece, or a copy that was interrupted would be taken for one
 
 
-def pack(path: Path) -> list[str]:
-    """Replace the file by a packed one that is the same whenever it is made; what is said where that is too large, and left out."""
-    if not path.exists():
-        return []
-    packed = gzip.compress(path.read_bytes(), 9, mtime=0)
-    path.unlink()
-    if len(packed) > MOST_BYTES:
-        return [f"{path.parent.name}/{path.name} ({len(packed) / 1e6:.1f} MB packed)"]
-    path.with_name(path.name + ".gz").write_bytes(packed)
-    return []
-
-
-def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
-    """The README: what, on what machine, with which versions and deadlines, in what time, and what is missing."""
-    infos = {part: read_info(where) for part, where in runs.items()}
-    first = next(iter(infos.values()))
-    machine, packages = first.machine, first.machine.get("packages", {})
-    versions = [f"{arm(each)} {each.version}" for each in first.arms] + [f"{name} {packages[name]}" for name in sorted(packages)]
-    lines = [
-        f"# MaskBench and JSON-Schema-Test-Suite, {first.started[:10]}",
-        "",
-        f"    python benchmarks/reference.py {' '.join(first.argv)}",
-        "",
-        f"- Machine: {machine.get('cpu_model_name', 'unknown processor')}, {machine.get('cpus_usable')} processors, "
-        f"{int(machine.get('memory_bytes', 0)) / 1e9:.0f} GB, {machine.get('platform', '')}, Python {machine.get('python')}; "
-        f"load when it began {machine.get('load_avg_1min', 'unknown')}.",
-        f"- Versions: {', '.join(versions)}; harness {first.harness}.",
-        f"- Vocabularies: {', '.join(first.vocabularies)}. {first.jobs} workers at a time, {first.memory_bytes / 1e9:g} GB each, no checks "
-        "beyond the verdict on every instance.",
-        *(f"- {TITLES[part]}: {run_line(out, part, runs[part], info)}" for part, info in infos.items()),
-        "- **Quote outcomes, not times.** Workers ran side by side, and whatever else the machine did is in the times. A `timeout` depends "
-        "on the machine too: on a quieter one there are fewer.",
-        f"- Not here: the samples of times (`samples.i64`){''.join(f', {each}' for each in left_out)}.",
-        "- `report.html` is the page. In each folder: `tables.md` and `figures.csv`, `failing.csv.gz` (every failing or declined case and "
-        "what was said), `outcomes.json.gz` (a record for `grammarbench expect`, once unpacked), `rows.jsonl.gz` (every walk).",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
-    """Size, deadline and time of one run."""
-    cases, instances = (sum(each[name] for each in info.suites.values()) for name in ("cases", "instances"))
-    sizes = ", ".join(f"{name} {each['cases']}" for name, each in info.suites.items())
-    end = read_end(folder)
-    said = f"{end.rows} rows" if end else "**interrupted, not all of it was run**"
-    seconds = [each["seconds"] for each in stored(out / "sessions.jsonl") if each["part"] == part]
-    guess = sum(each["seconds"] for each in stored(out / "estimate.jsonl") if each["part"] == part)
-    text = (
-        f"{cases} cases ({sizes}), {instances} instances; {info.timeout_s:g} s for a compile and for each walk; {said} "
-        f"in {minutes(sum(seconds))}"
-    )
-    if len(seconds) > 1:
-        text += f" ({len(seconds)} sessions)"
-    return text + (f"; a sample had said {minutes(guess)}" if guess else "") + "."
-
-
-def stored(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def values_of(samples: Samples, row: Row) -> bytes:
+    """The row's own, as a run's file has them."""
+    start, count = row.samples or (0, 0)
+    return samples[start : start + count].tobytes()
 
 
 # ------------------------------------------------------------------------------------------------------------------- command
@@ -271,6 +216,7 @@ def parser() -> argparse.ArgumentParser:
     parsed.add_argument("--timeout", type=float, metavar="S", help=f"seconds for a compile and each walk (default: {DEADLINES})")
     parsed.add_argument("--sample", type=int, default=16, metavar="N", help="cases of the estimate; 0: no estimate (default: 16)")
     parsed.add_argument("--estimate", action="store_true", help="stop after the estimate")
+    parsed.add_argument("--again", action="store_true", help="walk what met a deadline once more, one worker at a time")
     parsed.add_argument("--page", action="store_true", help="run nothing, write DIR/published of what is there")
     return parsed
 
@@ -303,8 +249,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
-    """Estimate what has not begun, then walk all of it."""
+    """Estimate what has not begun, then walk all of it; with --again what met a deadline."""
     suites = {part: suites_of(part, options.corpora) for part in parts}
+    if options.again:
+        for part in parts:
+            walk_again(options, suites[part], part)
+        return
     options.out.mkdir(parents=True, exist_ok=True)
     fresh = [part for part in parts if not has_begun(options.out / "runs" / part)]
     if fresh and options.sample:
@@ -314,7 +264,7 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
         (options.out / "estimate.jsonl").write_text("".join(lines))
         print(told(found), flush=True)
     for part in [] if options.estimate else parts:
-        walk(options, part, suites[part])
+        walk(options, suites[part], part, options.out / "runs" / part)
 
 
 def ended(*_: object) -> None:

@@ -16,12 +16,12 @@ from rich.cells import cell_len
 
 from harness import differences
 from harness.differences import Differences
-from harness.errors import BadInput
+from harness.errors import BadInput, Incomplete
 from harness.measure import show
 from harness.measure.estimate import Comparison, Figures
 from harness.measure.record import Recorded, has_measurement, read_measurement
 from harness.measure.session import conclude
-from harness.row import Arm, Row, arm_names
+from harness.row import Arm, Row, arm, arm_names
 from harness.store import read_end, read_info, read_rows
 from harness.terminal import PIPE, Paper, Style
 
@@ -29,6 +29,13 @@ GROWTH = 0.05
 """A serialized grammar may grow by so much without being called worse."""
 
 NO_BASELINE = "no baseline"
+
+COUNTS = {
+    "masks": "other masks (which are right, only a run with checks tells)",
+    "forced_bytes": "fewer forced bytes",
+    "serialized_bytes": "a larger serialized grammar",
+}
+"""What is worse about each count, in words."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,16 @@ class Side:
     name: str
     recorded: Recorded | None
     """The run's measurement, if it has one."""
+
+    @property
+    def title(self) -> str:
+        """The name with the version."""
+        return with_version(self.name, self.arm.version)
+
+
+def with_version(name: str, version: str) -> str:
+    """The arm's name, and its version where that is not in the name."""
+    return name if not version or f"=={version}" in name else f"{name} {version}"
 
 
 @dataclass(frozen=True)
@@ -75,8 +92,14 @@ class Pair:
     @property
     def counts_worse(self) -> bool:
         """Is an outcome or a count worse? A missed deadline depends on the machine and is not counted."""
-        new_faults = any(each.kind != "better" and not each.depends_on_the_machine for each in self.outcomes.cases)
-        return new_faults or any(each.worse for each in self.counted)
+        return bool(self.what_is_worse)
+
+    @property
+    def what_is_worse(self) -> str:
+        """Which outcomes and counts, in how many cases; empty if none is."""
+        new_faults = sum(each.kind != "better" and not each.depends_on_the_machine for each in self.outcomes.cases)
+        found = {"new faults": new_faults} | Counter(COUNTS.get(each.count, each.count) for each in self.counted if each.worse)
+        return ", ".join(f"{what} in {count} case{'s' if count > 1 else ''}" for what, count in found.items() if count)
 
     @property
     def slower(self) -> bool:
@@ -114,13 +137,25 @@ def compare_runs(base: Path, head: Path) -> list[Pair]:
     return [_pair(old[key], new[key], [], [line for arm, line in told if arm in ("", new[key].name)]) for key in shared]
 
 
+def alone(base: Path, head: Path) -> str:
+    """What only one of two runs has, so that it is compared with nothing, in a line; empty if there is no such. Raises BadInput."""
+    old, new = ({arm(each): None for each in read_info(folder).arms} for folder in (base, head))
+    sides = ((base, old, new), (head, new, old))
+    said = [
+        f"{', '.join(left)} (in {folder} only)" for folder, mine, other in sides if (left := [each for each in mine if each not in other])
+    ]
+    return f"not compared: {'; '.join(said)}" if said else ""
+
+
 def sides_of(folder: Path) -> list[Side]:
     """The arms of a complete run. Raises BadInput."""
     info = read_info(folder)
     if read_end(folder) is None:
-        raise BadInput(f"{folder} is incomplete (no end) and is compared with nothing; complete it with grammarbench run --resume")
+        raise Incomplete(f"{folder} is incomplete (no end) and is compared with nothing; complete it with grammarbench run --resume")
     names = arm_names(info.arms)
     recorded = read_measurement(folder) if has_measurement(folder) else None
+    if recorded and recorded.end is None:
+        raise Incomplete(f"the measurement in {folder} is incomplete (no end) and is compared with nothing; measure anew")
     return [Side(folder, each, names[each.backend, each.version, each.options], recorded) for each in info.arms]
 
 
@@ -211,9 +246,9 @@ def _told(base: Path, head: Path) -> Iterator[tuple[str, str]]:
 def gate(pairs: Sequence[Pair], *, time: bool) -> tuple[Literal["ok", "failed", "unproven"], str]:
     """What `--gate` says of them, with `time` of proven slowdowns too; and why, in one line."""
     changes = [each for each in pairs if each.is_of_one_backend]
-    if worse := [each.head.name for each in changes if each.counts_worse]:
-        return "failed", f"outcomes or counts are worse in {', '.join(worse)}"
-    if slower := [each.head.name for each in changes if time and each.slower]:
+    if worse := [f"{each.head.title} has {each.what_is_worse}" for each in changes if each.counts_worse]:
+        return "failed", "; ".join(worse)
+    if slower := [each.head.title for each in changes if time and each.slower]:
         return "failed", f"proven slower: {', '.join(slower)}"
     if not changes:
         return "unproven", "no two versions of one backend were compared"
@@ -232,7 +267,7 @@ def text(pairs: Sequence[Pair], *, means: bool = False, on: Paper = PIPE) -> str
 def _summary(pairs: Sequence[Pair], on: Paper) -> str:
     lines = []
     for pair in pairs:
-        lines += on.fold(f"{_name(pair.base)} -> {_name(pair.head)}" + ("" if pair.is_of_one_backend else " (two backends: no change)"), 2)
+        lines += on.fold(f"{pair.base.title} -> {pair.head.title}" + ("" if pair.is_of_one_backend else " (two backends: no change)"), 2)
         lines += [f"  {what:9} {said}" for what, said in _in_short(pair, on).items()]
     styles: dict[str, Style] = {"ok": "good", "failed": "bad", "unproven": "open"}
     for title, time in (("gate:", False), ("gate --time:", any(each.times for each in pairs))):
@@ -256,8 +291,10 @@ def _in_short(pair: Pair, on: Paper) -> dict[str, str]:
 
     told = {"outcomes": f"{counted({each: kinds[each] for each in differences.TITLES}, 'the same')}, of {pair.outcomes.compared} cases"}
     if pair.counted and news:
-        worse = sum(each.worse for each in pair.counted)
-        told["counts"] = counted({"worse": worse, "changed": len(pair.counted) - worse}, "the same")
+        worse = Counter(each.count == "masks" for each in pair.counted if each.worse)
+        told["counts"] = counted(
+            {"worse": worse[False], "other masks": worse[True], "changed": len(pair.counted) - worse.total()}, "the same"
+        )
     if pair.times:
         verdicts = Counter(show.SIGNS[each.verdict] for each in pair.times)
         told["times"] = f"{counted({each: verdicts[each] for each in show.SIGNS.values()}, 'none')}, of {len(pair.times)} figures"
@@ -266,12 +303,8 @@ def _in_short(pair: Pair, on: Paper) -> dict[str, str]:
     return told
 
 
-def _name(side: Side) -> str:
-    return f"{side.name} ({side.arm.version})" if side.arm.version and side.arm.version not in side.name else side.name
-
-
 def _text(pair: Pair, *, means: bool, on: Paper) -> str:
-    title = on.fold(f"{_name(pair.base)}  ->  {_name(pair.head)}", 2)
+    title = on.fold(f"{pair.base.title}  ->  {pair.head.title}", 2)
     lines = [*(on.paint(each, "head") for each in title), "=" * min(on.width, max(map(cell_len, title)))]
     styles: dict[str, Style] = {"new faults:": "bad", "faults that are gone:": "good", "other faults than before:": "open"}
     for line in differences.text(pair.outcomes, None if pair.is_of_one_backend else 0).split("\n"):

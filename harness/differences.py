@@ -6,6 +6,7 @@ has, and what is missing through our fault, is counted and compared with nothing
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -178,6 +179,19 @@ def case_lines(each: Difference) -> list[str]:
     vocabulary, suite, case_id = each.key
     lines = [f"  {each.name} ({suite}/{case_id}, {vocabulary})", *(f"    {part.part}: {said(part)}" for part in each.parts)]
     return [printable(line) for line in lines]
+
+
+def in_words(each: Difference) -> str:
+    """The faults that are new and those that are gone, each once, with the number of parts that have it."""
+    counts = {
+        "new": Counter(fault for part in each.parts for fault in part.new),
+        "gone": Counter(fault for part in each.parts for fault in part.gone),
+    }
+    return "; ".join(
+        f"{title} {', '.join(f'{count} × {fault}' if count > 1 else fault for fault, count in sorted(faults.items()))}"
+        for title, faults in counts.items()
+        if faults
+    )
 
 
 def said(part: Changed) -> str:

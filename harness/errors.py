@@ -9,6 +9,14 @@ OK, GATE_FAILED, BAD_INPUT, INCOMPLETE, UNPROVEN = 0, 1, 2, 3, 4
 class BadInput(Exception):
     """What is wrong, where, and what to do, in one line; the command line prints it and exits with 2."""
 
+    exit_code = BAD_INPUT
+
+
+class Incomplete(BadInput):
+    """A run, a measurement or a decoding has no end, so what was asked for is not done; the command line exits with 3."""
+
+    exit_code = INCOMPLETE
+
 
 def did_you_mean(wanted: str, known: list[str]) -> str:
     """`; did you mean "x"?`, or the known names, or nothing."""

@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
-from harness.errors import BadInput
+from harness.errors import BadInput, Incomplete
 from harness.history import read_lines, release, write_once
 from harness.ratchet import TIMEOUT, faults
 from harness.row import BROKEN, OURS, Row, arm
@@ -50,8 +50,8 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Loss:
-    """A feature of which fewer cases pass than in the release before, whatever the cases were that ran out of time."""
+class Step:
+    """A feature of which more or fewer cases pass than in the release before, whatever the cases were that ran out of time."""
 
     before: Seen
     after: Seen
@@ -59,8 +59,16 @@ class Loss:
 
     @property
     def lost(self) -> int:
-        """At least so many."""
-        return lost(self.before.features.get(self.feature, {}), self.after.features[self.feature])
+        """At least so many pass no more."""
+        return lost(self._counts(self.before), self._counts(self.after))
+
+    @property
+    def won(self) -> int:
+        """At least so many pass that did not."""
+        return lost(self._counts(self.after), self._counts(self.before))
+
+    def _counts(self, seen: Seen) -> Counts:
+        return seen.features.get(self.feature, {})
 
 
 def lost(before: Counts, after: Counts) -> int:
@@ -83,7 +91,7 @@ def fate(found: set[str]) -> str:
 def add(history: Path, folder: Path) -> Path:
     """Fold one complete run into the history; the file that was written. Raises BadInput."""
     if read_end(folder) is None:
-        raise BadInput(f"{folder}: the run is incomplete and goes into no history; `grammarbench run --resume` completes it")
+        raise Incomplete(f"{folder}: the run is incomplete and goes into no history; `grammarbench run --resume` completes it")
     info = read_info(folder)
     if info.shard:
         raise BadInput(f"{folder}: shard {info.shard} of a run goes into no history; put the shards together first (grammarbench merge)")
@@ -144,8 +152,8 @@ def releases(seen: Iterable[Seen]) -> list[Seen]:
     return sorted(latest.values(), key=lambda each: (release(each.version), first[each.version]) if ordered else first[each.version])
 
 
-def losses(seen: Iterable[Seen]) -> list[Loss]:
-    """Every feature of which a release lost cases, against the release before it that was run on the same work."""
+def steps(seen: Iterable[Seen]) -> list[Step]:
+    """Every feature of which a release lost or won cases, against the release before it that was run on the same work."""
 
     def key(each: Seen) -> tuple[str, ...]:
         return each.backend, each.options, each.vocabulary, each.suite, each.work
@@ -153,11 +161,14 @@ def losses(seen: Iterable[Seen]) -> list[Loss]:
     found = []
     for _, group in groupby(sorted(seen, key=lambda each: (key(each), each.time, each.run)), key=key):
         for before, after in pairwise(releases(group)):
-            for feature in after.features:
-                loss = Loss(before, after, feature)
-                if loss.lost:
-                    found.append(loss)
+            every = (Step(before, after, feature) for feature in after.features)
+            found += [step for step in every if step.lost or step.won]
     return found
+
+
+def losses(seen: Iterable[Seen]) -> list[Step]:
+    """The steps down."""
+    return [each for each in steps(seen) if each.lost]
 
 
 def text(history: Path) -> str:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
@@ -21,7 +22,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from harness.alert_rule import Event, State, events, state
-from harness.errors import BadInput
+from harness.errors import BadInput, Incomplete
 from harness.measure.estimate import METRICS, Figures, compare, is_proven
 from harness.measure.record import read_measurement
 from harness.measure.statistics import geometric_mean
@@ -68,12 +69,18 @@ class Series:
     """Their indices count the entries."""
     state: State
 
+    @property
+    def is_reference(self) -> bool:
+        """Its ratios are to itself."""
+        last = self.entries[-1]
+        return all(each.ratio == each.low == each.high == 1 for each in self.entries) and last.reference.startswith(f"{last.backend}==")
+
 
 def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
     """Hardware key, workload key and entries of a complete measurement. Raises BadInput."""
     recorded = read_measurement(folder)
     if recorded.end is None:
-        raise BadInput(f"{folder}: this measurement has no end and goes into no history")
+        raise Incomplete(f"{folder}: this measurement has no end and goes into no history")
     figures, measurement = Figures(recorded), recorded.measurement
     comparisons = compare(figures)
     proven = is_proven(comparisons, figures)
@@ -247,22 +254,27 @@ def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
 
 
 def text(history: Path) -> str:
-    """What there is, alerts first."""
+    """What there is: what is in alert or better, one by one; the rest counted."""
     found = read(history)
     if not found:
         return f"{history}: no measurement yet; `grammarbench history {history} --add RUN`"
-    order: dict[State, int] = {"alert": 0, "better": 1, "quiet": 2, "no baseline": 3}
     lines = []
     for (hardware, workload), entries in found.items():
         runs = len({each.run for each in entries})
-        lines += ["", f"hardware {hardware}, workload {workload}: {runs} run(s)"]
-        for each in sorted(series(entries), key=lambda one: order[one.state]):
+        lines.append(f"hardware {hardware}, workload {workload}: {runs} run(s)")
+        rest: dict[str, Counter[str]] = {}
+        for each in sorted(series(entries), key=lambda one: one.state):
             last = each.entries[-1]
             arm = each.backend + (f":{each.options}" if each.options else "")
-            beside = " beside newer ones" if each.beside else ""
-            what = f"{arm} {last.version}{beside}  {each.metric} {each.family}"
-            lines.append(f"  {each.state:11} {what:60} {last.ratio:8.3f} of {last.reference}, {len(each.entries)} run(s)")
-    return "\n".join(lines[1:])
+            name = f"{arm} {last.version}{' beside newer ones' if each.beside else ''}"
+            if each.state in ("alert", "better"):
+                lines.append(f"  {each.state:7} {name}: {each.metric} {each.family}")
+                lines.append(f"          {last.ratio:.3f} of {last.reference}, {len(each.entries)} run(s)")
+            elif not each.is_reference:
+                rest.setdefault(name, Counter())[each.state] += 1
+        for name, states in rest.items():
+            lines.append(f"  {name}: {', '.join(f'{count} figure(s) {state}' for state, count in states.items())}")
+    return "\n".join(lines)
 
 
 def alerts(history: Path) -> list[Series]:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.errors import BadInput
+from harness.errors import BadInput, Incomplete
 from harness.row import BROKEN, CONFORMANCE, OURS, OUT_OF_TIME, Row, verdict
 from harness.row import arm as arm_of
 from harness.seen import NOT_COMPILED
@@ -211,7 +211,7 @@ def _version_key(version: str) -> list[int]:
 
 def _of_run(folder: Path) -> Seen:
     if read_end(folder) is None:
-        raise BadInput(f"{folder}: the run is incomplete, and never gates; `grammarbench run --resume` completes it")
+        raise Incomplete(f"{folder}: the run is incomplete, and never gates; `grammarbench run --resume` completes it")
     return seen(read_rows(folder))
 
 

@@ -1,12 +1,17 @@
 // The page of one case: what went in, what each backend said, and how to see it again without this page.
 
+const unhexed = (hex) => Uint8Array.from(hex.match(/../g) || [], (pair) => parseInt(pair, 16));
+
+// As Python writes them.
+const pythonBytes = (bytes) => `b"${[...bytes].map((byte) => (byte > 31 && byte < 127 && byte !== 34 && byte !== 92 ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, "0")}`)).join("")}"`;
+
 // Bytes for people: text where they are text, the rest as \xNN.
 function bytesShown(hex) {
-  const bytes = Uint8Array.from(hex.match(/../g) || [], (pair) => parseInt(pair, 16));
+  const bytes = unhexed(hex);
   try {
     return JSON.stringify(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    return `b"${[...bytes].map((byte) => (byte > 31 && byte < 127 && byte !== 34 && byte !== 92 ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, "0")}`)).join("")}"`;
+    return pythonBytes(bytes);
   }
 }
 
@@ -57,10 +62,14 @@ function armsTable(place, detail) {
     const note = detail.notes.find((each) => each.arm === arm && each.kind === "over_constrained" && each.at !== undefined);
     return note ? el("span", {}, `instance ${note.instance}: `, el("span", { class: "token" }, refusal(note))) : "–";
   };
-  const row = (_, arm) => el("tr", {}, el("th", { scope: "row" }, armName(arm), " ", el("span", { class: "version" }, index.arms[arm].version)), el("td", {}, cameTo(place, arm).title), el("td", {}, first(arm)), el("td", {}, allowed(arm)),
-    ...[index.compile_us, index.fill_p50_us, index.fill_p99_us].map((columns) => el("td", { class: "time" }, duration(columns[arm][place]))));
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Per backend" }, el("table", { class: "came-out" }, el("caption", {}, "What each backend made of it; ▼▲ tokens that its mask wrongly forbids and allows at the worst place looked at."),
-    el("thead", {}, el("tr", {}, ["Backend", "Outcome", "Refused first", "Mask", "Compile", "Fill p50", "Fill p99"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, index.arms.map(row))));
+  const texts = [["Refused first", first], ["Mask", allowed]].map(([title, of]) => [title, index.arms.map((_, arm) => of(arm))]).filter(([, cells]) => cells.some((each) => each !== "–"));
+  const times = [["Compile", index.compile_us], ["Fill p50", index.fill_p50_us], ["Fill p99", index.fill_p99_us]];
+  const row = (_, arm) => el("tr", {}, el("th", { scope: "row" }, armName(arm), " ", el("span", { class: "version" }, index.arms[arm].version)), el("td", {}, cameTo(place, arm).title), texts.map(([, cells]) => el("td", {}, cells[arm])),
+    times.map(([, columns]) => el("td", { class: "time" }, duration(columns[arm][place]))));
+  const masks = texts.some(([title]) => title === "Mask") ? "; ▼▲ tokens that its mask wrongly forbids and allows at the worst place looked at" : "";
+  const heads = ["Backend", "Outcome", ...texts.map(([title]) => title), ...times.map(([title]) => title)];
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Per backend" }, el("table", { class: "came-out" }, el("caption", {}, `What each backend made of it${masks}.`),
+    el("thead", {}, el("tr", {}, heads.map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, index.arms.map(row))));
 }
 
 const VALID = new Map([[true, "the grammar allows it"], [false, "the grammar forbids it"], [null, "nobody says if it is valid"]]);
@@ -89,6 +98,33 @@ function judgement(place, detail, instance) {
   return "";
 }
 
+const EXPECTED = { over_constrained: "True True on every line: the grammar allows it", under_constrained: "False on the last line: the grammar forbids it", declined: "no error: the grammar is right (a library that keeps its errors to itself prints nothing; the command shows them)" };
+
+// What a script of the backend alone is to show.
+function expected(note) {
+  const finding = note.kind === "finding" && note.findings?.[0];
+  if (!finding) return EXPECTED[note.kind] || "it ends, and without an error";
+  const only = finding.over && !finding.under ? "True True on the last line, because an output can go on so" : finding.under && !finding.over ? "False on the last line, because no output goes on so" : finding.check.replaceAll("_", " ");
+  return `${only}; seen: ${JSON.stringify((finding.text || finding.check).slice(0, 300))}`;
+}
+
+// The adapter's lines under a vocabulary with only what the walk needs: every byte, its longer tokens, end-of-sequence. JSON's strings are Python's.
+function snippet(detail, note) {
+  const made = detail.snippets?.[note.arm];
+  if (!made) return "";
+  let pieces = made.pieces?.map(unhexed);
+  if (!pieces) {
+    const content = new TextEncoder().encode(detail.instances.find((each) => each.number === made.instance).content);
+    let at = 0;
+    pieces = (made.cuts || [...content].map(() => 1)).map((length) => content.slice(at, (at += length)));
+  }
+  const walk = [...pieces, ...(made.end ? [[]] : [])].map(pythonBytes);
+  const longer = [...new Set(pieces.filter((each) => each.length > 1).map(pythonBytes))];
+  const { backend, version } = index.arms[note.arm];
+  return [`# ${shown(backend)} ${shown(version)}`, `vocabulary = [${longer.join(", ")}] + [bytes([byte]) for byte in range(256)] + [b""]`,
+    `walk = [vocabulary.index(token) for token in [${walk.join(", ")}]]`, `grammar = ${JSON.stringify(detail.grammar)}`, made.lines, `# expected: ${shown(expected(note))}`, ""].join("\n");
+}
+
 function fenced(text) {
   const longest = Math.max(2, ...(text.match(/`+/g) || []).map((run) => run.length));
   const fence = "`".repeat(longest + 1);
@@ -109,7 +145,8 @@ function issueText(place, detail, note) {
   for (const each of note.findings || []) parts.push(`${each.check}${each.cause ? ` (${each.cause})` : ""}: ${each.text || ""}`);
   const judge = judgement(place, detail, instance);
   if (judge) parts.push("", "What is right, without the backend:", fenced(judge));
-  return [...parts, "", "A script that needs the backend alone:", fenced(command(place, note.arm, note, "--script", "repro.py")), ""].join("\n");
+  const alone = snippet(detail, note);
+  return [...parts, "", "A script that needs the backend alone:", fenced(alone || command(place, note.arm, note, "--script", "repro.py")), ""].join("\n");
 }
 
 function neighbours(place) {
@@ -150,9 +187,12 @@ function again(place, detail) {
   const parts = [el("h3", {}, "See it again")];
   if (!firsts.length) return [...parts, box(command(place, 0), "command")];
   for (const note of firsts) {
-    parts.push(el("p", {}, armName(note.arm)), box(command(place, note.arm, note), "command"));
+    const alone = snippet(detail, note), why = index.arms[note.arm].no_snippet;
+    parts.push(el("p", {}, armName(note.arm)), box(command(place, note.arm, note), "command"),
+      alone ? el("details", {}, el("summary", {}, "With the backend alone"), box(alone, "script of the backend alone"))
+        : el("p", { class: "note" }, note.phase === "dialect" ? "No script of the backend alone: it has no such dialect." : why ? `No script of the backend alone here: ${why}.` : "No short script of the backend alone: the walk is long or special, or the page would be too large with it."));
   }
-  parts.push(el("p", { class: "note" }, "It walks the instance again, token by token, and prints what was allowed there, and a script that needs only the backend; with --script FILE it writes that script."));
+  parts.push(el("p", { class: "note" }, "A command walks the instance again, token by token, and prints what was allowed there. A script needs the backend alone: for each token it prints the bytes, whether the mask allows it, whether it is accepted. Its lines are the adapter's; its vocabulary is no tokenizer's but what the walk needs, which was not tried: grammarbench repro tries it, and --script FILE writes it."));
   const judged = detail.notes.find((note) => note.instance !== undefined);
   const judge = detail.grammar === undefined ? "" : judgement(place, detail, detail.instances.find((each) => each.number === judged?.instance) || detail.instances[0]);
   if (judge) parts.push(el("h3", {}, "What is right, without us"), box(judge, "snippet"));

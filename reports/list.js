@@ -175,6 +175,7 @@ function showList(query) {
     ...index.stated.map((each) => el("p", { class: "note" }, each)),
     ...[groupNote(query)].filter(Boolean), filters(query),
     el("p", { class: "note", role: "status" }, `${list.order.length.toLocaleString("en")} of ${count().toLocaleString("en")} cases. Times are the largest of ${query.get("backend") ? "this backend" : "all backends"}.`),
+    el("p", { class: "print-only" }, "On paper: the rows that were in sight. Download CSV, in the report, has all of them."),
     scroller);
   draw();
   if (list.current >= 0) point(list.current);

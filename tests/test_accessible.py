@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import synthetic as synthetic_runs
 from browser import Browser
 from histories import entry, write_entries, write_fates
 from synthetic import synthetic_run
-from test_report_sections import measured_run, played, write_decoding, write_rows
+from test_report_sections import measured_run, played, write_decoding, write_kernels, write_rows
 
 from harness.cli import main
 from harness.report import write_report
@@ -47,7 +49,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         write_rows(synthetic_runs, here / each.version, (each,), cases=20, wrong=wrong) for each, wrong in zip(arms, (0, 9), strict=True)
     )
     main(["compare", str(measured), "--html", str(here / "compare.html")])
+    named = [f"{name}-{number}-with-a-long-name" for name in ("one", "two", "wide") for number in range(4)]
+    crowd = write_rows(synthetic_runs, here / "crowd", tuple(Arm(each, "1", "", each, (), "bitmask") for each in named), cases=20, wrong=9)
     return {
+        "many arms": write_report([crowd, write_kernels(here / "kernels")], here / "many").as_uri(),
         "report": report.as_uri(),
         "cases": report.as_uri() + "#/cases",
         "case": report.as_uri() + "#/case/",
@@ -121,6 +126,56 @@ def test_on_paper_the_page_is_light_and_whole(pages: dict[str, str], browser: Br
         assert browser.ask("document.querySelector('nav').getClientRects().length") == 0
         for each in SECTIONS:
             assert browser.ask(f"document.getElementById('{each}').getClientRects().length") > 0, each
+
+
+PAPERS = {"A4 across": 1047, "A4": 718, "Letter across": 980, "Letter": 740}
+"""Pixels between margins of 10 mm."""
+CUT_OFF = """[...document.querySelectorAll('section[id], header, footer, table, pre, figure, svg[role=img]')].filter((each) => {
+const box = each.getBoundingClientRect();
+return box.width && (box.left < -1 || box.right > innerWidth + 1 || each.tagName !== 'svg' && each.scrollWidth > each.clientWidth + 1);
+}).map((each) => `${each.closest('section')?.id} ${each.tagName} ${each.className} ${each.scrollWidth} of ${each.clientWidth}`)"""
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "many arms"])
+def test_on_paper_nothing_is_cut_off(kind: str, pages: dict[str, str], browser: Browser) -> None:
+    for paper, width in PAPERS.items():
+        shown(browser, pages[kind], width=width)
+        browser.ask("for (const each of document.querySelectorAll('details')) each.open = true; 0")
+        browser.on_paper()
+        assert browser.ask(CUT_OFF) == [], paper
+        assert browser.ask("document.documentElement.scrollWidth <= innerWidth"), paper
+
+
+def test_what_is_cut_off_on_paper_is_seen(pages: dict[str, str], browser: Browser) -> None:
+    shown(browser, pages["report"], width=718)
+    browser.on_paper()
+    browser.ask("document.querySelector('#overview td').style.setProperty('min-width', '900px', 'important'); 0")
+    assert any(each.startswith("summary TABLE overview") for each in browser.ask(CUT_OFF))
+
+
+def test_a_pdf_of_the_page_has_wide_pages(pages: dict[str, str], browser: Browser) -> None:
+    browser.open(pages["report"])
+    made = browser.send("Page.printToPDF", preferCSSPageSize=True)["data"]
+    boxes = re.findall(rb"/MediaBox *\[0 0 ([0-9.]+) ([0-9.]+)\]", base64.b64decode(made))
+    assert len(boxes) > 3 and all(float(width) > float(height) for width, height in boxes)
+
+
+LABELS = """(() => {
+const chart = document.querySelector('#pareto svg'), frame = chart.getBoundingClientRect(), boxes = (each) => each.getBoundingClientRect();
+const dots = [...chart.querySelectorAll("g[id*='-arm-']:not([id$='bubble'])")].map(boxes);
+const names = [...chart.querySelectorAll('text')].filter((each) => /^(one|two|wide)-/.test(each.textContent)).map(boxes);
+const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+const inside = (a) => a.left >= frame.left && a.right <= frame.right && a.top >= frame.top && a.bottom <= frame.bottom;
+const clear = (a, i) => !names.some((b, j) => j < i && meet(a, b)) && !dots.some((b) => meet(a, b));
+return [dots.length, names.length, names.filter(inside).length, names.filter(clear).length];
+})()"""
+"""Points, labels, labels inside the chart, labels that cover nothing."""
+
+
+def test_labels_of_the_pareto_chart_are_inside_it_and_apart(pages: dict[str, str], browser: Browser) -> None:
+    for width in (1280, 400):
+        shown(browser, pages["many arms"], width=width)
+        assert browser.ask(LABELS) == [12, 12, 12, 12], f"{width} pixels"
 
 
 def walked(browser: Browser, most: int = 400) -> list[str]:

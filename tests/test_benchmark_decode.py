@@ -1,4 +1,4 @@
-"""benchmarks/decode.py: the floor, what is judged where, and that a part is stored and not done again."""
+"""benchmarks/decode.py and its figures: the floor, what is judged where, and that a part is stored and not done again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import decode_figures
 import pytest
 import torch
+from decode_figures import Figure, Plan, figures_of, of_ceiling, table, verdict
 from decode_runs import Played, decoding
 
 from harness.decode.graphs import Static
@@ -36,10 +38,10 @@ def script() -> ModuleType:
     return module
 
 
-def test_the_floor_is_every_byte_once_over_the_bandwidth(script: ModuleType) -> None:
-    assert script.floor_ns(16_000_000_000, 0, [100.0], 4e12) == pytest.approx(4e6)  # 16 GB at 4 TB/s: 4 ms
-    assert script.floor_ns(1_000, 10, [50.0, 150.0], 1e9) == pytest.approx(3_000)  # 1 kB of weights, 2 kB of cache
-    assert script.bandwidth({"copy_bytes": 2_000, "copy_ns": [900.0, 1_000.0, 9_000.0]}) == pytest.approx(2e9)
+def test_the_floor_is_every_byte_once_over_the_bandwidth() -> None:
+    assert decode_figures.floor_ns(16_000_000_000, 0, [100.0], 4e12) == pytest.approx(4e6)  # 16 GB at 4 TB/s: 4 ms
+    assert decode_figures.floor_ns(1_000, 10, [50.0, 150.0], 1e9) == pytest.approx(3_000)  # 1 kB of weights, 2 kB of cache
+    assert decode_figures.bandwidth({"copy_bytes": 2_000, "copy_ns": [900.0, 1_000.0, 9_000.0]}) == pytest.approx(2e9)
 
 
 @pytest.mark.parametrize(
@@ -58,17 +60,17 @@ def test_the_floor_is_every_byte_once_over_the_bandwidth(script: ModuleType) -> 
         ("", 7.0, "", ""),
     ],
 )
-def test_promises_are_judged_where_they_are_made(script: ModuleType, promise: str, value: float | None, on_gpu: str, on_cpu: str) -> None:
-    figure = script.Figure("step", "x", value, promise=promise)
-    assert (script.verdict(figure, "cuda"), script.verdict(figure, "cpu")) == (on_gpu, on_cpu)
+def test_promises_are_judged_where_they_are_made(promise: str, value: float | None, on_gpu: str, on_cpu: str) -> None:
+    figure = Figure("step", "x", value, promise=promise)
+    assert (verdict(figure, "cuda"), verdict(figure, "cpu")) == (on_gpu, on_cpu)
 
 
-def test_of_two_ways_to_fill_the_better_is_judged(script: ModuleType) -> None:
-    figures = [script.Figure("step", name, value) for name, value in (("one by one", 1.2), ("lost", None), ("together", 1.01))]
-    judged = script.best_is_judged(figures, "constrained_over_unconstrained")
+def test_of_two_ways_to_fill_the_better_is_judged() -> None:
+    figures = [Figure("step", name, value) for name, value in (("one by one", 1.2), ("lost", None), ("together", 1.01))]
+    judged = decode_figures.best_is_judged(figures, "constrained_over_unconstrained")
     assert [each.promise for each in judged] == ["", "", "constrained_over_unconstrained"]
-    lost = script.best_is_judged(figures[1:2], "constrained_over_unconstrained")
-    assert script.verdict(lost[0], "cuda") == "not measured here"
+    lost = decode_figures.best_is_judged(figures[1:2], "constrained_over_unconstrained")
+    assert verdict(lost[0], "cuda") == "not measured here"
 
 
 def test_logits_that_differ_or_are_no_numbers_are_apart(script: ModuleType) -> None:
@@ -83,13 +85,14 @@ def gain(ratio: float, ceiling: float, saved: int) -> SpeedUp:
     return SpeedUp(Paired(interval(x), x, 3, 0), ceiling, saved)
 
 
-def test_jump_forward_is_held_against_its_ceiling(script: ModuleType) -> None:
-    figure = script.of_ceiling(gain(1.8, 2.0, 50), "x", "jump_forward_of_ceiling")
-    assert figure.value == pytest.approx(0.9) and figure.low < 0.9 < figure.high
-    assert script.verdict(figure, "cuda") == "kept"
-    assert script.verdict(script.of_ceiling(gain(1.6, 2.0, 50), "x", "jump_forward_of_ceiling"), "cuda") == "NOT KEPT"
-    assert script.of_ceiling(gain(1.0, 1.0, 0), "x", "jump_forward_of_ceiling").promise == "", "nothing was forced, so nothing is judged"
-    assert script.verdict(script.of_ceiling(None, "x", "jump_forward_of_ceiling"), "cuda") == "not measured here"
+def test_jump_forward_is_held_against_its_ceiling() -> None:
+    figure = of_ceiling(gain(1.8, 2.0, 50), "x", "jump_forward_of_ceiling")
+    assert figure.value == pytest.approx(0.9)
+    assert figure.low is not None and figure.high is not None and figure.low < 0.9 < figure.high
+    assert verdict(figure, "cuda") == "kept"
+    assert verdict(of_ceiling(gain(1.6, 2.0, 50), "x", "jump_forward_of_ceiling"), "cuda") == "NOT KEPT"
+    assert of_ceiling(gain(1.0, 1.0, 0), "x", "jump_forward_of_ceiling").promise == "", "nothing was forced, so nothing is judged"
+    assert verdict(of_ceiling(None, "x", "jump_forward_of_ceiling"), "cuda") == "not measured here"
 
 
 def step_part(ratio: float) -> dict[str, Any]:
@@ -105,27 +108,27 @@ def step_part(ratio: float) -> dict[str, Any]:
     }
 
 
-def test_a_bare_step_is_held_against_the_floor_and_its_graph_against_eager(script: ModuleType) -> None:
-    found = {(each.what, each.of): each for each in script.of_steps(step_part(1.25), "8b batch 1", 1)}
+def test_a_bare_step_is_held_against_the_floor_and_its_graph_against_eager() -> None:
+    found = {(each.what, each.of): each for each in decode_figures.of_steps(step_part(1.25), "8b batch 1", 1)}
     assert found["step_over_floor", "8b batch 1"].value == pytest.approx(1.25)
     assert found["eager_over_graph", "8b batch 1"].value == pytest.approx(2)
     assert found["step", "8b batch 1 eager"].value == pytest.approx(2500)
     assert found["bandwidth", "8b batch 1"].value == pytest.approx(1)
-    assert script.verdict(found["logits", "8b batch 1"], "cuda") == "kept"
+    assert verdict(found["logits", "8b batch 1"], "cuda") == "kept"
 
 
-def test_a_shape_that_does_not_fit_is_named_and_breaks_no_promise(script: ModuleType, tmp_path: Path) -> None:
-    plan = script.Plan(("8b",), (1, 32), 32, 4, 3, 2)
+def test_a_shape_that_does_not_fit_is_named_and_breaks_no_promise(tmp_path: Path) -> None:
+    plan = Plan(("8b",), (1, 32), 32, 4, 3, 2)
     parts = {each.name: {"not_measured": "it does not fit"} for each in plan.parts()}
-    found = script.figures_of(parts, plan, tmp_path)
+    found = figures_of(parts, plan, tmp_path)
     assert {each.promise for each in found} == {
         "tpot_over_floor",
         "constrained_over_unconstrained",
         "jump_forward_of_ceiling",
         "logits_apart",
     }
-    assert {script.verdict(each, "cuda") for each in found} == {"not measured here"}
-    assert max(map(len, script.table(found, "cuda").splitlines())) <= 80 and "it does not fit" in script.table(found, "cuda")
+    assert {verdict(each, "cuda") for each in found} == {"not measured here"}
+    assert max(map(len, table(found, "cuda").splitlines())) <= 80 and "it does not fit" in table(found, "cuda")
 
 
 def recorded(jump_ms: float, one_by_one_ms: float, together_ms: float) -> dict[str, Decoding]:
@@ -155,14 +158,14 @@ def recorded(jump_ms: float, one_by_one_ms: float, together_ms: float) -> dict[s
     ],
 )
 def test_records_are_held_against_the_promises(
-    script: ModuleType, monkeypatch: pytest.MonkeyPatch, played: tuple[float, float, float], broken: set[str]
+    monkeypatch: pytest.MonkeyPatch, played: tuple[float, float, float], broken: set[str]
 ) -> None:
     records = recorded(*played)
-    monkeypatch.setattr(script, "read_decoding", lambda folder: records[folder.name])
-    plan = script.Plan(("8b",), (1, 32), 32, 4, 3, 2)
+    monkeypatch.setattr(decode_figures, "read_decoding", lambda folder: records[folder.name])
+    plan = Plan(("8b",), (1, 32), 32, 4, 3, 2)
     parts = {each.name: {"record": each.name} if each.kind == "serve" else step_part(1.2) | {"rows": []} for each in plan.parts()}
-    found = script.figures_of(parts, plan, Path())
-    assert {each.what for each in found if script.verdict(each, "cuda") == "NOT KEPT"} == broken
+    found = figures_of(parts, plan, Path())
+    assert {each.what for each in found if verdict(each, "cuda") == "NOT KEPT"} == broken
     values = {(each.what, each.of): each for each in found}
     assert values["tpot_over_floor", "8b batch 1"].value == pytest.approx(1.25)
     assert values["jump_forward_of_ceiling", "8b batch 1 all_forced xgrammar"].value == pytest.approx(10 / played[0])
@@ -171,7 +174,7 @@ def test_records_are_held_against_the_promises(
     assert over["8b batch 32 function_calls xgrammar *"].value == pytest.approx(played[2] / 10)
     assert [each.promise for each in over.values()].count("constrained_over_unconstrained") == 1
     assert not over["8b batch 32 function_calls lm-format-enforcer"].promise, "it is reported, and nothing is promised of it"
-    assert max(map(len, script.table(found, "cuda").splitlines())) <= 80
+    assert max(map(len, table(found, "cuda").splitlines())) <= 80
 
 
 def test_a_part_that_is_done_is_stored_and_not_done_again(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +187,7 @@ def test_a_part_that_is_done_is_stored_and_not_done_again(script: ModuleType, tm
         done.append(part.name)
         return step_part(1.0) if part.kind == "step" else {"not_measured": "not here"} if part.kind == "serve" else {"rows": []}
 
-    plan = script.Plan(("1b",), (32,), 32, 4, 3, 2)
+    plan = Plan(("1b",), (32,), 32, 4, 3, 2)
     monkeypatch.setattr(script, "in_process", interrupted)
     monkeypatch.setattr(script, "served", interrupted)
     monkeypatch.setattr(script, "describe_machine", dict)
@@ -234,8 +237,8 @@ def test_bare_steps_of_a_model_and_logits_that_do_not_agree(script: ModuleType, 
 
     def judged() -> tuple[dict[str, Any], str]:
         part = script.step_part("tiny", 2, "cpu", True)
-        (figure,) = (each for each in script.of_steps(part, "tiny batch 2", 2) if each.what == "logits")
-        return part, script.verdict(figure, "cpu")
+        (figure,) = (each for each in decode_figures.of_steps(part, "tiny batch 2", 2) if each.what == "logits")
+        return part, verdict(figure, "cpu")
 
     part, said = judged()
     assert said == "kept" and part["same_choice"] == 1

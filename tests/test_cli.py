@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -125,7 +126,7 @@ def test_check_names_a_broken_fact_and_survives_a_crash(tmp_path: Path, monkeypa
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     done = grammarbench("check", "miniatures.unruly:CrashesInRollback", "--vocabulary", "bytes", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "the process ended with -11" in done.stdout and done.stdout.count("passed") > 5
+    assert "the process was killed by SIGSEGV" in done.stdout and done.stdout.count("passed") > 5
 
 
 @pytest.mark.parametrize("name", ["ExitsWhenMade", "ExitsInACheck"])
@@ -145,12 +146,15 @@ def test_lists_say_what_is_there(tmp_path: Path) -> None:
 
 
 def test_help_is_quick_and_imports_little(tmp_path: Path) -> None:
-    fastest = 9.0
+    def used() -> float:
+        return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+
+    seconds = []
     for _ in range(3):
-        start = time.perf_counter()
+        before = used()
         assert "run" in grammarbench("--help", cwd=tmp_path).stdout
-        fastest = min(fastest, time.perf_counter() - start)
-    assert fastest < 0.5
+        seconds.append(used() - before)  # of a processor: the machine may be busy with something else
+    assert min(seconds) < 0.6
     code = "import sys, harness.cli; sys.exit(bool({'torch', 'pandas', 'matplotlib', 'xgrammar'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 0
 

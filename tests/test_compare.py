@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from measured import arm, steady, write_measurement
 from synthetic import info, row
+from test_report_sections import played, write_decoding
 
 from harness.cli import main
-from harness.compare import NO_BASELINE, compare_arms, compare_runs
+from harness.compare import NO_BASELINE, alone, compare_arms, compare_runs
+from harness.report import comparing
+from harness.report.inputs import read_inputs
 from harness.row import Arm, RunInfo
 from harness.store import Writer
 
@@ -107,7 +110,7 @@ def test_a_page_with_a_forest_plot(tmp_path: Path) -> None:
     folder = measured_run(tmp_path / "run", 1.2, {"accepted": False, "stopped_at": 2})
     assert main(["compare", str(folder), "--html", str(tmp_path / "page.html")]) == 0
     page = (tmp_path / "page.html").read_text()
-    assert page.count("<svg") == 1 and "regressed" in page and "toy==2" in page
+    assert page.count("<svg") == 1 and ">▼ slower<" in page and "toy==2" in page
     assert main(["compare", str(folder), "--html", str(tmp_path / "again.html")]) == 0
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "page.html").read_bytes()
 
@@ -122,12 +125,48 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 def test_what_cannot_be_compared_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = write_run(tmp_path / "whole", {OLD: {}})
-    torn = write_run(tmp_path / "torn", {OLD: {}}, finish=False)
     other = write_run(tmp_path / "other", {replace(OLD, backend="else"): {}})
-    assert main(["compare", str(whole), str(torn)]) == 2
-    assert "incomplete" in capsys.readouterr().err
     assert main(["compare", str(whole), str(other)]) == 2
     assert "no backend with the same options in common" in capsys.readouterr().err
     assert main(["compare", str(whole)]) == 0
     assert "nothing to compare" in capsys.readouterr().out
     assert main(["compare", str(whole), "--gate"]) == 4  # a gate that looked at nothing has proven nothing
+
+
+def test_what_only_one_run_has_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = write_run(tmp_path / "base", {OLD: {}})
+    head = write_run(tmp_path / "head", {NEW: {}, replace(OLD, backend="else"): {}})
+    assert main(["compare", str(base), str(head)]) == 0
+    assert "not compared: else (in" in capsys.readouterr().out and alone(base, base) == ""
+
+
+def test_other_masks_fail_a_gate_and_nobody_says_which_are_right(tmp_path: Path) -> None:
+    folder = measured_run(tmp_path / "run", 1.0, counts={"toy==2": {"masks_sha256": "11", "allowed": 8}})
+    (pair,) = compare_arms(folder)
+    assert pair.what_is_worse.startswith("other masks (which are right, only a run with checks tells) in ")
+    (found,) = comparing.told(read_inputs([folder]))  # versions within one run are listed on the page too
+    assert found.title == "toy==1 → toy==2" and found.counted == pair.counted and found.counted
+
+
+def test_what_has_no_end_is_compared_and_kept_by_nobody_and_the_exit_code_is_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, torn = (str(write_run(tmp_path / name, {OLD: {}}, finish=name == "whole")) for name in ("whole", "torn"))
+    half_measured = str(measured_run(tmp_path / "half measured", 1.0, finish=False))
+    half_decoded = str(write_decoding(tmp_path / "half decoded", played(), finish=False))
+    record, past = str(tmp_path / "record.json"), str(tmp_path / "past")
+    assert main(["expect", whole, record, "--record"]) == 0
+    for command in (
+        ["compare", whole, torn],
+        ["compare", torn, whole, "--gate"],
+        ["compare", half_measured, "--gate"],
+        ["compare", half_decoded],
+        ["expect", torn, record],
+        ["expect", torn, str(tmp_path / "other.json"), "--record"],
+        ["history", past, "--add", torn],
+        ["history", past, "--add", half_measured],
+        ["export", whole, torn, "--gate", "--out", str(tmp_path / "exported")],
+    ):
+        capsys.readouterr()
+        assert main(command) == 3, command
+        said = capsys.readouterr()
+        assert ("incomplete" in said.err or "no end" in said.err) and said.err.count("\n") == 1 and not said.out, command
+    assert not (tmp_path / "past").exists() and not (tmp_path / "other.json").exists()

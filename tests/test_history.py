@@ -113,9 +113,10 @@ def test_it_is_only_appended_to_and_absolute_values_stand_beside(tmp_path: Path,
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", str(tmp_path / "none")]) == 2
-    write_measurement(tmp_path / "torn", {REFERENCE: steady(1), HEAD: steady(1), COPY: steady(1)}, finish=False)
-    assert main(["history", str(tmp_path / "h"), "--add", str(tmp_path / "torn")]) == 2
-    assert "has no end" in capsys.readouterr().err
+    assert main(["history", str(tmp_path / "h"), "--add", str(tmp_path / "none")]) == 2
+    (tmp_path / "decode.jsonl").touch()
+    assert main(["history", str(tmp_path / "h"), "--add", str(tmp_path)]) == 2
+    assert "holds a decoding, which goes into no history" in capsys.readouterr().err
     damaged = tmp_path / "d" / "hw" / "work" / "x.jsonl.gz"
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(b"no gzip")

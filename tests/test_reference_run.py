@@ -5,15 +5,18 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import reference_page
 
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
+from harness.row import Row
 from harness.run import Progress
-from harness.store import read_end, read_rows
+from harness.store import read_end, read_rows, read_samples
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "reference.py"
 
@@ -62,8 +65,8 @@ def test_all_of_it_is_run_and_published(whole: Path) -> None:
     assert len(rows["maskbench"]) == 10 and len(rows["jsts"]) == 2, "a row for every instance"
     assert {row.suite for row in rows["jsts"]} == {"draft7", "draft2020-12"}
     names = {str(each.relative_to(whole / "published")) for each in (whole / "published").rglob("*") if each.is_file()}
-    each_part = {"tables.md", "figures.csv", "failing.csv.gz", "outcomes.json.gz", "rows.jsonl.gz"}
-    assert names == {"README.md", "report.html"} | {f"{part}/{name}" for part in rows for name in each_part}
+    each_part = {"report.html", "tables.md", "figures.csv", "failing.csv.gz", "outcomes.json.gz", "rows.jsonl.gz"}
+    assert names == {"README.md"} | {f"{part}/{name}" for part in rows for name in each_part}
     packed = gzip.decompress((whole / "published" / "maskbench" / "rows.jsonl.gz").read_bytes())
     assert packed == (whole / "runs" / "maskbench" / "rows.jsonl").read_bytes()
 
@@ -74,6 +77,8 @@ def test_the_readme_says_what_was_run_under_which_deadlines(whole: Path) -> None
     assert "2 cases (draft2020-12 1, draft7 1), 2 instances; 5 s for a compile" in said
     assert "Quote outcomes, not times" in said and "samples.i64" in said and "**interrupted" not in said
     assert "| unconstrained \\- bytes | maskbench | 5 | 0 | 5 |" in said, "what is not constrained lets the invalid instances through"
+    assert "| unconstrained \\- bytes | 5 | 0 | 5 | 0 | 0 | 0 |" in said, "walks: half of them pass, half are under-constrained"
+    assert "Deadlines in MaskBench: no case met one." in said
 
 
 def test_what_is_done_is_not_done_again(script: ModuleType, corpora: Path, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,8 +93,14 @@ def test_an_interrupted_run_is_published_as_such_and_gone_on_with(script: Module
     rows = tmp_path / "runs" / "maskbench" / "rows.jsonl"
     lines = rows.read_bytes().splitlines(keepends=True)
     rows.write_bytes(b"".join(lines[:5]))  # the header, and two cases
+    readme = tmp_path / "published" / "README.md"
+    made = readme.read_text()
+    assert made.startswith(reference_page.MARK)
+    readme.write_text("# By hand\n\nFive findings.\n\n" + made.replace("Walks:", "Something else:"))
     assert script.main(arguments(corpora, tmp_path, "--only", "maskbench", "--page")) == INCOMPLETE
-    assert "**interrupted" in (tmp_path / "published" / "README.md").read_text()
+    said = readme.read_text()
+    assert "**interrupted" in said and "Something else:" not in said
+    assert said.startswith("# By hand\n\nFive findings.\n\n" + reference_page.MARK), "what was written at the top stays"
     assert not (tmp_path / "published" / "maskbench" / "outcomes.json.gz").exists(), "no record of an incomplete run"
     rows.write_bytes(b"".join(lines[:5]) + lines[5][:40])  # and a row cut off
     assert script.main(arguments(corpora, tmp_path, "--only", "maskbench")) == OK
@@ -99,8 +110,41 @@ def test_an_interrupted_run_is_published_as_such_and_gone_on_with(script: Module
     assert "(2 sessions)" in (tmp_path / "published" / "README.md").read_text()
 
 
-def test_other_options_do_not_mix_into_a_run(script: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert script.main(arguments(corpora, tmp_path, "--only", "jsts")) == OK
+def test_what_met_a_deadline_is_walked_once_more_and_the_first_run_stays(
+    script: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = arguments(corpora, tmp_path, "--only", "maskbench")
+    assert script.main([*given, "--again"]) == BAD_INPUT and "not complete" in capsys.readouterr().err
+    shutil.copytree(whole / "runs", tmp_path / "runs")
+    first, second = tmp_path / "runs" / "maskbench", tmp_path / "runs" / "maskbench-again"
+    rows = first / "rows.jsonl"
+    lines = [json.loads(line) for line in rows.read_text().splitlines()]
+    lines[4] |= {"status": "timeout", "phase": "fill", "text": "killed after 10 s", "accepted": None}  # the second instance of case 1
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    planted = rows.read_bytes()
+    assert script.main([*given, "--again"]) == OK
+    assert "1 cases met a deadline" in capsys.readouterr().out and rows.read_bytes() == planted
+    was, now = list(read_rows(first)), list(read_rows(second))
+    late = was[3].case_id
+    assert sorted(row.case_id for row in now) == sorted(row.case_id for row in was) and {row.status for row in now} == {"ok"}
+    for row, other in zip((row for row in was if row.case_id != late), (row for row in now if row.case_id != late), strict=True):
+        assert values(first, row) == values(second, other) and row.wall_ns == other.wall_ns, "it was not walked again"
+    said = (tmp_path / "published" / "README.md").read_text()
+    assert "cases that met one: unconstrained 1. Walked once more" in said and "met it again: none." in said
+    packed = gzip.decompress((tmp_path / "published" / "maskbench" / "rows.jsonl.gz").read_bytes())
+    assert packed == (second / "rows.jsonl").read_bytes()
+
+
+def values(run: Path, row: Row) -> list[int]:
+    start, count = row.samples or (0, 0)
+    found: list[int] = read_samples(run)[start : start + count].tolist()
+    return found
+
+
+def test_other_options_do_not_mix_into_a_run(
+    script: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(whole / "runs", tmp_path / "runs")
     rows = tmp_path / "runs" / "jsts" / "rows.jsonl"
     rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:-1]))
     assert script.main(arguments(corpora, tmp_path, "--only", "jsts", "--timeout", "7")) == BAD_INPUT
@@ -145,12 +189,12 @@ def test_corpora_are_found_as_fetched_too_and_asked_for_where_they_are_not(scrip
         script.suites_of("jsts", tmp_path)
 
 
-def test_what_is_large_when_packed_is_left_out_by_name(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_large_when_packed_is_left_out_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b"x" * 10_000)
-    assert script.pack(path) == [] and gzip.decompress((tmp_path / "rows.jsonl.gz").read_bytes()) == b"x" * 10_000
-    monkeypatch.setattr(script, "MOST_BYTES", 10)
+    assert reference_page.pack(path) == [] and gzip.decompress((tmp_path / "rows.jsonl.gz").read_bytes()) == b"x" * 10_000
+    monkeypatch.setattr(reference_page, "MOST_BYTES", 10)
     path.write_bytes(b"x" * 10_000)
-    (said,) = script.pack(path)
+    (said,) = reference_page.pack(path)
     assert f"{tmp_path.name}/rows.jsonl" in said and not path.exists()
-    assert script.pack(tmp_path / "nothing") == []
+    assert reference_page.pack(tmp_path / "nothing") == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,9 @@ from test_report import Page
 
 from harness.decode.record import Decoding, Recorder
 from harness.decode.setting import Setting
+from harness.errors import BadInput
 from harness.metrics import summary
-from harness.report import comparing, decodes, matrix, plots
+from harness.report import comparing, decodes, kernels, matrix, plots
 from harness.report.estimates import Estimate, best, quantile, share
 from harness.report.heat import heat_map
 from harness.report.inputs import read_inputs
@@ -124,15 +126,46 @@ def test_the_frontier_is_what_nobody_beats() -> None:
     assert plots.frontier([beaten, right, fast]) == [fast, right]
 
 
-def test_labels_of_near_points_do_not_cover_each_other() -> None:
-    points = [(50.0, 100.0), (52.0, 104.0), (54.0, 98.0), (300.0, 100.0)]
-    placed = plots.beside(points, [10] * 4)
-    boxes = [(x + left, y + up, x + left + 52, y + up + 10) for (x, y), (left, up) in zip(points, placed, strict=True)]
-    for number, a in enumerate(boxes):
-        assert not any(a[0] < x < a[2] and a[1] < y < a[3] for x, y in points)
-        assert not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in boxes[:number])
-    assert placed[3] == placed[0] == (7.0, 11)
-    assert len(plots.beside([(0.0, 0.0)] * 40, [20] * 40)) == 40  # there is no room for all
+ROOM = (30.0, 20.0, 440.0, 290.0)
+
+
+def boxes_of(points: list[tuple[float, float]], widths: list[float], clear: list[plots.Area]) -> list[plots.Area]:
+    placed = plots.beside(points, widths, ROOM, clear)
+    return [(x + a, y + b - 2, x + a + wide, y + b + 8) for (x, y), wide, (a, b) in zip(points, widths, placed, strict=True)]
+
+
+def meet(a: plots.Area, b: plots.Area) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def test_labels_stay_inside_and_cover_neither_points_nor_each_other() -> None:
+    random = np.random.default_rng(0)
+    for count in (1, 3, 8, 12):
+        for spread in (4.0, 40.0, 400.0):
+            for corner in ((32.0, 22.0), (438.0, 288.0), (438.0, 22.0)):
+                near = [corner[0] + (spread if corner[0] < 99 else -spread) * each for each in random.random(count)]
+                points = [
+                    (float(min(max(x, 32), 438)), float(np.clip(y, 22, 288)))
+                    for x, y in zip(near, corner[1] + random.normal(0, spread / 4, count), strict=True)
+                ]
+                widths = [float(each) for each in random.integers(30, 150, count)]
+                boxes = boxes_of(points, widths, [])
+                for number, a in enumerate(boxes):
+                    assert ROOM[0] <= a[0] and ROOM[1] <= a[1] and a[2] <= ROOM[2] and a[3] <= ROOM[3]
+                    if count < 12:
+                        assert not any(meet(a, (x - 3, y - 3, x + 3, y + 3)) for x, y in points)
+                        assert not any(meet(a, b) for b in boxes[:number])
+
+
+def test_a_label_keeps_clear_of_the_frontier_and_comes_back_beside_a_lonely_point() -> None:
+    assert plots.beside([(100.0, 100.0)], [50.0], ROOM) == [(9.0, -3.0)]
+    assert plots.beside([(430.0, 100.0)], [50.0], ROOM) == [(-59.0, -3.0)]
+    line = (100.0, 99.0, 300.0, 101.0)
+    (box,) = boxes_of([(100.0, 100.0)], [50.0], [line])
+    assert not meet(box, line)
+    assert len(plots.beside([(50.0, 50.0)] * 60, [200.0] * 60, ROOM)) == 60  # there is no room for all
+    (box,) = boxes_of([(100.0, 100.0)], [900.0], [])
+    assert box[2] == ROOM[2]  # wider than the chart: its end is inside
 
 
 # -------------------------------------------------------------------------------------------------------- the matrix etc.
@@ -250,6 +283,7 @@ def test_a_report_of_decoding_alone_is_a_page(tmp_path: Path) -> None:
 def test_every_section_is_there_with_everything_measured(synthetic: ModuleType, tmp_path: Path) -> None:
     rows = write_rows(synthetic, tmp_path / "rows", (replace(ALPHA, version="1"), replace(ALPHA, version="2")), cases=10)
     folders = [rows, measured_run(synthetic, tmp_path / "measured", 1.5), write_decoding(tmp_path / "decode", played())]
+    folders.append(write_kernels(tmp_path / "kernels"))
     write_entries(tmp_path / "history", [entry(day, 1.0 + 0.01 * (day % 3), metric="fill", version="2") for day in range(12)])
     html = render(folders, tmp_path / "history")
     page = Page(html)
@@ -288,3 +322,64 @@ def test_a_sparkline_has_a_point_per_run_and_marks_alerts() -> None:
     (step,) = series([entry(day, 1.0 if day < 20 else 1.3) for day in range(40)])
     assert 'class="slower"' in comparing.spark(step)
     assert comparing.spark(series([entry(0, 1.0)])[0]) == ""
+
+
+# ---------------------------------------------------------------------------------------------------------- mask kernels
+
+
+def write_kernels(folder: Path, evil: str = "", times: bool = True, finish: bool = True) -> Path:
+    """A record of two kernels and a copy, in the lines of `grammarbench kernels`."""
+    names = (f"alpha/torch{evil}", "plain/masked_fill", "copy")
+    lines: list[dict[str, Any]] = [
+        {"kind": "run", "format": 1, "device": "cpu", "on": {"name": "", "torch": "2.13"}, "machine": {"cpu_model_name": f"CPU{evil}"}}
+    ]
+    lines += [{"kind": "kernel", "kernel": each, "problem": ""} for each in names[:2]]
+    probe = {"kind": "probe", "dtype": "float32", "documented": "", "text": evil}
+    lines += [probe | {"kernel": names[0], "probe": "a_row_is_left_out", "outcome": each} for each in ("passed", "failed", "refused")]
+    for place, name in enumerate(names if times else ()):
+        for vocabulary in (1000, 2000):
+            for batch in (8, 1):
+                point = {"threads": 1, "dtype": "float32", "vocabulary": vocabulary, "share": 0.5, "batch": batch, "outcome": "ok"}
+                cost = 1000 * (place + 1) * batch * vocabulary // 1000
+                lines.append(
+                    {"kind": "time", "kernel": name, "bytes": 4096 * batch * vocabulary, "calls": 1, "totals_ns": [cost, cost, cost * 9]}
+                    | point
+                )
+    lines += [{"kind": "end"}] if finish else []
+    folder.mkdir(parents=True)
+    (folder / "kernels.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    return folder
+
+
+def test_mask_kernels_are_drawn_over_batch_sizes_and_probed(tmp_path: Path) -> None:
+    inputs = read_inputs([write_kernels(tmp_path / "kernels")])
+    (found,) = kernels.applied(inputs)
+    assert [each.label for each in found.kernels] == ["alpha/torch", "plain/masked_fill"] and "vocabulary 2,000" in found.about
+    (chart,) = found.charts
+    assert chart.title == "50 % of the tokens allowed" and chart.heads == ("Kernel", "batch 1", "batch 8")
+    assert chart.rows[0] == ("alpha/torch", "2 µs · 300% of a copy's speed", "16 µs · 300% of a copy's speed")
+    assert chart.rows[2][0] == "copy" and "kernel-1" in chart.svg and "arm-" not in chart.svg
+    assert found.outcomes == ("passed", "failed", "refused") and found.probes == (("alpha/torch", (1, 1, 1), "a row is left out"),)
+    html = render([tmp_path / "kernels"])
+    assert "Mask kernels over batch sizes" not in html and "TTFT and TPOT over batch sizes: <strong>not measured</strong>" in html
+    bare = kernels.applied(read_inputs([write_kernels(tmp_path / "bare", times=False, finish=False)]))[0]
+    assert bare.charts == () and "nothing was timed" in bare.about and "Incomplete" in bare.about
+    evil = "</script><script>alert(9)</script>"
+    page = render([write_kernels(tmp_path / "evil", evil)])
+    assert evil not in page and "alpha/torch&lt;/script&gt;" in page
+
+
+def test_a_record_of_kernels_that_is_none_is_bad_input(tmp_path: Path) -> None:
+    folder = write_kernels(tmp_path / "kernels")
+    path = folder / "kernels.jsonl"
+    path.write_text(path.read_text().replace('"machine"', '"engine"'))
+    with pytest.raises(BadInput, match=r"kernels\.jsonl has a line that"):
+        render([folder])
+
+
+def test_without_kernels_the_page_says_so(synthetic: ModuleType, tmp_path: Path) -> None:
+    html = render([write_rows(synthetic, tmp_path / "run", cases=4)])
+    assert (
+        "Mask kernels over batch sizes: <strong>not measured</strong>" in html
+        and "grammarbench kernels --backends alpha,beta --out DIR" in html
+    )

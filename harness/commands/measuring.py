@@ -69,6 +69,8 @@ def compare(options: argparse.Namespace) -> int:
 
     def text() -> str:
         parts = [comparing.text(pairs, means=options.means, on=paper())]
+        if options.head and (left_out := comparing.alone(options.base, options.head)):
+            parts.append("\n".join(paper().fold(left_out)))
         parts += [comparing.measured_text(options.base, paper())] if not options.head and has_measurement(options.base) else []
         return "\n\n".join(parts)
 
@@ -102,6 +104,7 @@ def history(options: argparse.Namespace) -> int:
     """Append, then what the alert rule says."""
     from harness import fates
     from harness import history as past
+    from harness.decode.record import has_decoding
     from harness.measure.record import has_measurement
     from harness.store import has_begun
     from harness.terminal import emit, paper
@@ -109,6 +112,8 @@ def history(options: argparse.Namespace) -> int:
     if options.add:
         # A measurement is a run with rows too, as a rule: both go into the history.
         is_run = has_begun(options.add)
+        if has_decoding(options.add) and not is_run:
+            raise BadInput(f"{options.add} holds a decoding, which goes into no history; `grammarbench compare` holds it against another")
         if has_measurement(options.add) or not is_run:
             print(f"added: {past.append(options.history, options.add)}", file=sys.stderr)
         if is_run:

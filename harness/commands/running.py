@@ -23,7 +23,9 @@ def run(options: argparse.Namespace) -> int:
     """Walk, store, and print the table per backend. The profile `decode` is of another kind: mechanisms of decoding, switched."""
     if options.profile == "decode":
         if options.shard or options.executor:
-            raise BadInput("a decode run measures times, on one machine and in one go: leave --executor and --shard out")
+            raise BadInput(
+                "a decode run measures times, on one machine and in one go: leave --executor and --shard out, or --profile decode"
+            )
         from harness.commands.decoding import experiment
 
         return experiment(options)

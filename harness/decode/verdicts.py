@@ -17,6 +17,7 @@ from harness.decode import latency, overhead, right
 from harness.decode.figures import Cell, Decoded
 from harness.decode.record import read_decoding
 from harness.decode.setting import Setting
+from harness.errors import Incomplete
 from harness.measure.estimate import SMALLEST_MARGIN, Verdict
 from harness.measure.statistics import Interval, chance, false_discovery, interval, judge
 
@@ -49,12 +50,19 @@ class Change:
 
 
 def compare(base: Path, head: Path | None) -> list[Change]:
-    """Two records, or the versions of each backend within one. Raises BadInput for what is no record."""
-    before = Decoded(read_decoding(base))
+    """Two records, or the versions of each backend within one. Raises BadInput for what is no record, or one without its end."""
+    before = _complete(base)
     if head is not None:
-        return compare_records(before, Decoded(read_decoding(head)))
+        return compare_records(before, _complete(head))
     pairs = [(one.name, other.name) for one, other in combinations(before.decoding.setup.arms, 2) if one.backend == other.backend]
     return [change for one, other in pairs for change in compare_arms(before, one, other)]
+
+
+def _complete(folder: Path) -> Decoded:
+    decoding = read_decoding(folder)
+    if not decoding.is_complete:
+        raise Incomplete(f"the decoding in {folder} is incomplete (no end) and is compared with nothing; decode anew")
+    return Decoded(decoding)
 
 
 def gate(changes: Sequence[Change], *, time: bool) -> Literal["ok", "failed", "unproven"]:

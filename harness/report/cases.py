@@ -63,6 +63,9 @@ class CaseNoted:
 
 PLACES = {kind: place for place, kind in enumerate(OUTCOMES)}
 
+Vocabularies = dict[tuple[str, str], Vocabulary | None]
+"""Those that were looked for, by name and SHA-256."""
+
 
 @dataclass
 class Cases:
@@ -133,11 +136,12 @@ def _there(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None and value != "" and value != []}
 
 
-def details(cases: Sequence[CaseNoted], folders: Sequence[Path], positions: dict[Who, int]) -> list[dict[str, Any]]:
+def details(
+    cases: Sequence[CaseNoted], folders: Sequence[Path], positions: dict[Who, int], vocabularies: Vocabularies
+) -> list[dict[str, Any]]:
     """What the page of each case shows: grammar, instances, notes; texts cut at `TEXT`. Raises BadInput."""
     made = [_blank(case, positions) for case in cases]
     wanted = {(case.suite, case.id): (case, detail) for case, detail in zip(cases, made, strict=True)}
-    vocabularies: dict[tuple[str, str], Vocabulary | None] = {}
     for folder in dict.fromkeys(folders):
         known = read_info(folder).vocabularies
         for suite, _, source in read_cases(folder):
@@ -157,7 +161,7 @@ def details(cases: Sequence[CaseNoted], folders: Sequence[Path], positions: dict
                 if note.instance is not None and note.instance < len(source.instances):
                     name = note.who[1][3]
                     sha256 = str(known.get(name, {}).get("sha256", ""))
-                    vocabulary = _vocabulary(name, sha256, vocabularies)
+                    vocabulary = vocabulary_of(name, sha256, vocabularies)
                     _refused(raw, source.instances[note.instance].content, vocabulary)
     return made
 
@@ -194,7 +198,7 @@ def _instance(number: int, instance: Instance) -> dict[str, Any]:
     return made
 
 
-def _vocabulary(name: str, sha256: str, known: dict[tuple[str, str], Vocabulary | None]) -> Vocabulary | None:
+def vocabulary_of(name: str, sha256: str, known: Vocabularies) -> Vocabulary | None:
     """The run's vocabulary, if it is on this machine and the same."""
     if (name, sha256) not in known:
         try:

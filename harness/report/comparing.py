@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from markupsafe import Markup
 
-from harness import history
-from harness.compare import compare_runs
+from harness import differences, history
+from harness.compare import Counted, Pair, alone, compare_arms, compare_runs, with_version
 from harness.differences import Changed
 from harness.errors import BadInput
 from harness.history import Entry, Series
 from harness.measure.estimate import Comparison
 from harness.report.forest import plot
 from harness.report.inputs import Inputs, Measured
+from harness.report.trend import short
+from harness.row import RunInfo
 
 EFFECTS = 40
 """Of a plot, at most."""
+CASES, COUNTS = 60, 60
+"""That came out, or were counted, differently, at most."""
+PARTS = 8
+"""Of a case that came out differently, at most."""
 SPARKS = 30
 """Runs of a sparkline: the last ones."""
 
-SIGNS = {
-    "regressed": "▼ slower",
-    "improved": "▲ faster",
-    "equivalent": "● equivalent",
-    "inconclusive": "◆ inconclusive",
-    "unproven": "✕ unproven",
-}
+KINDS = {"worse": "▼ worse", "other": "● other faults", "better": "▲ better"}
+"""Of a case that came out differently, in the order in which they stand."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,19 @@ class Against:
 
 @dataclass(frozen=True)
 class Told:
-    """Two runs held against each other: what came out differently; of times only what their ratios to a reference say."""
+    """Two runs, or two versions in a run, held against each other: what came out and was counted differently."""
 
     title: str
+    where: str
     compared: int
-    differing: tuple[tuple[str, str, str], ...]
-    """The case's id, its suite and name, and what became of it."""
+    counts: str
+    """How many cases came out worse, better and otherwise; empty where none did."""
+    differing: tuple[tuple[str, str, str, tuple[str, ...]], ...]
+    """The kind of difference, the case's id, its suite and name, and lines of what became of it; new faults first."""
     left_off: int
+    counted: tuple[Counted, ...]
     lines: tuple[str, ...]
+    """Of times between runs, what their ratios to a reference say; and what cannot be compared."""
 
 
 def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:
@@ -80,34 +87,53 @@ def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:
 
 
 def _named(one: Measured, name: str) -> str:
-    version = next(each.version for each in one.figures.measurement.arms if each.name == name)
-    return name if not version or version in name else f"{name} {version}"
+    return with_version(name, next(each.version for each in one.figures.measurement.arms if each.name == name))
 
 
-def told(inputs: Inputs, cases: int = 60) -> list[Told]:
-    """The later runs against the first one."""
-    if len(inputs.runs) < 2 or inputs.incomplete:
+def told(inputs: Inputs) -> list[Told]:
+    """The later runs against the first one, and versions of one backend within a run."""
+    if inputs.incomplete:
         return []
-    first, found = inputs.runs[0], []
+    found: list[Told] = []
     for run in inputs.runs[1:]:
+        first = inputs.runs[0]
         try:
             pairs = compare_runs(first.folder, run.folder)
         except BadInput as error:
-            found.append(Told(f"{first.info.run} → {run.info.run}", 0, (), 0, (str(error),)))
+            found.append(Told(f"{first.info.run} → {run.info.run}", "between the runs", 0, "", (), 0, (), (str(error),)))
             continue
-        for pair in pairs:
-            differing = [(each.key[2], f"{each.key[1]}: {each.name}", _became(each.parts)) for each in pair.outcomes.cases]
-            title = f"{pair.base.name} {pair.base.arm.version} → {pair.head.name} {pair.head.arm.version}"
-            found.append(Told(title, pair.outcomes.compared, tuple(differing[:cases]), max(0, len(differing) - cases), pair.told))
+        found += [_told(pair, f"between run {first.info.run} and run {run.info.run}") for pair in pairs]
+        if left_out := alone(first.folder, run.folder):
+            found[-1] = replace(found[-1], lines=(*found[-1].lines, left_out))
+    for run in (*inputs.runs, *inputs.scouting):
+        if has_versions(run.info):
+            found += [_told(pair, f"in run {run.info.run}") for pair in compare_arms(run.folder) if pair.is_of_one_backend]
     return found
 
 
-def _became(parts: Iterable[Changed]) -> str:
-    said = []
-    for part in parts:
-        before, after = ", ".join(sorted(part.before)) or "right", ", ".join(sorted(part.after)) or "right"
-        said.append(f"{part.part}: {before} → {after}")
-    return "; ".join(said)[:300]
+def has_versions(info: RunInfo) -> bool:
+    """Has the run a backend more than once?"""
+    return len({each.backend for each in info.arms}) < len(info.arms)
+
+
+def _told(pair: Pair, where: str) -> Told:
+    every = sorted(pair.outcomes.cases, key=lambda each: list(KINDS).index(each.kind))
+    kinds = Counter(each.kind for each in every)
+    counts = ", ".join(f"{kinds[kind]:,} with {said}" for kind, said in differences.TITLES.items() if kinds[kind])
+    shown = tuple((KINDS[each.kind], each.key[2], f"{each.key[1]}: {each.name}", _became(each.parts)) for each in every[:CASES])
+    title = f"{pair.base.title} → {pair.head.title}"
+    return Told(title, where, pair.outcomes.compared, counts, shown, len(every) - len(shown), pair.counted, pair.told)
+
+
+def _became(parts: Sequence[Changed]) -> tuple[str, ...]:
+    """A line per part, PARTS at most."""
+    lines = []
+    for part in parts[:PARTS]:
+        sides = [", ".join(sorted(faults)) or "right" for faults in (part.before, part.after)]
+        if part.before and part.after:
+            sides = [f"{title} {', '.join(sorted(faults))}" for title, faults in (("new", part.new), ("gone", part.gone)) if faults]
+        lines.append(short(f"{part.part}: {('; ' if part.before and part.after else ' → ').join(sides)}", 300))
+    return (*lines, f"and {len(parts) - PARTS} more") if len(parts) > PARTS else tuple(lines)
 
 
 # ----------------------------------------------------------------------------------------------------------- sparklines

@@ -15,16 +15,17 @@ from markupsafe import Markup
 from harness import fates, history
 from harness.alert_rule import EARLIER, RECENT, STEP, Event, State
 from harness.errors import BadInput
-from harness.fates import EVERY, Loss, Seen
+from harness.fates import EVERY, Seen, Step
 from harness.history import Entry, Series, release, safe_name
+from harness.measure.estimate import ALL
 from harness.report import atom, badges, features, trend
 from harness.report.atom import Change, instant
 from harness.report.templates import asset, template_environment
 from harness.report.trend import day, percent, said, short
 from harness.row import arm
 
-CHANGES, TABLE = 200, 20
-"""Changes on the page, and runs in the table under a chart, at most."""
+CHANGES, DETAILS, TABLE = 200, 20, 20
+"""Changes on the page, features of one of them, and runs in the table under a chart, at most."""
 
 ORDER: dict[State, int] = {"alert": 0, "better": 1, "quiet": 2, "no baseline": 3}
 WORDS: dict[State, str] = {"alert": "▼ slower", "better": "▲ faster", "quiet": "● steady", "no baseline": "○ no baseline yet"}
@@ -42,6 +43,8 @@ class Plot:
     """Number, kind, and what it says."""
     table: tuple[Entry, ...]
     left_out: int
+    is_main: bool
+    """Shown at once: of all cases, or something happened."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,9 @@ def site(folder: Path) -> dict[str, bytes]:
     """By path, the content of every file; the same for the same history. Raises BadInput."""
     measured = [(place, entries, history.series(entries)) for place, entries in history.read(folder).items()]
     seen = fates.read(folder)
-    losses = fates.losses(seen)
-    changes = sorted([*_steps(measured), *_losses(losses)], key=lambda each: instant(each.time), reverse=True)
+    outcomes = fates.steps(seen)
+    losses = [each for each in outcomes if each.lost]
+    changes = sorted([*_steps(measured), *_outcomes(outcomes)], key=lambda each: instant(each.time), reverse=True)
     latest = _latest(measured, seen, losses)
     times = [each.time for _, entries, _ in measured for each in entries] + [each.time for each in seen]
     newest = max(times, key=instant, default="")
@@ -127,15 +131,9 @@ def _plot_key(place: tuple[str, str], each: Series) -> tuple[str, ...]:
     return *place, each.backend, each.options, each.metric, each.family, each.beside
 
 
-def _is_reference(each: Series) -> bool:
-    """Its ratio is to itself, so there is nothing to draw."""
-    last = each.entries[-1]
-    return all(entry.ratio == entry.low == entry.high == 1 for entry in each.entries) and last.reference.startswith(f"{last.backend}==")
-
-
 def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) -> Place:
     arms = []
-    shown = sorted((each for each in every if not _is_reference(each)), key=lambda each: (each.backend, each.options))
+    shown = sorted((each for each in every if not each.is_reference), key=lambda each: (each.backend, each.options))
     for _, group in groupby(shown, key=lambda each: (each.backend, each.options)):
         plots = sorted(group, key=lambda each: (ORDER[each.state], not each.events, bool(each.beside), each.metric, each.family))
         arms.append((short(arm(plots[0]), 80), tuple(_plot(place, each) for each in plots)))
@@ -147,9 +145,11 @@ def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) ->
 def _plot(place: tuple[str, str], each: Series) -> Plot:
     beside = f", {short(each.beside, 24)} beside newer versions" if each.beside else ""
     events = tuple((number, event.kind, _told(each, event)) for number, event in enumerate(each.events, 1))
-    title = f"{short(each.metric, 40)}, {short(each.family, 40)}{beside}"
+    title = f"{short(each.metric, 40).replace('_', ' ')}, {short(each.family, 40)}{beside}"
     table = each.entries[: -TABLE - 1 : -1]
-    return Plot(_anchor("t", _plot_key(place, each)), title, each.state, trend.chart(each), events, table, len(each.entries) - len(table))
+    is_main = each.family == ALL or bool(each.events)
+    anchor = _anchor("t", _plot_key(place, each))
+    return Plot(anchor, title, each.state, trend.chart(each), events, table, len(each.entries) - len(table), is_main)
 
 
 def _told(each: Series, event: Event) -> str:
@@ -180,29 +180,37 @@ def _steps(measured: Sequence[Measured]) -> list[Change]:
     return changes
 
 
-def _losses(losses: Sequence[Loss]) -> list[Change]:
-    """The features of a suite that a release lost are one change."""
+def _outcomes(steps: Sequence[Step]) -> list[Change]:
+    """The features of a suite that a release lost are one change; those that it won another."""
     changes = []
-    for _, group in groupby(losses, key=lambda each: (id(each.before), id(each.after))):
-        lost = sorted(group, key=lambda each: (each.feature != EVERY, -each.lost, each.feature))
-        before, after = lost[0].before, lost[0].after
-        most = max(each.lost for each in lost)
-        title = f"{short(arm(after), 60)} {short(after.version, 24)} passes at least {most} case(s) fewer of {short(after.suite, 40)} than "
-        details = []
-        for each in lost[:20]:
-            then, now = (
-                (seen.features[each.feature].get("pass", 0), sum(seen.features[each.feature].values())) for seen in (before, after)
-            )
-            details.append(f"{short(each.feature, 60) or 'all cases'}: {then[0]} of {then[1]} → {now[0]} of {now[1]}")
-        details += [f"and {len(lost) - 20} more"] if len(lost) > 20 else []
-        time = max(before.time, after.time, key=instant)
-        key = (*features.key_of(after), after.work, before.version, after.version, after.run)
-        anchor = _anchor("f", features.key_of(after))
-        changes.append(Change(time, True, key, title + short(before.version, 24), tuple(details), anchor))
+    for _, group in groupby(steps, key=lambda each: (id(each.before), id(each.after))):
+        every = list(group)
+        for worse in (True, False):
+            mine = [(each.lost if worse else each.won, each) for each in every]
+            found = sorted((pair for pair in mine if pair[0]), key=lambda pair: (pair[1].feature != EVERY, -pair[0], pair[1].feature))
+            if found:
+                changes.append(_outcome(found, worse))
     return changes
 
 
-def _latest(measured: Sequence[Measured], seen: Sequence[Seen], losses: Sequence[Loss]) -> list[Latest]:
+def _outcome(found: Sequence[tuple[int, Step]], worse: bool) -> Change:
+    before, after = found[0][1].before, found[0][1].after
+    most = max(count for count, _ in found)
+    what = f"passes at least {most} case(s) {'fewer' if worse else 'more'} of {short(after.suite, 40)} than {short(before.version, 24)}"
+    details = []
+    for _, each in found[:DETAILS]:
+        then, now = (
+            (seen.features.get(each.feature, {}).get("pass", 0), sum(seen.features.get(each.feature, {}).values()))
+            for seen in (before, after)
+        )
+        details.append(f"{short(each.feature, 60) or 'all cases'}: {then[0]} of {then[1]} → {now[0]} of {now[1]}")
+    details += [f"and {len(found) - DETAILS} more"] if len(found) > DETAILS else []
+    key = (*features.key_of(after), after.work, before.version, after.version, after.run, *(() if worse else ("won",)))
+    title = f"{short(arm(after), 60)} {short(after.version, 24)} {what}"
+    return Change(max(before.time, after.time, key=instant), worse, key, title, tuple(details), _anchor("f", features.key_of(after)))
+
+
+def _latest(measured: Sequence[Measured], seen: Sequence[Seen], losses: Sequence[Step]) -> list[Latest]:
     """One line per backend and options: its newest version, what passes of all its suites, and what the alert rule says."""
     found: dict[tuple[str, str], Latest] = {}
 
@@ -234,7 +242,7 @@ def _latest(measured: Sequence[Measured], seen: Sequence[Seen], losses: Sequence
             to, entry = line(one.backend, one.options), one.entries[-1]
             to.version = to.version or short(entry.version, 40)
             to.time = max(to.time, entry.time, key=instant)
-            if not one.beside:
+            if not one.beside and not one.is_reference:
                 to.states.append(one.state)
     for to in found.values():
         to.time = day(to.time)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.report.cases import FAILING, LETTERS, OUTCOMES, CaseNoted, Cases, details, said
+from harness.report.cases import FAILING, LETTERS, OUTCOMES, CaseNoted, Cases, Vocabularies, details, said
 from harness.report.failing import KINDS
 from harness.report.groups import Group, Signed, differs, grouped
 from harness.report.sections import Line
@@ -38,6 +38,8 @@ class Explored:
     groups: list[Group]
     details: list[dict[str, Any]]
     """Of each case: grammar, instances, what went wrong."""
+    vocabularies: Vocabularies
+    """Those of the runs that are on this machine."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,14 @@ def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
     groups = [replace(group, members=tuple(new[place] for place in group.members)) for group in groups]
     noted, signed = [noted[place] for place in order], [signed[place] for place in order]
     folders = list(dict.fromkeys(line.run.folder for line in lines))
+    vocabularies: Vocabularies = {}
     return Explored(
         _index(noted, signed, groups, lines, hopeless),
         len(failing),
         noted,
         groups,
-        details(noted, folders, positions),
+        details(noted, folders, positions, vocabularies),
+        vocabularies,
     )
 
 
@@ -203,7 +207,8 @@ def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, 
     if page + packed.size > most:
         stated = [
             *stated,
-            f"To keep the page under 5 MB, grammars and instances are cut after {CUT:,} bytes; report.json has more of them.",
+            f"To keep the page under 5 MB, grammars and instances are cut after {CUT:,} bytes, and there are no scripts that need the "
+            "backend alone (grammarbench repro --script writes them); report.json has more of them.",
         ]
         packed = _packed(explored, explored.failing, explored.failing, CUT, stated, split)
     if page + packed.size > most:
@@ -229,8 +234,8 @@ def _packed(explored: Explored, cases: int, detailed: int, limit: int | None, st
 
 
 def _cut(detail: dict[str, Any], limit: int) -> dict[str, Any]:
-    """The details with long texts cut, and how much is missing."""
-    cut = dict(detail)
+    """The details with long texts cut, and how much is missing; without snippets, whose walks are cut out of the instances."""
+    cut = {name: value for name, value in detail.items() if name != "snippets"}
     if len(detail.get("grammar", "")) > limit:
         cut |= {
             "grammar": detail["grammar"][:limit],

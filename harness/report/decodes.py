@@ -167,6 +167,9 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         f"{about(decoded)}. Geometric mean over the workloads {', '.join(workloads) or '(none)'} of the median request. "
         "Ribbons: intervals at 99 %, drawn where they fit into the chart (more forks narrow them); the tables have all."
     )
+    sizes = {each.setting.batch for _, arm in arms for each in usual(decoded, arm)}
+    if len(sizes) == 1:
+        said += f" Only batch {sizes.pop()}: how it scales was not measured (grammarbench decode --batch 1,8,32)."
     return Scaling(decoded.decoding.setup.run, said, tuple(charts))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from harness.fates import EVERY, FATES, Counts, Seen, lost, releases
+from harness.fates import EVERY, FATES, Counts, Seen, Step, releases
 from harness.report.trend import day, short
 from harness.row import arm
 
@@ -38,6 +38,8 @@ class Cell:
     """The other fates with their counts, as glyphs."""
     lost: int
     """Cases that passed in the release before; 0 where that cannot be said."""
+    won: int
+    """Cases that did not; likewise."""
 
 
 @dataclass(frozen=True)
@@ -106,5 +108,5 @@ def _cell(seen: Seen, before: Seen | None, feature: str) -> Cell | None:
     share = passed / cases
     colour = "q4" if share == 1 else "q3" if share >= 0.9 else "q2" if share >= 0.7 else "q1" if share >= 0.4 else "q0"
     others = " ".join(f"{GLYPHS[each]}{counts[each]}" for each in FATES[1:] if counts.get(each))
-    gone = lost(before.features.get(feature, {}), counts) if before and before.work == seen.work else 0
-    return Cell(passed, cases, colour, others, gone)
+    step = Step(before, seen, feature) if before and before.work == seen.work and feature in before.features else None
+    return Cell(passed, cases, colour, others, step.lost if step else 0, step.won if step else 0)

@@ -16,16 +16,23 @@ from harness.report.templates import asset, template_environment
 STYLES = {"regressed": (6, "v"), "improved": (3, "^"), "equivalent": (1, "o"), "inconclusive": (8, "D"), "unproven": (7, "X")}
 """Colour and marker of a verdict; the table beside the plot says it in words."""
 
+SIGNS = {
+    "regressed": "▼ slower",
+    "improved": "▲ faster",
+    "equivalent": "● equivalent",
+    "inconclusive": "◆ inconclusive",
+    "unproven": "✕ unproven",
+}
+
 
 def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
     """The page; the file that was written. Raises BadInput."""
     environment = template_environment()
     html = environment.get_template("forest.html.j2").render(
         pairs=pairs,
-        names=[(_name(each.base.name, each.base.arm.version), _name(each.head.name, each.head.arm.version)) for each in pairs],
         plots=[Markup(plot(f"forest{number}", each.times)) for number, each in enumerate(pairs)],
         definitions=METRICS,
-        between={"regressed": "slower", "improved": "faster"},
+        signs=SIGNS,
         stylesheet=Markup(asset("style.css").strip()),
     )
     try:
@@ -44,7 +51,3 @@ def plot(name: str, comparisons: Sequence[Comparison]) -> str:
         found, label = each.found, f"{each.metric.replace('_', ' ')} {each.family}"[:44]
         effects.append(charts.Effect(label, found.ratio, found.low, found.high, each.margin, *STYLES[each.verdict]))
     return charts.forest(name, "Ratios of head over base with their intervals", effects)
-
-
-def _name(name: str, version: str) -> str:
-    return name if not version or version in name else f"{name} {version}"

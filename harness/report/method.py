@@ -55,7 +55,7 @@ def boxes(inputs: Inputs) -> list[Box]:
             ("probes", ", ".join(f"{count} {kind}" for kind, count in outcomes.most_common())), ("times", str(len(stored.times))),
             ("state", "complete" if stored.end else "incomplete"),
         )  # fmt: skip
-        found.append(Box("Mask kernels (grammarbench kernels --show DIR tells them)", told))
+        found.append(Box("Mask kernels (every point: grammarbench kernels --show DIR)", told))
     return found
 
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import shlex
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jinja2
@@ -14,7 +15,7 @@ from markupsafe import Markup
 from harness import metrics
 from harness.errors import BadInput
 from harness.export import summary
-from harness.report import comparing, decodes, explorer, heat, lives, matrix, method, sections
+from harness.report import comparing, decodes, explorer, forest, heat, kernels, lives, matrix, method, sections, snippets
 from harness.report.checked import check_lines
 from harness.report.data import Explored, as_json, explore
 from harness.report.explorer import ASSETS, CasesShown
@@ -67,8 +68,11 @@ def _built(inputs: Inputs, trend: Path | None, split: bool) -> tuple[str, dict[s
     """The page, the files that it needs beside it, and all of the cases. Raises BadInput."""
     environment = template_environment()
     explored = explore(inputs.cases, inputs.lines)
-    failing = sections.failing_cases(environment.get_template("case.html.j2"), inputs.failures, inputs.lines)
-    html = render_page(inputs, environment, explorer.sections(environment, explored, failing, inputs.lines), trend)
+    with ThreadPoolExecutor(1) as beside:
+        asked = beside.submit(snippets.ask, explored, inputs.lines)
+        failing = sections.failing_cases(environment.get_template("case.html.j2"), inputs.failures, inputs.lines)
+        html = render_page(inputs, environment, explorer.sections(environment, explored, failing, inputs.lines), trend)
+        snippets.add_snippets(explored, inputs.lines, asked.result())
     html, packed = explorer.with_data(html, explored, split)
     if packed.split:
         return *explorer.outside(html, packed), explored
@@ -98,11 +102,13 @@ def render_page(inputs: Inputs, environment: jinja2.Environment, cases: CasesSho
         efforts={run.info.effort for run in inputs.runs},
         scaling=decodes.scaling(inputs),
         gains=decodes.gains(inputs),
+        applied=kernels.applied(inputs),
         lived=lives.sessions(inputs.folders),
         live_heads=lives.HEADS,
         against=comparing.against(inputs, trend),
         told=comparing.told(inputs),
-        signs=comparing.SIGNS,
+        most_counts=comparing.COUNTS,
+        signs=forest.SIGNS,
         trend=bool(trend),
         commands=commands(inputs),
         cases=cases,
@@ -124,6 +130,8 @@ def titles(inputs: Inputs) -> list[str]:
 
 def commands(inputs: Inputs) -> dict[str, str]:
     """What would measure what is missing."""
-    backends = shlex.quote(",".join(dict.fromkeys(each.backend for each in inputs.subjects)) or "A,B")
-    verbs = {each: f"grammarbench {each} --backends {backends} --out DIR" for each in ("run", "measure", "decode")}
+    versions = {each.backend: {one.version for one in inputs.subjects if one.backend == each.backend} for each in inputs.subjects}
+    named = (each.backend if len(versions[each.backend]) < 2 else f"{each.backend}=={each.version}" for each in inputs.subjects)
+    backends = shlex.quote(",".join(dict.fromkeys(named)) or "A,B")
+    verbs = {each: f"grammarbench {each} --backends {backends} --out DIR" for each in ("run", "measure", "decode", "kernels")}
     return verbs | {"jumps": f"grammarbench decode --strategies stepwise,jump_forward --backends {backends} --out DIR"}

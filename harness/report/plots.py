@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from harness.report.charts import GRID, SERIES, TEXT, bare, canvas, duration, finish, plain, style
@@ -55,38 +57,76 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
         edge = frontier(bubbles)
         axes.step([each.ns for each in edge], [each.share for each in edge], where="post", color=TEXT, linewidth=1, linestyle=(0, (4, 2)))
         sizes = [each.size_ns for each in bubbles if each.size_ns]
-        limits = axes.get_xlim(), axes.get_ylim()
-        across = [360 * math.log(each.ns / limits[0][0]) / math.log(limits[0][1] / limits[0][0]) for each in bubbles]
-        up = [245 * (each.share - limits[1][0]) / (limits[1][1] - limits[1][0]) for each in bubbles]
-        places = beside(list(zip(across, up, strict=True)), [min(len(each.label), 28) for each in bubbles])
-        for number, each in enumerate(bubbles):
+        for each in bubbles:
             colour, _, marker = style(each.position)
             area = 60.0 if not each.size_ns else 60 + 700 * math.log1p(each.size_ns / min(sizes)) / math.log1p(max(sizes) / min(sizes))
             series = SERIES[colour - 1]
             axes.scatter([each.ns], [each.share], s=area, color=series, alpha=0.25, linewidths=0, gid=f"arm-{each.position}-bubble")
             axes.scatter([each.ns], [each.share], s=28, marker=marker, color=series, linewidths=0, gid=f"arm-{each.position}")
-            label = plain(each.label, 28)
-            axes.annotate(label, (each.ns, each.share), xytext=places[number], textcoords="offset points", fontsize=8.5, color=TEXT)
         bare(axes)
+        _name(figure, axes, bubbles, edge)
         return finish(figure, name, title)
 
 
-def beside(points: Sequence[tuple[float, float]], lengths: Sequence[int]) -> list[tuple[float, float]]:
-    """Where the label of each point begins, as an offset from it: if it can be, where it covers neither a point nor a label.
+def _name(figure: Figure, axes: Axes, bubbles: Sequence[Bubble], edge: Sequence[Bubble]) -> None:
+    """A label at each point, laid out once the axes are where they will be drawn."""
+    labels = [
+        axes.annotate(plain(each.label, 28), (each.ns, each.share), (0.0, 0.0), textcoords="offset points", fontsize=8.5, color=TEXT)
+        for each in bubbles
+    ]
+    for label in labels:
+        label.set_in_layout(False)
+    figure.draw_without_rendering()
+    point = 72 / figure.dpi
+    x, y, right, top = (each * point for each in axes.get_window_extent().extents)
+    widths = [label.get_window_extent().width * point for label in labels]
+    places, corners = ([tuple(axes.transData.transform((each.ns, each.share)) * point) for each in some] for some in (bubbles, edge))
+    steps = [box for a, b in itertools.pairwise(corners) for box in ((a[0], a[1] - 1, b[0], a[1] + 1), (b[0] - 1, a[1], b[0] + 1, b[1]))]
+    for label, bubble, (left, lift) in zip(labels, bubbles, beside(places, widths, (x, y, right, top), steps), strict=True):
+        label.xyann = (left, lift)
+        if not -LABEL - 12 < lift < 12:
+            # So far away that somebody could take it for another's.
+            end = (max(left, 0.0), lift + (0.0 if lift > 0 else LABEL))
+            line = {"arrowstyle": "-", "color": GRID, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 4}
+            axes.annotate("", (bubble.ns, bubble.share), xytext=end, textcoords="offset points", arrowprops=line).set_in_layout(False)
 
-    `points` in typographic points (1/72 inch), `lengths` in characters.
+
+LABEL = 10.0
+"""The height of a label, in points."""
+
+
+Area = tuple[float, float, float, float]
+"""Left, bottom, right, top, in typographic points (1/72 inch)."""
+
+
+def beside(
+    points: Sequence[tuple[float, float]], widths: Sequence[float], room: Area, clear: Sequence[Area] = ()
+) -> list[tuple[float, float]]:
+    """Where the label of each point begins, as an offset from it: inside the room, and if it can be over no point and no other label.
+
+    `clear`: what else is to be kept clear.
     """
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
-    found = []
-    for (x, y), length in zip(points, lengths, strict=True):
-        width = 5.2 * length
-        offers = [(left, lift) for lift in (11.0, -18.0, 24.0, -31.0, 37.0) for left in (7.0, -7.0 - width)]
-        boxes = [(x + left, y + lift, x + left + width, y + lift + 10) for left, lift in offers]
-        free = [not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in taken) and a[0] > 0 for a in boxes]
-        place = free.index(True) if True in free else 0
+    taken = [*((x - 6, y - 6, x + 6, y + 6) for x, y in points), *clear]
+    found: list[tuple[float, float]] = [(0.0, 0.0)] * len(points)
+    # Those at the right edge have the least choice.
+    for number in sorted(range(len(points)), key=lambda each: -points[each][0] - widths[each]):
+        (x, y), width = points[number], widths[number]
+        lifts = [-3.0, *(lift for step in range(9) for lift in (9.0 + 12 * step, -9.0 - LABEL - 12 * step))]
+        offers = [(left, lift) for lift in lifts for left in ((9.0, -9.0 - width) if lift == -3 else (5.0, -5.0 - width, -width / 2))]
+        # Whatever else happens it does not leave the chart.
+        offers.append((min(max(5.0, room[0] - x), room[2] - x - width), min(max(9.0, room[1] - y + 2), room[3] - y - LABEL + 2)))
+        boxes = [(x + left, y + lift - 2, x + left + width, y + lift + LABEL - 2) for left, lift in offers]
+        inside = [room[0] <= a[0] and room[1] <= a[1] and a[2] <= room[2] and a[3] <= room[3] for a in boxes]
+        covered = [sum(_shared(a, each) for each in taken) for a in boxes]
+        place = min(range(len(boxes)), key=lambda each: (not inside[each] and each != len(boxes) - 1, covered[each], each))
         taken.append(boxes[place])
-        found.append(offers[place])
+        found[number] = offers[place]
     return found
+
+
+def _shared(a: Area, b: Area) -> float:
+    """The area of what both boxes cover."""
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 
 @dataclass(frozen=True)
@@ -100,8 +140,11 @@ class Run:
     """Batch, value, low, high."""
 
 
-def over_batches(name: str, title: str, y_label: str, runs: Sequence[Run], *, times: bool) -> str:
-    """An `<svg>` over batch sizes (powers of two apart); `times`: nanoseconds on a logarithmic axis, else shares in percent."""
+def over_batches(name: str, title: str, y_label: str, runs: Sequence[Run], *, times: bool, what: str = "arm") -> str:
+    """An `<svg>` over batch sizes (powers of two apart); `times`: nanoseconds on a logarithmic axis, else shares in percent.
+
+    `what` the lines are of: the page's key isolates arms.
+    """
     runs = [each for each in runs if each.points]
     if not runs:
         return ""
@@ -124,12 +167,12 @@ def over_batches(name: str, title: str, y_label: str, runs: Sequence[Run], *, ti
         axes.grid(color=GRID, linewidth=0.6)
         axes.set_axisbelow(True)
         for each in runs:
-            _run(axes, each, low, high)
+            _run(axes, each, low, high, what)
         bare(axes)
         return finish(figure, name, title)
 
 
-def _run(axes: Axes, run: Run, low: float, high: float) -> None:
+def _run(axes: Axes, run: Run, low: float, high: float, what: str) -> None:
     x = [point[0] for point in run.points]
     y = [point[1] for point in run.points]
     if run.position is None:
@@ -140,7 +183,7 @@ def _run(axes: Axes, run: Run, low: float, high: float) -> None:
     if all(low <= point[2] and point[3] <= high for point in run.points):
         axes.fill_between(x, [point[2] for point in run.points], [point[3] for point in run.points], color=series, alpha=0.14, linewidth=0)
     (line,) = axes.plot(x, y, color=series, linewidth=1.7, dashes=dash or (None, None), marker=marker, markersize=5.5, markeredgewidth=0)
-    line.set_gid(f"arm-{run.position}")
+    line.set_gid(f"{what}-{run.position}")
 
 
 @dataclass(frozen=True)

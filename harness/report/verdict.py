@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison
+from harness.report.comparing import has_versions
 from harness.report.inputs import Inputs
+from harness.report.trend import short
 from harness.result import Change, Gate, result_of
 
 LINES = 5
@@ -70,8 +72,8 @@ def verdict(inputs: Inputs) -> Verdict:
     order = {"worse": 0, "other": 1, "better": 2}
     glyphs = {"worse": "▼", "other": "●", "better": "▲"}
     changes.sort(key=lambda each: order[each.kind])
-    shown = tuple((glyphs[each.kind], f"{each.arm}: {each.what}"[:240]) for each in changes[:LINES])
-    told = tuple(dict.fromkeys(each[:240] for each in reasons))[:LINES]
+    shown = tuple((glyphs[each.kind], short(f"{each.arm}: {each.what}", 240)) for each in changes[:LINES])
+    told = tuple(dict.fromkeys(short(each, 240) for each in reasons))[:LINES]
     return Verdict(word, told, shown, max(0, len(changes) - LINES), ", ".join(dict.fromkeys(baselines)), control(inputs), facts(inputs))
 
 
@@ -81,19 +83,13 @@ def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, tuple[Chan
     try:
         for folder in folders[1:]:
             result = result_of(folder, folders[0])
-            yield result.gate, result.changes
-        for folder in dict.fromkeys([run.folder for run in (*inputs.runs, *inputs.scouting)]):
-            if _has_versions(inputs, folder):
-                result = result_of(folder, time=any(one.folder == folder for one in inputs.measured))
+            yield replace(result.gate, against=f"{inputs.runs[0].info.run} ({folders[0]})"), result.changes
+        for run in (*inputs.runs, *inputs.scouting):
+            if has_versions(run.info):
+                result = result_of(run.folder, time=any(one.folder == run.folder for one in inputs.measured))
                 yield result.gate, result.changes
     except BadInput as error:
         reasons.append(str(error))
-
-
-def _has_versions(inputs: Inputs, folder: object) -> bool:
-    run = next(each for each in (*inputs.runs, *inputs.scouting) if each.folder == folder)
-    backends = [each.backend for each in run.info.arms]
-    return len(set(backends)) < len(backends)
 
 
 def _word(inputs: Inputs, gates: list[Gate], missing: bool) -> str:

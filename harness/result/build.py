@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from harness import compare, history, metrics, ratchet
+from harness import compare, differences, history, metrics, ratchet
 from harness.errors import BadInput, one_line
 from harness.machine import hardware, hardware_key
 from harness.measure.estimate import ALL
@@ -22,6 +22,9 @@ HEADLINE = ("instance_coverage", "walks_under_constrained", "tbm_p50_us")
 """Of the metrics over rows; with the measured ratios a few series per backend, as a dashboard of charts can bear."""
 
 DECLINED = frozenset({"declined"})
+
+EXAMPLES = 3
+"""Cases that a change of counts names."""
 
 KINDS: dict[str, Kind] = {"worse": "worse", "better": "better", "other": "other"}
 
@@ -61,7 +64,7 @@ def result_of(
     elif base:
         changes, told = _held_to_pairs(compare.compare_runs(base, run), str(base), time)
     elif pairs := [each for each in compare.compare_arms(run) if each.is_of_one_backend]:
-        changes, told = _held_to_pairs(pairs, "the other version in the run", time)
+        changes, told = _held_to_pairs(pairs, "the first version in the run", time)
     elif gate:
         raise BadInput(
             "a gate needs something to hold the run against: BASE (another run's folder), --expect FILE, or two versions in the run"
@@ -212,8 +215,8 @@ def _held_to_record(run: Path, expect: Path) -> tuple[list[Change], Gate]:
 
 def _held_to_pairs(pairs: Sequence[compare.Pair], against: str, time: bool) -> tuple[list[Change], Gate]:
     changes = [change for pair in pairs for change in _changes(pair)]
-    reasons = [f"{pair.head.name}: outcomes or counts are worse" for pair in pairs if pair.counts_worse]
-    slower = [f"{pair.head.name}: slower, beyond the margin" for pair in pairs if time and pair.slower]
+    reasons = [f"{pair.head.title}: {pair.what_is_worse}" for pair in pairs if pair.counts_worse]
+    slower = [f"{pair.head.title}: slower, beyond the margin" for pair in pairs if time and pair.slower]
     if reasons or slower:
         return changes, Gate("failed", against, (*reasons, *slower))
     if not any(pair.outcomes.compared for pair in pairs):
@@ -223,16 +226,24 @@ def _held_to_pairs(pairs: Sequence[compare.Pair], against: str, time: bool) -> t
     return changes, Gate("ok", against, ())
 
 
+def _alike(counted: Iterable[compare.Counted]) -> dict[tuple[str, bool], list[compare.Counted]]:
+    found: dict[tuple[str, bool], list[compare.Counted]] = {}
+    for each in counted:
+        found.setdefault((each.count, each.worse), []).append(each)
+    return found
+
+
 def _changes(pair: compare.Pair) -> Iterator[Change]:
-    name = pair.head.name
+    name = pair.head.title
     for each in pair.outcomes.cases:
         if not each.depends_on_the_machine:
-            parts = ", ".join(
-                " ".join([*(f"+{new}" for new in sorted(part.new)), *(f"-{old}" for old in sorted(part.gone))]) for part in each.parts
-            )
-            yield Change(KINDS[each.kind], name, one_line(f"{each.name} ({each.key[1]}/{each.key[2]}): {parts}"))
-    for count in pair.counted:
-        yield Change("worse" if count.worse else "other", name, one_line(f"{count.count}: {count.before} -> {count.after} ({count.case})"))
+            what = f"{each.name} ({each.key[1]}/{each.key[2]}): {differences.in_words(each)}"
+            yield Change(KINDS[each.kind], name, one_line(what))
+    for (count, is_worse), every in _alike(pair.counted).items():
+        cases = [f"{each.before} -> {each.after} ({each.case})" for each in every]
+        left_out = f" and {len(cases) - EXAMPLES} more" if len(cases) > EXAMPLES else ""
+        number = f" in {len(cases)} cases" if len(cases) > 1 else ""
+        yield Change("worse" if is_worse else "other", name, one_line(f"{count}{number}: {', '.join(cases[:EXAMPLES])}{left_out}"))
     for time in pair.times:
         if time.verdict in ("regressed", "improved"):
             found = time.found

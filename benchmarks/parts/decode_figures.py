@@ -1,0 +1,327 @@
+"""The figures of benchmarks/decode.py: what is planned on a device, what its stored parts say, what is promised of that, and the table."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from harness.decode import latency, overhead
+from harness.decode.figures import Cell, Decoded
+from harness.decode.outcome import STEP
+from harness.decode.record import read_decoding
+from harness.measure.statistics import LEVEL, interval
+
+BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer")
+PROMISED_OF = ("xgrammar", "llguidance")
+"""The bitmask backends of which something is promised; others are reported."""
+
+FORCED, MIXED, LONG = "all_forced", "function_calls", "long_arrays"
+"""Workloads."""
+
+WIDE = 100
+"""An interval whose ends are so many times apart says nothing (two forks have such ones); the file has it all the same."""
+
+# --------------------------------------------------------------------------------------------------------------------------- plan
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is done, and stored, in one go: `step` and `masks` in a process of their own, `serve` by the engine."""
+
+    kind: Literal["step", "serve", "masks"]
+    model: str = ""
+    batch: int = 0
+    batch_fill: bool = False
+
+    @property
+    def name(self) -> str:
+        """Also that of a record's folder."""
+        if self.kind == "masks":
+            return "masks"
+        return f"{self.kind}-{self.model}-batch-{self.batch}{'-batch_fill' if self.batch_fill else ''}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Of a device."""
+
+    models: tuple[str, ...]
+    batches: tuple[int, ...]
+    judged: int
+    """The batch at which constrained runs are held against unconstrained ones."""
+    texts: int
+    """At batch 1; else a text a row."""
+    forks: int
+    rounds: int
+    backends: tuple[str, ...] = BACKENDS
+
+    def parts(self) -> Iterator[Part]:
+        yield Part("masks")
+        for model in self.models:
+            for batch in self.batches:
+                yield Part("step", model, batch)
+                yield Part("serve", model, batch)
+                if batch == self.judged:
+                    yield Part("serve", model, batch, batch_fill=True)
+
+
+def plan_of(device: str, quick: bool) -> Plan:
+    if quick:
+        return Plan(("tiny",), (1, 8), 8, 2, 2, 1, PROMISED_OF) if device == "cpu" else Plan(("1b",), (1, 32), 32, 4, 2, 1, PROMISED_OF)
+    return Plan(("tiny",), (1, 8), 8, 3, 3, 1) if device == "cpu" else Plan(("1b", "8b"), (1, 8, 32, 128), 32, 4, 3, 2)
+
+
+# ------------------------------------------------------------------------------------------------- promises and arithmetic
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is promised of a figure."""
+
+    limit: float
+    at_most: bool = True
+    on_cpu: bool = True
+    """Is it judged on a CPU too?"""
+
+    def __str__(self) -> str:
+        return f"{'<=' if self.at_most else '>='} {self.limit:g}"
+
+
+PROMISES = {
+    "tpot_over_floor": Promise(1.3, on_cpu=False),
+    "constrained_over_unconstrained": Promise(1.05, on_cpu=False),
+    "jump_forward_of_ceiling": Promise(0.85, at_most=False),
+    "logits_apart": Promise(0.1),
+    "logits_apart_float32": Promise(1e-3),
+}
+"""Logits: the relative distance beyond which `load_model` refuses a model, in bfloat16 and in float32."""
+
+TITLES = {
+    "tpot_over_floor": "unconstrained TPOT over the floor",
+    "step_over_floor": "a bare step over the floor",
+    "constrained_over_unconstrained": "constrained TPOT over unconstrained",
+    "jump_forward_of_ceiling": "jump-forward's speed-up, share of its ceiling",
+    "step": "a bare step",
+    "eager_over_graph": "a step eager over as a graph (CPU: static buffers, no capture)",
+    "logits": "relative distance of the logits, graph and eager",
+    "masks": "masks, by the device's clock",
+    "host": "masks in the loop, by the host's clock: median of a step",
+    "bandwidth": "bandwidth of a copy",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number."""
+
+    what: str
+    """Of TITLES."""
+    of: str
+    """Model, batch and subject."""
+    value: float | None
+    """None: not measured, as `note` says."""
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    promise: str = ""
+    """Of PROMISES; empty: nothing is promised of it."""
+    note: str = ""
+
+
+def floor_ns(read_bytes: int, cache_bytes_per_token: int, lengths: Iterable[float], bandwidth: float) -> float:
+    """The least time of a pass: the weights once, and each row's cache at its length (tokens), at so many bytes a second."""
+    return (read_bytes + cache_bytes_per_token * sum(lengths)) / bandwidth * 1e9
+
+
+def verdict(figure: Figure, device: str) -> str:
+    """`kept`, `NOT KEPT`, why it is not judged, or nothing where nothing is promised."""
+    if not figure.promise:
+        return ""
+    if figure.value is None:
+        return "not measured here"
+    promise = PROMISES[figure.promise]
+    if device == "cpu" and not promise.on_cpu:
+        return "not judged on a CPU"
+    return "kept" if (figure.value <= promise.limit) == promise.at_most or figure.value == promise.limit else "NOT KEPT"
+
+
+def of_logs(what: str, of: str, x: Sequence[float], unit: str = "", promise: str = "", note: str = "") -> Figure:
+    """From logarithms, one a fork or a round; without an interval where there is one only."""
+    if not x:
+        return Figure(what, of, None, unit=unit, promise=promise, note=note or "not measured")
+    found = interval(x)
+    low, high = (found.low, found.high) if math.isfinite(found.high) else (None, None)
+    return Figure(what, of, found.ratio, low, high, unit, promise, note)
+
+
+def best_is_judged(figures: Sequence[Figure], promise: str) -> list[Figure]:
+    """Of figures of one subject, lower is better: the smallest is held to the promise, the others are shown."""
+    found = [each for each in figures if each.value is not None]
+    best = min(found, key=lambda each: each.value or 0.0) if found else figures[0]
+    return [replace(each, promise=promise if each is best else "") for each in figures]
+
+
+# --------------------------------------------------------------------------------------------------------------------- figures
+
+
+def figures_of(parts: dict[str, dict[str, Any]], plan: Plan, out: Path) -> list[Figure]:
+    """Of all that was done; what could not be measured is named where something is promised of it."""
+    found: list[Figure] = []
+    for model in plan.models:
+        for batch in plan.batches:
+            title = f"{model} batch {batch}"
+            step = parts.get(Part("step", model, batch).name, {})
+            bare = {} if "not_measured" in step else step
+            found += of_steps(bare, title, batch) if bare else missing(step, ("logits", "logits_apart"), title)
+            serve = parts.get(Part("serve", model, batch).name, {})
+            ways = [serve, parts.get(Part("serve", model, batch, batch_fill=True).name, {})]
+            records = [Decoded(read_decoding(out / each["record"])) for each in ways if "record" in each]
+            if batch == 1:
+                kept: tuple[str, ...] = ("tpot_over_floor", "jump_forward_of_ceiling")
+                if not records:
+                    found += [each for what in kept for each in missing(serve, (what, what), title)]
+                    continue
+                found += over_floor(records[0], bare, title)
+                found += jumps(records[0], title)
+            elif batch == plan.judged and not records:
+                found += missing(serve, ("constrained_over_unconstrained",) * 2, title)
+            found += constrained(records, title, judged=batch == plan.judged)
+            found += [each for record in records[:1] for each in of_masks(record, title)]
+    for row in parts.get("masks", {}).get("rows", []):
+        logs = [math.log(each / 1e3) for each in row["ns"]]
+        found.append(of_logs("masks", f"batch {row['batch']} {row['name']}", logs, "us", note=row.get("why", "")))
+    order = list(TITLES)
+    return sorted(found, key=lambda each: order.index(each.what))
+
+
+def missing(part: dict[str, Any], what: tuple[str, str], title: str) -> list[Figure]:
+    """Nothing, where the part was not tried yet."""
+    return [Figure(what[0], title, None, promise=what[1], note=part["not_measured"])] if "not_measured" in part else []
+
+
+def bandwidth(step: dict[str, Any]) -> float:
+    """Bytes a second, of the median copy."""
+    return float(step["copy_bytes"] / statistics.median(step["copy_ns"]) * 1e9)
+
+
+def of_steps(step: dict[str, Any], title: str, batch: int) -> Iterator[Figure]:
+    model, times = step["model"], step["step_ns"]
+    least = floor_ns(model["read_bytes"], model["cache_bytes_per_token"], [step["length"]] * batch, bandwidth(step))
+    yield of_logs("bandwidth", title, [math.log(step["copy_bytes"] / each) for each in step["copy_ns"]], "GB/s")
+    yield of_logs("step_over_floor", title, [math.log(each / least) for each in times["graph"]], note=f"floor {least / 1e3:.0f} us")
+    for which in ("graph", "eager"):
+        yield of_logs("step", f"{title} {which}", [math.log(each / 1e3) for each in times[which]], "us")
+    pairs = zip(times["eager"], times["graph"], strict=True)
+    yield of_logs("eager_over_graph", title, [math.log(eager / graph) for eager, graph in pairs])
+    promise = "logits_apart_float32" if model["dtype"] == "float32" else "logits_apart"
+    yield Figure("logits", title, step["logits_apart"], promise=promise, note=f"{step['same_choice']:.0%} of rows choose the same id")
+
+
+def over_floor(decoded: Decoded, step: dict[str, Any], title: str) -> list[Figure]:
+    """The TPOT of the unconstrained runs, all arms' alike; by fork the mean of the logarithms."""
+    if not step:
+        return [Figure("tpot_over_floor", title, None, promise="tpot_over_floor", note="no bandwidth was measured")]
+    rate, model = bandwidth(step), decoded.decoding.model
+    logs: dict[int, list[float]] = {}
+    for cell in (each for each in decoded.cells if each.role == "none"):
+        for run in cell.warm:
+            for done in latency.answered(each.completed for each in run.completed):
+                took = latency.tpot(done)
+                if took:
+                    length = done.prompt + (len(done.ids) + 1) / 2
+                    least = floor_ns(model["read_bytes"], model["cache_bytes_per_token"], [length], rate)
+                    logs.setdefault(run.fork, []).append(math.log(took / least))
+    return [of_logs("tpot_over_floor", title, [statistics.mean(each) for each in logs.values()], promise="tpot_over_floor")]
+
+
+def constrained(records: Sequence[Decoded], title: str, *, judged: bool) -> list[Figure]:
+    """Stepwise of every backend and workload, by each way to fill."""
+    ways: dict[tuple[str, str], list[Figure]] = {}
+    for decoded in records:
+        backend = {each.name: each.backend for each in decoded.decoding.setup.arms}
+        for cell in decoded.cells:
+            if cell.strategy == "stepwise":
+                over = decoded.over_none(cell)
+                left = over.left_out if over else 0
+                of = f"{title} {cell.setting.workload} {cell.arm}{' *' if cell.setting.batch_fill else ''}"
+                note = f"{left} requests left out" if left else ""
+                one = of_logs("constrained_over_unconstrained", of, over.x if over else (), note=note)
+                ways.setdefault((backend[cell.arm], cell.setting.workload), []).append(one)
+    promised = {key for key in ways if judged and key[0] in PROMISED_OF}
+    return [
+        each
+        for key, found in ways.items()
+        for each in (best_is_judged(found, "constrained_over_unconstrained") if key in promised else found)
+    ]
+
+
+def jumps(decoded: Decoded, title: str) -> list[Figure]:
+    """Where everything is forced the promise; the other workload is shown. A backend that forces nothing has no ceiling to reach."""
+    backend = {each.name: each.backend for each in decoded.decoding.setup.arms}
+    found = []
+    for cell in (each for each in decoded.cells if each.strategy == "jump_forward"):
+        promise = "jump_forward_of_ceiling" if cell.setting.workload == FORCED and backend[cell.arm] in PROMISED_OF else ""
+        found.append(of_ceiling(decoded.speed_up(cell), f"{title} {cell.setting.workload} {cell.arm}", promise))
+    return found
+
+
+def of_ceiling(gain: overhead.SpeedUp | None, of: str, promise: str) -> Figure:
+    """Speed-up over ceiling."""
+    what = "jump_forward_of_ceiling"
+    if gain is None or gain.ceiling is None or not gain.found.x:
+        return Figure(what, of, None, promise=promise, note="no text came out the same as stepwise")
+    if gain.saved <= 0:
+        return Figure(what, of, None, note="it saves no pass")
+    note = f"of a ceiling of {gain.ceiling:.2f}"
+    return of_logs(what, of, [each - math.log(gain.ceiling) for each in gain.found.x], promise=promise, note=note)
+
+
+def of_masks(decoded: Decoded, title: str) -> Iterator[Figure]:
+    """What the loop's host waits: medians over the steps of the warm constrained runs."""
+    for cell in (each for each in decoded.cells if each.strategy == "stepwise" and each.warm):
+        for name in ("exposed_ns", "move_ns", "apply_ns", "accept_ns"):
+            yield Figure("host", f"{title} {cell.setting.workload} {cell.arm} {name[:-3]}", of_column(cell, name) / 1e3, unit="us")
+
+
+def of_column(cell: Cell, name: str) -> float:
+    """The median over all steps of the warm runs, nanoseconds."""
+    return float(np.median(np.concatenate([run.steps[:, STEP.index(name)] for run in cell.warm])))
+
+
+# ----------------------------------------------------------------------------------------------------------------------- table
+
+
+def table(figures: Sequence[Figure], device: str) -> str:
+    """Everything but the host's times, which are in the file; at most 80 columns."""
+    lines = [f"* filled by one call for the whole batch; [interval at {LEVEL:.0%}]"]
+    for what, title in TITLES.items():
+        if what == "host":
+            continue
+        lines += ["", title] + [line for each in figures if each.what == what for line in told(each, device)]
+    return "\n".join(lines)
+
+
+def told(figure: Figure, device: str) -> list[str]:
+    said = verdict(figure, device)
+    promised = f"promised {PROMISES[figure.promise]}: {said}" if figure.promise else ""
+    if figure.value is None:
+        return [
+            f"  {figure.of[:44]:44} not measured",
+            *([f"    {figure.note}"[:80]] if figure.note else []),
+            *([f"    {promised}"] if promised else []),
+        ]
+    bounds = ""
+    if figure.low is not None and figure.high is not None:
+        bounds = f" [{short(figure.low)}, {short(figure.high)}]" if figure.high < WIDE * figure.low else " [wide]"
+    more = "; ".join(each for each in (promised, figure.note) if each)
+    return [f"  {figure.of[:44]:44} {short(figure.value)}{bounds} {figure.unit}".rstrip()[:80], *([f"    {more}"[:80]] if more else [])]
+
+
+def short(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"

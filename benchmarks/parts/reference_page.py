@@ -1,0 +1,173 @@
+"""What benchmarks/reference.py publishes of its runs: pages, tables, outcomes, and a README under what was written there by hand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.export import markdown, write
+from harness.export.text import markdown as cell
+from harness.ratchet import record
+from harness.report import write_report
+from harness.result import Result, result_of
+from harness.row import VERDICTS, Row, RunInfo, arm
+from harness.store import CASE_IDENTITY, has_begun, read_end, read_info, read_rows
+
+PARTS = {"maskbench": "MaskBench", "jsts": "JSON-Schema-Test-Suite, draft 2020-12 and draft 7"}
+
+MOST_BYTES = 2_000_000
+"""A packed file of more than this is not published."""
+
+MARK = "<!-- From here on benchmarks/reference.py writes; what stands above is kept. -->"
+
+Case = tuple[str, ...]
+"""Of a backend and a vocabulary, by `CASE_IDENTITY`."""
+
+
+def publish(out: Path, parts: Sequence[str]) -> Path:
+    """Write it of what was run, complete or not, into `out`/published, anew but for what was written by hand; the folder."""
+    old, folder = out / "published", out / "published.new"
+    notes = notes_of(old / "README.md")
+    shutil.rmtree(folder, ignore_errors=True)
+    runs = {part: to_publish(out, part) for part in parts}
+    left_out, tables = [], []
+    for part, where in runs.items():
+        # A page of each: together they would be held against each other, and have no case in common.
+        write_report([where], folder / part / "report.html")
+        result = result_of(where)
+        write(result, ["markdown", "csv"], folder / part)
+        tables.append(f"## {PARTS[part]}\n\nWalks:\n\n{verdicts(result)}\n\nCases:\n\n{markdown.counts(result)}\n")
+        if read_end(where):
+            record(where, folder / part / "outcomes.json")
+        left_out += pack(folder / part / "failing.csv") + pack(folder / part / "outcomes.json")
+        shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
+        left_out += pack(folder / part / "rows.jsonl")
+    (folder / "README.md").write_text("\n".join([notes + MARK, "", about(out, runs, left_out), *tables]), "utf-8")
+    shutil.rmtree(old, ignore_errors=True)
+    folder.rename(old)
+    return old
+
+
+def notes_of(readme: Path) -> str:
+    """What stands above MARK; empty where there is no such file. A README without MARK is all notes, for nobody else wrote it."""
+    return readme.read_text("utf-8").partition(MARK)[0] if readme.exists() else ""
+
+
+def again(out: Path, part: str) -> Path:
+    """Where the run lies in which the cases that met a deadline are walked once more."""
+    return out / "runs" / f"{part}-again"
+
+
+def to_publish(out: Path, part: str) -> Path:
+    """The part's run; the one with the second walks if that is complete."""
+    second = again(out, part)
+    return second if has_begun(second) and read_end(second) else out / "runs" / part
+
+
+def pack(path: Path) -> list[str]:
+    """Replace the file by a packed one that is the same whenever it is made; what is said where that is too large, and left out."""
+    if not path.exists():
+        return []
+    packed = gzip.compress(path.read_bytes(), 9, mtime=0)
+    path.unlink()
+    if len(packed) > MOST_BYTES:
+        return [f"{path.parent.name}/{path.name} ({len(packed) / 1e6:.1f} MB packed)"]
+    path.with_name(path.name + ".gz").write_bytes(packed)
+    return []
+
+
+def verdicts(result: Result) -> str:
+    """Walks by verdict, a line per arm."""
+    values = {(each.arm, each.name): int(each.value) for each in result.figures if each.family == "all"}
+    lines = [
+        "| backend | pass | over-constrained | under-constrained | declined | broken | not judged |",
+        "| --- " + "| ---: " * len(VERDICTS) + "|",
+    ]
+    for name in dict.fromkeys(each.arm for each in result.figures):
+        lines.append(f"| {cell(name)} | " + " | ".join(f"{values[name, f'walks_{each}']:,}" for each in VERDICTS) + " |")
+    return "\n".join(lines)
+
+
+def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
+    """What, on what machine, with which versions and deadlines, in what time, and what is missing."""
+    infos = {part: read_info(where) for part, where in runs.items()}
+    first = next(iter(infos.values()))
+    machine, packages = first.machine, first.machine.get("packages", {})
+    versions = [f"{arm(each)} {each.version}" for each in first.arms] + [f"{name} {packages[name]}" for name in sorted(packages)]
+    lines = [
+        f"## The run of {first.started[:10]}",
+        "",
+        f"    python benchmarks/reference.py {' '.join(first.argv)}",
+        "",
+        f"- Machine: {machine.get('cpu_model_name', 'unknown processor')}, {machine.get('cpus_usable')} processors, "
+        f"{int(machine.get('memory_bytes', 0)) / 1e9:.0f} GB, {machine.get('platform', '')}, Python {machine.get('python')}; "
+        f"load when it began {machine.get('load_avg_1min', 'unknown')}.",
+        f"- Versions: {', '.join(versions)}; harness {first.harness}.",
+        f"- Vocabularies: {', '.join(first.vocabularies)}. {first.jobs} workers at a time, {first.memory_bytes / 1e9:g} GB each, no checks "
+        "beyond the verdict on every instance.",
+        *(f"- {PARTS[part]}: {run_line(out, part, runs[part], info)}" for part, info in infos.items()),
+        *(f"- Deadlines in {PARTS[part]}: {deadline_line(out, part, runs[part])}" for part in runs),
+        "- **Quote outcomes, not times.** Workers ran side by side, and whatever else the machine did is in the times. A `timeout` depends "
+        "on the machine too: on a quieter one there are fewer.",
+        f"- Not here: the samples of times (`samples.i64`){''.join(f', {each}' for each in left_out)}.",
+        "- In each folder: `report.html`, the page, `tables.md` and `figures.csv`, `failing.csv.gz` (every failing or declined case and "
+        "what was said), `outcomes.json.gz` (a record for `grammarbench expect`, once unpacked), `rows.jsonl.gz` (every walk).",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
+    """Size, deadline and time of one run."""
+    cases, instances = (sum(each[name] for each in info.suites.values()) for name in ("cases", "instances"))
+    sizes = ", ".join(f"{name} {each['cases']}" for name, each in info.suites.items())
+    end = read_end(folder)
+    said = f"{end.rows} rows" if end else "**interrupted, not all of it was run**"
+    seconds = [each["seconds"] for each in stored(out / "sessions.jsonl") if each["part"] == part]
+    guess = sum(each["seconds"] for each in stored(out / "estimate.jsonl") if each["part"] == part)
+    text = (
+        f"{cases} cases ({sizes}), {instances} instances; {info.timeout_s:g} s for a compile and for each walk; {said} "
+        f"in {minutes(sum(seconds))}"
+    )
+    if len(seconds) > 1:
+        text += f" ({len(seconds)} sessions)"
+    return text + (f"; a sample had said {minutes(guess)}" if guess else "") + "."
+
+
+def deadline_line(out: Path, part: str, folder: Path) -> str:
+    """How many cases met one, and what became of them when they were walked again."""
+    first = timeouts(out / "runs" / part)
+    if not first:
+        return "no case met one."
+    text = f"cases that met one: {counted(first)}"
+    if folder != again(out, part):
+        return text + "."
+    took = sum(each["seconds"] for each in stored(out / "sessions.jsonl") if each["part"] == folder.name)
+    still = counted(timeouts(folder)) or "none"
+    return f"{text}. Walked once more, one worker at a time, in {minutes(took)}, and that is what is here; met it again: {still}."
+
+
+def timeouts(run: Path) -> set[Case]:
+    """The cases, each of one backend and vocabulary, that were ended by a deadline."""
+    return {case_of(row) for row in read_rows(run) if row.status == "timeout"}
+
+
+def case_of(row: Row) -> Case:
+    return tuple(getattr(row, name) for name in CASE_IDENTITY)
+
+
+def counted(cases: set[Case]) -> str:
+    """By backend."""
+    return ", ".join(f"{backend} {count}" for backend, count in sorted(Counter(case[0] for case in cases).items()))
+
+
+def minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def stored(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

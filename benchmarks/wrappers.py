@@ -1,0 +1,150 @@
+"""What each engine's wrapper breaks that the library behind it does not: a run in which both walked the same cases, as tables.
+
+    python benchmarks/wrappers.py RUN [RUN ...] [--cases N]
+
+RUN is the folder of a `grammarbench run` with wrappers (`vllm:wrapper=NAME`) and the libraries behind them among its backends. A
+wrapper's recorded version names its library (`0.33.0+inner-0.2.8`); where that version of it is in a RUN too, on the same vocabulary,
+the two are compared case by case. The first table counts instances, the second the cases in which a check found something. Then,
+for each pair, what came out differently: how often, in which dialects, what the wrapper said, and N of the cases (default: 3).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.differences import CHECKS, Changed, differences, part_of
+from harness.errors import BAD_INPUT, OK, BadInput
+from harness.row import CONFORMANCE, OURS, Arm, Row, arm, verdict
+from harness.store import read_info, read_rows
+from harness.terminal import printable
+
+VERDICTS = ("pass", "over_constrained", "under_constrained", "declined", "broken", "unjudged")
+
+
+@dataclass
+class Side:
+    """One arm on one vocabulary, and its rows."""
+
+    arm: Arm
+    vocabulary: str
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"{arm(self.arm)} {self.arm.version}"
+
+    def verdicts(self) -> Counter[str]:
+        """How many instances came to each verdict; our own failures are not among them."""
+        walked = (each for each in self.rows if each.mode != CONFORMANCE and each.status not in OURS)
+        return Counter(verdict(each.status, each.valid, each.accepted) for each in walked)
+
+    def found(self) -> Counter[str]:
+        """In how many cases each check found something, by its name."""
+        return Counter(check for check, _ in {(found.check, row.case_id) for row in self.rows for found in row.findings})
+
+    def said(self) -> dict[tuple[str, str], str]:
+        """By case and part: the first line of what was said about it."""
+        return {(each.case_id, part_of(each)): each.text.partition("\n")[0] for each in self.rows}
+
+
+def sides(runs: Iterable[Path]) -> list[Side]:
+    """Every arm and vocabulary of the runs, in their order. Raises BadInput if a folder holds no run."""
+    found: dict[tuple[Path, str, str, str, str], Side] = {}
+    for run in runs:
+        info = read_info(run)
+        for each in info.arms:
+            for vocabulary in info.vocabularies:
+                found[run, each.backend, each.version, each.options, vocabulary] = Side(each, vocabulary)
+        for row in read_rows(run):
+            found[run, row.backend, row.backend_version, row.options, row.vocabulary].rows.append(row)
+    return [each for each in found.values() if each.rows]
+
+
+def pairs(seen: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
+    """Each library with each of its wrappers."""
+    for wrapper in seen:
+        for library in seen:
+            behind = f"{library.arm.distribution}-{library.arm.version}"
+            if wrapper.vocabulary == library.vocabulary and wrapper.arm.version.partition("+")[2] == behind:
+                yield library, wrapper
+
+
+def text(seen: Sequence[Side], cases: int) -> str:
+    """All of it, in Markdown."""
+    lines = ["| backend | vocabulary | instances | " + " | ".join(VERDICTS) + " |", "| --- " * (3 + len(VERDICTS)) + "|"]
+    for each in seen:
+        counts = each.verdicts()
+        cells = [each.name, each.vocabulary, counts.total(), *(counts[name] for name in VERDICTS)]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    lines += ["", "| backend | cases with findings, by check |", "| --- | --- |"]
+    for each in seen:
+        lines.append(f"| {each.name} | {', '.join(f'{check} {count}' for check, count in each.found().most_common()) or 'none'} |")
+    for library, wrapper in pairs(seen):
+        lines += ["", *changed(library, wrapper, cases)]
+    return "\n".join(lines)
+
+
+@dataclass
+class _Group:
+    """Parts of cases that changed in the same way."""
+
+    parts: int = 0
+    cases: dict[str, None] = field(default_factory=dict)
+    dialects: Counter[str] = field(default_factory=Counter)
+    said: Counter[str] = field(default_factory=Counter)
+
+
+def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
+    """What came out differently through the wrapper, most often first: verdicts on instances, then what checks found."""
+    found, said = differences(library.rows, wrapper.rows), wrapper.said()
+    groups: defaultdict[tuple[bool, str], _Group] = defaultdict(_Group)
+    for each in found.cases:
+        for part in each.parts:
+            checks = part.part == CHECKS
+            for change in ways(part):
+                group = groups[checks, change]
+                group.parts += 1
+                group.cases[f"{each.name} ({each.key[1]}/{each.key[2]}{'' if checks else ', ' + part.part})"] = None
+                group.dialects[each.dialect] += 1
+                group.said[said.get((each.key[2], part.part), "")] += 1
+    yield f"## {library.name} -> {wrapper.name}"
+    yield ""
+    yield f"{found.compared} cases compared, {len(found.cases)} came out differently."
+    for (checks, change), group in sorted(groups.items(), key=lambda each: (each[0][0], -each[1].parts)):
+        dialects = ", ".join(f"{name} {count}" for name, count in group.dialects.most_common())
+        yield f"- {'checks' if checks else 'instances'}, {change}: {group.parts} ({dialects})"
+        for line, count in group.said.most_common(cases):
+            if line:
+                yield f"  - said {count} times: {printable(line[:160])}"
+        for name in list(group.cases)[:cases]:
+            yield f"  - {printable(name)}"
+
+
+def ways(part: Changed) -> list[str]:
+    """How a part changed: from one verdict to another, or each finding that came or went."""
+    if part.part == CHECKS:
+        return [f"+{each}" for each in sorted(part.new)] + [f"-{each}" for each in sorted(part.gone)]
+    return [f"{' '.join(sorted(part.before)) or 'right'} -> {' '.join(sorted(part.after)) or 'right'}"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
+    parser.add_argument("--cases", type=int, default=3, metavar="N", help="cases that are named of each kind of difference (default: 3)")
+    options = parser.parse_args(argv)
+    try:
+        print(text(sides(options.runs), options.cases))
+    except BadInput as error:
+        print(f"wrappers: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())
