@@ -13,7 +13,7 @@ from harness.channel import BrokenChannel, Frames, send
 from harness.contract import CheckResult
 from harness.errors import BadInput
 from harness.guard import forbid_network
-from harness.process import ENVIRONMENT, module
+from harness.process import ENVIRONMENT, how_it_ended, module
 
 
 def run_checks(spec: str, vocabulary: str, timeout_s: float, python: str = sys.executable) -> Iterator[CheckResult]:
@@ -62,7 +62,7 @@ def _listen(spec: str, vocabulary: str, first: int, timeout_s: float, python: st
                     return
                 data = os.read(read, 65536)
                 if not data:
-                    yield {"lost": f"the process ended with {process.wait()}"}
+                    yield {"lost": how_it_ended(process.wait())}
                     return
                 for message, _ in frames.feed(data):
                     yield message

@@ -193,6 +193,16 @@ def kill_children(worker: Worker) -> None:
         time.sleep(0.001)
 
 
+def signal_name(number: int) -> str:
+    """SIGABRT and the like, as people know them."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def how_it_ended(code: int) -> str:
+    """What a process's `returncode` says."""
+    return f"the process was killed by {signal_name(-code)}" if code < 0 else f"the process ended with {code}"
+
+
 def kill_group(pid: int) -> None:
     """SIGKILL to the process group that this process leads, and to itself."""
     try:

@@ -104,9 +104,11 @@ class Coordinator:
         cases: Path,
         report: Callable[[Progress], None],
         fork: bool,
+        keep: bool = False,
     ) -> None:
+        """With `keep`, workers without a case wait for further `turns` until `close` ends them."""
         self.plan, self.works, self.limits, self.writer, self.report = plan, works, limits, writer, report
-        self.path, self.fork = cases, fork
+        self.path, self.fork, self.keep = cases, fork, keep
         self.cases = open(cases, "rb")  # noqa: SIM115 - closed by close()
         self.selector = selectors.DefaultSelector()
         self.slots: list[Slot] = []
@@ -131,10 +133,14 @@ class Coordinator:
 
     def turns(self, jobs: int) -> Iterator[None]:
         """The same, with a pause after each look at the workers; how long it takes is not held against a backend."""
+        for slot in self.slots:
+            slot.changed = time.monotonic()
+            if slot.worker.child is not None:
+                self._next(slot)
         while True:
             while len(self.slots) < jobs and (work := self._work_without_worker()) is not None:
                 self._open_slot(work)
-            if not self.slots:
+            if not self.slots or (self.keep and not self._is_owed()):
                 break
             before = time.monotonic()
             for key, _ in self.selector.select(POLL_SECONDS):
@@ -148,6 +154,9 @@ class Coordinator:
                     slot.changed += lost
                     if slot.task is not None:
                         slot.task.sent += lost
+
+    def _is_owed(self) -> bool:
+        return any(work.cases for work in self.works) or any(slot.task is not None for slot in self.slots)
 
     def _work_without_worker(self) -> Work | None:
         """The work with the most cases left per worker, so that the slots end together."""
@@ -255,7 +264,8 @@ class Coordinator:
         work = slot.work
         self._finish_without_worker(work)
         if not work.cases:
-            self._close_slot(slot)
+            if not self.keep:
+                self._close_slot(slot)
             return
         slot.task = task = self._take(work)
         task.sent = time.monotonic()
@@ -362,7 +372,7 @@ class Coordinator:
             text = "it answered for another case"
         elif status & 0x7F:
             number = status & 0x7F
-            name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+            name = process.signal_name(number)
             text = f"killed by {name}" + (" (not by us: the system when out of memory, or a person)" if number == signal.SIGKILL else "")
         else:
             text = f"the backend ended the process with exit code {status >> 8}"

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from sys import intern
 from types import TracebackType
 from typing import Any
 
@@ -223,7 +224,7 @@ def read_cases(folder: Path) -> Iterator[tuple[str, str, Case]]:
         raise BadInput(f"{folder}: no run here (no cases.jsonl)") from error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stretch:
     """The rows of one case, as they stand together in `rows.jsonl`."""
 
@@ -256,14 +257,15 @@ def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
         for _, offset, value in _lines(folder):
             is_complete = value["kind"] == "end"
             if value["kind"] == "row":
-                case = tuple(value[name] for name in CASE_IDENTITY)
+                # What thousands of cases share is held once.
+                case = (*(intern(value[name]) for name in CASE_IDENTITY[:-1]), value[CASE_IDENTITY[-1]])
                 samples = sum(value["samples"]) if value["samples"] else 0
                 if found and found[-1].case == case:
                     last = found.pop()
-                    statuses = (*last.statuses, value["status"])
+                    statuses = (*last.statuses, intern(value["status"]))
                     found.append(Stretch(case, statuses, last.begin, offset, max(last.samples, samples)))
                 else:
-                    found.append(Stretch(case, (value["status"],), good, offset, samples))
+                    found.append(Stretch(case, (intern(value["status"]),), good, offset, samples))
             good = offset
     except TornLine as torn:
         good = torn.offset

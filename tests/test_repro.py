@@ -139,7 +139,7 @@ def test_a_finding_is_shown_by_the_walk_to_the_token_in_question(run: Path) -> N
 def test_a_crash_is_shown_and_shrunk(run: Path) -> None:
     failure = find_failure(run, "boom", "miniatures:SegfaultsInFill", None, None)
     shown = show(failure)
-    assert "the process ended with -11" in shown and "there is no script" in shown
+    assert "the process was killed by SIGSEGV" in shown and "there is no script" in shown
     small = shrink_failure(failure)
     assert small.shown and small.grammar.text == "boom" and small.script == ""
     text = show_shrunk(failure, small)

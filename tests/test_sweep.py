@@ -8,14 +8,18 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from stand_in_ray import RayError, RayTaskError, StandIn
 
 import harness
+import harness.run
+from harness import process
 from harness.booking import Ending, Task, Work, rows_of
 from harness.case import case_from_line
 from harness.cli import main
@@ -24,8 +28,9 @@ from harness.errors import BAD_INPUT, BadInput
 from harness.on_ray import sweep as sweeping
 from harness.on_ray import task
 from harness.on_ray.cluster import parse_executor
-from harness.on_ray.sweep import sweep
+from harness.on_ray.sweep import Deal, Part, sweep
 from harness.plan import PROFILES, Plan, write_plan
+from harness.process import Worker
 from harness.row import Arm, RunInfo, identity, untimed
 from harness.run import Limits, Progress, run_all
 from harness.store import Writer, read_end, read_rows
@@ -54,6 +59,13 @@ def walk_in_chunks(piece: task.Piece) -> Iterator[list[task.Walks] | str]:
     yield from (cases[start : start + size] for start in range(0, len(cases), size))
 
 
+@pytest.fixture(autouse=True)
+def no_worker_waits() -> Iterator[None]:
+    """The tasks run in this process here."""
+    yield
+    task.end_workers()
+
+
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
     cases = [
@@ -72,7 +84,7 @@ def plan(tmp_path: Path) -> Plan:
 def swept(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., StandIn]:
     """A sweep over tasks of which `fate` says what becomes of them, in four tasks at first, two at a time."""
 
-    def swept(fate: Fate, walk: Callable[..., Any] = walk_in_no_time) -> StandIn:
+    def swept(fate: Fate, walk: Callable[..., Any] = walk_in_no_time, shards: int | None = 2) -> StandIn:
         ray = StandIn(fate)
         monkeypatch.setitem(sys.modules, "ray", ray)
         monkeypatch.setattr(sweeping, "walk", walk)
@@ -80,7 +92,7 @@ def swept(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
         works = [Work(arm, "bytes", deque(range(len(plan.offsets)))) for arm in ARMS]
         with Writer(tmp_path, info) as writer:
             told: list[Progress] = []
-            sweep(plan, works, LIMITS, 2, writer, tmp_path / "cases.jsonl", told.append, shards=2, vocabularies=VOCABULARIES)
+            sweep(plan, works, LIMITS, 2, writer, tmp_path / "cases.jsonl", told.append, shards=shards, vocabularies=VOCABULARIES)
             writer.finish("")
         assert (told[-1].done, told[-1].total) == (2 * CASES, 2 * CASES)
         return ray
@@ -181,6 +193,62 @@ def test_the_rows_are_those_of_this_machine(swept: Callable[..., StandIn], plan:
         run_all(plan, works, LIMITS, 2, writer, tmp_path / "cases.jsonl", lambda _: None)
     assert rows == {identity(row): untimed(row) for row in read_rows(here)}
     assert {row.status for row in rows.values()} == {"ok"}
+
+
+def test_a_worker_that_has_loaded_walks_the_cases_of_many_tasks(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is another one after it was lost between two tasks, and where another backend is asked for; and nothing of it stays."""
+    started: list[Worker] = []
+
+    def start_worker(*arguments: Any) -> Worker:
+        started.append(process.start_worker(*arguments))
+        return started[-1]
+
+    monkeypatch.setattr(harness.run, "process", SimpleNamespace(**{**vars(process), "start_worker": start_worker}))
+    lines = (tmp_path / "cases.jsonl").read_bytes().splitlines(keepends=True)
+    home, parts = task.here(), (slice(0, 3), slice(3, 4), slice(4, 6), slice(6, 9))
+    for number, part in enumerate(parts):
+        piece = task.Piece(ARMS[0], "bytes", "", LIMITS, b"".join(lines[part]), harness.__version__, home)
+        rows = [row for chunk in task.walk(piece) for walks in chunk if not isinstance(walks, str) for row, _ in walks]
+        assert sorted(row.case_id for row in rows) == sorted(2 * [case_from_line(line)[2].id for line in lines[part]])
+        assert {row.status for row in rows} == {"ok"} and len(started) == (1 if number < 3 else 2)
+        if number == 2:
+            started[0].popen.kill()
+            started[0].popen.wait()
+    abandoned = task.walk(replace(piece, arm=ARMS[1], careful=True))
+    next(abandoned)
+    assert len(started) == 3 and started[1].popen.returncode is not None, "one worker waits, not one for each backend"
+    abandoned.close()  # type: ignore[attr-defined]
+    assert started[2].popen.returncode is not None
+
+
+def test_no_case_is_dealt_twice_and_the_last_parts_are_small() -> None:
+    works = [Work(arm, "bytes", deque(range(count))) for arm, count in zip(ARMS, (300, 50), strict=True)]
+    deal = Deal(works, 2, None)
+    parts: list[Part] = []
+    last: list[Work | None] = [None, None]
+    while (part := deal.part(last[len(parts) % 2])) is not None:
+        last[len(parts) % 2] = part.work
+        parts.append(part)
+    for work, count in zip(works, (300, 50), strict=True):
+        mine = [list(part.numbers) for part in parts if part.work is work]
+        assert sorted(number for each in mine for number in each) == list(range(count))
+        sizes = list(map(len, mine))
+        assert sizes == sorted(sizes, reverse=True) and sizes[0] == -(-count // 6) and sizes[-5:] == [1] * 5
+    assert sum(one.work is not two.work for one, two in zip(parts[::2], parts[2::2], strict=False)) <= 1, (
+        "a place keeps to what it has loaded"
+    )
+
+
+def test_parts_are_bounded_and_as_many_as_asked_for() -> None:
+    assert len(Deal([Work(ARMS[0], "bytes", deque(range(100_000)))], 2, None).part(None).numbers) == sweeping.MOST  # type: ignore[union-attr]
+    for shards, sizes in ((4, [2, 1, 1, 1]), (2, [3, 2]), (9, [1] * 5)):
+        deal = Deal([Work(ARMS[0], "bytes", deque(range(5)))], 2, shards)
+        assert [len(part.numbers) for part in iter(partial(deal.part, None), None)] == sizes
+
+
+def test_there_are_no_more_places_than_cases_to_load_for() -> None:
+    assert Deal([Work(ARMS[0], "bytes", deque(range(9)))], 64, None).places == 2
+    assert Deal([Work(ARMS[0], "bytes", deque())], 64, None).places == 1
 
 
 # ---------------------------------------------------------------------------------------------- another node

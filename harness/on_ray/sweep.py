@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import harness
@@ -23,12 +24,13 @@ from harness.on_ray.task import Piece, Walks, here, walk
 from harness.plan import Plan
 from harness.row import BROKEN
 from harness.run import ATTEMPTS, Limits, Progress, Sink
-from harness.shard import Shard, share
 
 ROUNDS = 3
-"""Tasks for each of the places, unless the user says otherwise: the last ones to end should be short."""
-FEWEST = 16
-"""Cases of a task, unless the user says otherwise: a task takes a second or two to load vocabulary and backend."""
+"""A task takes so small a part of the place's share of what is left: the last ones are of a case each, so that all places end together."""
+MOST = 256
+"""Cases of a task: the coordinator holds them until it is sent, and then their places."""
+FEWEST = 4
+"""Cases for each of the places; more places would only load vocabularies and backends."""
 IN_FLIGHT = 4
 """Chunks of a task that wait to be written; then the task waits too."""
 WAIT_SECONDS = 0.5
@@ -75,7 +77,40 @@ def sweep(
     `shards`: into how many parts the cases of each backend and vocabulary are cut; None: as is fit. Raises BadInput.
     """
     with open(cases, "rb") as file:
-        Sweep(plan, works, limits, writer, file, report, vocabularies).run(jobs, shards)
+        Sweep(plan, works, limits, writer, file, report, vocabularies).run(Deal(works, jobs, shards))
+
+
+class Deal:
+    """The cases that no task has had yet, and how many tasks of each work there are."""
+
+    def __init__(self, works: Sequence[Work], jobs: int, shards: int | None) -> None:
+        self.left: dict[Work, array[int]] = {}
+        for work in works:
+            numbers = list(work.cases)
+            Random(0).shuffle(numbers)  # cases that were made together, and take long together, are spread
+            self.left[work] = array("q", numbers)
+        self.places = jobs if shards else max(1, min(jobs, sum(map(len, self.left.values())) // FEWEST))
+        self.cuts = dict.fromkeys(works, shards or 0)
+        """Parts that are still to be cut; 0: as is fit."""
+        self.lost: deque[Part] = deque()
+        self.flying = dict.fromkeys(works, 0)
+
+    def part(self, last: Work | None) -> Part | None:
+        """What goes to a place next: more of its last work, which is loaded there; or else of the one with the most left for each task."""
+        if self.lost:
+            return self.lost.popleft()
+        if last is None or not self.left[last]:
+            last = max(self.left, key=lambda work: len(self.left[work]) / (self.flying[work] + 1), default=None)
+        if last is None or not (left := self.left[last]):
+            return None
+        if cuts := self.cuts[last]:
+            size = ceil(len(left) / cuts)
+            self.cuts[last] = max(1, cuts - 1)
+        else:
+            size = min(MOST, ceil(len(left) / (ROUNDS * self.places)))
+        numbers = array("q", sorted(left[-size:]))
+        del left[-size:]
+        return Part(last, numbers)
 
 
 class Sweep:
@@ -94,7 +129,7 @@ class Sweep:
         import ray
 
         self.ray = ray
-        self.plan, self.works, self.limits, self.writer, self.file, self.report = plan, works, limits, writer, file, report
+        self.plan, self.limits, self.writer, self.file, self.report = plan, limits, writer, file, report
         self.vocabularies, self.home = vocabularies, here()
         self.total = sum(len(work.cases) for work in works)
         self.done = self.told = self.failures = 0
@@ -103,36 +138,28 @@ class Sweep:
         self.options = {"num_returns": "streaming", "max_retries": 0, "num_cpus": 1, "scheduling_strategy": "SPREAD"}
         self.walk = ray.remote(walk)
 
-    def run(self, jobs: int, shards: int | None) -> None:
+    def run(self, deal: Deal) -> None:
         """Until no case is left."""
-        waiting = deque(self._parts(shards or self._fitting(jobs)))
         flying: list[Flight] = []
-        while waiting or flying:
-            while waiting and len(flying) < jobs:
-                flying.append(self._send(waiting.popleft()))
+        free: deque[Work | None] = deque([None] * deal.places)
+        while True:
+            while free and (part := deal.part(free[0])) is not None:
+                free.popleft()
+                deal.flying[part.work] += 1
+                flying.append(self._send(part))
+            if not flying:
+                break
             for flight in self._ready(flying):
                 if not self._listen(flight):
                     flying.remove(flight)
+                    free.append(flight.part.work)
+                    deal.flying[flight.part.work] -= 1
                     if flight.owed:
                         self._lost(flight)
                         if len(flight.part.numbers):
-                            waiting.appendleft(flight.part)
+                            deal.lost.appendleft(flight.part)
             self._tell()
         self._tell(force=True)
-
-    def _fitting(self, jobs: int) -> int:
-        most = max((len(work.cases) for work in self.works), default=0)
-        return max(1, min(ceil(ROUNDS * jobs / max(1, len(self.works))), most // FEWEST))
-
-    def _parts(self, shards: int) -> Iterator[Part]:
-        """The works cut into parts, those of different works by turns."""
-        for number in range(1, shards + 1):
-            for work in self.works:
-                cases = list(work.cases)
-                keys = [(str(each), "") for each in cases]
-                numbers = array("q", [cases[place] for place in share(keys, Shard(number, shards))])
-                if len(numbers):
-                    yield Part(work, numbers)
 
     def _send(self, part: Part) -> Flight:
         owed: dict[tuple[str, str], int] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 import harness
 from harness.booking import Work
@@ -70,21 +72,91 @@ def walk(piece: Piece) -> Iterator[list[Walks] | str]:
 
 
 def _walk(piece: Piece, arm: Arm) -> Iterator[list[Walks]]:
-    with tempfile.TemporaryDirectory(prefix="grammarbench-") as scratch:
-        path = Path(scratch) / "cases.jsonl"
-        path.write_bytes(piece.cases)
-        plan = _plan(piece.cases)
-        chunk = Chunk()
-        work = Work(arm, piece.vocabulary, deque(range(len(plan.offsets))))
-        coordinator = Coordinator(plan, [work], piece.limits, chunk, path, lambda _: None, hasattr(os, "fork"))
-        try:
-            for _ in coordinator.turns(1):
-                if chunk.is_due() or (piece.careful and chunk.waiting):
-                    yield chunk.take()
-            if chunk.waiting:
+    kept = _kept_for(piece, arm)
+    try:
+        chunk = kept.hand(piece.cases)
+        for _ in kept.coordinator.turns(1):
+            if chunk.is_due() or (piece.careful and chunk.waiting):
                 yield chunk.take()
-        finally:
-            coordinator.close()
+        if chunk.waiting:
+            yield chunk.take()
+    except BaseException:
+        kept.close()
+        raise
+    if kept.is_fit():
+        _kept.append(kept)
+    else:
+        kept.close()
+
+
+class Kept:
+    """A worker that has loaded, with its coordinator: it waits in this process of Ray's for the next task of its kind."""
+
+    def __init__(self, piece: Piece, arm: Arm) -> None:
+        self.kind = arm, piece.vocabulary, piece.limits
+        self.file, path = _file_of_cases()
+        self.work = Work(arm, piece.vocabulary, deque())
+        nothing = Plan(array("q"), (), {})
+        self.coordinator = Coordinator(nothing, [self.work], piece.limits, Chunk(), path, lambda _: None, hasattr(os, "fork"), keep=True)
+
+    def hand(self, cases: bytes) -> Chunk:
+        """Give it the lines of these cases; where their rows will be."""
+        # Behind those of earlier tasks: the worker reads through a buffer, which would not see that they were written over.
+        offset = self.file.seek(0, os.SEEK_END)
+        self.file.write(cases)
+        self.file.flush()
+        offsets, dialects = array("q"), []
+        for line in cases.splitlines(keepends=True):
+            offsets.append(offset)
+            offset += len(line)
+            dialects.append(case_from_line(line)[2].grammar.dialect)
+        self.coordinator.plan = Plan(offsets, tuple(dialects), {})
+        self.coordinator.writer = chunk = Chunk()
+        self.work.attempts.clear()
+        self.work.losses = 0
+        self.work.cases.extend(range(len(offsets)))
+        return chunk
+
+    def is_fit(self) -> bool:
+        """For another task? A worker that cannot be started may be able to next time, or elsewhere."""
+        return bool(self.coordinator.slots) and self.work.load_failure is None
+
+    def close(self) -> None:
+        """End the worker."""
+        self.coordinator.close()
+        self.file.close()
+
+
+_kept: list[Kept] = []
+"""Of this process: to load vocabulary and backend again for each task would take longer than its cases."""
+
+
+def _kept_for(piece: Piece, arm: Arm) -> Kept:
+    """The one of this kind, or a new one; one of another kind is ended first, for it holds memory."""
+    while _kept:
+        kept = _kept.pop()
+        if kept.kind == (arm, piece.vocabulary, piece.limits):
+            return kept
+        kept.close()
+    return Kept(piece, arm)
+
+
+@atexit.register
+def end_workers() -> None:
+    """Those that wait in this process. (A process that is killed takes them along, on Linux.)"""
+    while _kept:
+        _kept.pop().close()
+
+
+def _file_of_cases() -> tuple[IO[bytes], Path]:
+    """An empty file, and how a worker finds it: without a name if it can be, for processes of Ray's are killed and tidy nothing up."""
+    file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+    path = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+    if path.exists():
+        return file, path
+    file.close()
+    named = tempfile.NamedTemporaryFile(prefix="grammarbench-")  # noqa: SIM115
+    return named, Path(named.name)
 
 
 class Chunk:
@@ -113,16 +185,6 @@ class Chunk:
         """All of them."""
         taken, self.waiting, self.rows, self.bytes = self.waiting, [], 0, 0
         return taken
-
-
-def _plan(cases: bytes) -> Plan:
-    offsets, dialects = array("q"), []
-    offset = 0
-    for line in cases.splitlines(keepends=True):
-        offsets.append(offset)
-        offset += len(line)
-        dialects.append(case_from_line(line)[2].grammar.dialect)
-    return Plan(offsets, tuple(dialects), {})
 
 
 def _on_this_node(piece: Piece) -> Arm:

@@ -14,7 +14,7 @@ from harness.channel import BrokenChannel, Frames, send
 from harness.grammar import Adapter, Grammar
 from harness.guard import forbid_network
 from harness.live.judging import MODE as LIVE
-from harness.process import ENVIRONMENT, module
+from harness.process import ENVIRONMENT, how_it_ended, module
 from harness.repro.find import Failure
 from harness.row import arm
 from harness.shrink.stepping import small_vocabulary, spelled, stepped, tokens_of, words_of
@@ -64,7 +64,7 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
             data = os.read(read, 65536)
             if not data:
                 if process.wait() != 0:
-                    messages.append({"lost": f"the process ended with {process.returncode}"})
+                    messages.append({"lost": how_it_ended(process.returncode)})
                 break
             loading = False
             messages += [message for message, _ in frames.feed(data)]
