@@ -14,7 +14,7 @@ import pytest
 from adapter_tools import AB, AB_AGAIN, BYTES, EMPTY, EOS, HALF_KANJI, KANJI, PADDING, SMALL, SPECIAL, Tools, allowed, maker
 
 from harness.cli import main
-from harness.contract import check_adapter
+from harness.contract import check_adapter, checks
 from harness.grammar import Dialect, Grammar, InvalidGrammar, UnsupportedGrammar, allocate_bitmask
 from harness.oracle.language import language_of
 from harness.oracle.trie import trie_of
@@ -168,6 +168,14 @@ def test_a_bitmask_of_another_size_is_refused() -> None:
         start("regex", "a").fill_bitmask(allocate_bitmask(1024))
 
 
+ENDED = {
+    "a_right_token_is_accepted_after_a_refused_one",
+    "moving_a_copy_does_not_move_the_original",
+    "moving_the_original_does_not_move_a_copy",
+    "the_mask_says_what_accept_token_does",
+}
+"""Checks that come upon the token C0 80 of the vocabulary `probe`."""
+
 ABORTS = """
 import llama_cpp
 from harness.adapters.llama_cpp import LlamaCpp
@@ -180,7 +188,7 @@ llama_cpp.llama_sampler_accept(adapter.compile(Grammar("regex", "ab")).start()._
 
 def test_the_library_ends_the_process_where_it_must_accept_what_it_forbids() -> None:
     """Why a token is tried first; and that this is quick: no debugger is started."""
-    done = subprocess.run([sys.executable, "-c", ABORTS], capture_output=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", ABORTS], capture_output=True, timeout=120)
     assert done.returncode < 0, done.stderr
 
 
@@ -189,8 +197,17 @@ def test_an_abort_costs_its_case_and_is_the_backends(tmp_path: Path) -> None:
     fatal = {"description": "overlong NUL", "regex": "ab", "tests": [{"description": "fatal", "bytes": "61c080", "valid": False}]}
     right = {"description": "plain", "regex": "ab", "tests": [{"description": "right", "text": "ab", "valid": True}]}
     (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, (fatal, right))))
-    asked = ["run", str(tmp_path / "cases.jsonl"), "--backends", "llama-cpp", "--vocabularies", "probe", "--effort", "0"]
+    asked = ["run", str(tmp_path / "cases.jsonl"), "--backends", "llama-cpp", "--vocabularies", "probe", "--effort", "0", "--timeout", "60"]
     main([*asked, "--out", str(tmp_path / "run")])
     rows = {row.case: row for row in read_rows(tmp_path / "run")}
     assert (rows["overlong NUL"].status, rows["overlong NUL"].signal) == ("crash", "SIGABRT")
     assert (rows["plain"].status, rows["plain"].accepted) == ("ok", True)
+
+
+def test_the_checklist_names_the_facts_that_such_a_token_breaks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "llama-cpp"]) == 1
+    *lines, last = capsys.readouterr().out.splitlines()
+    said = {words[1].rstrip(":"): (words[0], " ".join(words[2:])) for line in lines if (words := line.split())}
+    assert {name for name, (outcome, _) in said.items() if outcome not in ("passed", "skipped")} == ENDED
+    assert {said[name] for name in ENDED} == {("error", "the process was killed by SIGABRT")}
+    assert len(said) == len(checks()) and last == "llama-cpp breaks the contract in 4 check(s)"

@@ -123,7 +123,11 @@ def test_every_adapter_keeps_the_contract(spec: str, check: Check) -> None:
     holds(spec, "bytes", check)
 
 
+ENDS_THE_PROCESS = ("llama-cpp",)
+"""Tokens of this vocabulary make the library end the process, this one too: tests/test_adapter_llama_cpp.py has it in another."""
+
+
 @pytest.mark.parametrize("check", checks(), ids=check_name)
-@pytest.mark.parametrize("name", [name for name in registry.names() if specs_to_check(name)])
+@pytest.mark.parametrize("name", [name for name in registry.names() if specs_to_check(name) and name not in ENDS_THE_PROCESS])
 def test_every_adapter_keeps_the_contract_on_a_vocabulary_with_everything(name: str, check: Check) -> None:
     holds(name, "probe", check)

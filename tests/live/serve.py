@@ -1,4 +1,7 @@
-"""llama-cpp-python's server as it is, with a clock at its door: `serve.py LOG [the server's own arguments]`.
+"""llama-cpp-python's server as it is, with a clock at its door: `serve.py SOCKET LOG [the server's own arguments]`.
+
+SOCKET is the file descriptor of a socket that listens. The server ends when its standard input does: with the process that started it,
+however that ends.
 
 The server reports no timings of its own. This writes a line of JSON for each answer: when its request had come in, and when each
 piece of the answer was handed out, by the same clock that other processes of this machine have (nanoseconds, monotonic).
@@ -7,7 +10,10 @@ piece of the answer was handed out, by the same clock that other processes of th
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -50,13 +56,23 @@ class Door:
 
 
 def main() -> None:
-    """The server's `main`, whose application we wrap."""
+    """The server's `main`, whose application we wrap and whose socket is ours."""
     from llama_cpp.server import __main__ as server
 
-    log = sys.argv.pop(1)
-    make = server.create_app
-    server.create_app = lambda **settings: Door(make(**settings), log)
+    listening, log = socket.socket(fileno=int(sys.argv.pop(1))), sys.argv.pop(1)
+    uvicorn = server.uvicorn
+
+    def run(application: Callable[..., Awaitable[None]], **_: object) -> None:
+        uvicorn.Server(uvicorn.Config(Door(application, log))).run(sockets=[listening])
+
+    uvicorn.run = run
+    threading.Thread(target=_end_with_the_one_who_started, daemon=True).start()
     server.main()
+
+
+def _end_with_the_one_who_started() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
 
 
 if __name__ == "__main__":
