@@ -75,6 +75,9 @@ class VLLM(VLLMAdapter):
         self._config = SimpleNamespace(structured_outputs_config=outputs, speculative_config=speculative, model_config=None)
         make: Any = getattr(import_module(f"{PLACE}.{module}"), backend_class)
         backend: VLLMBackend = make(self._config, self._tokenizer, self.vocabulary.size)
+        # What they import on first use, seconds of it, a worker's children would each import again.
+        self.request(Grammar("regex", "a"))
+        backend.allocate_token_bitmask(1)
         return backend
 
     def request(self, grammar: Grammar) -> tuple[Any, str]:

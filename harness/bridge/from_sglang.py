@@ -136,6 +136,7 @@ class _Masks:
         self._mask: torch.Tensor = grammar.allocate_vocab_mask(size, 1, "cpu")
         self._width = self._mask.shape[-1]
         self.kind: MaskFormat = "bool" if self._mask.dtype == torch.bool else "bitmask"
+        self._dtype = self._mask.numpy().dtype
         self._array: NDArray[Any] | None = None
         self._row = self._mask
 
@@ -143,9 +144,11 @@ class _Masks:
         """Fill our array; without a copy where the backend's mask is of its kind and width."""
         if array is self._array:
             grammar.fill_vocab_mask(self._row, 0)
-        elif kind == self.kind and array.shape == (self._width,):
+        elif kind == self.kind and array.shape == (self._width,) and array.dtype == self._dtype and array.flags.carray:
             self._array, self._row = array, self._from_numpy(array).unsqueeze(0)
             grammar.fill_vocab_mask(self._row, 0)
+        elif array.dtype != (np.bool_ if kind == "bool" else np.int32):
+            raise ValueError(f"{array.dtype} is not what a {kind} mask is made of")
         else:
             filled = self._filled(grammar)
             if kind != self.kind:

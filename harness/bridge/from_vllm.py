@@ -104,6 +104,7 @@ class _Object(GrammarObject):
         self._grammar = compiled.backend.compile_grammar(*compiled.request)
         self._row: torch.Tensor = compiled.backend.allocate_token_bitmask(1)
         self._from_numpy: Callable[[Bitmask], torch.Tensor] = torch.from_numpy
+        self._dtype = self._row.numpy().dtype
         self._array: Bitmask | None = None
         self._view = self._row
         self._accepted = 0
@@ -114,10 +115,12 @@ class _Object(GrammarObject):
         elif bitmask is self._array:
             self._grammar.fill_bitmask(self._view, 0)
             self._compiled.twins.spread(bitmask)
-        elif bitmask.shape == self._row.shape[1:]:
+        elif bitmask.dtype == self._dtype and bitmask.shape == self._row.shape[1:] and bitmask.flags.carray:
             self._array, self._view = bitmask, self._from_numpy(bitmask).unsqueeze(0)
             self._grammar.fill_bitmask(self._view, 0)
             self._compiled.twins.spread(bitmask)
+        elif bitmask.dtype != self._dtype:
+            raise ValueError(f"a bitmask is an array of {self._dtype}, not of {bitmask.dtype}")
         else:
             words = self._filled()
             bitmask.fill(0)  # ids which the backend has no place for are forbidden
