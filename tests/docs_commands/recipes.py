@@ -11,16 +11,21 @@ NOISY = (0, 4)
 """Few processes on a machine that does other things: whether anything is proven is not the page's matter."""
 
 ONE_REQUEST = "--forks 1 --rounds 1 --batch 1 --texts 1 --prompt-tokens 4 --limit 8"
+DOCTOR = "doctor --backend llguidance --vocabulary probe --forks 1"
+KERNELS = "kernels --quick --backends unconstrained"
+"""PyTorch's own kernels alone."""
+ALL_FOUR = "xgrammar,llguidance,outlines-core,lm-format-enforcer"
+SOME_CASES = "--grammarbench-backend=llguidance --grammarbench-suite=regex -k class"
 TWO_RELEASES = "choices.jsonl --backends toy-choice==1.0,toy-choice==1.1 --vocabulary bytes --forks 2"
 EXPERIMENT = "every mechanism in three forks: minutes, and no option makes it less; tests/test_decode_record.py looks at its plan"
 
 INSTALLS = "installs from the package index; that the extras exist is checked by tests/test_docs.py"
 WHOLE_SUITE = "a whole environment of tox, minutes long"
 
-BISECTED = 'bisect toy-choice 1.0..2.0 --case "two choices" --suite choices.jsonl --vocabulary bytes'
-SLOWER = 'bisect toy-choice 1.0..1.2 --case "tool call" --suite choices.jsonl --slower compile --vocabulary bytes'
+BISECTED = 'bisect toy-choice 1.1..2.0 --case "two choices" --suite choices.jsonl --vocabulary bytes'
+SLOWER = 'bisect toy-choice 1.1..1.2 --case "tool call" --suite choices.jsonl --slower compile --vocabulary bytes'
 
-SPEED = f"{pages.ROOT / 'benchmarks' / 'test_speed.py'}"
+SPEED = f"python one_fork.py {pages.ROOT / 'benchmarks' / 'test_speed.py'}"
 
 README = Recipe(
     seeds={
@@ -30,33 +35,41 @@ README = Recipe(
         "path/to/model": "model",
         "results/baseline/default.json": "baseline.json",
         "dist": "dist",
+        "one_fork.py": "one_fork.py",
         "head": "my_run",
         "base": "my_run",
     },
     smaller={
-        "CASE": "shelf",
+        "CASE --backend xgrammar": "shelf --backend outlines-core",
+        "my_schemas/ --backends xgrammar,llguidance": "my_schemas/ --backends outlines-core,llguidance",
+        "--out my_run": "--effort 1 --out my_run",
         "adjudicate my_run": "adjudicate my_run --effort 1 --tries 1",
-        "run json_schema": "run my_schemas --vocabularies probe",
-        "grammarbench doctor": "grammarbench doctor --vocabulary probe --forks 1",
-        "measure --backends": "measure my_schemas --vocabulary probe --forks 1 --backends",
+        "run json_schema --backends xgrammar,llguidance": "run my_schemas --vocabularies probe --backends llguidance",
+        "run keywords --backends xgrammar,llguidance": "run keywords --effort 0 --backends llguidance",
+        "run --backends llguidance --vocabularies probe": "run utf8 --backends llguidance --vocabularies probe",
+        "grammarbench doctor": f"grammarbench {DOCTOR}",
+        "measure --backends llguidance,xgrammar,outlines-core": "measure my_schemas --vocabulary probe --forks 1 --backends llguidance",
         "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
-        "grammarbench kernels": "grammarbench kernels --quick --backends llguidance",
-        "grammarbench decode --backends": f"grammarbench decode {ONE_REQUEST} --vocabulary probe --backends",
-        "--model 8b --device cuda --batch 1,32": f"{ONE_REQUEST} --vocabulary probe --model tiny --device cpu --batch 1,2 --texts 2",
-        "--rate 4": f"{ONE_REQUEST} --rate 4",
+        "grammarbench kernels": f"grammarbench {KERNELS}",
+        "decode --backends llguidance,xgrammar": f"decode enums {ONE_REQUEST} --vocabulary probe --backends llguidance",
+        "sql enums --backends xgrammar,llguidance --model 8b --device cuda --batch 1,32": (
+            f"sql enums --backends llguidance {ONE_REQUEST} --vocabulary probe --model tiny --device cpu --batch 1,2 --texts 2"
+        ),
+        "--backends xgrammar --model path/to/model": f"--backends llguidance {ONE_REQUEST} --strategies stepwise --model path/to/model",
         "regex ebnf --backends xgrammar==0.2.7,xgrammar==./dist/xgrammar-0.2.9-cp311-cp311-linux_x86_64.whl": (
             f"choices.jsonl --backends toy-choice==1.0,toy-choice==./dist/{OWN_WHEEL}"
         ),
         'bisect xgrammar 0.1.34..0.2.8 --case "pattern space"': BISECTED,
-        "benchmarks/test_speed.py --benchmark-json": f"{SPEED} --backends llguidance --vocabulary probe --benchmark-json",
-        "benchmarks/test_speed.py --backends xgrammar,llguidance": f"{SPEED} --backends llguidance --vocabulary probe",
-        "benchmarks/test_speed.py --measurement": f"{SPEED} --measurement",
+        "pytest benchmarks/test_speed.py --benchmark-json": f"{SPEED} --backends llguidance --vocabulary probe --benchmark-json",
+        "pytest benchmarks/test_speed.py --backends xgrammar,llguidance": f"{SPEED} --backends llguidance --vocabulary probe",
+        "pytest benchmarks/test_speed.py --measurement": f"{SPEED} --measurement",
         "median:10%": "median:100000%",
+        "--grammarbench-backend=xgrammar --grammarbench-suite=regex": SOME_CASES,
     },
     codes={
         "doctor": NOISY,
         "grammarbench measure": NOISY,
-        # xgrammar fails some cases of the suite: that is what the tests are to show.
+        # The backend fails some cases of the suite: that is what the tests are to show.
         "pytest --grammarbench-backend": (1,),
     },
     says={
@@ -66,7 +79,7 @@ README = Recipe(
         "--keywords": "keyword",
         "--expect results/baseline/default.json": "as recorded",
         "bisect xgrammar": r"toy-choice==2\.0 is the first version",
-        "-m regex": r"\d+ failed, \d+ passed.* deselected|\d+ failed, \d+ passed",
+        "-m regex": r"\d+ failed, \d+ passed.* deselected",
         "compare versions --gate": "0 came out differently",
     },
     not_run={
@@ -87,10 +100,10 @@ TUTORIAL = Recipe(
         "my_schemas my_cases.jsonl --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
         "bisect xgrammar 0.2.0..0.2.8 --case shelf --suite my_schemas": BISECTED,
         "--model tiny": f"{ONE_REQUEST} --strategies stepwise --model tiny",
-        "--model 1b --device cuda --strategies stepwise,jump_forward --batch 1,8,32": (
-            f"{ONE_REQUEST} --model tiny --vocabulary probe --device cpu --strategies stepwise,jump_forward --batch 1,2 --texts 2"
+        "--backends llguidance,xgrammar --model 1b --device cuda --strategies stepwise,jump_forward --batch 1,8,32": (
+            f"--backends llguidance {ONE_REQUEST} --model tiny --vocabulary probe --device cpu --strategies stepwise,jump_forward"
         ),
-        "kernels --device cuda": "kernels --device cpu --quick --backends llguidance",
+        "kernels --device cuda": f"{KERNELS} --device cpu",
         "adjudicate my_run": "adjudicate my_run --effort 1 --tries 1",
     },
     codes={
@@ -123,21 +136,40 @@ RECIPES: dict[str, Recipe] = {
         says={"--format junit": r"junit\.xml\n.*summary\.md\n$", "--split": r"written: \S*report\.html"},
         least=5,
     ),
+    "docs/corpora.md": Recipe(
+        seeds={
+            "corpora/json-schema-test-suite/tests/draft2020-12": "test_suite",
+            "corpora/json-schema-test-suite/tests/draft7": "test_suite",
+        },
+        smaller={
+            "benchmarks/reference.py --out reference": (
+                f"{pages.ROOT / 'benchmarks' / 'reference.py'} --out reference --backends llguidance --vocabularies probe "
+                "--only jsts --sample 2"
+            ),
+        },
+        says={"--estimate": "in all about", "--again": "0 cases met a deadline", "--page": r"written: reference/published"},
+        not_run={"grammarbench fetch": "clones from the network; tests/test_corpora.py clones from a folder"},
+        least=4,
+    ),
     "docs/decoding.md": Recipe(
         seeds={"my_schemas": "my_schemas"},
         smaller={
-            "grammarbench decode --backends": f"grammarbench decode {ONE_REQUEST} --vocabulary probe --backends",
-            "--model 1b": f"{ONE_REQUEST} --vocabulary probe --model tiny",
-            "--rate 4": f"{ONE_REQUEST} --vocabulary probe --rate 4",
+            "decode --backends llguidance,xgrammar": f"decode enums {ONE_REQUEST} --vocabulary probe --backends llguidance,xgrammar",
+            "--backends xgrammar --model 1b": f"--backends llguidance {ONE_REQUEST} --vocabulary probe --model tiny",
+            "--backends xgrammar --rate 4": f"--backends llguidance {ONE_REQUEST} --vocabulary probe --strategies stepwise --rate 4",
         },
         not_run={"--profile decode": EXPERIMENT},
         least=3,
     ),
     "docs/engines.md": Recipe(
-        smaller={"run regex ebnf": "run choice_and_tags"},
+        smaller={
+            "run regex ebnf": "run choice_and_tags",
+            "run choice_and_tags ebnf utf8 regex json_schema": "run choice_and_tags",
+            "benchmarks/wrappers.py": f"{pages.ROOT / 'benchmarks' / 'wrappers.py'}",
+        },
         # What the wrappers break is what the page tells.
         codes={"check vllm": (0, 1), "check sglang": (0, 1)},
-        needs={"vllm": "vllm", "table wrapped": "vllm", "check sglang": "sglang"},
+        needs={"vllm": "vllm", "table wrapped": "vllm", "check sglang": "sglang", "benchmarks/wrappers.py": "vllm"},
         not_run={"pip install": INSTALLS},
         least=6,
     ),
@@ -153,24 +185,34 @@ RECIPES: dict[str, Recipe] = {
     "docs/faults.md": Recipe(
         seeds={"my_schemas": "my_schemas", "MASKBENCH": "my_schemas"},
         smaller={
-            "run --backends": "run my_schemas --backends",
+            f"run --backends {ALL_FOUR}": "run my_schemas --effort 1 --backends xgrammar,llguidance",
             "--vocabularies tekken,mistral-v3,probe": "--vocabularies probe",
-            "run json_schema": "run my_schemas",
+            f"run json_schema --backends {ALL_FOUR}:shared_enforcer=true": "run my_schemas --backends llguidance",
+            f"MASKBENCH --backends {ALL_FOUR}:shared_enforcer=true": "MASKBENCH --backends llguidance,outlines-core",
+            "--effort 3": "--effort 1",
         },
         least=6,
     ),
     "docs/history.md": Recipe(seeds={"results/runs/last-night": "measured"}, says={"--add": "added: past"}, least=3),
     "docs/kernels.md": Recipe(
         smaller={
-            "grammarbench kernels --out DIR": "grammarbench kernels --quick --backends llguidance --out first",
-            "--device cuda --out DIR": "--device cpu --quick --backends llguidance --out second",
+            "kernels --out DIR": f"{KERNELS} --out first",
+            "kernels --device cuda --out DIR": f"{KERNELS} --device cpu --out second",
+            # The only one with a kernel that compiles itself, which takes most of the time.
             "--quick --backends xgrammar,llguidance": "--quick --backends llguidance",
         },
         says={"--show": r"\| plain/masked_fill \|"},
         least=4,
     ),
-    "docs/keywords.md": Recipe(least=1),
-    "docs/known_bugs.md": Recipe(smaller={"--vocabularies probe,tekken": "--vocabularies probe", "--timeout 60": "--timeout 3"}, least=1),
+    "docs/keywords.md": Recipe(smaller={ALL_FOUR: "llguidance,lm-format-enforcer"}, least=1),
+    "docs/known_bugs.md": Recipe(
+        smaller={
+            ALL_FOUR: "llguidance,outlines-core",
+            "--vocabularies probe,tekken": "--vocabularies probe",
+            "--timeout 60": "--timeout 3",
+        },
+        least=1,
+    ),
     "docs/live.md": Recipe(
         seeds={"choices.jsonl": "choices.jsonl"},
         smaller={
@@ -195,9 +237,9 @@ RECIPES: dict[str, Recipe] = {
     "docs/measuring.md": Recipe(
         seeds={"my_schemas": "my_schemas", "choices.jsonl": "choices.jsonl"},
         smaller={
-            "grammarbench doctor": "grammarbench doctor --vocabulary probe --forks 1",
-            "measure --backends": "measure my_schemas --vocabulary probe --forks 1 --backends",
-            "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
+            "grammarbench doctor": f"grammarbench {DOCTOR}",
+            "measure --backends llguidance,xgrammar,": "measure my_schemas --vocabulary probe --forks 1 --backends llguidance,",
+            "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8 --profile default": TWO_RELEASES,
             'bisect xgrammar 0.1.34..0.2.8 --case "tool call" --suite speed --slower compile --vocabulary tekken': SLOWER,
         },
         codes={"doctor": NOISY, "grammarbench measure": NOISY},
@@ -207,8 +249,10 @@ RECIPES: dict[str, Recipe] = {
     "docs/methods.md": Recipe(
         seeds={"my_schemas": "my_schemas"},
         smaller={
-            "run --backends": "run my_schemas --vocabularies probe --effort 1 --backends",
-            "measure --backends": "measure my_schemas --vocabulary probe --forks 1 --backends",
+            f"run --backends {ALL_FOUR}": "run my_schemas --vocabularies probe --effort 1 --backends llguidance,outlines-core",
+            "measure --backends llguidance,xgrammar,outlines-core,lm-format-enforcer --profile default": (
+                "measure my_schemas --vocabulary probe --forks 1 --backends llguidance,outlines-core"
+            ),
         },
         codes={"grammarbench measure": NOISY},
         least=3,
@@ -223,7 +267,11 @@ RECIPES: dict[str, Recipe] = {
     ),
     "docs/pytest.md": Recipe(
         seeds={"tests": "own_test"},
-        # xgrammar fails some of these cases; that is what is recorded then.
+        smaller={
+            "--grammarbench-backend=xgrammar --grammarbench-suite=regex --grammarbench-suite=utf8": SOME_CASES,
+            "run regex utf8 --backends xgrammar": "run regex --timeout 2 --backends llguidance",
+        },
+        # The backend fails some of these cases; that is what is recorded then.
         codes={"--grammarbench-suite=utf8": (1,), "--grammarbench-expect=tests/grammarbench.json": (0,)},
         says={"--grammarbench-suite=utf8": r"\d+ failed, \d+ passed", "--grammarbench-expect=tests/grammarbench.json": r"passed.*xfailed"},
         not_run={"pip install": INSTALLS},

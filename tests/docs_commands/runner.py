@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,6 +56,21 @@ class Ran:
     """By command: the module that is missing."""
     servers: dict[str, str] = field(default_factory=dict)
     """The address of what stands in for each."""
+    seconds: list[tuple[float, str]] = field(default_factory=list)
+    """On the clock: of each command, and of what lay there before."""
+
+    @contextmanager
+    def timed(self, what: str) -> Iterator[None]:
+        """What happens inside is told as that."""
+        since = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds.append((time.monotonic() - since, what))
+
+    def bill(self) -> str:
+        """How long each took, the longest first."""
+        return "\n".join(f"{each:7.1f} s  {what}" for each, what in sorted(self.seconds, reverse=True))
 
 
 def run_page(text: str, recipe: Recipe, folder: Path, store: Store) -> Ran:
@@ -73,7 +90,8 @@ def first_choice(body: fault_server.Body) -> str:
 def _run_all(text: str, recipe: Recipe, ran: Ran, store: Store) -> None:
     folder = ran.folder
     for path, name in recipe.seeds.items():
-        store.put(name, folder / path)
+        with ran.timed(f"({path})"):
+            store.put(name, folder / path)
     used: set[tuple[str, str]] = set()
     for block in pages.blocks(text):
         left, files = pages.heredocs(block.text)
@@ -114,7 +132,8 @@ def _run(command: pages.Command, recipe: Recipe, ran: Ran, store: Store, used: s
         return
     try:
         environ = {name: value.replace("FOLDER", str(ran.folder)) for name, value in recipe.environ.items()}
-        done = store.run(words, ran.folder, **environ)
+        with ran.timed(at):
+            done = store.run(words, ran.folder, **environ)
     except subprocess.TimeoutExpired as error:
         ran.problems.append(f"{at}: more than {error.timeout:g} s")
         return

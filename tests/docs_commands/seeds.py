@@ -68,7 +68,7 @@ class Store:
         }[program]
         clean = toy_releases.environ(self.get("index"), self.folder / "environments")
         ours = {name: value for name, value in clean.items() if not name.startswith(("PYTEST_", "COV_"))}
-        quiet = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "80"}
+        quiet = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": ""}
         return subprocess.run(
             [*started, *arguments], cwd=folder, env={**ours, **quiet, **more}, text=True, stdin=subprocess.DEVNULL,
             capture_output=True, timeout=SECONDS,
@@ -158,7 +158,7 @@ def _dist(_: Store, path: Path) -> None:
 def _my_run(store: Store, path: Path) -> None:
     for each in ("my_schemas", "my_cases.jsonl"):
         store.get(each)
-    line = "grammarbench run my_schemas my_cases.jsonl --backends xgrammar,llguidance --vocabularies probe --effort 0 --out making_run"
+    line = "grammarbench run my_schemas my_cases.jsonl --backends outlines-core,llguidance --vocabularies probe --effort 0 --out making_run"
     store.make(line, store.folder)
     (store.folder / "making_run").rename(path)
 
@@ -193,6 +193,21 @@ def _baseline(_: Store, path: Path) -> None:
     shutil.copy(pages.ROOT / "results" / "baseline" / "default.json", path)
 
 
+ONE_FORK = """
+import sys
+from dataclasses import replace
+import pytest
+from harness.measure.protocol import PROFILES
+PROFILES["quick"] = replace(PROFILES["quick"], forks=1, most_forks=1, rounds=2, batch_sizes=())
+sys.exit(pytest.main(["-p", "no:cacheprovider", *sys.argv[1:]]))
+"""
+"""`pytest` where the quick profile, of which benchmarks/test_speed.py has no smaller one, takes seconds."""
+
+
+def _one_fork(_: Store, path: Path) -> None:
+    path.write_text(ONE_FORK, "utf-8")
+
+
 SEEDS: dict[str, Callable[[Store, Path], None]] = {
     "my_schemas": _my_schemas,
     "my_cases.jsonl": _my_cases,
@@ -208,6 +223,7 @@ SEEDS: dict[str, Callable[[Store, Path], None]] = {
     "test_suite": _test_suite,
     "own_test": _own_test,
     "baseline.json": _baseline,
+    "one_fork.py": _one_fork,
 }
 
 

@@ -10,7 +10,7 @@ import fault_server
 import pytest
 from json_keys import check
 
-from docs_commands.recipes import BISECTED, NOISY, ONE_REQUEST, SLOWER
+from docs_commands.recipes import BISECTED, DOCTOR, KERNELS, NOISY, ONE_REQUEST, SLOWER
 from docs_commands.runner import first_choice
 from docs_commands.seeds import Store
 
@@ -40,9 +40,9 @@ def right(command: str, said: Any) -> bool:
     ("line", "option", "codes"),
     [
         ("measure choices.jsonl --backends llguidance --vocabulary probe --forks 1", "", NOISY),
-        ("doctor --vocabulary probe --forks 1", "", NOISY),
+        (DOCTOR, "", NOISY),
         (f"decode my_cases.jsonl --backends llguidance --vocabulary probe --strategies stepwise {ONE_REQUEST}", "", (0,)),
-        ("kernels --quick --backends llguidance --out kernels", "", (0,)),
+        (f"{KERNELS} --out kernels", "", (0,)),
         ("repro my_run shelf --backend llguidance --shrink", "--shrink", (0,)),
         ("adjudicate my_run --effort 1 --tries 1", "", (0,)),
         (BISECTED, "", (0,)),

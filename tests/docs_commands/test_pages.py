@@ -24,6 +24,7 @@ LONGEST_FIRST = sorted(WITH_COMMANDS, key=lambda each: (-len(RECIPES.get(each, R
 def test_the_commands_of_the_page_run(page: str, store: Store, tmp_path: Path) -> None:
     recipe = RECIPES.get(page, Recipe())
     ran = run_page(pages.text_of(page), recipe, tmp_path, store)
+    print(ran.bill())  # shown for a page that fails, and with -rP
     assert not ran.problems, "\n\n".join(ran.problems)
     assert len(ran.codes) + len(ran.skipped) >= recipe.least
     if page in AFTER:
