@@ -380,8 +380,10 @@ class Coordinator:
         if task.checking:
             where = f"{phase} {task.checking}"
         text = f"{text} in {where}" + (f"; it printed: {said}" if said else "")
-        # While a tokenizer or a reference automaton of ours is at work, nothing that happens is the backend's.
-        ended: Status = "harness_error" if phase in ("encode", "oracle") else task.killed or "crash"
+        # While a tokenizer or a reference automaton of ours is at work, nothing that happens is the backend's, but for such an answer: none
+        # of ours is for another case, and it may have been written before.
+        is_ours = phase in ("encode", "oracle") and task.killed != "backend_error"
+        ended: Status = "harness_error" if is_ours else task.killed or "crash"
         self._finish(slot.work, task, Ending(ended, phase, one_line(text), name, token, tokens))
 
     def _worker_lost(self, slot: Slot) -> None:

@@ -230,6 +230,7 @@ def test_on_a_device_moves_and_kernels_are_timed_by_its_clock(script: ModuleType
     assert set(moved) == {2} and len(prepared) == 1, "the copy is timed as it is, what applies as a graph"
 
 
+@pytest.mark.long
 def test_bare_steps_of_a_model_and_logits_that_do_not_agree(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a CPU the graph's place is taken by the same static buffers."""
     monkeypatch.setattr(script, "load_vocabulary", lambda _: byte_vocabulary())

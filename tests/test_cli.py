@@ -107,6 +107,7 @@ def test_repro_shows_the_failure_and_a_script_that_shows_it_too(stored: Path) ->
     assert "import harness" not in script and "from harness" not in script
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["xgrammar", "llguidance", "outlines-core", "lm-format-enforcer"])
 def test_every_script_runs_by_itself(stored: Path, backend: str) -> None:
     done = grammarbench("repro", stored, "small: integer", "--backend", backend, "--instance", 0, cwd=stored)

@@ -60,6 +60,7 @@ def test_load_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {each.what: each.is_well for each in look({})}["load"]
 
 
+@pytest.mark.long
 def test_it_measures_a_backend_against_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["doctor", "--backend", "llguidance", "--vocabulary", "bytes", "--forks", "2", "--out", str(tmp_path / "d")]
     assert main(command) in (0, 4)

@@ -166,6 +166,7 @@ def test_what_is_not_to_be_had_is_one_line(run: Path, grammarbench: Command, tmp
         assert "No matching distribution" in log.read_text()
 
 
+@pytest.mark.long
 def test_a_killed_build_is_built_again_and_only_one_builds(index: Path, tmp_path: Path, python: Path) -> None:
     program = "from harness.environments import *; print(build(source_of('toy-helper', '2.1')))"
     first = subprocess.run([python, "-P", "-c", program], env=toy_releases.environ(index, tmp_path), capture_output=True, text=True)

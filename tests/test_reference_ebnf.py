@@ -121,6 +121,7 @@ def enumerate_language(rules: dict[str, Piece]) -> Language:
         derived = after
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.fixed_dictionaries({name: bodies for name in RULES}))
 def test_random_grammars_accept_exactly_what_enumeration_derives(rules: dict[str, Piece]) -> None:

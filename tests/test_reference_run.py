@@ -18,6 +18,8 @@ from harness.row import Row
 from harness.run import Progress
 from harness.store import read_end, read_rows, read_samples
 
+pytestmark = pytest.mark.long
+
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "reference.py"
 
 

@@ -124,6 +124,7 @@ def test_a_real_fault_becomes_small(name: str) -> None:
         assert script[-2].startswith(("# regex.fullmatch(", "# jsonschema.validate("))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spec", sorted({fault.spec for fault, *_ in REAL.values()}))
 def test_the_scripts_of_real_faults_show_them(spec: str) -> None:
     names = [name for name, (fault, *_) in REAL.items() if fault.spec == spec]
