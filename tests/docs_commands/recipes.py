@@ -229,10 +229,11 @@ RECIPES: dict[str, Recipe] = {
     ),
     "docs/llama_cpp.md": Recipe(
         smaller={
-            "llama-cpp,xgrammar,llguidance,outlines-core,lm-format-enforcer --vocabularies mistral-v3": "llama-cpp --vocabularies probe"
+            "llama-cpp,xgrammar,llguidance,outlines-core,lm-format-enforcer --vocabularies mistral-v3": "llama-cpp --vocabularies probe",
+            "--profile full --effort 1": "--profile quick --effort 0",
         },
         needs={"grammarbench": "llama_cpp"},
-        least=2,
+        least=3,
     ),
     "docs/measuring.md": Recipe(
         seeds={"my_schemas": "my_schemas", "choices.jsonl": "choices.jsonl"},
