@@ -7,7 +7,7 @@ has, and what is missing through our fault, is counted and compared with nothing
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,11 +181,11 @@ def case_lines(each: Difference) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def in_words(each: Difference) -> str:
+def in_words(parts: Sequence[Changed]) -> str:
     """The faults that are new and those that are gone, each once, with the number of parts that have it."""
     counts = {
-        "new": Counter(fault for part in each.parts for fault in part.new),
-        "gone": Counter(fault for part in each.parts for fault in part.gone),
+        "new": Counter(fault for part in parts for fault in part.new),
+        "gone": Counter(fault for part in parts for fault in part.gone),
     }
     return "; ".join(
         f"{title} {', '.join(f'{count} × {fault}' if count > 1 else fault for fault, count in sorted(faults.items()))}"

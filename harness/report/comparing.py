@@ -129,10 +129,11 @@ def _became(parts: Sequence[Changed]) -> tuple[str, ...]:
     """A line per part, PARTS at most."""
     lines = []
     for part in parts[:PARTS]:
-        sides = [", ".join(sorted(faults)) or "right" for faults in (part.before, part.after)]
         if part.before and part.after:
-            sides = [f"{title} {', '.join(sorted(faults))}" for title, faults in (("new", part.new), ("gone", part.gone)) if faults]
-        lines.append(short(f"{part.part}: {('; ' if part.before and part.after else ' → ').join(sides)}", 300))
+            became = differences.in_words([part])
+        else:
+            became = " → ".join(", ".join(sorted(faults)) or "right" for faults in (part.before, part.after))
+        lines.append(short(f"{part.part}: {became}", 300))
     return (*lines, f"and {len(parts) - PARTS} more") if len(parts) > PARTS else tuple(lines)
 
 

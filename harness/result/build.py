@@ -237,7 +237,7 @@ def _changes(pair: compare.Pair) -> Iterator[Change]:
     name = pair.head.title
     for each in pair.outcomes.cases:
         if not each.depends_on_the_machine:
-            what = f"{each.name} ({each.key[1]}/{each.key[2]}): {differences.in_words(each)}"
+            what = f"{each.name} ({each.key[1]}/{each.key[2]}): {differences.in_words(each.parts)}"
             yield Change(KINDS[each.kind], name, one_line(what))
     for (count, is_worse), every in _alike(pair.counted).items():
         cases = [f"{each.before} -> {each.after} ({each.case})" for each in every]
