@@ -37,7 +37,6 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 from decode_figures import BACKENDS, FORCED, LONG, MIXED, PROMISED_OF, PROMISES, Figure, Part, Plan, figures_of, plan_of, table, verdict
 
-from harness.decode.masks import Masks
 from harness.decode.record import has_decoding, read_decoding
 from harness.decode.session import Request, decode
 from harness.decode.setting import Setting
@@ -46,6 +45,7 @@ from harness.grammar import Adapter
 from harness.kernels.clock import Call, clock_of
 from harness.kernels.rounds import Effort, Samples, by_turns
 from harness.kernels.timing import copy_call
+from harness.loop.masks import Masks
 from harness.machine import describe_machine, usable_processors
 from harness.registry import installed_version, load, make, parse_specs
 from harness.session import now

@@ -29,14 +29,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: a secon
 
 import numpy as np
 
-from harness.decode.compiling import CompileQueue
-from harness.decode.loop import Loop, LoopOptions
 from harness.decode.model import Model, load_model
-from harness.decode.outcome import STEP, Served
-from harness.decode.request import Request
-from harness.decode.strategies.base import Strategy
 from harness.decode.workloads import Workload, find_workload, requests
 from harness.grammar import Adapter, CompiledGrammar, allocate_bitmask
+from harness.loop.compiling import CompileQueue
+from harness.loop.loop import Loop, LoopOptions
+from harness.loop.outcome import STEP, Served
+from harness.loop.request import Request
+from harness.loop.strategies.base import Strategy
 from harness.registry import load
 from harness.vocabulary import Vocabulary, load_vocabulary
 

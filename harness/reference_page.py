@@ -12,7 +12,6 @@ from typing import Any, get_args, get_type_hints
 
 from harness import contract, errors, fates, row, seen
 from harness.alert_rule import State as AlertState
-from harness.decode import outcome as decoded
 from harness.decode.conclude import Advice, Effect
 from harness.decode.record import Batch, Child, Judged, Setup
 from harness.decode.setting import Setting
@@ -22,6 +21,7 @@ from harness.keywords.truth_table import STATES
 from harness.live import answer as lived
 from harness.live import obedience
 from harness.live import record as live_record
+from harness.loop import outcome as decoded
 from harness.measure import estimate
 from harness.measure.record import Measurement, Slot, Trace
 from harness.metrics import DISTRIBUTIONS, METRICS, QUANTILES

@@ -13,9 +13,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from harness.decode.outcome import STEP, Account, Completed
 from harness.decode.record import Batch, Child, Decoding, Judged, Loss, Role, Setup
 from harness.decode.setting import Setting
+from harness.loop.outcome import STEP, Account, Completed
 from harness.measure.protocol import MeasuredArm
 
 MS = 1_000_000

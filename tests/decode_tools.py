@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from harness.decode.compiling import CompileQueue
-from harness.decode.forward import Forward
-from harness.decode.loop import Loop, LoopOptions
-from harness.decode.outcome import Completed
-from harness.decode.request import Request
-from harness.decode.sampling import Sampler
-from harness.decode.strategies.base import Strategy
 from harness.grammar import Adapter, Bitmask, BoolMask, CompiledGrammar, Dialect, Grammar, GrammarObject
+from harness.loop.compiling import CompileQueue
+from harness.loop.forward import Forward
+from harness.loop.loop import Loop, LoopOptions
+from harness.loop.outcome import Completed
+from harness.loop.request import Request
+from harness.loop.sampling import Sampler
+from harness.loop.strategies.base import Strategy
 from harness.oracle.reference import Reference
 from harness.vocabulary import Vocabulary
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from miniatures.compiling import Gated
 
-from harness.decode.compile_job import Failure
-from harness.decode.compiling import CompileQueue, Ticket
-from harness.decode.ranks import Ranks
 from harness.grammar import CompiledGrammar, Grammar
+from harness.loop.compile_job import Failure
+from harness.loop.compiling import CompileQueue, Ticket
+from harness.loop.ranks import Ranks
 
 TEXTS = ("same", "one:hang slow", "one:raise", "zero:unsupported", "one:hang for ever", "invalid", "hang cancelled", "zero:invalid")
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from miniatures.compiling import CountingGrammar, CountingObject, Gated
 
-from harness.decode.compile_job import THREAD_NAME, Outcome
-from harness.decode.compiling import COUNTS, CompileQueue, Ticket
 from harness.grammar import CompiledGrammar, Grammar, GrammarObject
+from harness.loop.compile_job import THREAD_NAME, Outcome
+from harness.loop.compiling import COUNTS, CompileQueue, Ticket
 
 MakeQueue = Callable[..., CompileQueue]
 SHORT_S = 0.1

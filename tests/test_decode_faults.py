@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import pytest
 from decode_tools import WORDS, Around, AroundAdapter, FakeModel, alone, regex, request, serve
 
-from harness.decode.compiling import CompileQueue
-from harness.decode.live import Live
-from harness.decode.loop import Loop, LoopOptions
-from harness.decode.outcome import Completed
-from harness.decode.strategies.base import Move, Strategy
-from harness.decode.strategies.jump_forward import JumpForward
 from harness.grammar import CompiledGrammar, Grammar, GrammarObject, InvalidGrammar
+from harness.loop.compiling import CompileQueue
+from harness.loop.live import Live
+from harness.loop.loop import Loop, LoopOptions
+from harness.loop.outcome import Completed
+from harness.loop.strategies.base import Move, Strategy
+from harness.loop.strategies.jump_forward import JumpForward
 from harness.oracle.reference import Reference
 
 EXACT = Reference(WORDS)

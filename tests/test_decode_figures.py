@@ -15,6 +15,7 @@ from harness.decode import latency, right, show, titles
 from harness.decode.figures import Decoded
 from harness.decode.record import Batch, Decoding, Judged, Loss
 from harness.decode.setting import Setting
+from harness.loop.outcome import ANSWERED
 
 STEP = Setting("calls", batch=2, texts=2)
 JUMP = replace(STEP, strategy="jump_forward")
@@ -103,7 +104,7 @@ MUTANTS: dict[str, tuple[Callable[[], None], ModuleType | type, str, object]] = 
     "replayed of all requests": (check_right, right, "as_replayed", _share_of_all(lambda each: each.as_replayed is True)),
     "canonical where nobody asked": (check_right, right, "canonical", _share_of_all(lambda each: each.completed.canonical is True)),
     "fallback of all requests": (check_right, right, "fallback", _share_of_all(lambda each: bool(each.completed.fallback))),
-    "solved by being answered": (check_right, right, "solved", _share_of_all(lambda each: each.completed.end in latency.ANSWERED)),
+    "solved by being answered": (check_right, right, "solved", _share_of_all(lambda each: each.completed.end in ANSWERED)),
     "drift of the first requests only": (check_right, right, "text_of", lambda name, texts: name),
     "forced of all ids": (check_values, latency, "tokens_per_pass", lambda completed: 1.0),
 }

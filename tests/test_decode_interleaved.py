@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from decode_tools import Around, AroundGrammar, FakeModel, NeitherBackNorCopy, regex, replayed, request, serve
 
-from harness.decode.outcome import Completed
-from harness.decode.request import Request
-from harness.decode.strategies.base import Strategy
-from harness.decode.strategies.interleaved import Interleaved
-from harness.decode.template import template_of
 from harness.decode.workloads import answer, find_workload, judge, requests, think_end
 from harness.grammar import Adapter, CompiledGrammar, Grammar
 from harness.judge import is_valid
+from harness.loop.outcome import Completed
+from harness.loop.request import Request
+from harness.loop.strategies.base import Strategy
+from harness.loop.strategies.interleaved import Interleaved
+from harness.loop.template import template_of
 from harness.registry import load
 from harness.vocabulary.load import load_vocabulary
 
@@ -142,7 +142,7 @@ def test_a_block_that_is_never_tried_is_caught(monkeypatch: pytest.MonkeyPatch) 
     """Without asking the grammar, a refused block is the end of the request."""
     import numpy as np
 
-    from harness.decode.live import Live
+    from harness.loop.live import Live
 
     monkeypatch.setattr(Live, "allowed_behind", lambda self, tokens: np.ones(PROBE.size, dtype=np.bool_))
     (done,) = served([request("free", GRAMMARS[0], limit=300, seed=3)], Wrapping(adapter("llguidance"), RefusesLong))

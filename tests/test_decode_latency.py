@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from harness.decode import latency
 from harness.decode.latency import Objectives, Rates
-from harness.decode.outcome import Account, Completed
 from harness.errors import BadInput
+from harness.loop.outcome import ANSWERED, Account, Completed, steps
 
 MS = 1e6
 JUMPING = request("a", (20, 30, 30, 60), arrived=5, done=61, admitted_ns=8_000_000, account=Account(3, 1, passes=3))
@@ -111,7 +111,7 @@ def _aiperf_good(each: Completed, objectives: Objectives) -> bool:
     of = latency.tpot(each)
     late = objectives.ttft_ms is not None and latency.ttft(each) > objectives.ttft_ms * MS
     slow = objectives.tpot_ms is not None and (of is None or of > objectives.tpot_ms * MS)
-    return each.end in latency.ANSWERED and not each.fallback and not late and not slow
+    return each.end in ANSWERED and not each.fallback and not late and not slow
 
 
 def _good_without_grammar(each: Completed, objectives: Objectives) -> bool:
@@ -168,9 +168,7 @@ def test_the_figures_of_a_request_hang_together(messages: list[tuple[int, int]],
 
 
 def test_what_a_step_leaves_for_the_loop_itself() -> None:
-    columns = latency.steps(
-        table([step(2, 8, 100, forward_ns=70, fill_ns=50, exposed_ns=5, move_ns=1, apply_ns=2, sample_ns=3, accept_ns=4)])
-    )
+    columns = steps(table([step(2, 8, 100, forward_ns=70, fill_ns=50, exposed_ns=5, move_ns=1, apply_ns=2, sample_ns=3, accept_ns=4)]))
     assert columns["own_ns"].tolist() == [15]  # fills that ran beside the forward pass are not subtracted
     assert columns["rows"].tolist() == [2]
 

@@ -16,14 +16,14 @@ import pytest
 import torch
 from decode_tools import WORDS, regex, request
 
-from harness.decode.compiling import CompileQueue
-from harness.decode.live import Live
-from harness.decode.loop import Loop, LoopOptions
-from harness.decode.outcome import Served
-from harness.decode.request import Request
-from harness.decode.step import Fills
-from harness.decode.strategies.base import Move, Strategy
 from harness.grammar import Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.loop.compiling import CompileQueue
+from harness.loop.live import Live
+from harness.loop.loop import Loop, LoopOptions
+from harness.loop.outcome import Served
+from harness.loop.request import Request
+from harness.loop.step import Fills
+from harness.loop.strategies.base import Move, Strategy
 
 MS = 1_000_000
 THINK = WORDS.size - 2

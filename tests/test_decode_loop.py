@@ -13,16 +13,16 @@ from decode_tools import EOS, WORDS, AroundAdapter, FakeModel, Locked, alone, re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.decode.compiling import CompileQueue
-from harness.decode.loop import Loop, LoopOptions, _Run
-from harness.decode.masks import Masks
-from harness.decode.outcome import STEP
-from harness.decode.request import Request
-from harness.decode.sampling import BONUS, NOTHING, Sampler
-from harness.decode.step import Fills
-from harness.decode.strategies.base import Strategy
 from harness.errors import BadInput
 from harness.grammar import Grammar, Kernel
+from harness.loop.compiling import CompileQueue
+from harness.loop.loop import Loop, LoopOptions, _Run
+from harness.loop.masks import Masks
+from harness.loop.outcome import STEP
+from harness.loop.request import Request
+from harness.loop.sampling import BONUS, NOTHING, Sampler
+from harness.loop.step import Fills
+from harness.loop.strategies.base import Strategy
 from harness.oracle.reference import Reference
 
 EXACT = Reference(WORDS)

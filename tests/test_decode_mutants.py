@@ -20,9 +20,9 @@ from test_decode_strategies import (
     test_tokens_in_the_place_of_others_are_counted_apart,
 )
 
-from harness.decode.outcome import Account
-from harness.decode.strategies.base import Strategy
-from harness.decode.strategies.jump_forward import JumpForward
+from harness.loop.outcome import Account
+from harness.loop.strategies.base import Strategy
+from harness.loop.strategies.jump_forward import JumpForward
 from harness.oracle.reference import Reference
 from harness.vocabulary import Vocabulary
 
@@ -122,7 +122,7 @@ def test_without_a_mistake_there_is_nothing_to_notice() -> None:
 
 @pytest.mark.parametrize(("module", "right", "wrong"), MUTANTS, ids=lambda text: text.strip()[:40].replace("\n", " "))
 def test_a_mistake_is_noticed(module: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = import_module(f"harness.decode.{module}")
+    original = import_module(f"harness.loop.{module}")
     assert original.__file__ is not None
     with open(original.__file__, encoding="utf-8") as file:
         source = file.read()
@@ -141,7 +141,7 @@ def replace_by(original: ModuleType, source: str, set_attribute: Callable[[objec
             continue
         for module in list(sys.modules.values()):
             if (
-                getattr(module, "__name__", "").startswith(("harness.decode", "decode_tools", "test_decode"))
+                getattr(module, "__name__", "").startswith(("harness.loop", "decode_tools", "test_decode"))
                 and vars(module).get(name) is value
             ):
                 set_attribute(module, name, getattr(mutant, name))

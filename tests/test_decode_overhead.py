@@ -12,10 +12,11 @@ from decode_runs import MS, Played, is_caught, judged, play, request, step, tabl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.decode import accounting, latency, overhead
-from harness.decode.outcome import Account, Completed
+from harness.decode import latency, overhead
 from harness.decode.overhead import Comparable, Figure, Paired, of_equal_length
 from harness.decode.record import Batch
+from harness.loop import accounting
+from harness.loop.outcome import ANSWERED, Account, Completed
 from harness.measure.statistics import interval
 
 
@@ -161,7 +162,7 @@ MUTANTS = {
         "of_equal_text",
         lambda head, base: head.completed.ids == base.completed.ids,
     ),
-    "fallbacks as answers": (check_fallbacks_do_not_count, overhead, "is_answered", lambda each: each.completed.end in latency.ANSWERED),
+    "fallbacks as answers": (check_fallbacks_do_not_count, overhead, "is_answered", lambda each: each.completed.end in ANSWERED),
 }
 
 

@@ -13,10 +13,10 @@ import pytest
 from miniatures.compiling import Gated
 from rank_program import TEXTS, drawn
 
-from harness.decode.compile_job import Failure
-from harness.decode.compiling import CompileQueue
-from harness.decode.ranks import Ranks
 from harness.grammar import Grammar
+from harness.loop.compile_job import Failure
+from harness.loop.compiling import CompileQueue
+from harness.loop.ranks import Ranks
 
 TESTS = Path(__file__).parent
 Seen = dict[str, Any]

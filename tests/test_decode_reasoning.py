@@ -12,15 +12,15 @@ from decode_tools import EOS, WORDS, Around, AroundAdapter, FakeModel, NeitherBa
 
 from harness.bridge.reasoning import ReasoningObject, with_reasoning
 from harness.decode.arm import ArmHandler
-from harness.decode.live import Live
-from harness.decode.request import Request
 from harness.decode.setting import Setting
-from harness.decode.strategies import make_strategy, strategies
-from harness.decode.strategies.base import Strategy
-from harness.decode.strategies.jump_forward import JumpForward
 from harness.decode.workloads import Workload, answer, find_workload, requests, think_end
 from harness.errors import BadInput
 from harness.grammar import Adapter, MaskFormat
+from harness.loop.live import Live
+from harness.loop.request import Request
+from harness.loop.strategies import make_strategy, strategies
+from harness.loop.strategies.base import Strategy
+from harness.loop.strategies.jump_forward import JumpForward
 from harness.oracle.reference import Reference
 from harness.registry import load
 from harness.vocabulary import Vocabulary, load_vocabulary

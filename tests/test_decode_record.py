@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from harness.decode.mechanisms import experiment
-from harness.decode.outcome import STEP, Account, Completed
 from harness.decode.profiles import PROFILES, settings
 from harness.decode.record import FIGURES, LINES, Batch, Child, Judged, Loss, Recorder, Role, Setup, read_decoding
 from harness.decode.setting import Setting
 from harness.errors import BadInput
+from harness.loop.outcome import STEP, Account, Completed
 from harness.measure.protocol import MeasuredArm
 
 SETTINGS = (Setting("enums"), Setting("enums", "jump_forward", overlap=False), Setting("enums", batch=8, rate=4.0))

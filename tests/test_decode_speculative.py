@@ -11,15 +11,15 @@ from decode_tools import WORDS, FakeModel, alone, regex, replayed, request, serv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.decode.batch import Batch
-from harness.decode.live import Live
-from harness.decode.lookup import Lookup
-from harness.decode.outcome import Completed
-from harness.decode.request import Request
-from harness.decode.strategies.base import Strategy
-from harness.decode.strategies.speculative import Speculative
 from harness.errors import BadInput
 from harness.grammar import Grammar
+from harness.loop.batch import Batch
+from harness.loop.live import Live
+from harness.loop.lookup import Lookup
+from harness.loop.outcome import Completed
+from harness.loop.request import Request
+from harness.loop.strategies.base import Strategy
+from harness.loop.strategies.speculative import Speculative
 from harness.vocabulary import Vocabulary
 
 GRAMMARS: list[Grammar | None] = [

@@ -26,15 +26,15 @@ from decode_tools import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.decode import strategies as package
-from harness.decode.live import Live
-from harness.decode.outcome import Account
-from harness.decode.request import Request
-from harness.decode.respelling import book, differing, follows_in, is_canonical, realigned, respell
-from harness.decode.strategies import make_strategy, strategies
-from harness.decode.strategies.base import Move, Strategy
-from harness.decode.strategies.jump_forward import JumpForward
 from harness.grammar import Adapter, Grammar
+from harness.loop import strategies as package
+from harness.loop.live import Live
+from harness.loop.outcome import Account
+from harness.loop.request import Request
+from harness.loop.respelling import book, differing, follows_in, is_canonical, realigned, respell
+from harness.loop.strategies import make_strategy, strategies
+from harness.loop.strategies.base import Move, Strategy
+from harness.loop.strategies.jump_forward import JumpForward
 from harness.oracle.reference import Reference
 from harness.vocabulary import Vocabulary
 
@@ -251,7 +251,7 @@ def test_drafts_change_no_output(kinds: list[tuple[Grammar | None, int | None]])
 def test_a_strategy_is_found_by_its_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(strategies()) == ["stepwise", "interleaved", "jump_forward", "speculative"]
     (tmp_path / "idle.py").write_text(
-        "from harness.decode.strategies.base import Strategy\nclass Idle(Strategy):\n    name = 'idle'\n", encoding="utf-8"
+        "from harness.loop.strategies.base import Strategy\nclass Idle(Strategy):\n    name = 'idle'\n", encoding="utf-8"
     )
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     strategies.cache_clear()

@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from harness.case import json_text
-from harness.decode.following import Following
-from harness.decode.template import Template, template_of
 from harness.grammar import Grammar
 from harness.judge import is_valid
+from harness.loop.following import Following
+from harness.loop.template import Template, template_of
 
 NAMES = st.text(alphabet='abñ"\\/~ é日', max_size=4)
 NUMBERS = st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -104,7 +104,7 @@ def follow(template: Template, values: list[bytes], text: bytes, cuts: list[int]
 
 
 def test_a_value_that_is_read_carelessly_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness.decode import following
+    from harness.loop import following
 
     template = Template((b'{"a": ', b"}"), (None,))  # type: ignore[arg-type]
     values, cuts = [b'"\\"}"'], list(range(20))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.decode.request import Request
 from harness.decode.workloads import (
     THOUGHT,
     WORKLOADS,
@@ -27,6 +26,7 @@ from harness.decode.workloads import (
 from harness.errors import BadInput
 from harness.grammar import Grammar
 from harness.judge import Judge
+from harness.loop.request import Request
 from harness.vocabulary import Vocabulary
 from harness.vocabulary.load import load_vocabulary
 

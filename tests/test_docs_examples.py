@@ -84,7 +84,7 @@ def test_the_example_metric_is_a_column(synthetic: ModuleType, tmp_path: Path, m
 def test_the_example_strategy_saves_passes_where_much_is_forced() -> None:
     from decode_tools import WORDS, replayed, serve
 
-    strategy = example("harness/decode/strategies/patient.py")["Patient"]
+    strategy = example("harness/loop/strategies/patient.py")["Patient"]
     forced = {text: Grammar("regex", text) for text in ("all of this is forced", "short")}
     served = serve([replayed(text, grammar, text.encode()) for text, grammar in forced.items()], Reference(WORDS), strategy)
     assert [(bytes(WORDS.decode(each.ids)).decode(), each.account.forced > 0) for each in served] == [

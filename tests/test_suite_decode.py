@@ -9,11 +9,11 @@ import pytest
 from test_suite_known_bugs import allows
 
 from harness.case import Case, json_text
-from harness.decode.template import template_of
 from harness.decode.workloads import WORKLOADS
 from harness.grammar import Adapter
 from harness.judge import check_schema
 from harness.jump_forward.compressed_fsm import JumpMap
+from harness.loop.template import template_of
 from harness.measure.session import SUITES
 from harness.oracle.language import language_of
 from harness.registry import load

@@ -13,8 +13,8 @@ import numpy as np
 
 from harness.decode import latency, overhead
 from harness.decode.figures import Cell, Decoded
-from harness.decode.outcome import STEP
 from harness.decode.record import read_decoding
+from harness.loop.outcome import STEP
 from harness.measure.statistics import LEVEL, interval
 
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer")

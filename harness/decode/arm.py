@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.decode import arrivals
-from harness.decode.compiling import CompileQueue
-from harness.decode.loop import Loop, LoopOptions
-from harness.decode.outcome import STEP, Completed, Served
-from harness.decode.request import Request
 from harness.decode.setting import OWN, Setting
 from harness.decode.shapes import SHAPES, build_shape
-from harness.decode.strategies import make_strategy
 from harness.decode.workloads import Text, Workload, answer, find_workload, reference, requests, think_end
 from harness.errors import BadInput
 from harness.grammar import Adapter
+from harness.loop.compiling import CompileQueue
+from harness.loop.loop import Loop, LoopOptions
+from harness.loop.outcome import STEP, Completed, Served
+from harness.loop.request import Request
+from harness.loop.strategies import make_strategy
 from harness.machine import usable_processors
 from harness.registry import make, parse_specs
 from harness.service.child import Answer, Handler

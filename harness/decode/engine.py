@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.decode.outcome import STEP
 from harness.decode.record import Batch, Child, Judged, Loss, Recorder, Right, Role, Setup, Whose, completed_from
 from harness.decode.setting import Setting
 from harness.errors import BadInput, one_line
+from harness.loop.outcome import STEP
 from harness.measure.protocol import MeasuredArm, order
 from harness.service.client import Lost, Service
 

@@ -8,11 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.decode import accounting, latency, overhead, right
+from harness.decode import latency, overhead, right
 from harness.decode.latency import Objectives
-from harness.decode.outcome import Completed
 from harness.decode.record import Batch, Decoding, Judged, Role
 from harness.decode.setting import Setting
+from harness.loop import accounting
+from harness.loop.outcome import Completed, steps
 
 Key = tuple[str, Role, int]
 """Arm, role, and the setting's place; an unconstrained run goes by the first setting of its load."""
@@ -195,6 +196,6 @@ def _compile(request: Completed) -> float | None:
 
 def _of_steps(runs: Sequence[Batch]) -> Values:
     """Per step of the loop, all runs pooled; the steps of a run's prefill are among them."""
-    columns = [latency.steps(each.steps) for each in runs]
+    columns = [steps(each.steps) for each in runs]
     names = {"pass": "wall_ns", "forward": "forward_ns", "exposed": "exposed_ns", "fill": "fill_ns", "own": "own_ns"}
     return {name: latency.percentiles([float(each) for table in columns for each in table[column]]) for name, column in names.items()}

@@ -11,14 +11,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from harness.decode.outcome import STEP, Completed
 from harness.errors import BadInput
+from harness.loop.outcome import ANSWERED, Completed
 from harness.measure.statistics import has_tail
-
-ANSWERED = ("end_of_sequence", "limit")
-"""The ends of a request that got its answer; the others are counted by kind and have no latency (vLLM counts successful requests only)."""
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 """The median is shown of any number of values; another level only where ten values lie beyond it (p90: 100, p99: 1,000 values)."""
@@ -146,13 +142,6 @@ def tokens_per_pass(completed: Sequence[Completed]) -> float | None:
     good = answered(completed)
     passes = sum(each.account.passes for each in good)
     return sum(len(each.ids) for each in good) / passes if passes else None
-
-
-def steps(table: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """Of `[passes, len(STEP)]` the columns of STEP, int64 `[passes]`, and `own_ns`: what is left of a step for the loop itself."""
-    columns = {name: table[:, place] for place, name in enumerate(STEP)}
-    parts = ("forward_ns", "exposed_ns", "move_ns", "apply_ns", "sample_ns", "accept_ns", "strategy_ns")
-    return columns | {"own_ns": columns["wall_ns"] - sum(columns[name] for name in parts)}
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""A model on a static cache with a position for each row: what the decode loop calls (`harness.decode.forward`)."""
+"""A model on a static cache with a position for each row: what the decode loop calls (`harness.loop.forward`)."""
 
 from __future__ import annotations
 

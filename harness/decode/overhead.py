@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from harness.decode import accounting, latency
-from harness.decode.outcome import Completed
+from harness.decode import latency
 from harness.decode.record import Batch, Judged
+from harness.loop import accounting
+from harness.loop.outcome import ANSWERED, Completed
 from harness.measure.estimate import per_fork
 from harness.measure.statistics import Interval, interval
 
@@ -57,7 +58,7 @@ def service(request: Completed) -> float:
 
 
 def is_answered(each: Judged) -> bool:
-    return each.completed.end in latency.ANSWERED and not each.completed.fallback and bool(each.completed.ids)
+    return each.completed.end in ANSWERED and not each.completed.fallback and bool(each.completed.ids)
 
 
 def of_equal_length(head: Judged, base: Judged) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.decode.setting import Setting
-from harness.decode.strategies import strategies
+from harness.loop.strategies import strategies
 
 
 @dataclass(frozen=True)

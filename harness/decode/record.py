@@ -13,9 +13,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from harness.decode.outcome import STEP, Account, Completed
 from harness.decode.setting import Setting
 from harness.errors import BadInput
+from harness.loop.outcome import STEP, Account, Completed
 from harness.measure.appending import Appender, Integers, named_figures, read_figures, whole_lines
 from harness.measure.protocol import MeasuredArm
 

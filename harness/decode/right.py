@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.decode.latency import ANSWERED
 from harness.decode.record import Judged
+from harness.loop.outcome import ANSWERED
 
 AGAIN = re.compile(r" \(\d+\)$")
 

@@ -15,12 +15,12 @@ from harness.decode.profiles import PROFILES, settings
 from harness.decode.record import Recorder, Right, Setup, has_decoding
 from harness.decode.setting import Setting
 from harness.decode.shapes import SHAPES
-from harness.decode.strategies import strategies
 from harness.decode.workloads import WORKLOADS, Workload, find_workload, judge
 from harness.describe import Description, describe
 from harness.environments import resolve
 from harness.errors import BadInput, did_you_mean, one_line
 from harness.judge import Judge
+from harness.loop.strategies import strategies
 from harness.machine import describe_machine, hardware, hardware_key
 from harness.measure.protocol import MeasuredArm
 from harness.registry import parse_specs

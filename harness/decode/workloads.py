@@ -9,10 +9,10 @@ from typing import Literal, get_args
 
 from harness.bridge.reasoning import think_end_id
 from harness.case import Case
-from harness.decode.request import Request
 from harness.errors import BadInput, did_you_mean
 from harness.grammar import Grammar
 from harness.judge import Judge, Unjudgeable, is_valid
+from harness.loop.request import Request
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.language import language_of
 from harness.suite import DECODED, find_suite, read_cases, suite_names

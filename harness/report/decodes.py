@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from harness.decode import latency
 from harness.decode.figures import Cell, Decoded
-from harness.decode.outcome import Completed
+from harness.loop.outcome import Completed
 from harness.measure.statistics import Interval, interval
 from harness.report import plots
 from harness.report.charts import duration

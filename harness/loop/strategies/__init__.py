@@ -7,7 +7,7 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
-from harness.decode.strategies.base import Strategy
+from harness.loop.strategies.base import Strategy
 from harness.vocabulary import Vocabulary
 
 

@@ -7,18 +7,18 @@ from heapq import heappop, heappush
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
-from harness.decode.faults import BackendFault
-from harness.decode.live import Live
-from harness.decode.outcome import Completed, End
-from harness.decode.respelling import book, differing, realigned
-from harness.decode.sampling import NOTHING
-from harness.decode.strategies.base import Move, Strategy
 from harness.grammar import MaskFormat
+from harness.loop.faults import BackendFault
+from harness.loop.live import Live
+from harness.loop.outcome import Completed, End
+from harness.loop.respelling import book, differing, realigned
+from harness.loop.sampling import NOTHING
+from harness.loop.strategies.base import Move, Strategy
 from harness.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from harness.decode.forward import Forward
-    from harness.decode.intake import Waiting
+    from harness.loop.forward import Forward
+    from harness.loop.intake import Waiting
 
 
 class Batch:

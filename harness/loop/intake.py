@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Literal
 
-from harness.decode.outcome import Account, Completed, End
 from harness.grammar import CompiledGrammar
+from harness.loop.outcome import Account, Completed, End
 
 if TYPE_CHECKING:
-    from harness.decode.compiling import CompileQueue, Ticket
-    from harness.decode.request import Request
+    from harness.loop.compiling import CompileQueue, Ticket
+    from harness.loop.request import Request
 
 Fallback = Literal["unconstrained", "abort"]
 

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.decode.latency import ANSWERED, steps
-from harness.decode.outcome import Account, Completed
+from harness.loop.outcome import ANSWERED, Account, Completed, steps
 
 
 @dataclass(frozen=True)

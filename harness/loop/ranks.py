@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING
 
-from harness.decode.compile_job import Failure
+from harness.loop.compile_job import Failure
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from harness.decode.template import Template
+from harness.loop.template import Template
 
 _LITERALS = (b"true", b"false", b"null")
 _NUMBER = frozenset(b"0123456789+-.eE")

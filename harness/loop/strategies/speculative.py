@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from harness.decode.lookup import Lookup
-from harness.decode.strategies.base import Strategy
 from harness.errors import BadInput
+from harness.loop.lookup import Lookup
+from harness.loop.strategies.base import Strategy
 from harness.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from harness.decode.forward import Forward
-    from harness.decode.live import Live
+    from harness.loop.forward import Forward
+    from harness.loop.live import Live
 
 MOST = 200
 """Draft tokens; a pass over more costs as much as it saves."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from harness.decode.live import Live
     from harness.grammar import Grammar
+    from harness.loop.live import Live
     from harness.vocabulary import Vocabulary
 
 

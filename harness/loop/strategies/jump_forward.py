@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from harness.decode.respelling import follows_in, prepare, respell
-from harness.decode.strategies.base import Move, Strategy
+from harness.loop.respelling import follows_in, prepare, respell
+from harness.loop.strategies.base import Move, Strategy
 
 if TYPE_CHECKING:
-    from harness.decode.live import Live
     from harness.grammar import Grammar
+    from harness.loop.live import Live
 
 
 class JumpForward(Strategy):

@@ -9,16 +9,16 @@ from threading import Thread
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.decode.faults import BackendFault, blaming
 from harness.grammar import Adapter, GrammarObject
+from harness.loop.faults import BackendFault, blaming
 
 if TYPE_CHECKING:
     import torch
 
-    from harness.decode.forward import Forward
-    from harness.decode.live import Live
-    from harness.decode.masks import Masks
-    from harness.decode.strategies.base import Strategy
+    from harness.loop.forward import Forward
+    from harness.loop.live import Live
+    from harness.loop.masks import Masks
+    from harness.loop.strategies.base import Strategy
 
 
 class Plan(NamedTuple):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from harness.decode.following import Following
-from harness.decode.respelling import follows_in, prepare, respell
-from harness.decode.strategies.base import Move, Strategy
-from harness.decode.template import Template, template_of
+from harness.loop.following import Following
+from harness.loop.respelling import follows_in, prepare, respell
+from harness.loop.strategies.base import Move, Strategy
+from harness.loop.template import Template, template_of
 from harness.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from harness.decode.live import Live
     from harness.grammar import Grammar
+    from harness.loop.live import Live
 
 
 @dataclass

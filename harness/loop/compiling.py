@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal
 
-from harness.decode.compile_job import CompileThreads, Failure, Job, Outcome, compile_one
-from harness.decode.ranks import Ranks
 from harness.grammar import Adapter, CompiledGrammar, Grammar
+from harness.loop.compile_job import CompileThreads, Failure, Job, Outcome, compile_one
+from harness.loop.ranks import Ranks
 
 State = Literal["pending", "ready", "failed"]
 How = Literal["hit", "miss", "shared", "timeout", "invalid", "unsupported", "fault"]

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.bridge.reasoning import ReasoningObject
-from harness.decode.faults import BackendFault, blaming
-from harness.decode.outcome import Account
 from harness.grammar import CompiledGrammar, GrammarObject, MaskFormat, allocate_bitmask, overrides
+from harness.loop.faults import BackendFault, blaming
+from harness.loop.outcome import Account
 from harness.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from harness.decode.intake import Waiting
-    from harness.decode.request import Request
+    from harness.loop.intake import Waiting
+    from harness.loop.request import Request
 
 
 class Live:

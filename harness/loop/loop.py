@@ -8,23 +8,23 @@ from time import perf_counter_ns, sleep
 from typing import TYPE_CHECKING
 
 from harness.bridge.reasoning import with_reasoning
-from harness.decode.batch import Batch
-from harness.decode.intake import Fallback, Intake
-from harness.decode.masks import Masks
-from harness.decode.outcome import Served
-from harness.decode.respelling import is_canonical
-from harness.decode.sampling import NOTHING, Sampler
-from harness.decode.step import Fills, Plan, plan
-from harness.decode.strategies.base import Strategy
 from harness.errors import BadInput
+from harness.loop.batch import Batch
+from harness.loop.intake import Fallback, Intake
+from harness.loop.masks import Masks
+from harness.loop.outcome import Served
+from harness.loop.respelling import is_canonical
+from harness.loop.sampling import NOTHING, Sampler
+from harness.loop.step import Fills, Plan, plan
+from harness.loop.strategies.base import Strategy
 from harness.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import torch
 
-    from harness.decode.compiling import CompileQueue
-    from harness.decode.forward import Forward
-    from harness.decode.request import Request
+    from harness.loop.compiling import CompileQueue
+    from harness.loop.forward import Forward
+    from harness.loop.request import Request
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 End = Literal["end_of_sequence", "limit", "refused", "cancelled", "fault", "aborted"]
 """`refused`: the mask forbids the reference token, or allows nothing. `fault`: the backend raised in mid-stream.
 `aborted`: no grammar could be had for it and requests without theirs are not wanted."""
+
+ANSWERED = ("end_of_sequence", "limit")
+"""The ends of a request that got its answer; the others are counted by kind and have no latency (vLLM counts successful requests only)."""
 
 STEP = ("rows", "fed", "forward_ns", "fill_ns", "exposed_ns", "move_ns", "apply_ns", "sample_ns", "accept_ns", "strategy_ns", "wall_ns")
 """The int64s of one step of the loop: rows and tokens of its forward pass; then nanoseconds, of the forward pass (to its end), of all fills
@@ -84,3 +90,10 @@ class Served:
     passes: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     """Of mechanisms: `cache_hit`, `cache_miss`, `cache_shared`, `polls`, `fallback`, ..."""
+
+
+def steps(table: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """Of `[passes, len(STEP)]` the columns of STEP, int64 `[passes]`, and `own_ns`: what is left of a step for the loop itself."""
+    columns = {name: table[:, place] for place, name in enumerate(STEP)}
+    parts = ("forward_ns", "exposed_ns", "move_ns", "apply_ns", "sample_ns", "accept_ns", "strategy_ns")
+    return columns | {"own_ns": columns["wall_ns"] - sum(columns[name] for name in parts)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.decode.outcome import Account
-from harness.decode.strategies.base import Move
 from harness.jump_forward.retokenize import Follows, retokenize, settled_bytes
+from harness.loop.outcome import Account
+from harness.loop.strategies.base import Move
 from harness.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
