@@ -104,7 +104,8 @@ def _checked(work: Work, task: Task, ending: Ending) -> Row:
     outcomes = {each["check"]: each["outcome"] for each in task.checked}
     findings = tuple(finding_from_json(each) for message in task.checked for each in message["findings"])
     peak = max([task.peak_rss_bytes, *(each["peak_rss_bytes"] for each in task.checked)]) or None
-    row = replace(row, checks=outcomes, findings=findings, peak_rss_bytes=peak)
+    counted = {each["check"]: each["counted"] for each in task.checked if each.get("counted")}
+    row = replace(row, checks=outcomes, findings=findings, counted=counted, peak_rss_bytes=peak)
     if ours := [each["text"] for each in task.checked if each["outcome"] == "harness_error"]:
         return replace(row, status="harness_error", phase="check", text=ours[0][:TEXT_LIMIT])
     if ending.status == "ok":

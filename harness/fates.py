@@ -99,6 +99,7 @@ def add(history: Path, folder: Path) -> Path:
     for (backend, version, options, vocabulary, suite), features in _fold(read_rows(folder)).items():
         of_suite, of_vocabulary = info.suites.get(suite, {}), info.vocabularies.get(vocabulary, {})
         work = [suite, of_suite.get("sha256"), vocabulary, of_vocabulary.get("sha256"), info.effort, info.seed]
+        work += ["decode"] if info.decode else []
         of_arm = {"backend": backend, "version": version, "options": options, "vocabulary": vocabulary, "suite": suite}
         lines.append(of_arm | {"work": hashlib.sha256(json.dumps(work).encode()).hexdigest()[:12], "features": features})
     if len(lines) == 1:

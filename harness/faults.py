@@ -15,8 +15,8 @@ from harness.seen import ArmKey, arm_key, outcome
 from harness.store import read_info, read_rows
 
 CATEGORIES = (
-    "breakage", "verdicts", "masks", "special tokens", "UTF-8", "tokenization", "going back", "life cycle", "jump-forward", "documents",
-    "spellings",
+    "breakage", "verdicts", "masks", "special tokens", "UTF-8", "tokenization", "going back", "life cycle", "jump-forward", "decoding",
+    "documents", "spellings",
 )  # fmt: skip
 """The most serious first; what is of none of them comes last."""
 

@@ -55,7 +55,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     for folder, info in zip(folders[1:], others, strict=True):
         _belongs(first, info, folders[0], folder)
     _same_cases(folders, first)
-    owed = rows_owed(folders[0] / "cases.jsonl", first.effort)
+    owed = rows_owed(folders[0] / "cases.jsonl", first.effort != 0 or first.decode)
     wanted = [
         (arm.backend, arm.version, arm.options, vocabulary, *case)
         for vocabulary in first.vocabularies

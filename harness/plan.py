@@ -93,12 +93,12 @@ def write_plan(suites: Sequence[Suite], profile: Profile, seed: int, path: Path,
     return Plan(offsets, tuple(dialects), told)
 
 
-def rows_owed(path: Path, effort: int) -> dict[tuple[str, str], int]:
+def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
     """How many rows each case of a plan owes, by suite and case id, in the plan's order.
 
     Its instances, or 1 for a case without; and one for the checks.
     """
-    checks = int(effort != 0)
+    checks = int(checked)
     with open(path, "rb") as file:
         return {(suite, case.id): max(1, len(case.instances)) + checks for suite, _, case in map(case_from_line, file)}
 

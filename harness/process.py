@@ -62,8 +62,11 @@ def start_worker(
     check_seconds: float = math.inf,
     python: str = sys.executable,
     fork: bool = True,
+    *,
+    decode: bool = False,
 ) -> Worker:
-    """Start a worker that makes checks of this effort, and begins none when a case has had so many seconds of them.
+    """Start a worker that makes checks of this effort, and with `decode` those of decoding; none is begun when a case has had so many
+    seconds of them.
 
     It answers with `ready` and `child`, or `failed`, in its own time.
     """
@@ -74,7 +77,7 @@ def start_worker(
     with tempfile.TemporaryFile() as shared:
         shared.truncate(4096)
         theirs = (request_read, reply_write, control_write, shared.fileno())
-        numbers = (effort, check_seconds, *theirs, os.getpid())
+        numbers = (effort, int(decode), check_seconds, *theirs, os.getpid())
         command = [*module("harness.worker", python), spec, vocabulary, str(cases), *map(str, numbers)]
         popen = subprocess.Popen(
             command + ([] if fork else ["no-fork"]),

@@ -112,6 +112,7 @@ def record(folder: Path, path: Path) -> int:
         "format": FORMAT,
         "profile": info.profile,
         "effort": info.effort,
+        "decode": info.decode,
         "seed": info.seed,
         "timeout_s": info.timeout_s,
         "outcomes": {
@@ -131,7 +132,8 @@ def expect(folder: Path, path: Path) -> Verdict:
     """Compare a run with the record. Raises BadInput."""
     recorded = read(path)
     info = read_info(folder)
-    for name, then, now in (("effort", recorded.effort, info.effort), ("seed", recorded.seed, info.seed)):
+    for name in ("effort", "decode", "seed"):
+        then, now = getattr(recorded, name), getattr(info, name)
         if then != now:
             raise BadInput(f"{path} was recorded with {name} {then}, the run has {now}; run with the same, or record anew")
     return compare(recorded.outcomes, _of_run(folder))
@@ -222,6 +224,7 @@ class Recorded:
     outcomes: Outcomes
     effort: int
     seed: int
+    decode: bool = False
 
 
 def read(path: Path) -> Recorded:
@@ -231,7 +234,7 @@ def read(path: Path) -> Recorded:
         if value["format"] != FORMAT:
             raise BadInput(f"{path}: written in format {value['format']}, this version reads {FORMAT}")
         outcomes = {arm: {case: frozenset(each.split()) for case, each in cases.items()} for arm, cases in value["outcomes"].items()}
-        return Recorded(outcomes, int(value["effort"]), int(value["seed"]))
+        return Recorded(outcomes, int(value["effort"]), int(value["seed"]), bool(value.get("decode")))
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -92,6 +92,8 @@ class Row:
     findings: tuple[Finding, ...] = ()
     checks: dict[str, str] = field(default_factory=dict)
     """In mode `conformance`, where a row is of a whole case: what came of each check, `passed`, `failed` or `skipped: why`."""
+    counted: dict[str, dict[str, int]] = field(default_factory=dict)
+    """What some of the checks counted, by check: of a strategy's decoding, where the ids of the texts that it wrote come from."""
     allowed: int | None = None
     """How many tokens the mask allows where the walk was refused; None where nothing was refused, and in runs from before this field."""
 
@@ -229,6 +231,8 @@ class RunInfo:
     machine: dict[str, Any]
     effort: int = 0
     """How many places of a case each check looked at; 0: no checks, -1: every place."""
+    decode: bool = False
+    """Were the checks made that decode?"""
     shard: str = ""
     """`i/n` if only that share of the cases was walked; `suites` tells of all of them."""
     executor: str = ""

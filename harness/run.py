@@ -38,6 +38,13 @@ class Limits:
     memory_bytes: int
     effort: int = 0
     """How many places of the case each check looks at; 0: no checks, -1: every place."""
+    decode: bool = False
+    """Decode the valid instances too."""
+
+    @property
+    def checks(self) -> bool:
+        """Is there a row of the whole case?"""
+        return self.effort != 0 or self.decode
 
 
 @dataclass(eq=False)
@@ -176,7 +183,9 @@ class Coordinator:
     def _open_slot(self, work: Work) -> None:
         spec = work.arm.backend + (f":{work.arm.options}" if work.arm.options else "")
         limits, python = self.limits, work.arm.python or sys.executable
-        worker = process.start_worker(spec, work.vocabulary, self.path, limits.effort, limits.timeout_s, python, self.fork)
+        worker = process.start_worker(
+            spec, work.vocabulary, self.path, limits.effort, limits.timeout_s, python, self.fork, decode=limits.decode
+        )
         slot = Slot(work, worker, time.monotonic())
         work.workers += 1
         self.slots.append(slot)
@@ -418,7 +427,7 @@ class Coordinator:
         work.load_failure = Ending("backend_error" if whose == "backend" else "harness_error", "load", text)
 
     def _finish(self, work: Work, task: Task, ending: Ending) -> None:
-        walks = rows_of(work, task, ending, checks=self.limits.effort != 0)
+        walks = rows_of(work, task, ending, checks=self.limits.checks)
         self.writer.append(walks)
         self.failures += sum(row.status in BROKEN for row, _ in walks)
         self.done += 1

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,8 @@ class Request:
     """`ray` or `ray:ADDRESS`; empty: this machine."""
     shards: int | None = None
     """On Ray: into how many parts the cases of each backend and vocabulary are cut; None: as is fit."""
+    decode: bool = False
+    """Decode the valid instances by each strategy, untimed."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class Outcome:
 
 def run(request: Request, say: Callable[[str], None], report: Callable[[Progress], None]) -> Outcome:
     """Do it. Raises BadInput, with everything that was already measured left where it is."""
+    if request.decode and find_spec("torch") is None:
+        raise BadInput('--decode needs torch; pip install "grammarbench[decode]", or leave it out')
     profile = PROFILES[request.profile]
     suites = [find_suite(name) for name in request.suites or walked_by_default()]
     specs = parse_specs(request.backends)
@@ -134,6 +139,7 @@ def _run_in(
             memory_bytes=int(request.memory_gb * 1e9),
             jobs=jobs,
             effort=_effort(request, profile),
+            decode=request.decode,
             shard=str(request.shard or ""),
             executor=request.executor.partition(":")[0],
             arms=described.arms,
@@ -142,18 +148,18 @@ def _run_in(
             machine=describe_machine(),
         )
         chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
+        limits = Limits(info.timeout_s, info.memory_bytes, info.effort, info.decode)
         works = [Work(arm, name, deque(chosen)) for name in info.vocabularies for arm in info.arms]
         statuses: dict[str, int] = {}
         if request.resume:
             _same(read_info(folder), info, folder)
-            statuses = _leave_out_finished(folder, works, info.effort)
+            statuses = _leave_out_finished(folder, works, limits.checks)
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
         else:
             os.replace(draft, folder / "cases.jsonl")
     finally:
         draft.unlink(missing_ok=True)
     say(f"{len(chosen)} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into {folder}")
-    limits = Limits(info.timeout_s, info.memory_bytes, info.effort)
     with Writer(folder, None if request.resume else info, statuses) as writer:
         walk(plan, works, limits, jobs, writer, folder / "cases.jsonl", report)
         writer.finish(now())
@@ -162,16 +168,16 @@ def _run_in(
 
 def _share(cases: Path, shard: Shard) -> list[int]:
     """The places of the shard's cases. Raises BadInput if it has none."""
-    keys = rows_owed(cases, 0)
+    keys = rows_owed(cases, False)
     chosen = share(keys, shard)
     if not chosen:
         raise BadInput(f"shard {shard} is empty: there are {len(keys)} cases; cut them into at most so many shards")
     return chosen
 
 
-def _leave_out_finished(folder: Path, works: Sequence[Work], effort: int) -> dict[str, int]:
+def _leave_out_finished(folder: Path, works: Sequence[Work], checked: bool) -> dict[str, int]:
     """Make the run whole again, and leave in the works what it still owes; the count of its rows by status."""
-    owed = rows_owed(folder / "cases.jsonl", effort)
+    owed = rows_owed(folder / "cases.jsonl", checked)
     finished, statuses = resume(folder, owed)
     keys = list(owed)
     for work in works:

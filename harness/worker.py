@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from harness.case import Case, case_from_line
 from harness.channel import send
-from harness.checks import BACKEND_ERROR, OurFailure, Subject, checks, prepare, run_check
+from harness.checks import BACKEND_ERROR, OurFailure, Subject, made, prepare, run_check
 from harness.errors import BadInput
 from harness.grammar import Adapter
 from harness.guard import forbid_network
@@ -41,15 +41,17 @@ class Checking(NamedTuple):
 
     effort: int
     """Places of a case that each check looks at; 0: no checks, negative: all places."""
+    decode: bool
+    """Make those of decoding too."""
     seconds: float
     """Processor time after which no further check of a case is begun."""
 
 
 def main(arguments: list[str]) -> None:
-    """`SPEC VOCABULARY CASES EFFORT CHECK_SECONDS REQUEST_FD REPLY_FD CONTROL_FD PROGRESS_FD COORDINATOR_PID [no-fork]`."""
+    """`SPEC VOCABULARY CASES EFFORT DECODE CHECK_SECONDS REQUEST_FD REPLY_FD CONTROL_FD PROGRESS_FD COORDINATOR_PID [no-fork]`."""
     spec, vocabulary_name, cases = arguments[:3]
-    checking = Checking(int(arguments[3]), float(arguments[4]))
-    request, reply, control, progress_fd, coordinator = map(int, arguments[5:10])
+    checking = Checking(int(arguments[3]), arguments[4] == "1", float(arguments[5]))
+    request, reply, control, progress_fd, coordinator = map(int, arguments[6:11])
     die_with(coordinator)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -70,12 +72,12 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:
         send(control, {"event": "failed", "whose": "backend", "text": describe(error)})
         return
-    if checking.effort:
-        prepare(vocabulary)
+    if made(checking.effort, checking.decode):
+        prepare(vocabulary, decode=checking.decode)
     send(control, {"event": "ready"})
     gc.collect()
     gc.freeze()
-    if "no-fork" in arguments[10:] or not hasattr(os, "fork"):
+    if "no-fork" in arguments[11:] or not hasattr(os, "fork"):
         send(control, {"event": "child", "pid": os.getpid()})
         serve(adapter, Path(cases), checking, request, reply, progress)
         return
@@ -137,21 +139,22 @@ def serve_case(adapter: Adapter, case: Case, answer: Callable[..., None], progre
         gc.enable()
         findings = [vars(replace(each, documented=each.cause in adapter.documented)) for each in seen.findings]
         answer("walked", seen.samples, seen={**vars(seen), "findings": findings, "samples": None})
-    if checking.effort:
+    if made(checking.effort, checking.decode):
         _check(adapter, case, compiled, answer, progress, checking)
 
 
 def _check(adapter: Adapter, case: Case, compiled: Compiled, answer: Callable[..., None], progress: Progress, checking: Checking) -> None:
-    """Every check that there is, each with an answer; those for which no time is left are skipped, whosever fault that is."""
+    """Every check that is wanted, each with an answer; those for which no time is left are skipped, whosever fault that is."""
 
     def enter(phase: str) -> None:
         progress[0] = PHASES.index(phase)
 
     assert compiled.grammar is not None
-    subject = Subject(adapter, case, compiled.grammar, checking.effort if checking.effort > 0 else None, compiled.compile_ns, enter)
+    effort = checking.effort if checking.effort > 0 else None
+    subject = Subject(adapter, case, compiled.grammar, effort, compiled.compile_ns, enter, lambda: answer("checking", check=name))
     raised: set[str] = set()
     began = time.process_time()
-    for name, check in checks().items():
+    for name, check in made(checking.effort, checking.decode).items():
         if time.process_time() - began > checking.seconds:
             answer("checked", check=name, outcome=OUT_OF_TIME, text="", findings=[])
             continue
@@ -166,7 +169,8 @@ def _check(adapter: Adapter, case: Case, compiled: Compiled, answer: Callable[..
             if errors and errors <= raised and len(errors) == len(findings):
                 outcome, findings = "skipped: the backend raises what it raised in another check", []
             raised |= errors
-            answer("checked", check=name, outcome=outcome, text="", findings=[vars(each) for each in findings])
+            counted = subject.counted.pop(name, {})
+            answer("checked", check=name, outcome=outcome, text="", findings=[vars(each) for each in findings], counted=counted)
 
 
 def _walk_instance(grammar: Any, adapter: Adapter, content: bytes, progress: Progress) -> Observation:

@@ -68,7 +68,7 @@ def test_checks_for_which_no_time_is_left_are_skipped() -> None:
     case = Case("0" * 12, "a case", Grammar("regex", "ab+"))
     progress = memoryview(bytearray(64)).cast("q")
     for seconds in (-1.0, 60.0):
-        serve_case(adapter, case, lambda event, *_, **fields: said.append(fields.get("outcome", "")), progress, Checking(1, seconds))
+        serve_case(adapter, case, lambda event, *_, **fields: said.append(fields.get("outcome", "")), progress, Checking(1, False, seconds))
     outcomes = [each for each in said if each]
     half = len(outcomes) // 2
     assert set(outcomes[:half]) == {OUT_OF_TIME} and OUT_OF_TIME not in outcomes[half:] and "passed" in outcomes[half:]

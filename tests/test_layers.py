@@ -77,6 +77,7 @@ ORDER = [
     "faults",
     "spelling_table",
     "ceiling_table",
+    "passes_table",
     "time_table",
     "result",
     "export",

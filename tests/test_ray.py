@@ -199,6 +199,15 @@ def test_the_rows_are_those_of_this_machine_and_ray_keeps_to_itself(cases: Path,
     assert (here.suites, here.arms, here.vocabularies) == (there.suites, there.arms, there.vocabularies)
 
 
+def test_decoding_is_spread_too(cluster: Any, cases: Path, tmp_path: Path) -> None:
+    backends = "reference,llguidance"
+    local = walked(request(cases, tmp_path / "local", backends, decode=True, jobs=1))
+    spread = walked(request(cases, tmp_path / "spread", backends, decode=True, executor=f"ray:{cluster.address}"))
+    assert spread == local
+    counted = [row.counted["jump_forward_writes_the_instance"] for row in local.values() if row.counted]
+    assert len(counted) > len(CASES) and sum(each["forced"] for each in counted) > 100
+
+
 def test_a_task_that_segfaults_loses_nothing(
     cluster: Any, flag: Path, cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -199,8 +199,8 @@ def test_a_worker_that_has_loaded_walks_the_cases_of_many_tasks(plan: Plan, tmp_
     """It is another one after it was lost between two tasks, and where another backend is asked for; and nothing of it stays."""
     started: list[Worker] = []
 
-    def start_worker(*arguments: Any) -> Worker:
-        started.append(process.start_worker(*arguments))
+    def start_worker(*arguments: Any, **options: Any) -> Worker:
+        started.append(process.start_worker(*arguments, **options))
         return started[-1]
 
     monkeypatch.setattr(harness.run, "process", SimpleNamespace(**{**vars(process), "start_worker": start_worker}))

@@ -24,10 +24,12 @@ from harness.vocabulary import Vocabulary
 Check = Callable[[Subject], Iterator[Finding]]
 
 BACKEND_ERROR = "backend_error"
+DECODING = "decoding"
+"""The category of the checks that decode."""
 MOST_FINDINGS = 6
 """Of one check on one case; the last one says that there are more."""
 
-NEITHERS = sys.stdlib_module_names | {"numpy"}
+NEITHERS = sys.stdlib_module_names | {"numpy", "torch"}
 """Modules whose errors are those of whoever called them."""
 
 
@@ -35,11 +37,11 @@ class OurFailure(Exception):
     """A check of ours failed in itself."""
 
 
-def prepare(vocabulary: Vocabulary) -> None:
+def prepare(vocabulary: Vocabulary, *, decode: bool = False) -> None:
     """Make now, before any child is forked, what the checks need of a vocabulary: each module's `prepare`."""
     trie_of(vocabulary)
     for module in _modules():
-        if hasattr(module, "prepare"):
+        if hasattr(module, "prepare") and (decode or getattr(module, "CATEGORY", "") != DECODING):
             module.prepare(vocabulary)
 
 
@@ -53,6 +55,11 @@ def checks() -> dict[str, Check]:
     """All checks by name, module by module in the order in which they are written."""
     modules = _modules()
     return {name.removeprefix("check_"): each for module in modules for name, each in vars(module).items() if name.startswith("check_")}
+
+
+def made(effort: int, decode: bool) -> dict[str, Check]:
+    """Those that a run of this effort makes: the checks of decoding only where it was told to."""
+    return {name: each for name, each in checks().items() if (decode if category(name) == DECODING else effort != 0)}
 
 
 def category(name: str) -> str:

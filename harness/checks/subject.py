@@ -36,8 +36,8 @@ class Place:
         return len(self.tokens)
 
 
-def nobody_watches(phase: str) -> None:
-    """The default of `Subject.enter`."""
+def nobody_watches(phase: str = "") -> None:
+    """The default of `Subject.enter` and `Subject.go_on`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,10 @@ class Subject:
     """What the compile took: a check that compiles again leaves slow grammars out."""
     enter: Callable[[str], None] = field(default=nobody_watches)
     """Told `oracle` before work of ours that may take long, and `check` after it, so that a lost child is booked rightly."""
+    go_on: Callable[[], None] = field(default=nobody_watches)
+    """Told between the parts of a long check, each of which may take as long as a call of the backend."""
+    counted: dict[str, dict[str, int]] = field(default_factory=dict)
+    """What a check counted beside its findings, by check."""
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     if options.profile == "decode":
         if options.shard or options.executor:
             raise BadInput(
-                "a decode run measures times, on one machine and in one go: leave --executor and --shard out, or --profile decode"
+                "--profile decode measures times, on one machine and in one go: leave --executor and --shard out, or decode untimed with --decode"
             )
         from harness.commands.decoding import experiment
 
@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
         shard=options.shard,
         executor=options.executor or "",
         shards=options.shards,
+        decode=options.decode,
     )
 
     tell = teller(options)

@@ -76,14 +76,21 @@ def table(options: argparse.Namespace) -> int:
     options.format = "json" if options.json else options.format
     if options.keywords:
         return _keywords(options)
-    if options.faults or options.spellings or options.ceilings or options.times:
+    if options.faults or options.spellings or options.ceilings or options.passes or options.times:
         from harness.ceiling_table import ceiling_frame
         from harness.faults import fault_frame
         from harness.measure.record import read_measurement
+        from harness.passes_table import passes_frame
         from harness.spelling_table import spelling_frame
         from harness.time_table import time_frame
 
-        frames = {"faults": fault_frame, "spellings": spelling_frame, "ceilings": ceiling_frame, "times": time_frame}
+        frames = {
+            "faults": fault_frame,
+            "spellings": spelling_frame,
+            "ceilings": ceiling_frame,
+            "passes": passes_frame,
+            "times": time_frame,
+        }
         frame_of = next(frame for name, frame in frames.items() if getattr(options, name))
         text = tables.to_text(frame_of(options.run), options.format or "markdown")
         print(tables.visible(text) if sys.stdout.isatty() else text, end="")

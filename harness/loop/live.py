@@ -73,14 +73,20 @@ class Live:
         if self.object is None:
             return b""
         with blaming("jump_forward"):
-            return self.object.jump_forward()
+            forced: Any = self.object.jump_forward()
+        if not isinstance(forced, bytes):
+            raise BackendFault("jump_forward", f"jump_forward gives {type(forced).__name__}, not bytes")
+        return forced
 
     def fast_forward_tokens(self) -> list[int]:
         """The tokens that the backend would force next."""
         if self.object is None:
             return []
         with blaming("jump_forward"):
-            return self.object.fast_forward_tokens()
+            tokens: Any = self.object.fast_forward_tokens()
+        if not isinstance(tokens, list) or not all(isinstance(each, int) and 0 <= each < self.vocabulary.size for each in tokens):
+            raise BackendFault("jump_forward", f"fast_forward_tokens gives {str(tokens)[:80]}, no list of token ids")
+        return tokens
 
     def allowed_behind(self, tokens: Sequence[int]) -> NDArray[np.bool_] | None:
         """`[vocabulary]`: what may come behind the output and these tokens. None if they are refused, or nobody can go there and back."""

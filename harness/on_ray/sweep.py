@@ -226,7 +226,7 @@ class Sweep:
             number = numbers.pop(0)
             task = Task(number, *case_from_line(self._line(number)))
             text = f"the task with this case at its head was lost {ATTEMPTS} times"
-            self._write(rows_of(part.work, task, Ending("harness_error", "worker", text), checks=self.limits.effort != 0))
+            self._write(rows_of(part.work, task, Ending("harness_error", "worker", text), checks=self.limits.checks))
         part.numbers = array("q", numbers)
 
     def _write(self, walks: Walks) -> None:

@@ -48,6 +48,12 @@ def add(verbs: Verbs) -> None:
     )
 
     run.add_argument(
+        "--decode",
+        action="store_true",
+        help="decode the valid instances too, by each strategy, without a model: what is written, and with how many passes",
+    )
+
+    run.add_argument(
         "--spellings",
         action="store_true",
         help="walk other spellings of each valid JSON text instead: whitespace, order, escapes, numbers",

@@ -40,6 +40,7 @@ def add(verbs: Verbs) -> None:
     table.add_argument("--summary", action="store_true", help="what a run ends with: the figures in short, and what to do next")
     table.add_argument("--times", action="store_true", help="every figure of a measurement, with percentiles")
     table.add_argument("--ceilings", action="store_true", help="what jumping over forced text could save at most, per suite")
+    table.add_argument("--passes", action="store_true", help="what each strategy wrote, with how many passes (of a run with --decode)")
     table.add_argument("--spellings", action="store_true", help="which spellings each backend accepts (of a run with --spellings)")
     table.add_argument("--faults", action="store_true", help="the faults by category and cause, in how many cases of each backend")
     table.add_argument(

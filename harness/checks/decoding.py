@@ -1,0 +1,174 @@
+"""The decode loop over a case's valid instances, each strategy in turn, without a model: what is written, and with how many passes.
+
+Made with `run --decode` only. Nothing here is timed, so it may run anywhere and beside anything; `grammarbench decode` measures.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from harness.checks.subject import NotApplicable, Subject
+from harness.grammar import Adapter, CompiledGrammar, Grammar
+from harness.loop import accounting
+from harness.loop.compiling import CompileQueue
+from harness.loop.loop import Loop, LoopOptions
+from harness.loop.outcome import ANSWERED, STEP, Completed
+from harness.loop.request import Request
+from harness.loop.respelling import prepare as prepare_spelling
+from harness.loop.silent import SilentModel
+from harness.loop.strategies import make_strategy, strategies
+from harness.row import Finding
+from harness.vocabulary import Vocabulary
+from harness.walk import walk
+
+CATEGORY = "decoding"
+
+MOST_TOKENS = 400
+"""Of all outputs of a case together; the last one is cut there."""
+ROWS = 4
+BATCH_TOKENS = 100
+"""Of the outputs of one batch, unless it is of one: a batch has the deadline that a single walk has."""
+PROMPT_TOKENS = 64
+"""The end of the grammar's text: what drafts are copied from."""
+DRAFT_TOKENS = 4
+
+
+def prepare(vocabulary: Vocabulary) -> None:
+    """Import what the loop needs, and build the tables of spelling. ImportError without torch."""
+    import torch as torch
+
+    prepare_spelling(vocabulary)
+
+
+def _check(strategy: str) -> Callable[[Subject], Iterator[Finding]]:
+    def check(subject: Subject) -> Iterator[Finding]:
+        return _wrong(subject, strategy)
+
+    beside = "walked alone" if strategy == "stepwise" else "decoded stepwise"
+    check.__doc__ = f"Decoded in a batch by the strategy {strategy}, a valid instance comes out as it does when {beside}."
+    return check
+
+
+for _name in strategies():
+    globals()[f"check_{_name}_writes_the_instance"] = _check(_name)
+
+
+def _wrong(subject: Subject, strategy: str) -> Iterator[Finding]:
+    asked = _requests(subject)
+    if not asked:
+        raise NotApplicable("no valid instance that the vocabulary can spell")
+    completed = _decode(subject, strategy, asked)
+    right = [each for each in completed if _is_written(subject, each)]
+    subject.counted[f"{strategy}_writes_the_instance"] = _counts(completed, right)
+    if len(right) < len(completed):
+        spelled = {each.name: each.reference or () for each in asked}
+        others = [] if strategy == "stepwise" else _decode(subject, "stepwise", asked)
+        fine = {each.name for each in others if _is_written(subject, each)}
+        for each in completed:
+            if each not in right and (each.name in fine if others else _is_walked(subject, spelled[each.name])):
+                yield _finding(subject, strategy, each)
+    if strategy != "stepwise" and not any(each.account.drafted or accounting.written(each.account) for each in completed):
+        raise NotApplicable("the strategy had nothing to write")
+
+
+def _requests(subject: Subject) -> list[Request]:
+    """One for each valid instance, in a seeded choice where they are too many; its name is the instance's number."""
+    vocabulary, grammar = subject.vocabulary, subject.case.grammar
+    numbers = [number for number, each in enumerate(subject.case.instances) if each.valid]
+    subject.random("decoding").shuffle(numbers)
+    found: list[Request] = []
+    left = MOST_TOKENS
+    for number in numbers:
+        try:
+            ids = (*vocabulary.encode(subject.case.instances[number].content), vocabulary.eos_token)
+        except ValueError:  # no spelling
+            continue
+        found.append(Request(str(number), _prompt(grammar, vocabulary), min(left, len(ids)), grammar, ids))
+        left -= len(ids)
+        if left < 1:
+            break
+    return found
+
+
+def _prompt(grammar: Grammar, vocabulary: Vocabulary) -> tuple[int, ...]:
+    try:
+        told = vocabulary.encode(grammar.text.encode("utf-8", "surrogatepass")[-8 * PROMPT_TOKENS :])[-PROMPT_TOKENS:]
+    except ValueError:
+        told = []
+    return tuple(told) or (vocabulary.eos_token,)
+
+
+class _Compiled(Adapter):
+    """The subject's adapter, which has compiled its grammar already."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject.vocabulary)
+        self._compiled = subject.compiled
+        self.mask_format = subject.adapter.mask_format
+
+    def compile(self, grammar: Grammar) -> CompiledGrammar:
+        return self._compiled
+
+
+def _decode(subject: Subject, strategy: str, asked: Sequence[Request]) -> list[Completed]:
+    vocabulary = subject.vocabulary
+    completed: list[Completed] = []
+    with CompileQueue(_Compiled(subject), workers=0) as queue:
+        model, options = SilentModel(vocabulary.size, ROWS), LoopOptions(overlap=False)
+        loop = Loop(model, vocabulary, make_strategy(strategy, vocabulary, DRAFT_TOKENS), queue, options)
+        for batch in _batches(asked):
+            subject.go_on()
+            served = loop.serve(batch)
+            steps = np.array(served.steps, np.int64).reshape(-1, len(STEP))
+            wrong = accounting.of_run(served.completed, steps, served.passes, served.wall_ns, [each.name for each in batch])
+            assert not wrong, f"{strategy}: {wrong[0]}"
+            completed += served.completed
+    return completed
+
+
+def _batches(asked: Sequence[Request]) -> Iterator[list[Request]]:
+    batch: list[Request] = []
+    for each in asked:
+        if len(batch) == ROWS or (batch and sum(one.limit for one in batch) + each.limit > BATCH_TOKENS):
+            yield batch
+            batch = []
+        batch.append(each)
+    yield batch
+
+
+def _is_written(subject: Subject, done: Completed) -> bool:
+    """Is it the instance, or where the limit ended it a beginning of that?"""
+    wanted, found = subject.case.instances[int(done.name)].content, subject.vocabulary.decode(done.ids)
+    return wanted.startswith(found) if done.end == "limit" else found == wanted and done.end == "end_of_sequence"
+
+
+def _is_walked(subject: Subject, reference: Sequence[int]) -> bool:
+    """Does a walk of it alone come to its end? What is refused there too is the verdict's matter."""
+    unwatched = memoryview(array("q", [0] * 4))
+    return bool(walk(subject.compiled, subject.vocabulary, reference[:-1], subject.adapter.mask_format, unwatched).accepted)
+
+
+def _finding(subject: Subject, strategy: str, done: Completed) -> Finding:
+    if done.end in ANSWERED:
+        cause, why = "other_text", f"it wrote {subject.vocabulary.decode(done.ids)[-80:]!r}"
+    else:
+        cause, why = done.phase or done.end, f"{done.why} behind {subject.vocabulary.decode(done.ids)[-60:]!r}"
+    return Finding(
+        f"{strategy}_writes_the_instance",
+        len(done.ids),
+        f"{strategy}: {done.end}, {why}"[:1000],
+        cause=cause,
+        documented=cause in subject.adapter.documented,
+        instance=int(done.name),
+        walk=done.ids if cause != "other_text" else (),
+    )
+
+
+def _counts(completed: Sequence[Completed], right: Sequence[Completed]) -> dict[str, int]:
+    """Texts that were asked for and that were written; of the written ones ids and passes, and where the ids come from."""
+    account = ("forced", "retokenized", "rolled_back", "drafted", "accepted_drafts", "passes")
+    sums = {name: sum(getattr(each.account, name) for each in right) for name in account}
+    return {"texts": len(completed), "written": len(right), "ids": sum(len(each.ids) for each in right), **sums}
