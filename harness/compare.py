@@ -15,6 +15,7 @@ from typing import Any, Literal
 from rich.cells import cell_len
 
 from harness import differences
+from harness.checks import WRITES
 from harness.differences import Differences
 from harness.errors import BadInput, Incomplete
 from harness.measure import show
@@ -34,6 +35,7 @@ COUNTS = {
     "masks": "other masks (which are right, only a run with checks tells)",
     "forced_bytes": "fewer forced bytes",
     "serialized_bytes": "a larger serialized grammar",
+    "passes": "more passes",
 }
 """What is worse about each count, in words."""
 
@@ -171,7 +173,8 @@ def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], told: Seque
     # Where a fault is gone and none came, other masks are what was wanted.
     mended = {each.key[2] for each in outcomes.cases if each.kind == "better"}
     counted = tuple(
-        replace(each, worse=False) if each.count == "masks" and each.case_id in mended else each for each in changed_counts(base, head)
+        replace(each, worse=False) if each.count == "masks" and each.case_id in mended else each
+        for each in (*changed_counts(base, head), *changed_passes(base, head))
     )
     return Pair(base, head, outcomes, counted, times, tuple(told))
 
@@ -196,6 +199,21 @@ def changed_counts(base: Side, head: Side) -> Iterator[Counted]:
                     if count == "masks_sha256":
                         was, is_now = f"{before[case]['allowed']} tokens allowed", f"{after[case]['allowed']}"
                     yield Counted(case, trace.case, "masks" if count == "masks_sha256" else count, was, is_now, worse)
+
+
+def changed_passes(base: Side, head: Side) -> Iterator[Counted]:
+    """Where a strategy writes the same texts of a case with more or fewer passes than before, in runs with `--decode`."""
+    if not all(read_info(each.folder).decode for each in (base, head)):
+        return
+    before = {(row.vocabulary, row.suite, row.case_id): row.counted for row in rows_of(base) if row.counted}
+    for row in rows_of(head):
+        old = before.get((row.vocabulary, row.suite, row.case_id), {})
+        for check in row.counted.keys() & old.keys():
+            was, is_now = old[check], row.counted[check]
+            same = all(was[name] == is_now[name] for name in ("texts", "written", "ids"))
+            if same and was["passes"] != is_now["passes"]:
+                case = f"{row.case}, {check.removesuffix(WRITES)}"
+                yield Counted(row.case_id, case, "passes", was["passes"], is_now["passes"], is_now["passes"] > was["passes"])
 
 
 def counts_of(recorded: Recorded, arm: str) -> dict[str, dict[str, Any]]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness.checks import WRITES
 from harness.errors import BadInput
 from harness.loop.strategies import strategies
 from harness.row import CONFORMANCE, arm_names
 from harness.store import read_info, read_rows
 
-WRITES = "_writes_the_instance"
 COUNTS = ("texts", "written", "ids", "passes", "forced", "retokenized", "rolled_back", "drafted", "accepted_drafts")
 COLUMNS = ["vocabulary", "cases", "arm", "strategy", "of", *COUNTS, "ids_per_pass", "saved"]
 

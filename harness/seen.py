@@ -122,11 +122,19 @@ class CheckSeen:
     over: int = 0
     under: int = 0
     """Tokens wrongly forbidden and wrongly allowed, summed over all places looked at."""
+    ids: int = 0
+    passes: int = 0
+    """Of the texts that a strategy wrote."""
 
     @property
     def looked(self) -> int:
         """Cases of which the check said something."""
         return self.passed + self.failed
+
+    @property
+    def saved(self) -> float | None:
+        """Of the ids that a strategy wrote, the share without a forward pass of its own; None where nothing was written."""
+        return 1 - self.passes / self.ids if self.ids else None
 
 
 @dataclass
@@ -173,7 +181,11 @@ class ArmSeen:
             self.peak_rss_bytes = max(self.peak_rss_bytes or 0, row.peak_rss_bytes)
 
     def _add_checks(self, row: Row) -> None:
-        """What the checks found of one case."""
+        """What the checks found of one case, and counted."""
+        for name, counted in row.counted.items():
+            check = self.checks.setdefault(name, CheckSeen())
+            check.ids += counted.get("ids", 0)
+            check.passes += counted.get("passes", 0)
         for name, said in row.checks.items():
             check = self.checks.setdefault(name, CheckSeen())
             mine = [each for each in row.findings if each.check == name]

@@ -59,8 +59,10 @@ def main(arguments: list[str]) -> None:
     progress: Progress = memoryview(mmap.mmap(progress_fd, 4096)).cast("q")
     try:
         vocabulary = load_vocabulary(vocabulary_name)
+        if made(checking.effort, checking.decode):
+            prepare(vocabulary, decode=checking.decode)
     except BaseException as error:
-        # The vocabulary is ours: whatever goes wrong with it is not the backend's.
+        # Vocabulary and checks are ours: whatever goes wrong with them is not the backend's.
         send(control, {"event": "failed", "whose": "input" if isinstance(error, BadInput) else "harness", "text": describe(error)})
         return
     try:
@@ -72,8 +74,6 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:
         send(control, {"event": "failed", "whose": "backend", "text": describe(error)})
         return
-    if made(checking.effort, checking.decode):
-        prepare(vocabulary, decode=checking.decode)
     send(control, {"event": "ready"})
     gc.collect()
     gc.freeze()

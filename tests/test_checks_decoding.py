@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -147,10 +148,10 @@ SUITE = [
 ]
 
 
-def run(tmp_path: Path, out: str, *options: str, backends: str = "llguidance,outlines-core") -> list[Row]:
+def run(tmp_path: Path, out: str, *options: str, backends: str = "llguidance,outlines-core", vocabulary: str = "probe") -> list[Row]:
     suite = tmp_path / "suite.json"
     suite.write_text(json.dumps(SUITE))
-    arguments = ["run", str(suite), "--backends", backends, "--vocabularies", "probe", "--out", str(tmp_path / out), *options]
+    arguments = ["run", str(suite), "--backends", backends, "--vocabularies", vocabulary, "--out", str(tmp_path / out), *options]
     assert main([*arguments, "--effort", "0", "--decode"]) == 0
     return list(read_rows(tmp_path / out))
 
@@ -178,6 +179,28 @@ def test_a_run_tells_what_each_strategy_wrote(tmp_path: Path, capsys: pytest.Cap
     whole = {identity(row): untimed(row) for row in read_rows(tmp_path / "whole")}
     assert whole == {identity(row): untimed(row) for row in rows if row.backend == "llguidance"}
     capsys.readouterr()
+
+
+def test_more_passes_for_the_same_texts_fail_a_gate_and_the_page_tells_what_is_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path, "before", vocabulary="bytes", backends="reference")
+    shutil.copytree(tmp_path / "before", tmp_path / "after")
+    (row,) = [each for each in read_rows(tmp_path / "before") if each.counted]
+    jumped = row.counted["jump_forward_writes_the_instance"]
+    compact = json.JSONEncoder(separators=(",", ":")).encode
+    worse = {**jumped, "forced": jumped["forced"] - 2, "passes": jumped["passes"] + 2}
+    lines = (tmp_path / "after" / "rows.jsonl").read_text()
+    assert lines.count(compact(jumped)) == 1
+    (tmp_path / "after" / "rows.jsonl").write_text(lines.replace(compact(jumped), compact(worse)))
+    folders = [str(tmp_path / "before"), str(tmp_path / "after")]
+    assert main(["compare", *folders]) == 0
+    said = capsys.readouterr().out
+    assert f"passes: {jumped['passes']} -> {worse['passes']}" in said and "jump_forward" in said and "more passes in 1 case" in said
+    assert main(["compare", *folders, "--gate"]) == 1 and main(["compare", *reversed(folders), "--gate"]) == 0
+    assert main(["report", folders[0]]) == 0
+    page = (tmp_path / "before" / "report" / "report.html").read_text()
+    assert f"saves {100 * (1 - jumped['passes'] / jumped['ids']):.1f} %" in page and "up to 0 places" not in page
 
 
 def test_a_run_goes_on_only_as_what_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

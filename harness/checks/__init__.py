@@ -26,6 +26,8 @@ Check = Callable[[Subject], Iterator[Finding]]
 BACKEND_ERROR = "backend_error"
 DECODING = "decoding"
 """The category of the checks that decode."""
+WRITES = "_writes_the_instance"
+"""Behind a strategy's name, its check's."""
 MOST_FINDINGS = 6
 """Of one check on one case; the last one says that there are more."""
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from harness.checks import DECODING, WRITES
 from harness.checks.subject import NotApplicable, Subject
+from harness.errors import BadInput
 from harness.grammar import Adapter, CompiledGrammar, Grammar
 from harness.loop import accounting
 from harness.loop.compiling import CompileQueue
@@ -24,7 +26,7 @@ from harness.row import Finding
 from harness.vocabulary import Vocabulary
 from harness.walk import walk
 
-CATEGORY = "decoding"
+CATEGORY = DECODING
 
 MOST_TOKENS = 400
 """Of all outputs of a case together; the last one is cut there."""
@@ -37,9 +39,11 @@ DRAFT_TOKENS = 4
 
 
 def prepare(vocabulary: Vocabulary) -> None:
-    """Import what the loop needs, and build the tables of spelling. ImportError without torch."""
-    import torch as torch
-
+    """Import what the loop needs, and build the tables of spelling. Raises BadInput without torch."""
+    try:
+        import torch as torch
+    except ImportError as error:
+        raise BadInput(f"--decode needs torch where each backend runs ({error}); pip install torch there, or leave it out") from error
     prepare_spelling(vocabulary)
 
 
@@ -53,7 +57,7 @@ def _check(strategy: str) -> Callable[[Subject], Iterator[Finding]]:
 
 
 for _name in strategies():
-    globals()[f"check_{_name}_writes_the_instance"] = _check(_name)
+    globals()[f"check_{_name}{WRITES}"] = _check(_name)
 
 
 def _wrong(subject: Subject, strategy: str) -> Iterator[Finding]:
@@ -62,7 +66,7 @@ def _wrong(subject: Subject, strategy: str) -> Iterator[Finding]:
         raise NotApplicable("no valid instance that the vocabulary can spell")
     completed = _decode(subject, strategy, asked)
     right = [each for each in completed if _is_written(subject, each)]
-    subject.counted[f"{strategy}_writes_the_instance"] = _counts(completed, right)
+    subject.counted[strategy + WRITES] = _counts(completed, right)
     if len(right) < len(completed):
         spelled = {each.name: each.reference or () for each in asked}
         others = [] if strategy == "stepwise" else _decode(subject, "stepwise", asked)
@@ -157,7 +161,7 @@ def _finding(subject: Subject, strategy: str, done: Completed) -> Finding:
     else:
         cause, why = done.phase or done.end, f"{done.why} behind {subject.vocabulary.decode(done.ids)[-60:]!r}"
     return Finding(
-        f"{strategy}_writes_the_instance",
+        strategy + WRITES,
         len(done.ids),
         f"{strategy}: {done.end}, {why}"[:1000],
         cause=cause,

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     if options.profile == "decode":
         if options.shard or options.executor:
             raise BadInput(
-                "--profile decode measures times, on one machine and in one go: leave --executor and --shard out, or decode untimed with --decode"
+                "--profile decode measures times, on one machine: leave --executor and --shard out, or decode untimed with --decode"
             )
         from harness.commands.decoding import experiment
 

@@ -100,6 +100,7 @@ def render_page(inputs: Inputs, environment: jinja2.Environment, cases: CasesSho
         heat=heat.heat_map(inputs),
         checked=check_lines([line.arm for line in lines]),
         efforts={run.info.effort for run in inputs.runs},
+        decoded_any=any(run.info.decode for run in inputs.runs),
         scaling=decodes.scaling(inputs),
         gains=decodes.gains(inputs),
         applied=kernels.applied(inputs),

@@ -200,6 +200,7 @@ def settings(run: RunSeen) -> list[tuple[str, str]]:
         *([("shard", note(info))] if info.shard else []),
         *([("executor", f"{info.executor}: times are of whatever machines its tasks ran on")] if info.executor else []),
         ("places of a case that each check looks at", "all" if info.effort < 0 else str(info.effort)),
+        *([("decoded", "each strategy, without a model")] if info.decode else []),
     ]
     flat = [*given, *_flat(info.machine, "")]
     cut = [(name[:100], value if len(value) <= 1000 else f"{value[:1000]}… ({len(value):,} characters)") for name, value in flat[:SETTINGS]]
