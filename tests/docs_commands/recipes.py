@@ -43,6 +43,7 @@ README = Recipe(
         "CASE --backend xgrammar": "shelf --backend outlines-core",
         "my_schemas/ --backends xgrammar,llguidance": "my_schemas/ --backends outlines-core,llguidance",
         "--out my_run": "--effort 1 --out my_run",
+        "--decode --out d": "--decode --effort 0 --vocabularies probe --out d",
         "adjudicate my_run": "adjudicate my_run --effort 1 --tries 1",
         "run json_schema --backends xgrammar,llguidance": "run my_schemas --vocabularies probe --backends llguidance",
         "run keywords --backends xgrammar,llguidance": "run keywords --effort 0 --backends llguidance",
@@ -157,6 +158,7 @@ RECIPES: dict[str, Recipe] = {
             "decode --backends llguidance,xgrammar": f"decode enums {ONE_REQUEST} --vocabulary probe --backends llguidance,xgrammar",
             "--backends xgrammar --model 1b": f"--backends llguidance {ONE_REQUEST} --vocabulary probe --model tiny",
             "--backends xgrammar --rate 4": f"--backends llguidance {ONE_REQUEST} --vocabulary probe --strategies stepwise --rate 4",
+            "--backends llguidance,xgrammar --decode": "--backends llguidance --vocabularies probe --effort 0 --decode",
         },
         not_run={"--profile decode": EXPERIMENT},
         least=3,
@@ -279,12 +281,16 @@ RECIPES: dict[str, Recipe] = {
         least=3,
     ),
     "docs/ray.md": Recipe(
+        seeds={"my_schemas": "my_schemas"},
         smaller={
+            "my_schemas/ --backends xgrammar,llguidance --effort 0 --decode": (
+                "my_schemas/ --backends llguidance --vocabularies probe --effort 0 --decode"
+            ),
             "run --backends xgrammar,llguidance": "run choice_and_tags --vocabularies probe --effort 0 --backends llguidance",
         },
         codes={"merge part": (3,)},
         says={"merge whole": r"rows of 3 run\(s\)", "merge part": "missing: shard 2/3", "--resume": "resuming part"},
-        needs={"--executor ray --jobs": "ray"},
+        needs={"--executor ray --jobs": "ray", "table decoded --passes": "ray"},
         not_run={"pip install": INSTALLS, "--executor ray:auto": "a cluster; tests/test_ray.py has one"},
         least=6,
     ),
