@@ -155,7 +155,7 @@ class Xgrammar(Adapter):
             f"separators={SEPARATORS[self._whitespace]}, strict_mode={not self._open_objects}{any_order})",
             "regex": "compile_regex(grammar)",
             "ebnf": "compile_grammar(grammar)",
-            "choice": "compile_grammar('root ::= ' + ' | '.join(json.dumps(each) for each in json.loads(grammar)))",
+            "choice": f"compile_grammar({_rule_of(grammar.text)!r})" if grammar.dialect == "choice" else "",
             "structural_tag": f"compile_structural_tag({_structural_tag(grammar.text, self._any_order)!r})"
             if grammar.dialect == "structural_tag"
             else "",
@@ -234,11 +234,16 @@ for token in walk:
             case "ebnf":
                 return self._compiler.compile_grammar(grammar.text)
             case "choice":
-                return self._compiler.compile_grammar("root ::= " + " | ".join(map(_literal, _choices(grammar.text))))
+                return self._compiler.compile_grammar(_rule_of(grammar.text))
             case "structural_tag":
                 if self._whitespace != "any":
                     raise UnsupportedGrammar("xgrammar has no whitespace option for structural tags")
                 return self._compiler.compile_structural_tag(_structural_tag(grammar.text, self._any_order))
+
+
+def _rule_of(text: str) -> str:
+    """The choice as the library's EBNF."""
+    return "root ::= " + " | ".join(map(_literal, _choices(text)))
 
 
 def _choices(text: str) -> list[str]:

@@ -70,6 +70,11 @@ def category(name: str) -> str:
     return str(sys.modules[check.__module__].CATEGORY) if check is not None else ""
 
 
+def asks_for_forced_text(name: str) -> bool:
+    """Does the check ask the backend what must come next?"""
+    return category(name) == "jump-forward" or name == f"jump_forward{WRITES}"
+
+
 def run_check(name: str, check: Check, subject: Subject) -> tuple[str, list[Finding]]:
     """`passed`, `failed` or `skipped: why`, and the findings. Raises OurFailure."""
     findings: list[Finding] = []

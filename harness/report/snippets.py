@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.checks import category
+from harness.checks import asks_for_forced_text
 from harness.grammar import FORCED, Grammar
 from harness.report.cases import WALK, vocabulary_of
 from harness.report.data import Explored
@@ -68,8 +68,8 @@ def _wanted(explored: Explored, line: Line) -> list[Wanted]:
 def _for(note: dict[str, Any], body: str) -> str:
     """The lines; those about forced text only where that is in question."""
     walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
-    about = category(note["findings"][0]["check"]) if note["kind"] == "finding" else ""
-    return f"{walked}\n{forced}" if forced and about == "jump-forward" else walked
+    asks = note["kind"] == "finding" and asks_for_forced_text(note["findings"][0]["check"])
+    return f"{walked}\n{forced}" if forced and asks else walked
 
 
 def _walk(note: dict[str, Any], detail: dict[str, Any], vocabulary: Vocabulary | None) -> dict[str, Any] | None:

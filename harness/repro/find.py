@@ -59,6 +59,7 @@ def find_failure(folder: Path, wanted: str, backend: str, vocabulary: str | None
         raise BadInput(
             f"{folder} has no row of {backend} for that case{f' with {vocabulary}' if vocabulary else ''}; the run may be incomplete"
         )
+    check = check and check.replace(" ", "_")  # the report writes it with blanks
     row = _chosen(rows, number, check)
     (case,) = (case for suite, case in suites_and_cases if (suite, case.id) == (row.suite, row.case_id))
     finding = _finding(row, check)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from harness.checks import category
+from harness.checks import asks_for_forced_text
 from harness.grammar import FORCED, Grammar
 from harness.shrink import Outcome
 
@@ -45,7 +45,7 @@ def stand_alone(shown: Shown, body: str) -> str:
         *_vocabulary(shown),
         f"grammar = {shown.grammar.text!r}",
         walked,
-        *([forced] if forced and category(shown.outcome.check or "") == "jump-forward" else []),
+        *([forced] if forced and asks_for_forced_text(shown.outcome.check or "") else []),
         *(f"# {each}" for each in (*_notes(shown), *_judgement(shown), _expected(shown))),
     ]
     return "\n".join([*lines, ""])
