@@ -7,7 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from harness.grammar import Adapter, Bitmask
-from miniatures.wrong_jumps import Exact, ExactObject
+from miniatures.wrong_jumps import (
+    Exact,
+    ExactObject,
+    GivesText,
+    GivesTokensThatAreNone,
+    HasStringsOnly,
+    JumpsPastAChoice,
+    RollsBackOneTooFew,
+)
 
 DECODERS: dict[type[Adapter], dict[str, set[str]]] = {}
 """Each wrong adapter, and the strategies under which something is found, with the causes."""
@@ -60,39 +68,14 @@ class HasRoomForTwo(ExactObject):
         super().fill_bitmask(bitmask)
 
 
-@spoils(jump_forward="refused")
-class JumpsPastAChoice(ExactObject):
-    """The first branch is as good as any."""
-
-    def jump_forward(self) -> bytes:
-        forced = super().jump_forward()
-        after = self.language.run(self.state, forced)
-        self.language.step(after, 0)
-        following = np.flatnonzero(self.language.table[after])
-        return forced + bytes(following[:1].tolist()) if len(following) > 1 and not self.language.accepting(after) else forced
-
-
-@spoils(jump_forward="jump_forward")
-class JumpsInStrings(ExactObject):
-    """Forced text that ends inside a character raises."""
-
-    def jump_forward(self) -> bytes:
-        return super().jump_forward().decode().encode()
-
-
-@spoils(jump_forward="jump_forward")
-class ForcesTokensThatAreNone(ExactObject):
-    def jump_forward(self) -> bytes:
-        return b""
-
-    def fast_forward_tokens(self) -> list[int]:
-        return [self.vocabulary.size]
-
-
-@spoils(jump_forward="accept refused", speculative="accept", interleaved="accept")
-class RollsBackOneTooFew(ExactObject):
-    def rollback(self, count: int) -> None:
-        super().rollback(count - 1)
+for wrong, strategies in {
+    JumpsPastAChoice: {"jump_forward": "refused"},
+    HasStringsOnly: {"jump_forward": "jump_forward"},
+    GivesText: {"jump_forward": "jump_forward"},
+    GivesTokensThatAreNone: {"jump_forward": "jump_forward"},
+    RollsBackOneTooFew: {"jump_forward": "accept refused", "speculative": "accept", "interleaved": "accept"},
+}.items():
+    spoils(**strategies)(wrong)
 
 
 @spoils(speculative="refused")
