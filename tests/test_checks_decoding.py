@@ -235,6 +235,11 @@ def test_a_table_of_what_was_not_decoded(tmp_path: Path, capsys: pytest.CaptureF
     assert "grammarbench run --decode" in capsys.readouterr().err
 
 
+def test_the_closing_experiment_is_another_thing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--profile", "decode", "--backends", "reference", "--decode"]) == BAD_INPUT
+    assert "--decode says nothing about --profile decode" in capsys.readouterr().err
+
+
 def test_without_torch_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("harness.session.find_spec", lambda _: None)
     assert main(["run", "--backends", "llguidance", "--decode", "--out", str(tmp_path / "run")]) == BAD_INPUT

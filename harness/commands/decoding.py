@@ -46,7 +46,7 @@ def experiment(options: argparse.Namespace) -> int:
     from harness.decode.mechanisms import FORKS
     from harness.decode.session import EXPERIMENT, Request
 
-    for name in ("resume", "spellings", "record", "expect"):
+    for name in ("resume", "spellings", "record", "expect", "decode"):
         if getattr(options, name):
             raise BadInput(f"--{name} says nothing about --profile decode; leave it out")
     vocabularies = options.vocabularies.split(",") if options.vocabularies else [None]
