@@ -135,18 +135,19 @@ def test_a_real_backend_that_forces_half_a_character() -> None:
 
 
 @pytest.mark.long
-def test_what_a_strategy_breaks_is_shrunk_to_a_script_that_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_strategy_breaks_is_shown_by_a_script_small_or_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "emoji.json").write_text(json.dumps([{"description": "emoji", "choice": ["x😀a", "x😁a"], "tests": [{"text": "x😁a"}]}]))
     common = ["--vocabularies", "probe", "--effort", "0", "--decode", "--out", str(tmp_path / "run")]
     assert main(["run", str(tmp_path / "emoji.json"), "--backends", "xgrammar", *common]) == 0
-    script = tmp_path / "fault.py"
-    shown = ["--backend", "xgrammar", "--check", "jump forward writes the instance", "--shrink", "--script", str(script)]
     case_id = next(read_rows(tmp_path / "run")).case_id
-    assert main(["repro", str(tmp_path / "run"), case_id, *shown]) == 0
-    assert "jump_forward: fault, UnicodeDecodeError" in capsys.readouterr().out
-    alone = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    assert alone.returncode == 1, alone.stdout
-    assert alone.stderr.strip().splitlines()[-1].startswith("UnicodeDecodeError")
+    shown = ["repro", str(tmp_path / "run"), case_id, "--backend", "xgrammar", "--check", "jump forward writes the instance"]
+    for smaller in ([], ["--shrink"]):
+        script = tmp_path / f"fault{len(smaller)}.py"
+        assert main([*shown, *smaller, "--script", str(script)]) == 0
+        assert "jump_forward: fault, UnicodeDecodeError" in capsys.readouterr().out
+        alone = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+        assert alone.returncode == 1, alone.stdout
+        assert alone.stderr.strip().splitlines()[-1].startswith("UnicodeDecodeError")
 
 
 SCHEMA = {

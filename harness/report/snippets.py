@@ -80,6 +80,8 @@ def _walk(note: dict[str, Any], detail: dict[str, Any], vocabulary: Vocabulary |
     finding = note["findings"][0] if note["kind"] == "finding" else {}
     if finding.get("walk"):
         return _of_ids(finding["walk"], vocabulary)
+    if finding.get("at") == 0 and asks_for_forced_text(finding["check"]):
+        return {"pieces": [], "end": False}
     number = note.get("instance", finding.get("instance"))
     if number is None:
         return {"pieces": [], "end": False}  # what fails is the compile

@@ -11,12 +11,13 @@ from contextlib import suppress
 from typing import Any
 
 from harness.channel import BrokenChannel, Frames, send
+from harness.checks import asks_for_forced_text
 from harness.grammar import Adapter, Grammar
 from harness.guard import forbid_network
 from harness.live.judging import MODE as LIVE
 from harness.process import ENVIRONMENT, how_it_ended, module
 from harness.repro.find import Failure
-from harness.row import arm
+from harness.row import Finding, arm
 from harness.shrink.stepping import small_vocabulary, spelled, stepped, tokens_of, words_of
 from harness.vocabulary import Vocabulary
 
@@ -46,7 +47,7 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
         "dialect": failure.case.grammar.dialect,
         "grammar": failure.case.grammar.text,
         "content": failure.instance.content.hex(),
-        "walk": failure.finding.walk if failure.finding is not None else (),
+        "walk": walk_of(failure.finding),
     }
     messages: list[dict[str, Any]] = []
     frames = Frames()
@@ -77,6 +78,14 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
     return messages
 
 
+def walk_of(finding: Finding | None) -> tuple[int, ...] | None:
+    """The tokens that show the finding; none where forced text is asked for at the very start. None: those of the instance."""
+    if finding is None:
+        return None
+    at_start = finding.position == 0 and asks_for_forced_text(finding.check)
+    return finding.walk if finding.walk or at_start else None
+
+
 def main(arguments: list[str]) -> None:
     """`FD`, the question on stdin: walk, and say each step."""
     from harness.registry import installed_version, make, parse_specs
@@ -90,7 +99,9 @@ def main(arguments: list[str]) -> None:
     adapter = make(spec, vocabulary)
     grammar = Grammar(question["dialect"], question["grammar"])
     # A finding's own walk ends with the token in question, an instance's with the end of the output.
-    tokens = question["walk"] or [*vocabulary.encode(bytes.fromhex(question["content"])), vocabulary.eos_token]
+    tokens = question["walk"]
+    if tokens is None:
+        tokens = [*vocabulary.encode(bytes.fromhex(question["content"])), vocabulary.eos_token]
     walk = spelled(vocabulary, tokens)
     library = f"{adapter.distribution} {installed_version(adapter.distribution)}"
     send(fd, {"script": "" if walk is None else adapter.script(grammar), "library": library, "walk": walk})

@@ -62,8 +62,7 @@ def small_vocabulary(words: Sequence[bytes]) -> Vocabulary:
 
 def spelled(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[str] | None:
     """The tokens as hex of their bytes, and `END` where end-of-sequence comes last; None where there are others without bytes."""
-    *before, last = tokens
-    if not all(vocabulary.tokens[token] for token in before) or not (vocabulary.tokens[last] or last == vocabulary.eos_token):
+    if not all(vocabulary.tokens[token] for token in tokens if token != vocabulary.eos_token) or vocabulary.eos_token in tokens[:-1]:
         return None
     return [END if token == vocabulary.eos_token else vocabulary.tokens[token].hex() for token in tokens]
 
