@@ -208,7 +208,7 @@ def changed_passes(base: Side, head: Side) -> Iterator[Counted]:
     before = {(row.vocabulary, row.suite, row.case_id): row.counted for row in rows_of(base) if row.counted}
     for row in rows_of(head):
         old = before.get((row.vocabulary, row.suite, row.case_id), {})
-        for check in row.counted.keys() & old.keys():
+        for check in (each for each in row.counted if each in old):
             was, is_now = old[check], row.counted[check]
             same = all(was[name] == is_now[name] for name in ("texts", "written", "ids"))
             if same and was["passes"] != is_now["passes"]:
