@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from harness.grammar import Adapter, Bitmask
 from miniatures.wrong_jumps import (
-    Exact,
     ExactObject,
     GivesText,
     GivesTokensThatAreNone,
     HasStringsOnly,
     JumpsPastAChoice,
     RollsBackOneTooFew,
+    registers,
 )
 
 DECODERS: dict[type[Adapter], dict[str, set[str]]] = {}
 """Each wrong adapter, and the strategies under which something is found, with the causes."""
 
 
-def spoils(**strategies: str) -> Any:
-    """Registers an adapter with objects of this class; `strategy="cause cause"`."""
-
-    def register(wrong: type[ExactObject]) -> type[ExactObject]:
-        adapter = type(wrong.__name__, (Exact,), {"object_class": wrong})
-        DECODERS[adapter] = {name: set(causes.split()) for name, causes in strategies.items()}
-        return wrong
-
-    return register
+spoils = partial(registers, DECODERS)
 
 
 @spoils(stepwise="refused", speculative="refused")

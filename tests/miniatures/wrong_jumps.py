@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -106,14 +107,18 @@ class Exact(Adapter):
             raise UnsupportedGrammar(str(why)) from why
 
 
-def found_by(**checks: str) -> Callable[[type[ExactObject]], type[ExactObject]]:
-    """Registers an adapter with objects of this class; `check="cause cause"` for each check that finds something."""
+def registers(table: dict[type[Adapter], dict[str, set[str]]], /, **found: str) -> Callable[[type[ExactObject]], type[ExactObject]]:
+    """Enters an adapter with objects of this class; `who="cause cause"` for each that finds something."""
 
     def register(wrong: type[ExactObject]) -> type[ExactObject]:
-        JUMPERS[type(wrong.__name__, (Exact,), {"object_class": wrong})] = {name: set(causes.split()) for name, causes in checks.items()}
+        table[type(wrong.__name__, (Exact,), {"object_class": wrong})] = {name: set(causes.split()) for name, causes in found.items()}
         return wrong
 
     return register
+
+
+found_by = partial(registers, JUMPERS)
+"""By check."""
 
 
 # Unsound
