@@ -204,6 +204,11 @@ def forced_token(grammar: CompiledGrammar, tokens: Sequence[int], allowed: Seque
     return None
 
 
+def are_tokens(answer: object, size: int) -> bool:
+    """Is what a backend answered a list of ids of a vocabulary of that size?"""
+    return isinstance(answer, list) and all(isinstance(each, int) and 0 <= each < size for each in answer)
+
+
 ALIGNMENT = 64
 """Bytes; an engine's masks come from torch, which aligns them so, and a fill of others costs some percent more."""
 

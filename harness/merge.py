@@ -13,7 +13,7 @@ from typing import Any
 from harness.case import case_from_line
 from harness.errors import BadInput
 from harness.plan import rows_owed
-from harness.row import Row, RunInfo, row_from_json, untimed
+from harness.row import Row, RunInfo, makes_checks, row_from_json, untimed
 from harness.session import FREE, difference, make_writable, new_run_id, now
 from harness.store import Stretch, Writer, has_begun, locked, read_info, stored
 
@@ -55,7 +55,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     for folder, info in zip(folders[1:], others, strict=True):
         _belongs(first, info, folders[0], folder)
     _same_cases(folders, first)
-    owed = rows_owed(folders[0] / "cases.jsonl", first.effort != 0 or first.decode)
+    owed = rows_owed(folders[0] / "cases.jsonl", makes_checks(first.effort, first.decode))
     wanted = [
         (arm.backend, arm.version, arm.options, vocabulary, *case)
         for vocabulary in first.vocabularies

@@ -210,6 +210,11 @@ class Arm:
         return cls(**fields | {name: tuple(fields[name]) for name in ("dialects", "documented") if name in fields})
 
 
+def makes_checks(effort: int, decode: bool) -> bool:
+    """Has a run of this effort a row for each whole case?"""
+    return effort != 0 or decode
+
+
 @dataclass(frozen=True)
 class RunInfo:
     """The first line of a run: everything that the rows share."""

@@ -22,7 +22,7 @@ from harness.channel import BrokenChannel
 from harness.errors import BadInput, one_line
 from harness.plan import Plan
 from harness.process import Worker
-from harness.row import BROKEN, Finding, Row, Status
+from harness.row import BROKEN, Finding, Row, Status, makes_checks
 
 POLL_SECONDS = 0.02  # how often a child's memory and deadline are looked at
 LOAD_SECONDS = 300.0
@@ -44,7 +44,7 @@ class Limits:
     @property
     def checks(self) -> bool:
         """Is there a row of the whole case?"""
-        return self.effort != 0 or self.decode
+        return makes_checks(self.effort, self.decode)
 
 
 @dataclass(eq=False)

@@ -23,7 +23,7 @@ from harness.on_ray.cluster import connected, parse_executor
 from harness.on_ray.sweep import sweep
 from harness.plan import PROFILES, Profile, rows_owed, write_plan
 from harness.registry import parse_specs
-from harness.row import RunInfo, arm
+from harness.row import RunInfo, arm, makes_checks
 from harness.run import Limits, Progress, run_all
 from harness.shard import Shard, share
 from harness.store import Writer, has_begun, locked, read_info, resume
@@ -148,18 +148,18 @@ def _run_in(
             machine=describe_machine(),
         )
         chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
-        limits = Limits(info.timeout_s, info.memory_bytes, info.effort, info.decode)
         works = [Work(arm, name, deque(chosen)) for name in info.vocabularies for arm in info.arms]
         statuses: dict[str, int] = {}
         if request.resume:
             _same(read_info(folder), info, folder)
-            statuses = _leave_out_finished(folder, works, limits.checks)
+            statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode))
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
         else:
             os.replace(draft, folder / "cases.jsonl")
     finally:
         draft.unlink(missing_ok=True)
     say(f"{len(chosen)} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into {folder}")
+    limits = Limits(info.timeout_s, info.memory_bytes, info.effort, info.decode)
     with Writer(folder, None if request.resume else info, statuses) as writer:
         walk(plan, works, limits, jobs, writer, folder / "cases.jsonl", report)
         writer.finish(now())

@@ -59,6 +59,7 @@ def checks() -> dict[str, Check]:
     return {name.removeprefix("check_"): each for module in modules for name, each in vars(module).items() if name.startswith("check_")}
 
 
+@cache
 def made(effort: int, decode: bool) -> dict[str, Check]:
     """Those that a run of this effort makes: the checks of decoding only where it was told to."""
     return {name: each for name, each in checks().items() if (decode if category(name) == DECODING else effort != 0)}

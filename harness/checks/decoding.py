@@ -17,7 +17,7 @@ from harness.grammar import Adapter, CompiledGrammar, Grammar
 from harness.loop import accounting
 from harness.loop.compiling import CompileQueue
 from harness.loop.loop import Loop, LoopOptions
-from harness.loop.outcome import ANSWERED, STEP, Completed
+from harness.loop.outcome import ANSWERED, STEP, Completed, is_replayed
 from harness.loop.request import Request
 from harness.loop.respelling import prepare as prepare_spelling
 from harness.loop.silent import SilentModel
@@ -83,6 +83,7 @@ def _requests(subject: Subject) -> list[Request]:
     vocabulary, grammar = subject.vocabulary, subject.case.grammar
     numbers = [number for number, each in enumerate(subject.case.instances) if each.valid]
     subject.random("decoding").shuffle(numbers)
+    prompt = _prompt(grammar, vocabulary)
     found: list[Request] = []
     left = MOST_TOKENS
     for number in numbers:
@@ -90,7 +91,7 @@ def _requests(subject: Subject) -> list[Request]:
             ids = (*vocabulary.encode(subject.case.instances[number].content), vocabulary.eos_token)
         except ValueError:  # no spelling
             continue
-        found.append(Request(str(number), _prompt(grammar, vocabulary), min(left, len(ids)), grammar, ids))
+        found.append(Request(str(number), prompt, min(left, len(ids)), grammar, ids))
         left -= len(ids)
         if left < 1:
             break
@@ -146,9 +147,7 @@ def _batches(asked: Sequence[Request]) -> Iterator[list[Request]]:
 
 
 def _is_written(subject: Subject, done: Completed) -> bool:
-    """Is it the instance, or where the limit ended it a beginning of that?"""
-    wanted, found = subject.case.instances[int(done.name)].content, subject.vocabulary.decode(done.ids)
-    return wanted.startswith(found) if done.end == "limit" else found == wanted and done.end == "end_of_sequence"
+    return is_replayed(done, subject.vocabulary.decode(done.ids), subject.case.instances[int(done.name)].content)
 
 
 def _is_walked(subject: Subject, reference: Sequence[int]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from harness.checks import is_ours
 from harness.checks.subject import LONGEST_WALK, NotApplicable, Place, Subject
-from harness.grammar import GrammarObject, overrides
+from harness.grammar import GrammarObject, are_tokens, overrides
 from harness.jump_forward.compressed_fsm import split_jump
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.regex import RegexDialect, regex_automaton
@@ -90,9 +90,7 @@ def as_bytes(answer: Any) -> bytes | Fault:
 
 def as_tokens(size: int) -> Callable[[Any], list[int] | Fault]:
     def convert(answer: Any) -> list[int] | Fault:
-        if not isinstance(answer, list) or not all(isinstance(each, int) and 0 <= each < size for each in answer):
-            return Fault("not_tokens", f"gives {str(answer)[:80]}, no list of token ids")
-        return answer
+        return answer if are_tokens(answer, size) else Fault("not_tokens", f"gives {str(answer)[:80]}, no list of token ids")
 
     return convert
 

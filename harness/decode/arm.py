@@ -21,7 +21,7 @@ from harness.errors import BadInput
 from harness.grammar import Adapter
 from harness.loop.compiling import CompileQueue
 from harness.loop.loop import Loop, LoopOptions
-from harness.loop.outcome import STEP, Completed, Served
+from harness.loop.outcome import STEP, Completed, Served, is_replayed
 from harness.loop.request import Request
 from harness.loop.strategies import make_strategy
 from harness.machine import usable_processors
@@ -199,10 +199,8 @@ class ArmHandler:
         return said, np.array(served.steps, "<i8").reshape(-1, len(STEP)).tobytes()
 
     def _as_replayed(self, request: Request, done: Completed) -> bool:
-        """Is it the reference's text, or where the limit ended it a beginning of that?"""
         assert request.reference is not None
-        wanted, found = self.vocabulary.decode(request.reference), self.vocabulary.decode(done.ids)
-        return wanted.startswith(found) if done.end == "limit" else found == wanted and done.end == "end_of_sequence"
+        return is_replayed(done, self.vocabulary.decode(done.ids), self.vocabulary.decode(request.reference))
 
     def _requests(self, asked: Setting, *, plain: bool) -> list[Request]:
         """Those of the setting. The unconstrained ones replay what was replayed, or else what the first constrained run wrote."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.bridge.reasoning import ReasoningObject
-from harness.grammar import CompiledGrammar, GrammarObject, MaskFormat, allocate_bitmask, overrides
+from harness.grammar import CompiledGrammar, GrammarObject, MaskFormat, allocate_bitmask, are_tokens, overrides
 from harness.loop.faults import BackendFault, blaming
 from harness.loop.outcome import Account
 from harness.vocabulary import Vocabulary
@@ -84,9 +84,10 @@ class Live:
             return []
         with blaming("jump_forward"):
             tokens: Any = self.object.fast_forward_tokens()
-        if not isinstance(tokens, list) or not all(isinstance(each, int) and 0 <= each < self.vocabulary.size for each in tokens):
+        if not are_tokens(tokens, self.vocabulary.size):
             raise BackendFault("jump_forward", f"fast_forward_tokens gives {str(tokens)[:80]}, no list of token ids")
-        return tokens
+        ids: list[int] = tokens
+        return ids
 
     def allowed_behind(self, tokens: Sequence[int]) -> NDArray[np.bool_] | None:
         """`[vocabulary]`: what may come behind the output and these tokens. None if they are refused, or nobody can go there and back."""

@@ -79,6 +79,11 @@ class Completed:
     """Are the ids the tokenizer's own of their text? None if not asked."""
 
 
+def is_replayed(done: Completed, found: bytes, wanted: bytes) -> bool:
+    """Is the text that was `found` the one to replay, or where the limit ended it a beginning of that?"""
+    return wanted.startswith(found) if done.end == "limit" else found == wanted and done.end == "end_of_sequence"
+
+
 @dataclass
 class Served:
     """All of a loop's run."""
