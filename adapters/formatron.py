@@ -1,4 +1,5 @@
-"""formatron: formats written in KBNF, recognised byte by byte (Earley, in Rust) by kbnf, which ends as soon as the grammar is complete."""
+"""formatron: formats written in KBNF, recognised byte by byte (Earley, in Rust) by kbnf, which ends as soon
+as the grammar is complete."""
 
 from __future__ import annotations
 
@@ -16,8 +17,10 @@ import numpy as np
 import pydantic
 from jsonschema import ValidationError
 from referencing.exceptions import Unresolvable
+from referencing.jsonschema import UnknownDialect
 
-from harness.grammar import (
+from harness.backend.adapter_parts import choices_of, plain_tokens, script_of
+from harness.backend.grammar import (
     Adapter,
     Bitmask,
     CompiledGrammar,
@@ -27,9 +30,10 @@ from harness.grammar import (
     InvalidGrammar,
     UnsupportedGrammar,
 )
-from harness.vocabulary import Vocabulary
+from harness.backend.vocabulary import Vocabulary
 
-# It takes Python's own `typing` from pydantic, which no longer hands it on: there is another module of that name now.
+# It takes Python's own `typing` from pydantic, which no longer hands it on: there is another module of that
+# name now.
 with patch.object(pydantic, "typing", typing, create=True):
     from formatron.extractor import Extractor
     from formatron.formatter import FormatterBuilder
@@ -37,12 +41,14 @@ with patch.object(pydantic, "typing", typing, create=True):
 
 logging.getLogger("kbnf").addHandler(logging.NullHandler())  # it warns of bytes that no token has, at length
 
-ID = {"$id": "urn:schema"}
+ID = {"$id": "urn:schema", "id": "urn:schema"}
 DRAFT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-"""What the library requires of every schema; it reads all of them as 2020-12, and finds no `$id` in one that names draft 4."""
+"""What the library requires of every schema, where it says none itself (drafts 3 and 4 call it `id`)."""
 
 REFUSALS = (
-    "KBNF ",  # ... parsing error, ... semantic error: of a regular expression that it does not know, or of what it has written itself
+    # ... parsing error, ... semantic error: of a regular expression that it does not know, or of what it has
+    # written itself
+    "KBNF ",
     "not supported",
     "is not allowed",
     "which are not allowed",
@@ -74,7 +80,9 @@ class _FormatronObject(GrammarObject):
             return
         self._engine.compute_allowed_token_ids()
         self._engine.fill_torch_bitmask(self._buffer.ctypes.data)
-        if self._engine.is_finished():  # it knows no end-of-sequence: whoever serves it writes one as soon as it has finished
+        if (
+            self._engine.is_finished()
+        ):  # it knows no end-of-sequence: whoever serves it writes one as soon as it has finished
             self._row.view(np.uint32)[self._eos >> 5] |= np.uint32(1 << (self._eos & 31))
         bitmask[:] = self._row
 
@@ -99,7 +107,12 @@ class _FormatronObject(GrammarObject):
 
     def copy(self) -> GrammarObject:
         clone = _FormatronObject.__new__(_FormatronObject)
-        clone._engine, clone._eos, clone._size, clone._terminated = copy.copy(self._engine), self._eos, self._size, self._terminated
+        clone._engine, clone._eos, clone._size, clone._terminated = (
+            copy.copy(self._engine),
+            self._eos,
+            self._size,
+            self._terminated,
+        )
         clone._buffer = np.zeros_like(self._buffer)
         clone._row = clone._buffer.view(np.int32)[: len(self._row)]
         return clone
@@ -115,21 +128,25 @@ class _FormatronCompiled(CompiledGrammar):
 
 
 class Formatron(Adapter):
-    """JSON Schema, regular expressions and choices as the library's own formats; its grammars (KBNF) are another dialect than our EBNF.
+    """JSON Schema, regular expressions and choices as the library's own formats; its grammars (KBNF) are
+    another dialect than our EBNF.
 
-    A schema that has no `$id`, which the library requires, is given one, and every schema is said to be of the draft that it knows.
+    A schema that has no `$id` or no `$schema`, which the library requires, is given one; the draft that a
+    schema names stays in it.
     """
 
     distribution: ClassVar[str] = "formatron"
     dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "choice"})
     documented: ClassVar[Mapping[str, str]] = {
-        "unlisted_name": "additionalProperties is always taken to be false (docstring of formatron.schemas.json_schema.create_schema).",
-        "regex_dialect_rust": "Regular expressions are those of Rust's regex crate (documentation of kbnf, Regular expression).",
+        "unlisted_name": "additionalProperties is always taken to be false (docstring of "
+        "formatron.schemas.json_schema.create_schema).",
+        "regex_dialect_rust": "Regular expressions are those of Rust's regex crate (documentation of kbnf, "
+        "Regular expression).",
     }
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
-        texts = {token: text for token, text in enumerate(vocabulary.tokens) if text and token not in _kept_out(vocabulary)}
+        texts = plain_tokens(vocabulary)
         self._vocabulary = kbnf.Vocabulary(
             {token: kbnf.Token(text) for token, text in texts.items()},
             {token: text.decode("utf-8", "replace") for token, text in texts.items()},
@@ -142,7 +159,7 @@ class Formatron(Adapter):
             formatter = builder.build(self._vocabulary, self._decode)
         except (ValidationError, json.JSONDecodeError, re.error) as error:
             raise InvalidGrammar(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}") from error
-        except Unresolvable as error:
+        except (Unresolvable, UnknownDialect) as error:
             raise UnsupportedGrammar(f"{type(error).__name__}: {error}") from error
         except (ValueError, TypeError, AssertionError) as error:
             if any(words in str(error) for words in REFUSALS):
@@ -153,40 +170,14 @@ class Formatron(Adapter):
 
     def script(self, grammar: Grammar) -> str:
         formats = {
-            "json_schema": f"json(create_schema({ID!r} | json.loads(grammar) | {DRAFT!r}))",
+            "json_schema": f"json(create_schema({ID | DRAFT!r} | json.loads(grammar)))",
             "regex": "regex(grammar)",
             "choice": "choose(*json.loads(grammar))",
         }
-        return f"""
-import json
-import kbnf
-from formatron.formatter import FormatterBuilder
-from formatron.schemas.json_schema import create_schema
-end = len(vocabulary) - 1
-tokens = {{token: kbnf.Token(text) for token, text in enumerate(vocabulary[:-1]) if text}}
-texts = {{token: vocabulary[token].decode("utf-8", "replace") for token in tokens}}
-builder = FormatterBuilder()
-builder.append_str(str(builder.{formats[grammar.dialect]}))
-formatter = builder.build(kbnf.Vocabulary(tokens, texts), lambda tokens: "")
-for token in walk:  # the library has no end-of-sequence: it has finished, or not
-    formatter.compute_allowed_tokens()
-    allowed = formatter.is_completed() if token == end else token in formatter.get_allowed_tokens_since_last_computation()
-    try:
-        accepted = allowed if token == end else formatter._engine.try_accept_new_token(token) is not None
-    except ValueError:
-        accepted = False
-    print(vocabulary[token], allowed, accepted)
-    if not (allowed and accepted):
-        break
-"""
+        return script_of("formatron", format_call=formats[grammar.dialect])
 
     def _decode(self, tokens: list[int]) -> str:
         return self.vocabulary.decode(tokens).decode("utf-8", "replace")
-
-
-def _kept_out(vocabulary: Vocabulary) -> set[int]:
-    """Tokens that no format may write."""
-    return {vocabulary.eos_token, *vocabulary.special_tokens, *vocabulary.padding_tokens}
 
 
 def _format(builder: FormatterBuilder, grammar: Grammar) -> Extractor:
@@ -194,7 +185,7 @@ def _format(builder: FormatterBuilder, grammar: Grammar) -> Extractor:
     if grammar.dialect == "regex":
         return builder.regex(grammar.text)
     if grammar.dialect == "choice":
-        return builder.choose(*_choices(grammar.text))
+        return builder.choose(*choices_of(grammar.text))
     if grammar.dialect != "json_schema":
         raise UnsupportedGrammar(f"formatron has no {grammar.dialect}")
     schema: Any = json.loads(grammar.text)
@@ -202,11 +193,4 @@ def _format(builder: FormatterBuilder, grammar: Grammar) -> Extractor:
         raise UnsupportedGrammar("formatron takes a schema as an object")
     if not isinstance(schema, dict):
         raise InvalidGrammar("a schema must be an object or a boolean")
-    return builder.json(create_schema(ID | schema | DRAFT))
-
-
-def _choices(text: str) -> list[str]:
-    choices = json.loads(text)
-    if not isinstance(choices, list) or not choices or not all(isinstance(choice, str) for choice in choices):
-        raise InvalidGrammar("a choice must be a JSON array of at least one string")
-    return choices
+    return builder.json(create_schema(ID | DRAFT | schema))

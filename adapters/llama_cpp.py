@@ -1,7 +1,9 @@
-"""llama.cpp: a grammar of characters (GBNF) whose stacks are tried on every token of the vocabulary at every step.
+"""llama.cpp: a grammar of characters (GBNF) whose stacks are tried on every token of the vocabulary at every
+step.
 
-Through llama-cpp-python, on a vocabulary without a model. What the sampler leaves at minus infinity is forbidden. The library ends the
-process where it is told to accept what its grammar forbids, so a token is tried before it is accepted.
+Through llama-cpp-python, on a vocabulary without a model. What the sampler leaves at minus infinity is
+forbidden. The library ends the process where it is told to accept what its grammar forbids, so a token is
+tried before it is accepted.
 """
 
 from __future__ import annotations
@@ -21,12 +23,22 @@ import llama_cpp
 import numpy as np
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 
-from harness.grammar import Adapter, Bitmask, CompiledGrammar, Dialect, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.backend.adapter_parts import script_of
+from harness.backend.grammar import (
+    Adapter,
+    Bitmask,
+    CompiledGrammar,
+    Dialect,
+    Grammar,
+    GrammarObject,
+    InvalidGrammar,
+    UnsupportedGrammar,
+)
+from harness.backend.vocabulary import Vocabulary
+from harness.backend.vocabulary.gguf_file import write_vocabulary
 from harness.oracle.automaton import NoOracle
-from harness.oracle.gbnf import gbnf_of_choice, gbnf_of_ebnf, gbnf_of_regex
+from harness.oracle.ebnf.gbnf import gbnf_of_choice, gbnf_of_ebnf, gbnf_of_regex
 from harness.oracle.language import language_of
-from harness.vocabulary import Vocabulary
-from harness.vocabulary.gguf_file import write_vocabulary
 
 CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """llama_token_data."""
@@ -60,7 +72,9 @@ class _Candidates:
         self.data["id"] = tokens
         self.ids, self.logits = self.data["id"], self.data["logit"]
         pointer = self.data.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
-        self.pointer = ctypes.pointer(llama_cpp.llama_token_data_array(data=pointer, size=len(tokens), selected=-1, sorted=False))
+        self.pointer = ctypes.pointer(
+            llama_cpp.llama_token_data_array(data=pointer, size=len(tokens), selected=-1, sorted=False)
+        )
 
 
 class _LlamaObject(GrammarObject):
@@ -75,7 +89,9 @@ class _LlamaObject(GrammarObject):
     def fill_bitmask(self, bitmask: Bitmask) -> None:
         adapter = self._adapter
         if bitmask.shape != (adapter.words,) or bitmask.dtype != np.int32:
-            raise ValueError(f"a bitmask is an int32 array of {adapter.words} words, not {bitmask.dtype} {bitmask.shape}")
+            raise ValueError(
+                f"a bitmask is an int32 array of {adapter.words} words, not {bitmask.dtype} {bitmask.shape}"
+            )
         if self._terminated:
             bitmask.fill(0)
             return
@@ -125,16 +141,20 @@ class _LlamaGrammar(CompiledGrammar):
 
 
 class LlamaCpp(Adapter):
-    """JSON Schema goes through the package's own converter; regular expressions and choices are translated to GBNF by us.
+    """JSON Schema goes through the package's own converter; regular expressions and choices are translated to
+    GBNF by us.
 
-    So is EBNF, rule by rule (`_` in names, the escape `\\^` and line ends where GBNF has none), or, with `ebnf=text`, it goes as it is.
+    So is EBNF, rule by rule (`_` in names, the escape `\\^` and line ends where GBNF has none), or, with
+    `ebnf=text`, it goes as it is.
     """
 
     distribution: ClassVar[str] = "llama-cpp-python"
     dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice"})
     documented: ClassVar[Mapping[str, str]] = {
-        "unlisted_name": "No property that the schema does not name, unless additionalProperties is true (llama.cpp grammars/README.md).",
-        "property_order": "Properties keep the schema's order (--prop-order of llama.cpp's json_schema_to_grammar.py).",
+        "unlisted_name": "No property that the schema does not name, unless additionalProperties is true "
+        "(llama.cpp grammars/README.md).",
+        "property_order": "Properties keep the schema's order (--prop-order of llama.cpp's "
+        "json_schema_to_grammar.py).",
         "whitespace": "At most one space between two parts (SPACE_RULE in llama_cpp/llama_grammar.py).",
     }
 
@@ -159,33 +179,10 @@ class LlamaCpp(Adapter):
         return _LlamaGrammar(self, sampler)
 
     def script(self, grammar: Grammar) -> str:
-        text = "json_schema_to_gbnf(grammar)" if grammar.dialect == "json_schema" else repr(self._gbnf(grammar))
-        return f"""
-import tempfile
-from ctypes import byref, pointer
-import gguf
-from llama_cpp import *
-from llama_cpp.llama_grammar import json_schema_to_gbnf
-end = len(vocabulary) - 1
-texts = ["".join(f"\\\\x{{byte:02x}}" for byte in text) for text in vocabulary[:-1]]  # the only kind of vocabulary with any bytes
-file = gguf.GGUFWriter(tempfile.mkdtemp() + "/vocabulary.gguf", "llama")
-file.add_context_length(64), file.add_embedding_length(64), file.add_block_count(1), file.add_feed_forward_length(64)
-file.add_head_count(1), file.add_layer_norm_rms_eps(1e-5), file.add_tokenizer_model("rwkv")
-file.add_token_list([*texts, "</s>"]), file.add_token_types([1] * end + [3]), file.add_eos_token_id(end)
-file.write_header_to_file(), file.write_kv_data_to_file(), file.write_tensors_to_file(), file.close()
-parameters = llama_model_default_params()
-parameters.vocab_only = True
-model = llama_model_load_from_file(str(file.path).encode(), parameters)
-sampler = llama_sampler_init_grammar(llama_model_get_vocab(model), {text}.encode(), b"root")
-for token in walk:
-    candidate = llama_token_data(id=token, logit=0.0, p=0.0)
-    llama_sampler_apply(sampler, byref(llama_token_data_array(data=pointer(candidate), size=1, selected=-1, sorted=False)))
-    allowed = candidate.logit == 0
-    print(vocabulary[token], allowed, allowed, flush=True)
-    if not allowed or token == end:
-        break
-    llama_sampler_accept(sampler, token)  # of a token that is not allowed this ends the process
-"""
+        is_schema = grammar.dialect == "json_schema"
+        return script_of(
+            "llama_cpp", gbnf="json_schema_to_gbnf(grammar)" if is_schema else repr(self._gbnf(grammar))
+        )
 
     def _sampler(self, text: str) -> Any:
         return llama_cpp.llama_sampler_init_grammar(self._tokens, text.encode(), b"root")
@@ -229,7 +226,9 @@ def _load(vocabulary: Vocabulary) -> Any:
         parameters.vocab_only = True
         model = llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
-        raise RuntimeError(f"llama.cpp does not load the vocabulary {vocabulary.name}: {' '.join(_said)}"[:500])
+        raise RuntimeError(
+            f"llama.cpp does not load the vocabulary {vocabulary.name}: {' '.join(_said)}"[:500]
+        )
     return model
 
 
@@ -257,7 +256,8 @@ def _untranslated(grammar: Grammar, why: str) -> Exception:
 
 
 def _printed(call: Callable[[], object]) -> str:
-    """What the call writes to standard error, where the parser says what it could not read, or logs; in one line."""
+    """What the call writes to standard error, where the parser says what it could not read, or logs; in one
+    line."""
     _said.clear()
     saved = os.dup(2)
     with tempfile.TemporaryFile() as file:
@@ -269,4 +269,6 @@ def _printed(call: Callable[[], object]) -> str:
             os.close(saved)
         file.seek(0)
         printed = file.readline().decode("utf-8", "replace").strip()
-    return " ".join([*([printed] if printed else []), *_said])[:500] or "the parser refuses it and does not say why"
+    return " ".join([*([printed] if printed else []), *_said])[:500] or (
+        "the parser refuses it and does not say why"
+    )

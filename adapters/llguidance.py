@@ -1,4 +1,6 @@
-"""llguidance: an Earley parser over a lexer of regex derivatives; masks are computed by walking a token trie."""
+"""llguidance: an Earley parser over a lexer of regex derivatives; masks are computed by walking a
+token trie.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
-import numpy as np
 from llguidance import LLExecutor, LLMatcher, LLTokenizer, StructTag, TokenizerWrapper, grammar_from
 from llguidance.gbnf_to_lark import GbnfToLarkError, gbnf_to_lark
 
-from harness.grammar import (
-    FORCED,
+from harness.backend.adapter_parts import (
+    LastBitmask,
+    choices_of,
+    kernels_in_torch_and_numpy,
+    require_a_row_for_each,
+    script_of,
+    structural_tag_of,
+)
+from harness.backend.grammar import (
     Adapter,
     Bitmask,
     CompiledGrammar,
@@ -24,7 +32,7 @@ from harness.grammar import (
     Kernel,
     UnsupportedGrammar,
 )
-from harness.vocabulary import Vocabulary
+from harness.backend.vocabulary import Vocabulary
 
 WHITESPACE: dict[str, dict[str, Any]] = {
     "any": {},
@@ -32,10 +40,11 @@ WHITESPACE: dict[str, dict[str, Any]] = {
     "compact": {"whitespace_flexible": False},
 }
 
-# One string is all the library gives; these are its words for "I cannot": a missing feature, or one of its size limits.
-# An unsatisfiable schema is called wrong.
+# One string is all the library gives; these are its words for "I cannot": a missing feature, or one of its
+# size limits. An unsatisfiable schema is called wrong.
 UNSUPPORTED = re.compile(
-    r"Unimplemented keys|not supported|no longer supported|unsupported operator|Unknown format|are not disjoint|"
+    r"Unimplemented keys|not supported|no longer supported|unsupported operator|Unknown format|are not "
+    r"disjoint|"
     r"does not fetch resources|Expecting object schema to apply options|already exists|"
     r"too (?:big|large|many)|fuel exhausted|lexer precomputation failed"
 )
@@ -63,7 +72,9 @@ class LlguidanceObject(GrammarObject):
             raise self.fault()
 
     def filler(self, bitmask: Bitmask) -> Callable[[], object]:
-        return partial(self._fill, self._adapter.address_of(bitmask), self._bytes)  # a failed matcher refuses what is accepted next
+        return partial(
+            self._fill, self._adapter.address_of(bitmask), self._bytes
+        )  # a failed matcher refuses what is accepted next
 
     def accept_token(self, token: int) -> bool:
         # Not consume_token: a refusal there breaks the matcher for good.
@@ -120,7 +131,8 @@ class LlguidanceObject(GrammarObject):
     def _accept_refused(self, token: int) -> bool:
         """Is the token, which `try_consume_tokens` refused, the end of a language that is exhausted?
 
-        There the library stops by itself, its mask is end-of-sequence and `consume_token` takes it, but without recording it.
+        There the library stops by itself, its mask is end-of-sequence and `consume_token` takes it, but
+        without recording it.
         """
         if self._is_error():
             raise self.fault()
@@ -137,26 +149,37 @@ class LlguidanceGrammar(CompiledGrammar):
         self._matcher = matcher
 
     def start(self) -> LlguidanceObject:
-        matcher = self._matcher.deep_copy() if self._adapter.shared_lexer else self._adapter.new_matcher(self._text)
+        matcher = (
+            self._matcher.deep_copy() if self._adapter.shared_lexer else self._adapter.new_matcher(self._text)
+        )
         return LlguidanceObject(self._adapter, matcher)
 
 
 class Llguidance(Adapter):
     """`whitespace` shapes JSON Schema, alone and in structural tags; `threads` is for batches.
 
-    Objects of one grammar are copies that share a lexer: what one walk has explored is warm for the next, and batches
-    on several threads wait for its lock. Without `shared_lexer`, `start` parses the grammar anew, as vLLM and SGLang do.
+    Objects of one grammar are copies that share a lexer: what one walk has explored is warm for the next, and
+    batches on several threads wait for its lock. Without `shared_lexer`, `start` parses the grammar anew, as
+    vLLM and SGLang do.
     """
 
     distribution: ClassVar[str] = "llguidance"
-    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
+    dialects: ClassVar[frozenset[Dialect]] = frozenset(
+        {"json_schema", "regex", "ebnf", "choice", "structural_tag"}
+    )
     documented: ClassVar[Mapping[str, str]] = {
-        "canonical_only": "In forced text the mask holds the canonical token only (llguidance docs/fast_forward.md).",
-        "property_order": "Properties come in the order of the schema (llguidance docs/json_schema.md, Property order).",
-        "spelling:leading_space": "No whitespace before the first brace (llguidance docs/json_schema.md, Whitespace handling).",
-        "spelling:trailing_newline": "No whitespace after the last brace (llguidance docs/json_schema.md, Whitespace handling).",
-        "spelling:escaped_slash": "No escaped slash unless asked for (llguidance docs/json_schema.md, json_allowed_escapes).",
-        "regex_dialect_rust": "Regular expressions are those of Rust's regex crate (llguidance docs/syntax.md, Structured %regex).",
+        "canonical_only": "In forced text the mask holds the canonical token only (llguidance "
+        "docs/fast_forward.md).",
+        "property_order": "Properties come in the order of the schema (llguidance docs/json_schema.md, "
+        "Property order).",
+        "spelling:leading_space": "No whitespace before the first brace (llguidance docs/json_schema.md, "
+        "Whitespace handling).",
+        "spelling:trailing_newline": "No whitespace after the last brace (llguidance docs/json_schema.md, "
+        "Whitespace handling).",
+        "spelling:escaped_slash": "No escaped slash unless asked for (llguidance docs/json_schema.md, "
+        "json_allowed_escapes).",
+        "regex_dialect_rust": "Regular expressions are those of Rust's regex crate (llguidance "
+        "docs/syntax.md, Structured %regex).",
     }
 
     def __init__(
@@ -171,11 +194,12 @@ class Llguidance(Adapter):
         if whitespace not in WHITESPACE:
             raise ValueError(f"whitespace is {whitespace!r}; llguidance supports {', '.join(WHITESPACE)}")
         self.shared_lexer = shared_lexer
-        self.row_bytes = (vocabulary.size + 31) // 32 * 4
+        words = (vocabulary.size + 31) // 32
+        self.row_bytes = 4 * words
+        self.address_of = LastBitmask(words, lambda bitmask: int(bitmask.ctypes.data)).of
         self._whitespace = WHITESPACE[whitespace]
         self.threads: int = threads
         self._tokenizer = LLTokenizer(TokenizerWrapper(_Tokenizer(vocabulary)))
-        self._last: tuple[Bitmask | None, int] = (None, 0)
         self._executors: dict[int, LLExecutor] = {}
         """By threads; made on first use, because threads would not survive the fork of a worker."""
 
@@ -191,46 +215,13 @@ class Llguidance(Adapter):
         return LlguidanceGrammar(self, text, matcher)
 
     def script(self, grammar: Grammar) -> str:
-        return f"""
-import llguidance, llguidance.numpy
-class Tokenizer:
-    tokens, special_token_ids, eos_token_id, bos_token_id = vocabulary, [len(vocabulary) - 1], len(vocabulary) - 1, None
-    def __call__(self, text):
-        return [vocabulary.index(bytes([byte])) for byte in (text.encode() if isinstance(text, str) else text)]
-vocabulary[-1] = b"</s>"
-tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokenizer()))
-matcher = llguidance.LLMatcher(tokenizer, {self._grammar_text(grammar)!r})
-mask = llguidance.numpy.allocate_token_bitmask(1, len(vocabulary))
-for token in walk:
-    llguidance.numpy.fill_next_token_bitmask(matcher, mask)
-    allowed = bool(int(mask[0, token // 32]) >> token % 32 & 1)
-    stopped = matcher.is_stopped() and token == walk[-1]  # there the end is taken, but not by try_consume_tokens
-    accepted = matcher.consume_token(token) if stopped else matcher.try_consume_tokens([token]) == 1
-    print(vocabulary[token], allowed, accepted)
-    if not (allowed and accepted):
-        break
-{FORCED}print(matcher.compute_ff_bytes())
-"""
+        return script_of("llguidance", grammar_text=repr(self._grammar_text(grammar)))
 
     def kernels(self) -> Mapping[str, Kernel]:
-        def load_torch() -> Callable[..., object]:
-            from llguidance.torch import apply_token_bitmask_inplace
-
-            return cast(Callable[..., object], apply_token_bitmask_inplace)
-
-        def load_numpy() -> Callable[..., object]:
-            from llguidance.numpy import apply_token_bitmask_inplace
-
-            return lambda logits, bitmask: apply_token_bitmask_inplace(logits.numpy(), bitmask.numpy())
-
-        return {
-            "torch": Kernel(load_torch, frozenset({"cpu", "cuda"}), frozenset({"float32", "float16", "bfloat16"})),
-            "numpy": Kernel(load_numpy, frozenset({"cpu"}), frozenset({"float32", "float16"})),
-        }
+        return kernels_in_torch_and_numpy("llguidance")
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        if len(objects) != len(bitmasks):
-            raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")
+        require_a_row_for_each(len(objects), bitmasks)
         ours = cast(Sequence[LlguidanceObject], objects)
         address = self.address_of(bitmasks)
         if self.threads == 1 or len(ours) < 2:  # the executor's hand-over costs more than it saves
@@ -248,17 +239,6 @@ for token in walk:
     def new_matcher(self, text: str) -> LLMatcher:
         return LLMatcher(self._tokenizer, text, log_level=0)
 
-    def address_of(self, bitmask: Bitmask) -> int:
-        """Where the bitmask lies in memory; the last one is remembered, because filling is timed (as a pair, for threads)."""
-        last, address = self._last
-        if bitmask is not last:
-            flags = bitmask.flags
-            if bitmask.dtype != np.int32 or bitmask.shape[-1] * 4 != self.row_bytes or not (flags.c_contiguous and flags.writeable):
-                raise ValueError(f"a bitmask is a contiguous, writable int32 array of {self.row_bytes // 4} words a row")
-            address = bitmask.ctypes.data
-            self._last = bitmask, address
-        return address
-
     def _grammar_text(self, grammar: Grammar) -> str:
         match grammar.dialect:
             case "json_schema":
@@ -268,7 +248,8 @@ for token in walk:
             case "ebnf":
                 return _lark(grammar.text)
             case "choice":
-                return grammar_from("choice", _choices(grammar.text))
+                choices_of(grammar.text)
+                return grammar_from("choice", grammar.text)
             case "structural_tag":
                 return self._structural_tag(grammar.text)
 
@@ -281,25 +262,23 @@ for token in walk:
             raise _refusal(str(error)) from error
 
     def _structural_tag(self, text: str) -> str:
+        triggers, structures = structural_tag_of(text)
         try:
-            form = json.loads(text)
-            triggers = form["triggers"]
-            if not isinstance(triggers, list):
-                raise TypeError("triggers are no array")
             tags = [
                 StructTag(
-                    trigger=next(trigger for trigger in triggers if structure["begin"].startswith(trigger)),
-                    begin=structure["begin"],
-                    grammar=self._tag_schema(structure["schema"]),
-                    end=structure["end"],
+                    trigger=next(trigger for trigger in triggers if tag.begin.startswith(trigger)),
+                    begin=tag.begin,
+                    grammar=self._tag_schema(tag.schema),
+                    end=tag.end,
                 )
-                for structure in form["structures"]
+                for tag in structures
             ]
-            # In this project a trigger is text; left to itself the library takes `<...>` for the name of a special token.
+            # In this project a trigger is text; left to itself the library takes `<...>` for the name of a
+            # special token.
             return StructTag.to_grammar(tags, assume_special=False)
         except StopIteration:
             raise InvalidGrammar("structural_tag: a structure begins with none of the triggers") from None
-        except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
+        except (ValueError, AssertionError) as error:
             raise InvalidGrammar(f"structural_tag: {error!r}") from error
 
     def _tag_schema(self, schema: object) -> dict[str, Any] | str:
@@ -307,11 +286,16 @@ for token in walk:
             if self._whitespace:
                 raise UnsupportedGrammar("llguidance applies its whitespace option to object schemas only")
             return f"start: %json {json.dumps(schema)}"
-        return {**schema, "x-guidance": {**schema.get("x-guidance", {}), **self._whitespace}} if self._whitespace else schema
+        return (
+            {**schema, "x-guidance": {**schema.get("x-guidance", {}), **self._whitespace}}
+            if self._whitespace
+            else schema
+        )
 
 
 class _Tokenizer:
-    """The vocabulary in the form that `TokenizerWrapper` reads; padding and empty tokens are empty and never allowed."""
+    """The vocabulary in the form that `TokenizerWrapper` reads; padding and empty tokens are empty and never
+    allowed."""
 
     bos_token_id = None
 
@@ -335,18 +319,8 @@ def _lark(text: str) -> str:
     try:
         return gbnf_to_lark(text)
     except Exception as error:
-        # The converter raises its own error class or a bare Exception; anything more specific is a bug of its own.
+        # The converter raises its own error class or a bare Exception; anything more specific is a bug of its
+        # own.
         if type(error) not in (GbnfToLarkError, Exception):
             raise
         raise _refusal(str(error)) from error
-
-
-def _choices(text: str) -> str:
-    try:
-        choices = json.loads(text)
-        if not isinstance(choices, list):
-            raise TypeError("not an array of strings")
-        "".join(choices).encode()
-    except (ValueError, TypeError) as error:
-        raise InvalidGrammar(f"choice: {error}") from error
-    return text

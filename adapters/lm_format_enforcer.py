@@ -1,4 +1,5 @@
-"""lm-format-enforcer: a parser of characters walked over a prefix tree of the tokens' texts, in Python, at every step."""
+"""lm-format-enforcer: a parser of characters walked over a prefix tree of the tokens' texts, in Python, at
+every step."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from lmformatenforcer import (
 from lmformatenforcer.exceptions import LMFormatEnforcerException
 from pydantic import ValidationError
 
-from harness.grammar import (
+from harness.backend.adapter_parts import choices_of, plain_tokens, script_of
+from harness.backend.grammar import (
     Adapter,
     Bitmask,
     CompiledGrammar,
@@ -31,7 +33,7 @@ from harness.grammar import (
     UnsupportedGrammar,
     is_allowed,
 )
-from harness.vocabulary import Vocabulary
+from harness.backend.vocabulary import Vocabulary
 
 WHITESPACES = {"any": sys.maxsize, "library": 12, "compact": 0}
 """How many whitespace characters may follow each other."""
@@ -50,7 +52,8 @@ class _EnforcerObject(GrammarObject):
     def _allowed(self) -> Bitmask:
         """The library's only statement about a position.
 
-        It must be asked at each prefix in turn: it takes the first one that it does not know the predecessor of for a prompt.
+        It must be asked at each prefix in turn: it takes the first one that it does not know the predecessor
+        of for a prompt.
         """
         if self._mask is None:
             self._mask = self._enforcer.get_allowed_tokens(self._prefix).allowed_tokens.numpy()
@@ -63,8 +66,13 @@ class _EnforcerObject(GrammarObject):
             bitmask[:] = self._allowed()
 
     def accept_token(self, token: int) -> bool:
-        # The library takes any token and has no word of refusal, so a token is refused if it is not among those allowed.
-        if self._terminated or not 0 <= token < self._vocabulary.size or not is_allowed(self._allowed(), token):
+        # The library takes any token and has no word of refusal, so a token is refused if it is not among
+        # those allowed.
+        if (
+            self._terminated
+            or not 0 <= token < self._vocabulary.size
+            or not is_allowed(self._allowed(), token)
+        ):
             return False
         if token == self._vocabulary.eos_token:
             self._terminated = True
@@ -119,17 +127,21 @@ class _EnforcerCompiled(CompiledGrammar):
         if self._is_shared:
             self._shared = enforcer
         if isinstance(self._parser, JsonSchemaParser):
-            self._parser.config = self._config  # the enforcer has just replaced it by one that knows the alphabet only
+            self._parser.config = (
+                self._config
+            )  # the enforcer has just replaced it by one that knows the alphabet only
         return _EnforcerObject(enforcer, self._vocabulary)
 
 
 class LMFormatEnforcer(Adapter):
-    """`whitespace` is how much of it may stand in a row in JSON: any amount, as much as the library's own 12 characters, or none.
+    """`whitespace` is how much of it may stand in a row in JSON: any amount, as much as the library's own 12
+    characters, or none.
 
-    `property_order` makes required properties come in the schema's order; `max_array_length` bounds arrays that the schema does not
-    bound (0: no bound; the default is the library's). With `shared_enforcer` all objects of a grammar ask one enforcer, as the sequences
-    of a batch do in the library's integration with transformers: what one walk has seen is warm for the next. Without it each object has
-    its own, as requests have in serving engines.
+    `property_order` makes required properties come in the schema's order; `max_array_length` bounds arrays
+    that the schema does not bound (0: no bound; the default is the library's). With `shared_enforcer` all
+    objects of a grammar ask one enforcer, as the sequences of a batch do in the library's integration with
+    transformers: what one walk has seen is warm for the next. Without it each object has its own, as requests
+    have in serving engines.
     """
 
     distribution: ClassVar[str] = "lm-format-enforcer"
@@ -146,7 +158,9 @@ class LMFormatEnforcer(Adapter):
     ) -> None:
         super().__init__(vocabulary)
         self._is_shared = shared_enforcer
-        self._data = TokenEnforcerTokenizerData(_texts(vocabulary), self._decode, vocabulary.eos_token, True, vocabulary.size)
+        self._data = TokenEnforcerTokenizerData(
+            _texts(vocabulary), self._decode, vocabulary.eos_token, True, vocabulary.size
+        )
         self._config = CharacterLevelParserConfig(
             alphabet=self._data.tokenizer_alphabet,
             max_consecutive_whitespaces=WHITESPACES[whitespace],
@@ -162,7 +176,8 @@ class LMFormatEnforcer(Adapter):
         except (Unsupported, LMFormatEnforcerException) as error:
             raise UnsupportedGrammar(f"{type(error).__name__}: {error}") from error
         except Exception as error:
-            # The parser of schemas has no class for what it cannot do, only these words; whatever else it raises is a fault.
+            # The parser of schemas has no class for what it cannot do, only these words; whatever else it
+            # raises is a fault.
             if str(error).startswith(("Unsupported type ", "Unsupported enum type ", "No definitions found")):
                 raise UnsupportedGrammar(str(error)) from error
             raise
@@ -174,30 +189,19 @@ class LMFormatEnforcer(Adapter):
             "regex": "RegexParser(grammar)",
             "choice": "UnionParser([StringParser(each) for each in json.loads(grammar)])",
         }
-        config = self._config
-        return f"""
-import json
-from lmformatenforcer import *
-end = len(vocabulary) - 1
-texts = [(token, text.decode("utf-8", "replace"), False) for token, text in enumerate(vocabulary[:-1])]
-decode = lambda tokens: b"".join(vocabulary[token] for token in tokens).decode("utf-8", "replace").rstrip("\\ufffd")
-parser = {parsers[grammar.dialect]}
-enforcer = TokenEnforcer(TokenEnforcerTokenizerData(texts, decode, end, False, len(vocabulary)), parser)
-parser.config.max_consecutive_whitespaces = {config.max_consecutive_whitespaces}
-parser.config.force_json_field_order = {config.force_json_field_order}
-parser.config.max_json_array_length = {config.max_json_array_length}
-for position, token in enumerate(walk):  # the library has no accept: a token is taken if it is allowed
-    allowed = enforcer.get_allowed_tokens(walk[:position]).is_token_allowed(token)
-    print(vocabulary[token], allowed, allowed)
-    if not allowed:
-        break
-"""
+        return script_of(
+            "lm_format_enforcer",
+            parser=parsers[grammar.dialect],
+            whitespaces=str(self._config.max_consecutive_whitespaces),
+            in_order=str(self._config.force_json_field_order),
+            array_length=str(self._config.max_json_array_length),
+        )
 
     def _parser(self, grammar: Grammar) -> CharacterLevelParser:
         if grammar.dialect == "regex":
             return RegexParser(grammar.text, self._config)
         if grammar.dialect == "choice":
-            return UnionParser([StringParser(choice) for choice in _choices(grammar.text)])
+            return UnionParser([StringParser(choice) for choice in choices_of(grammar.text)])
         if grammar.dialect != "json_schema":
             raise UnsupportedGrammar(f"lm-format-enforcer has no {grammar.dialect}")
         schema = json.loads(grammar.text)
@@ -213,23 +217,17 @@ for position, token in enumerate(walk):  # the library has no accept: a token is
 
 
 def _texts(vocabulary: Vocabulary) -> list[tuple[int, str, bool]]:
-    """Each plain token's id and text, and whether its text depends on no token before it, by the rule of the library's integrations.
+    """Each plain token's id and text, and whether its text depends on no token before it, by the rule of the
+    library's integrations.
 
-    That rule asks whether the tokenizer drops a leading space when it decodes the token alone; our bytes are always whole, so: never.
+    That rule asks whether the tokenizer drops a leading space when it decodes the token alone; our bytes are
+    always whole, so: never.
 
-    A token that is no UTF-8 by itself decodes to replacement characters, in the integrations too. To the library all such tokens
-    are then the same character: whatever allows one (free text, a negated class) allows any broken bytes, and a grammar that names
-    a non-ASCII character allows none of the tokens that begin it. That is how the library treats UTF-8, and it is left as it is.
+    A token that is no UTF-8 by itself decodes to replacement characters, in the integrations too. To the
+    library all such tokens are then the same character: whatever allows one (free text, a negated class)
+    allows any broken bytes, and a grammar that names a non-ASCII character allows none of the tokens that
+    begin it. That is how the library treats UTF-8, and it is left as it is.
     """
     return [
-        (token, text.decode("utf-8", "replace"), False)
-        for token, text in enumerate(vocabulary.tokens)
-        if text and token != vocabulary.eos_token and token not in vocabulary.special_tokens and token not in vocabulary.padding_tokens
+        (token, text.decode("utf-8", "replace"), False) for token, text in plain_tokens(vocabulary).items()
     ]
-
-
-def _choices(text: str) -> list[str]:
-    choices = json.loads(text)
-    if not isinstance(choices, list) or not choices or not all(isinstance(choice, str) for choice in choices):
-        raise InvalidGrammar("a choice must be a JSON array of at least one string")
-    return choices

@@ -1,11 +1,11 @@
 """outlines-core: a regular expression turned into an index of every state's tokens at compile time.
 
-Building an index can take minutes in native code, where no signal ends it; whoever calls `compile` sets the deadline.
+Building an index can take minutes in native code, where no signal ends it; whoever calls `compile` sets the
+deadline.
 """
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,14 @@ import numpy as np
 from outlines_core import Guide, Index, json_schema
 from outlines_core import Vocabulary as TokenMap
 
-from harness.grammar import (
+from harness.backend.adapter_parts import (
+    choices_of,
+    kernels_in_torch_and_numpy,
+    plain_tokens,
+    require_a_row_for_each,
+    script_of,
+)
+from harness.backend.grammar import (
     Adapter,
     Bitmask,
     BoolMask,
@@ -28,9 +35,9 @@ from harness.grammar import (
     Kernel,
     UnsupportedGrammar,
 )
-from harness.jump_forward.jumping import with_jumps, without_jumps
-from harness.oracle.regex import regex_automaton
-from harness.vocabulary import Vocabulary
+from harness.backend.vocabulary import Vocabulary
+from harness.oracle.forced_text.jumping import with_jumps, without_jumps
+from harness.oracle.regex.automaton import regex_automaton
 
 MAX_ROLLBACK = 1 << 16
 """The library's own default is 32 tokens, and it stores only as many states as this."""
@@ -48,7 +55,9 @@ class _OutlinesObject(GrammarObject):
         self._accepted: list[int] = []
         self._terminated = False
         self._words = (compiled.vocabulary.size + 31) // 32
-        self._bitmask: Bitmask | None = None  # the array of the last fill, kept so that its memory stays where it is; None after the end
+        self._bitmask: Bitmask | None = (
+            None  # the array of the last fill, kept so that its memory stays where it is; None after the end
+        )
         self._target = (0, 0, 4)
 
     def fill_bitmask(self, bitmask: Bitmask) -> None:
@@ -113,7 +122,8 @@ class _OutlinesObject(GrammarObject):
         del self._accepted[len(self._accepted) - count :]
 
     def copy(self) -> GrammarObject:
-        # `copy.copy` of a Guide serialises the whole index, megabytes of it; walking a new Guide is cheaper and shares the index.
+        # `copy.copy` of a Guide serialises the whole index, megabytes of it; walking a new Guide is cheaper
+        # and shares the index.
         clone = _OutlinesObject(self._compiled)
         for token in self._accepted:
             clone._guide.advance(token, False)
@@ -135,15 +145,21 @@ class _OutlinesCompiled(CompiledGrammar):
 
 
 class OutlinesCore(Adapter):
-    """`whitespace` is between the parts of a JSON text: any amount, as the library would have it (at most one space), or none.
+    """`whitespace` is between the parts of a JSON text: any amount, as the library would have it (at most one
+    space), or none.
 
-    `mask=bool` fills the second mask format as serving engines do with this library: all forbidden, then the list of allowed ids scattered.
-    `jumps=compressed_fsm` adds the forced text that the library does not have, as SGLang (2024) did: a byte-level automaton of the regular
-    expression that the library compiles, whose chains of singular transitions are jumped. Where there is no automaton there are no jumps.
+    `mask=bool` fills the second mask format as serving engines do with this library: all forbidden, then the
+    list of allowed ids scattered. `jumps=compressed_fsm` adds the forced text that the library does not have,
+    as SGLang (2024) did: a byte-level automaton of the regular expression that the library compiles, whose
+    chains of singular transitions are jumped. Where there is no automaton there are no jumps.
     """
 
     distribution: ClassVar[str] = "outlines-core"
     dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "choice"})
+    documented: ClassVar[Mapping[str, str]] = {
+        "regex_dialect_rust": "An Index is a DFA that Rust's regex-automata builds of the pattern "
+        "(outlines-core src/index.rs).",
+    }
 
     def __init__(
         self,
@@ -158,9 +174,8 @@ class OutlinesCore(Adapter):
         self.mask_format = mask
         self._whitespace = WHITESPACE[whitespace]
         ids: dict[bytes, list[int]] = {}
-        for token, text in enumerate(vocabulary.tokens):
-            if text and token != vocabulary.eos_token and token not in vocabulary.special_tokens and token not in vocabulary.padding_tokens:
-                ids.setdefault(text, []).append(token)
+        for token, text in plain_tokens(vocabulary).items():
+            ids.setdefault(text, []).append(token)
         self._token_map = TokenMap(vocabulary.eos_token, ids)
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
@@ -170,48 +185,28 @@ class OutlinesCore(Adapter):
         except ValueError as error:  # the library's only error, whatever it is that it says
             raise _refusal(pattern, str(error)) from error
         compiled = _OutlinesCompiled(index, self.vocabulary)
-        return compiled if self._jumps == "none" else with_jumps(compiled, lambda: regex_automaton(pattern, "rust"), self.vocabulary)
+        return (
+            compiled
+            if self._jumps == "none"
+            else with_jumps(compiled, lambda: regex_automaton(pattern, "rust"), self.vocabulary)
+        )
 
     def script(self, grammar: Grammar) -> str:
-        pattern = repr(grammar.text if grammar.dialect == "json_schema" else self._pattern(grammar))
         if grammar.dialect == "json_schema":
             pattern = f"json_schema.build_regex_from_schema(grammar, {self._whitespace!r})"
-        return f"""
-from outlines_core import Guide, Index, Vocabulary, json_schema
-end = len(vocabulary) - 1
-guide = Guide(Index({pattern}, Vocabulary(end, {{text: [token] for token, text in enumerate(vocabulary[:-1])}})))
-for token in walk:
-    allowed = token in guide.get_tokens()
-    try:
-        accepted = guide.is_finished() if token == end else guide.advance(token) is not None
-    except ValueError:
-        accepted = False
-    print(vocabulary[token], allowed, accepted)
-    if not (allowed and accepted):
-        break
-"""
+        else:
+            pattern = repr(self._pattern(grammar))
+        return script_of("outlines_core", pattern=pattern)
 
     def kernels(self) -> Mapping[str, Kernel]:
-        def load_torch() -> Callable[..., object]:
-            from outlines_core.kernels.torch import apply_token_bitmask_inplace
-
-            return cast(Callable[..., object], apply_token_bitmask_inplace)
-
-        def load_numpy() -> Callable[..., object]:
-            from outlines_core.kernels.numpy import apply_token_bitmask_inplace
-
-            return lambda logits, bitmask: apply_token_bitmask_inplace(logits.numpy(), bitmask.numpy())
-
-        return {
-            "torch": Kernel(load_torch, frozenset({"cpu", "cuda"}), frozenset({"float32", "float16", "bfloat16"})),
-            "numpy": Kernel(load_numpy, frozenset({"cpu"}), frozenset({"float32", "float16"})),
-        }
+        return kernels_in_torch_and_numpy("outlines_core.kernels")
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        if len(objects) != len(bitmasks):
-            raise ValueError(f"{len(objects)} objects do not fit {len(bitmasks)} rows")
+        require_a_row_for_each(len(objects), bitmasks)
         pointer = _address(bitmasks, (len(objects), (self.vocabulary.size + 31) // 32))
-        for grammar_object, row in zip(cast(list[_OutlinesObject], without_jumps(objects)), bitmasks, strict=True):
+        for grammar_object, row in zip(
+            cast(list[_OutlinesObject], without_jumps(objects)), bitmasks, strict=True
+        ):
             grammar_object.write_row(pointer, row)
             pointer += bitmasks.strides[0]
 
@@ -235,18 +230,15 @@ for token in walk:
 
 
 def _pattern_of_choice(text: str) -> str:
-    """An alternation, longest first: the library's regular expressions are leftmost-first to the end, so that `a|ab` never matches `ab`."""
-    try:
-        choices = json.loads(text)
-    except ValueError as error:
-        raise InvalidGrammar(f"a choice must be a JSON array of strings: {error}") from error
-    if not isinstance(choices, list) or not choices or not all(isinstance(choice, str) for choice in choices):
-        raise InvalidGrammar("a choice must be a JSON array of at least one string")
+    """An alternation, longest first: the library's regular expressions are leftmost-first to the end, so that
+    `a|ab` never matches `ab`."""
+    choices = choices_of(text)
     return "(" + "|".join(map(re.escape, sorted(choices, key=len, reverse=True))) + ")"
 
 
 def _refusal(pattern: str, message: str) -> Exception:
-    """The library has one message for a pattern that is wrong and one with a construct that it lacks; Python's `re` tells which it is."""
+    """The library has one message for a pattern that is wrong and one with a construct that it lacks;
+    Python's `re` tells which it is."""
     if "error building NFA" not in message:
         return UnsupportedGrammar(message)
     try:
@@ -257,7 +249,16 @@ def _refusal(pattern: str, message: str) -> Exception:
 
 
 def _address(bitmask: Bitmask, shape: tuple[int, ...]) -> int:
-    """Where the array's memory begins; the library writes there without looking, so the array must be what it takes it for."""
-    if bitmask.dtype != np.int32 or bitmask.shape != shape or not bitmask.flags.c_contiguous or not bitmask.flags.writeable:
-        raise ValueError(f"a bitmask must be a writeable contiguous int32 array of shape {shape}, not {bitmask.dtype} {bitmask.shape}")
+    """Where the array's memory begins; the library writes there without looking, so the array must be what it
+    takes it for."""
+    if (
+        bitmask.dtype != np.int32
+        or bitmask.shape != shape
+        or not bitmask.flags.c_contiguous
+        or not bitmask.flags.writeable
+    ):
+        raise ValueError(
+            f"a bitmask must be a writeable contiguous int32 array of shape {shape}, not "
+            f"{bitmask.dtype} {bitmask.shape}"
+        )
     return int(bitmask.ctypes.data)

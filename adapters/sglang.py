@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, ClassVar, Literal
 
-from harness.bridge.bare_package import bare_package, stand_in
-from harness.bridge.from_sglang import SGLangAdapter, SGLangBackend
-from harness.bridge.huggingface import huggingface_tokenizer
-from harness.bridge.twins import Twins, twins
-from harness.vocabulary import Vocabulary
+from harness.backend.bridge.bare_package import bare_package, stand_in
+from harness.backend.bridge.from_sglang import SGLangAdapter, SGLangBackend
+from harness.backend.bridge.huggingface import huggingface_tokenizer
+from harness.backend.bridge.twins import Twins, twins
+from harness.backend.vocabulary import Vocabulary
 
 PLACE = "sglang.srt.constrained"
 
@@ -22,14 +22,19 @@ WRAPPERS = {
 
 
 class SGLang(SGLangAdapter):
-    """`wrapper` is the engine's name of the backend. A grammar takes the engine's own way to it, with the checks that stand there.
+    """`wrapper` is the engine's name of the backend.
 
-    The engine is configured as by default. The tokenizer is the vocabulary's own, or one that is made of its tokens.
+    A grammar takes the engine's own way to it, with the checks that stand there.
+
+    The engine is configured as by default. The tokenizer is the vocabulary's own, or one that is made of its
+    tokens.
     """
 
     distribution: ClassVar[str] = "sglang"
 
-    def __init__(self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "llguidance", "outlines"] = "xgrammar") -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "llguidance", "outlines"] = "xgrammar"
+    ) -> None:
         if wrapper not in WRAPPERS:
             raise ValueError(f"wrapper is {wrapper!r}; SGLang has {', '.join(WRAPPERS)}")
         self._name = wrapper
@@ -38,7 +43,8 @@ class SGLang(SGLangAdapter):
 
     def make_backend(self) -> SGLangBackend:
         bare_package("sglang", "sglang.srt", PLACE)  # their starts load the engine's kernels
-        # Of these the wrappers take a type and the thinking before an answer, neither of which is asked for here.
+        # Of these the wrappers take a type and the thinking before an answer, neither of which is asked for
+        # here.
         stand_in("sglang.srt.parser.reasoning_parser", ("ReasoningParser",))
         stand_in("sglang.srt.server_args", ("ServerArgs",))
         module, backend_class, _ = WRAPPERS[self._name]
@@ -57,7 +63,8 @@ class SGLang(SGLangAdapter):
 
 
 class _Dispatching:
-    """The backend as requests reach it: one way for all dialects, on which the engine refuses what it knows to be harmful."""
+    """The backend as requests reach it: one way for all dialects, on which the engine refuses what it knows
+    to be harmful."""
 
     def __init__(self, backend: Any, tokenizer: Any) -> None:
         self._backend = backend

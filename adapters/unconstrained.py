@@ -7,8 +7,19 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from harness.grammar import DIALECTS, Adapter, Bitmask, BoolMask, CompiledGrammar, Dialect, Grammar, GrammarObject
-from harness.vocabulary import Vocabulary
+from harness.backend.adapter_parts import require_a_row_for_each
+from harness.backend.grammar import (
+    DIALECTS,
+    Adapter,
+    Bitmask,
+    BoolMask,
+    CompiledGrammar,
+    Dialect,
+    Grammar,
+    GrammarObject,
+    pack_mask,
+)
+from harness.backend.vocabulary import Vocabulary
 
 
 class UnconstrainedObject(GrammarObject):
@@ -66,17 +77,14 @@ class Unconstrained(Adapter):
         self.forbidden: BoolMask = np.zeros(vocabulary.size, dtype=np.bool_)
         self.forbidden[[*vocabulary.special_tokens, *vocabulary.padding_tokens]] = True
         self.forbidden[vocabulary.eos_token] = False
-        bits = np.zeros((vocabulary.size + 31) // 32 * 32, dtype=np.bool_)
-        bits[: vocabulary.size] = ~self.forbidden
-        self.bitmask: Bitmask = np.packbits(bits, bitorder="little").view(np.int32)
+        self.bitmask: Bitmask = pack_mask(~self.forbidden)
         self._is_forbidden = self.forbidden.tobytes()  # a byte is read faster than a cell of an array
 
     def compile(self, grammar: Grammar) -> UnconstrainedGrammar:
         return UnconstrainedGrammar(self)
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        if len(objects) != len(bitmasks):
-            raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")
+        require_a_row_for_each(len(objects), bitmasks)
         np.copyto(bitmasks, self.bitmask)
 
     def allows(self, token: int) -> bool:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 
 import torch
 
-from harness.bridge.bare_package import bare_package
-from harness.bridge.from_vllm import VLLMAdapter, VLLMBackend
-from harness.bridge.huggingface import huggingface_tokenizer
-from harness.bridge.twins import Twins, twins
-from harness.grammar import Dialect, Grammar
-from harness.vocabulary import Vocabulary
+from harness.backend.bridge.bare_package import bare_package
+from harness.backend.bridge.from_vllm import VLLMAdapter, VLLMBackend
+from harness.backend.bridge.huggingface import huggingface_tokenizer
+from harness.backend.bridge.twins import Twins, twins
+from harness.backend.grammar import Dialect, Grammar
+from harness.backend.vocabulary import Vocabulary
 
 PLACE = "vllm.v1.structured_output"
 
@@ -41,16 +41,22 @@ SPECULATIVE_TOKENS = 200
 
 
 class VLLM(VLLMAdapter):
-    """`wrapper` is the engine's name of the backend. A request is checked by the engine's own function before the backend sees it.
+    """`wrapper` is the engine's name of the backend.
 
-    The engine is configured as by default, but with speculative decoding, without which nothing is taken back (lm-format-enforcer's
-    wrapper, which compiles nothing with it, has none). The tokenizer is the vocabulary's own, or one that is made of its tokens.
+    A request is checked by the engine's own function before the backend sees it.
+
+    The engine is configured as by default, but with speculative decoding, without which nothing is taken back
+    (lm-format-enforcer's wrapper, which compiles nothing with it, has none). The tokenizer is the
+    vocabulary's own, or one that is made of its tokens.
     """
 
     distribution: ClassVar[str] = "vllm"
 
     def __init__(
-        self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "xgrammar"
+        self,
+        vocabulary: Vocabulary,
+        *,
+        wrapper: Literal["xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "xgrammar",
     ) -> None:
         if wrapper not in WRAPPERS:
             raise ValueError(f"wrapper is {wrapper!r}; vLLM has {', '.join(WRAPPERS)}")
@@ -60,7 +66,9 @@ class VLLM(VLLMAdapter):
 
     def make_backend(self) -> VLLMBackend:
         os.environ.setdefault("VLLM_CONFIGURE_LOGGING", "0")
-        bare_package("vllm", "vllm.v1", PLACE)  # the last one's start loads the engine's configuration and parsers
+        bare_package(
+            "vllm", "vllm.v1", PLACE
+        )  # the last one's start loads the engine's configuration and parsers
         if not torch.cuda.is_available():
             utils: Any = import_module("vllm.utils.torch_utils")
             utils.PIN_MEMORY = False  # for copies to a device that is not here
@@ -70,9 +78,17 @@ class VLLM(VLLMAdapter):
         self._key = import_module(f"{PLACE}.request").get_structured_output_key
         self._tokenizer: Any = huggingface_tokenizer(self.vocabulary)
         self.twins = Twins(twins(self.vocabulary))
-        outputs = SimpleNamespace(backend=self._name, disable_any_whitespace=False, disable_additional_properties=False)
-        speculative = None if self._name == "lm-format-enforcer" else SimpleNamespace(num_speculative_tokens=SPECULATIVE_TOKENS)
-        self._config = SimpleNamespace(structured_outputs_config=outputs, speculative_config=speculative, model_config=None)
+        outputs = SimpleNamespace(
+            backend=self._name, disable_any_whitespace=False, disable_additional_properties=False
+        )
+        speculative = (
+            None
+            if self._name == "lm-format-enforcer"
+            else SimpleNamespace(num_speculative_tokens=SPECULATIVE_TOKENS)
+        )
+        self._config = SimpleNamespace(
+            structured_outputs_config=outputs, speculative_config=speculative, model_config=None
+        )
         make: Any = getattr(import_module(f"{PLACE}.{module}"), backend_class)
         backend: VLLMBackend = make(self._config, self._tokenizer, self.vocabulary.size)
         # What they import on first use, seconds of it, a worker's children would each import again.
@@ -82,13 +98,19 @@ class VLLM(VLLMAdapter):
 
     def request(self, grammar: Grammar) -> tuple[Any, str]:
         value: Any = json.loads(grammar.text) if grammar.dialect == "choice" else grammar.text
-        if grammar.dialect == "choice" and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
-            raise ValueError("choice must be a list of strings")  # the server's own model of a request says so, before all this
+        if grammar.dialect == "choice" and not (
+            isinstance(value, list) and all(isinstance(each, str) for each in value)
+        ):
+            raise ValueError(
+                "choice must be a list of strings"
+            )  # the server's own model of a request says so, before all this
         outputs = self._sampling.StructuredOutputsParams(**{FIELDS[grammar.dialect]: value})
         parameters = self._sampling.SamplingParams(structured_outputs=outputs)
         model = SimpleNamespace(is_diffusion=False)
         try:
-            parameters._validate_structured_outputs(model, self._config.structured_outputs_config, self._tokenizer)
+            parameters._validate_structured_outputs(
+                model, self._config.structured_outputs_config, self._tokenizer
+            )
         except self._refusal as error:
             raise ValueError(str(error)) from error
         key: tuple[Any, str] = self._key(parameters.structured_outputs)

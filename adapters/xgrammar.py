@@ -7,15 +7,21 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import ClassVar, Literal, cast
 
-import numpy as np
 import torch
 import xgrammar
 from xgrammar.tokenizer_info import VocabType
 
-from harness.grammar import (
-    FORCED,
+from harness.backend.adapter_parts import (
+    LastBitmask,
+    choices_of,
+    require_a_row_for_each,
+    script_of,
+    structural_tag_of,
+)
+from harness.backend.grammar import (
     Adapter,
     Bitmask,
     CompiledGrammar,
@@ -26,7 +32,7 @@ from harness.grammar import (
     Kernel,
     UnsupportedGrammar,
 )
-from harness.vocabulary import Vocabulary
+from harness.backend.vocabulary import Vocabulary
 
 NO_TENSOR = torch.empty(0)
 
@@ -35,13 +41,26 @@ HAS_ANY_ORDER = "any_order" in inspect.signature(xgrammar.GrammarCompiler.compil
 
 SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
 
-# Every refusal is a plain RuntimeError with a logged position: `[12:00:00] /project/cpp/file.cc:1: reason`.  An internal
-# check that gives no reason, and an error without a position (out of memory, a C++ exception), is a fault and escapes.
+KERNELS = {
+    "cpu": ("cpu", ("cpu",)),
+    "triton": ("triton", ("cuda",)),
+    "cuda": ("cuda", ("cuda",)),
+    "torch_compile": ("torch_compile", ("cpu", "cuda")),
+    "torch_native": ("torch", ("cpu", "cuda")),
+}
+"""The library's kernels by its own names: the module of each, and the devices on which it exists."""
+
+# Every refusal is a plain RuntimeError with a logged position: `[12:00:00] /project/cpp/file.cc:1: reason`.
+# An internal check that gives no reason, and an error without a position (out of memory, a C++ exception), is
+# a fault and escapes.
 REFUSAL = re.compile(r"\[[\d:]+\] \S+:\d+: (?:Check failed: \(.*?\) is false: ?)?(?P<reason>.*)", re.DOTALL)
 
-# The library does not tell "I cannot" from "you are wrong"; these are its words for the first.  `Unsupported type "foo"`
-# is no JSON type and so the input's mistake; an unsatisfiable schema is called wrong too.
-UNSUPPORTED = re.compile(r"not (?:yet )?supported|[Uu]nsupported (?!type \")|exceed(?:s|ed)\b|too (?:large|many)")
+# The library does not tell "I cannot" from "you are wrong"; these are its words for the first.  `Unsupported
+# type "foo"` is no JSON type and so the input's mistake; an unsatisfiable schema is called wrong too.
+UNSUPPORTED = re.compile(
+    r"not (?:yet )?supported|[Uu]nsupported (?!type \")|exceed(?:s|ed)\b|too "
+    r"(?:large|many)"
+)
 
 
 class XgrammarObject(GrammarObject):
@@ -77,7 +96,8 @@ class XgrammarObject(GrammarObject):
         return XgrammarObject(self._adapter, self.matcher.fork())
 
     def jump_forward(self) -> bytes:
-        # A str: forced text that ends inside a character raises UnicodeDecodeError, and that is the library's fault to show.
+        # A str: forced text that ends inside a character raises UnicodeDecodeError, and that is the library's
+        # fault to show.
         return self.matcher.find_jump_forward_string().encode()
 
 
@@ -94,16 +114,24 @@ class XgrammarGrammar(CompiledGrammar):
 
 
 class Xgrammar(Adapter):
-    """`whitespace`, `open_objects` and `any_order` shape JSON Schema; `threads` is for compiling and for batches.
+    """`whitespace`, `open_objects` and `any_order` shape JSON Schema; `threads` is for compiling and for
+    batches.
 
-    Structural tags take `any_order` only: the library keeps them strict (no property that the schema does not name)
-    and free in whitespace.
+    Structural tags take `any_order` only: the library keeps them strict (no property that the schema does not
+    name) and free in whitespace.
     """
 
     distribution: ClassVar[str] = "xgrammar"
-    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
+    dialects: ClassVar[frozenset[Dialect]] = frozenset(
+        {"json_schema", "regex", "ebnf", "choice", "structural_tag"}
+    )
     documented: ClassVar[Mapping[str, str]] = {
-        "property_order": "Properties follow the schema's order unless any_order is set (docstring of compile_json_schema).",
+        "property_order": "Properties follow the schema's order unless any_order is set (docstring of "
+        "compile_json_schema).",
+        "regex_dialect_ecma": "The regex grammar follows JavaScript, ECMA 262 (docstring of "
+        "xgrammar.testing._regex_to_ebnf).",
+        "regex_dialect_javascript": "The same sentence does not say that the u flag is set: an escaped "
+        "letter may be the letter.",
     }
 
     def __init__(
@@ -122,16 +150,21 @@ class Xgrammar(Adapter):
         self._whitespace = whitespace
         self._open_objects = open_objects
         if any_order and not HAS_ANY_ORDER:
-            raise ValueError("this version of xgrammar has no any_order for JSON Schema; leave the option out")
+            raise ValueError(
+                "this version of xgrammar has no any_order for JSON Schema; leave the option out"
+            )
         self._any_order = any_order
         self.threads: int = threads
-        # The library takes an empty token for a special one and allows neither, so specials and padding are passed as they are.
+        # The library takes an empty token for a special one and allows neither, so specials and padding are
+        # passed as they are.
         tokenizer = xgrammar.TokenizerInfo(
-            list(vocabulary.tokens), VocabType.RAW, vocab_size=vocabulary.size, stop_token_ids=[vocabulary.eos_token]
+            list(vocabulary.tokens),
+            VocabType.RAW,
+            vocab_size=vocabulary.size,
+            stop_token_ids=[vocabulary.eos_token],
         )
         self._compiler = xgrammar.GrammarCompiler(tokenizer, max_threads=threads, cache_enabled=cache)
-        self._words = (vocabulary.size + 31) // 32
-        self._last: tuple[Bitmask | None, torch.Tensor] = (None, NO_TENSOR)
+        self.tensor_of = LastBitmask((vocabulary.size + 31) // 32, torch.from_numpy).of
         self._batches: dict[int, xgrammar.BatchGrammarMatcher] = {}
         """By threads; made on first use, because threads would not survive the fork of a worker."""
 
@@ -160,63 +193,30 @@ class Xgrammar(Adapter):
             if grammar.dialect == "structural_tag"
             else "",
         }
-        return f"""
-import json, xgrammar
-info = xgrammar.TokenizerInfo(vocabulary, xgrammar.VocabType.RAW, stop_token_ids=[len(vocabulary) - 1])
-compiled = xgrammar.GrammarCompiler(info).{compile_lines[grammar.dialect]}
-matcher = xgrammar.GrammarMatcher(compiled)
-mask = xgrammar.allocate_token_bitmask(1, len(vocabulary))
-for token in walk:
-    matcher.fill_next_token_bitmask(mask)
-    allowed = bool(mask[0, token // 32].item() >> token % 32 & 1)
-    accepted = matcher.accept_token(token)
-    print(vocabulary[token], allowed, accepted)
-    if not (allowed and accepted):
-        break
-{FORCED}print(repr(matcher.find_jump_forward_string()))
-"""
+        return script_of("xgrammar", compile_call=compile_lines[grammar.dialect])
 
     def kernels(self) -> Mapping[str, Kernel]:
-        from importlib import import_module
-
-        modules = {"cpu": "cpu", "triton": "triton", "cuda": "cuda", "torch_compile": "torch_compile", "torch_native": "torch"}
-        kinds = {"cpu": {"cpu"}, "triton": {"cuda"}, "cuda": {"cuda"}}
-        beyond = "The trailing logits are left unmasked, with a warning (docstring of apply_token_bitmask_inplace)."
-
-        def load(backend: str) -> Callable[..., object]:
-            import_module(f"xgrammar.kernels.apply_token_bitmask_inplace_{modules[backend]}")  # what it lacks it says here
-            function: Callable[..., object] = xgrammar.apply_token_bitmask_inplace
-            return lambda logits, bitmask, rows=None: function(logits, bitmask, indices=rows, backend=backend)
-
+        beyond = (
+            "The trailing logits are left unmasked, with a warning (docstring of "
+            "apply_token_bitmask_inplace)."
+        )
         return {
             name: Kernel(
-                load=partial(load, name),
-                devices=frozenset(kinds.get(name, {"cpu", "cuda"})),
+                load=partial(_load_kernel, name, module),
+                devices=frozenset(devices),
                 dtypes=frozenset({"float32", "float16", "bfloat16"}),
                 indices=True,
                 documented={"logits_beyond_the_mask_are_forbidden": beyond},
             )
-            for name in modules
+            for name, (module, devices) in KERNELS.items()
         }
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        if len(objects) != len(bitmasks):
-            raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")
+        require_a_row_for_each(len(objects), bitmasks)
         if self.threads not in self._batches:
             self._batches[self.threads] = xgrammar.BatchGrammarMatcher(self.threads)
         matchers = [each.matcher for each in cast(Sequence[XgrammarObject], objects)]
         self._batches[self.threads].batch_fill_next_token_bitmask(matchers, self.tensor_of(bitmasks))
-
-    def tensor_of(self, bitmask: Bitmask) -> torch.Tensor:
-        """The same memory as a tensor; the last pair is remembered, because filling is timed (as a pair, for threads)."""
-        last, tensor = self._last
-        if bitmask is not last:
-            flags = bitmask.flags
-            if bitmask.dtype != np.int32 or bitmask.shape[-1] != self._words or not (flags.c_contiguous and flags.writeable):
-                raise ValueError(f"a bitmask is a contiguous, writable int32 array of {self._words} words a row")
-            tensor = torch.from_numpy(bitmask)
-            self._last = bitmask, tensor
-        return tensor
 
     def _compile(self, grammar: Grammar) -> xgrammar.CompiledGrammar:
         match grammar.dialect:
@@ -241,41 +241,36 @@ for token in walk:
                 return self._compiler.compile_structural_tag(_structural_tag(grammar.text, self._any_order))
 
 
+def _load_kernel(name: str, module: str) -> Callable[..., object]:
+    import_module(f"xgrammar.kernels.apply_token_bitmask_inplace_{module}")  # what it lacks it says here
+    function: Callable[..., object] = xgrammar.apply_token_bitmask_inplace
+    return lambda logits, bitmask, rows=None: function(logits, bitmask, indices=rows, backend=name)
+
+
 def _rule_of(text: str) -> str:
     """The choice as the library's EBNF."""
-    return "root ::= " + " | ".join(map(_literal, _choices(text)))
-
-
-def _choices(text: str) -> list[str]:
-    try:
-        choices = json.loads(text)
-        if not isinstance(choices, list):
-            raise TypeError("not an array of strings")
-        "".join(choices).encode()
-    except (ValueError, TypeError) as error:
-        raise InvalidGrammar(f"choice: {error}") from error
-    return choices
+    return "root ::= " + " | ".join(map(_literal, choices_of(text)))
 
 
 def _literal(text: str) -> str:
-    """A GBNF string; all but plain ASCII is escaped with eight digits, so that no digit that follows is taken for the escape's."""
+    """A GBNF string; all but plain ASCII is escaped with eight digits, so that no digit that follows is taken
+    for the escape's."""
     plain = (char if " " <= char <= "~" and char not in '"\\' else f"\\U{ord(char):08x}" for char in text)
     return f'"{"".join(plain)}"'
 
 
 def _structural_tag(text: str, any_order: bool) -> str:
-    try:
-        form = json.loads(text)
-        tags = [
-            {
-                "type": "tag",
-                "begin": structure["begin"],
-                "content": {"type": "json_schema", "json_schema": structure["schema"], **({"any_order": True} if any_order else {})},
-                "end": structure["end"],
-            }
-            for structure in form["structures"]
-        ]
-        triggers = form["triggers"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InvalidGrammar(f"structural_tag: {error!r}") from error
-    return json.dumps({"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": triggers, "tags": tags}})
+    triggers, structures = structural_tag_of(text)
+    order = {"any_order": True} if any_order else {}
+    tags = [
+        {
+            "type": "tag",
+            "begin": tag.begin,
+            "content": {"type": "json_schema", "json_schema": tag.schema, **order},
+            "end": tag.end,
+        }
+        for tag in structures
+    ]
+    return json.dumps(
+        {"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": triggers, "tags": tags}}
+    )

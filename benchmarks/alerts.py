@@ -1,10 +1,13 @@
-"""What the alert rule finds and what it makes up, on simulated series: `python benchmarks/alerts.py`. The table of docs/history.md."""
+"""What the alert rule finds and what it makes up, on simulated series: `python benchmarks/alerts.py`.
+
+The table of docs/history.md.
+"""
 
 from __future__ import annotations
 
 import random
 
-from harness.alert_rule import Event, events
+from harness.outcomes.history.alert_rule import Event, events
 
 SERIES, RUNS, AT = 400, 64, 32
 OUTLIERS, BY = 0.05, 0.15
@@ -12,26 +15,44 @@ OUTLIERS, BY = 0.05, 0.15
 
 
 def simulated(share: float, kind: str, seed: int) -> list[Event]:
-    """The events of one series with this scatter that has nothing, a step of ten percent, or a drift of 0.4 percent a run."""
+    """The events of one series with this scatter that has nothing, a step of ten percent, or a drift of 0.4
+    percent a run."""
     chance = random.Random(f"{seed} {kind} {share}")
     ratios = []
     for number in range(RUNS):
-        level = 1.1 if kind == "step" and number >= AT else 1 + 0.004 * max(0, number - 16) if kind == "drift" else 1.0
+        level = (
+            1.1
+            if kind == "step" and number >= AT
+            else 1 + 0.004 * max(0, number - 16)
+            if kind == "drift"
+            else 1.0
+        )
         ratios.append(level * (1 + chance.gauss(0, share) + (BY if chance.random() < OUTLIERS else 0)))
     return events(ratios)
 
 
 def main() -> None:
-    print("| scatter | false alarm in 64 runs | step found within 20 runs | runs until then | drift found |\n|---|---|---|---|---|")
+    print(
+        "| scatter | false alarm in 64 runs | step found within 20 runs | runs until then | drift found "
+        "|\n|---|---|---|---|---|"
+    )
     for share in (0.01, 0.02, 0.03, 0.04):
         found: dict[str, list[list[int]]] = {}
         for kind in ("nothing", "step", "drift"):
             every = (simulated(share, kind, seed) for seed in range(SERIES))
             found[kind] = [[each.at for each in one if each.kind == "alert"] for one in every]
-        delays = [next(at - AT for at in one if at >= AT) for one in found["step"] if any(AT <= at <= AT + 20 for at in one)]
+        delays = [
+            next(at - AT for at in one if at >= AT)
+            for one in found["step"]
+            if any(AT <= at <= AT + 20 for at in one)
+        ]
         false, drift = sum(map(bool, found["nothing"])), sum(map(bool, found["drift"]))
         cells = [f"{100 * each / SERIES:.0f} %" for each in (false, len(delays), drift)]
-        print(f"| {share:.0%} | {cells[0]} | {cells[1]} | {sum(delays) / len(delays):.1f} | {cells[2]} |".replace("%", " %", 1))
+        print(
+            f"| {share:.0%} | {cells[0]} | {cells[1]} | {sum(delays) / len(delays):.1f} | {cells[2]} |".replace(  # noqa: E501
+                "%", " %", 1
+            )
+        )
 
 
 if __name__ == "__main__":

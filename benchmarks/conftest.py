@@ -1,7 +1,9 @@
-"""The options, the session's measurement and the hooks behind `benchmarks/test_speed.py`; only pytest-benchmark's public interface is used.
+"""The options, the session's measurement and the hooks behind `benchmarks/test_speed.py`; only
+pytest-benchmark's public interface is used.
 
-What is measured, and what is concluded, is the measuring engine's (`harness.measure`). Here its figures become samples: a clock that
-stands still but for what an item moves it by is the `timer` of the item's marker, and `benchmark.pedantic` reads it.
+What is measured, and what is concluded, is the measuring engine's (`harness.measure`). Here its figures
+become samples: a clock that stands still but for what an item moves it by is the `timer` of the item's
+marker, and `benchmark.pedantic` reads it.
 """
 
 from __future__ import annotations
@@ -18,17 +20,17 @@ from typing import Any
 
 import pytest
 
+from harness.backend.registry import parse_specs
+from harness.cases.suite import MEASURED, find_suite, read_cases
 from harness.errors import BadInput
-from harness.machine import hardware, hardware_key
 from harness.measure.estimate import METRICS, Comparison, Figures, is_proven, log_ratios, per_fork
 from harness.measure.protocol import PROFILES, MeasuredArm
 from harness.measure.record import Trace, has_measurement, read_measurement
 from harness.measure.session import Request, conclude, measure
 from harness.measure.statistics import LEVEL, interval
-from harness.metrics import few, percentiles
-from harness.registry import parse_specs
-from harness.store import read_cases as read_stored_cases
-from harness.suite import MEASURED, find_suite, read_cases
+from harness.outcomes.metrics import few, percentiles
+from harness.rows.machine import hardware, hardware_key
+from harness.rows.store import read_cases as read_stored_cases
 
 BACKENDS = "llguidance,xgrammar,outlines-core,lm-format-enforcer"
 VOCABULARY = "tekken"
@@ -59,7 +61,8 @@ class Wanted:
     cases: dict[str, str]
     """Ids by label, `suite-name`."""
     backends: tuple[str, ...]
-    """Labels of the arms, in the order of the measurement: the backend and its options, its version only beside another one of it."""
+    """Labels of the arms, in the order of the measurement: the backend and its options, its version only
+    beside another one of it."""
 
 
 @dataclass(eq=False)
@@ -72,7 +75,8 @@ class Speed:
     comparisons: list[Comparison]
 
     def replay(self, benchmark: Any, metric: str, case: str, backend: str) -> None:
-        """Hand the series of one item to the plugin, sample by sample; skips, with the reason, where there is none."""
+        """Hand the series of one item to the plugin, sample by sample; skips, with the reason, where there is
+        none."""
         arm, case_id = self.arms[backend], self.wanted.cases[case]
         by_fork = self.figures.cells[metric].get((arm.name, case_id), {})
         samples = [rounds[number] / 1e9 for _, rounds in sorted(by_fork.items()) for number in sorted(rounds)]
@@ -92,7 +96,13 @@ class Speed:
     @cached_property
     def arms(self) -> dict[str, MeasuredArm]:
         """By label."""
-        return dict(zip(self.wanted.backends, (each for each in self.figures.measurement.arms if each.role != "a/a"), strict=True))
+        return dict(
+            zip(
+                self.wanted.backends,
+                (each for each in self.figures.measurement.arms if each.role != "a/a"),
+                strict=True,
+            )
+        )
 
     @cached_property
     def traces(self) -> dict[str, Trace]:
@@ -109,7 +119,11 @@ class Speed:
         if case_id not in self.traces:
             return "not measured: the profile leaves this case out, or no backend walked a valid text of it"
         solved = self.figures.measurement.unsolved.get(arm, {}).get(case_id)
-        return f"not solved: {solved}" if solved else f"no figure: {self.lost(arm, case_id) or 'the arm was lost'}"
+        return (
+            f"not solved: {solved}"
+            if solved
+            else f"no figure: {self.lost(arm, case_id) or 'the arm was lost'}"
+        )
 
     def lost(self, arm: str, case_id: str) -> str | None:
         """What ended the arm's process on this case, if anything did."""
@@ -145,27 +159,46 @@ class Speed:
         }
 
     def ratio(self, metric: str, arm: str, case_id: str) -> dict[str, Any] | None:
-        """This case alone, the arm over the reference; descriptive, for verdicts are of families. None for the reference itself."""
-        x = [] if arm == self.reference else per_fork(log_ratios(self.figures, metric, self.reference, arm, [case_id]))
+        """This case alone, the arm over the reference; descriptive, for verdicts are of families.
+
+        None for the reference itself.
+        """
+        x = (
+            []
+            if arm == self.reference
+            else per_fork(log_ratios(self.figures, metric, self.reference, arm, [case_id]))
+        )
         if not x:
             return None
         found = interval(x)
-        return {"ratio": found.ratio, "low": found.low, "high": _finite(found.high), "level": LEVEL, "forks": found.forks}
+        return {
+            "ratio": found.ratio,
+            "low": found.low,
+            "high": _finite(found.high),
+            "level": LEVEL,
+            "forks": found.forks,
+        }
 
     def judged(self, metric: str, arm: MeasuredArm, family: str) -> dict[str, Any] | None:
-        """The verdict on the family of cases, of the arm over the reference; of the reference, that of its A/A copy."""
+        """The verdict on the family of cases, of the arm over the reference; of the reference, that of its
+        A/A copy."""
         head = (
             next((each.name for each in self.figures.measurement.arms if each.role == "a/a"), "")
             if arm.name == self.reference
             else arm.name
         )
         found = (
-            each for each in self.comparisons if (each.base, each.head, each.metric, each.family) == (self.reference, head, metric, family)
+            each
+            for each in self.comparisons
+            if (each.base, each.head, each.metric, each.family) == (self.reference, head, metric, family)
         )
         return next(map(_comparison, found), None)
 
     def per_token(self, metric: str, arm: str, trace: Trace) -> dict[str, float] | None:
-        """Percentiles over the tokens of the text; only those that at least ten tokens lie beyond. None for what is not per token."""
+        """Percentiles over the tokens of the text; only those that at least ten tokens lie beyond.
+
+        None for what is not per token.
+        """
         values: Any
         if metric == "cold_fill":
             (values,) = self.figures.cold(arm, [trace])
@@ -174,7 +207,9 @@ class Speed:
         else:
             return None
         found = percentiles(values)
-        return {"n": len(values)} | {name: value for name, value in found.items() if value is not None and not few(name, len(values))}
+        return {"n": len(values)} | {
+            name: value for name, value in found.items() if value is not None and not few(name, len(values))
+        }
 
     def as_block(self) -> dict[str, Any]:
         """What the file says of the measurement as a whole."""
@@ -183,21 +218,38 @@ class Speed:
         return {
             **{
                 name: getattr(of, name)
-                for name in ("run", "started", "profile", "vocabulary", "hardware", "workload", "software", "protocol")
+                for name in (
+                    "run",
+                    "started",
+                    "profile",
+                    "vocabulary",
+                    "hardware",
+                    "workload",
+                    "software",
+                    "protocol",
+                )
             },
             "measurement": str(self.folder.resolve()),
             "reference": self.reference,
             "forks": len(self.figures.forks),
             "proven": is_proven(self.comparisons, self.figures),
             "arms": [asdict(each) for each in of.arms],
-            "unsolved": {arm: {labels[case]: why for case, why in cases.items()} for arm, cases in of.unsolved.items()},
+            "unsolved": {
+                arm: {labels[case]: why for case, why in cases.items()} for arm, cases in of.unsolved.items()
+            },
             "comparisons": [_comparison(each) for each in self.comparisons],
         }
 
 
 def _comparison(each: Comparison) -> dict[str, Any]:
     found = each.found
-    interval_of = {"ratio": found.ratio, "low": found.low, "high": _finite(found.high), "level": LEVEL, "forks": found.forks}
+    interval_of = {
+        "ratio": found.ratio,
+        "low": found.low,
+        "high": _finite(found.high),
+        "level": LEVEL,
+        "forks": found.forks,
+    }
     names = ("base", "head", "metric", "family", "cases", "margin", "verdict", "why")
     return {
         **{name: getattr(each, name) for name in names},
@@ -212,7 +264,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-# ------------------------------------------------------------------------------------------------------------- the session
+# ------------------------------------------------------------------------------------------------ the session
 
 WANTED = pytest.StashKey[Wanted]()
 SPEED = pytest.StashKey[Speed]()
@@ -223,11 +275,18 @@ COMPARED = pytest.StashKey[list[dict[str, Any]]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("grammarbench", "the quick set of GrammarBench (benchmarks/test_speed.py)")
     group.addoption(
-        "--backends", metavar="A,B==1.2,...", help=f"as in `grammarbench measure`; the first is the reference (default: {BACKENDS})"
+        "--backends",
+        metavar="A,B==1.2,...",
+        help=f"as in `grammarbench measure`; the first is the reference (default: {BACKENDS})",
     )
-    group.addoption("--vocabulary", metavar="V", help=f"as in `grammarbench measure` (default: {VOCABULARY})")
+    group.addoption(
+        "--vocabularies", metavar="V", help=f"as in `grammarbench measure` (default: {VOCABULARY})"
+    )
     group.addoption("--profile", choices=list(PROFILES), help=f"how much is measured (default: {PROFILE})")
-    text = "replay the measurement in this folder; with --backends, measure into it first (default: results/runs/<run>)"
+    text = (
+        "replay the measurement in this folder; with --backends, measure into it first (default: "
+        "results/runs/<run>)"
+    )
     group.addoption("--measurement", metavar="DIR", type=Path, help=text)
 
 
@@ -235,7 +294,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.pluginmanager.hasplugin("benchmark"):
         raise pytest.UsageError("benchmarks/ needs pytest-benchmark; install it, or do not switch it off")
     if config.getoption("dist", "no") != "no" or "PYTEST_XDIST_WORKER" in os.environ:
-        raise pytest.UsageError("pytest-benchmark records nothing under pytest-xdist, and would write no file; leave -n out")
+        raise pytest.UsageError(
+            "pytest-benchmark records nothing under pytest-xdist, and would write no file; leave -n out"
+        )
     config.stash[COMPARED] = []
     try:
         folder = config.getoption("measurement", None)
@@ -243,15 +304,22 @@ def pytest_configure(config: pytest.Config) -> None:
         if stored:
             _refuse_to_measure_again(config, folder)
             config.stash[SPEED] = read_speed(folder)
-        config.stash[WANTED] = config.stash[SPEED].wanted if stored else wanted(config.getoption("backends", None) or BACKENDS)
+        config.stash[WANTED] = (
+            config.stash[SPEED].wanted if stored else wanted(config.getoption("backends", None) or BACKENDS)
+        )
     except BadInput as error:
         raise pytest.UsageError(str(error)) from error
 
 
 def _refuse_to_measure_again(config: pytest.Config, folder: Path) -> None:
-    given = [f"--{name}" for name in ("backends", "vocabulary", "profile") if config.getoption(name) is not None]
+    given = [
+        f"--{name}" for name in ("backends", "vocabularies", "profile") if config.getoption(name) is not None
+    ]
     if given and has_measurement(folder):
-        raise BadInput(f"{folder} holds a measurement already; leave {' and '.join(given)} out to replay it, or give another folder")
+        raise BadInput(
+            f"{folder} holds a measurement already; leave {' and '.join(given)} out to replay "
+            "it, or give another folder"
+        )
 
 
 def wanted(backends: str) -> Wanted:
@@ -270,9 +338,14 @@ def read_speed(folder: Path, planned: Wanted | None = None) -> Speed:
     """A stored measurement, which must be complete. Raises BadInput."""
     recorded = read_measurement(folder)
     if recorded.end is None:
-        raise BadInput(f"{folder}: the measurement has no end, it was killed; measure anew into another folder")
+        raise BadInput(
+            f"{folder}: the measurement has no end, it was killed; measure anew into another folder"
+        )
     figures = Figures(recorded)
-    found = Wanted(_labelled((suite, case.name, case.id) for suite, _, case in read_stored_cases(folder)), tuple(figures.arms))
+    found = Wanted(
+        _labelled((suite, case.name, case.id) for suite, _, case in read_stored_cases(folder)),
+        tuple(figures.arms),
+    )
     return Speed(folder, planned or found, figures, conclude(folder))
 
 
@@ -290,7 +363,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     metric, planned = metafunc.function.__name__.removeprefix("test_"), metafunc.config.stash[WANTED]
     items = [
-        pytest.param(case, backend, id=f"{case}-{backend}", marks=pytest.mark.benchmark(timer=CLOCK, group=f"{metric} {case}"))
+        pytest.param(
+            case,
+            backend,
+            id=f"{case}-{backend}",
+            marks=pytest.mark.benchmark(timer=CLOCK, group=f"{metric} {case}"),
+        )
         for case in planned.cases
         for backend in planned.backends
     ]
@@ -299,7 +377,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def speed(pytestconfig: pytest.Config) -> Speed:
-    """The measurement: made when the first item asks for it, of all backends at once, or the one that is replayed."""
+    """The measurement: made when the first item asks for it, of all backends at once, or the one that is
+    replayed."""
     if SPEED not in pytestconfig.stash:
         try:
             with _said(pytestconfig) as say:
@@ -309,7 +388,9 @@ def speed(pytestconfig: pytest.Config) -> Speed:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         for block in pytestconfig.stash[COMPARED]:
             if problem := _other_than(block, "workload", found.figures.measurement.workload):
-                pytest.exit(f"{problem}; what was measured is in {folder}", returncode=pytest.ExitCode.USAGE_ERROR)
+                pytest.exit(
+                    f"{problem}; what was measured is in {folder}", returncode=pytest.ExitCode.USAGE_ERROR
+                )
         pytestconfig.stash[SPEED] = found
     return pytestconfig.stash[SPEED]
 
@@ -319,7 +400,7 @@ def _request(config: pytest.Config) -> Request:
         suites=(MEASURED,),
         backends=config.getoption("backends", None) or BACKENDS,
         reference=None,
-        vocabulary=config.getoption("vocabulary", None) or VOCABULARY,
+        vocabulary=config.getoption("vocabularies", None) or VOCABULARY,
         profile=config.getoption("profile", None) or PROFILE,
         out=config.getoption("measurement", None),
         forks=None,
@@ -343,7 +424,7 @@ def _said(config: pytest.Config) -> Iterator[Callable[[str], None]]:
     yield say
 
 
-# ------------------------------------------------------------------------------------------------------- the plugin's hooks
+# ----------------------------------------------------------------------------------------- the plugin's hooks
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -367,8 +448,12 @@ def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, A
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_benchmark_compare_machine_info(config: pytest.Config, machine_info: dict[str, Any], compared_benchmark: dict[str, Any]) -> None:
-    """Refuses to hold times against those of other hardware or of other work; the plugin itself only warns."""
+def pytest_benchmark_compare_machine_info(
+    config: pytest.Config, machine_info: dict[str, Any], compared_benchmark: dict[str, Any]
+) -> None:
+    """Refuses to hold times against those of other hardware or of other work; the plugin itself
+    only warns.
+    """
     block = compared_benchmark.get("grammarbench")
     if block is None:  # none of our items is in that file
         return
@@ -384,4 +469,7 @@ def _other_than(block: dict[str, Any], what: str, ours: str) -> str | None:
     """Why the times of that file cannot be compared with ours."""
     if block[what] == ours:
         return None
-    return f"cannot compare with run {block['run']}: its {what} is {block[what]}, this one's {ours}; times of the two mean different things"
+    return (
+        f"cannot compare with run {block['run']}: its {what} is {block[what]}, this one's {ours}; times "
+        "of the two mean different things"
+    )

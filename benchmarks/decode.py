@@ -1,17 +1,24 @@
-"""What decoding keeps of its promises on a device: TPOT over the floor, what a grammar adds to it, what jump-forward wins, graphs, masks.
+"""What decoding keeps of its promises on a device: TPOT over the floor, what a grammar adds to it, what
+jump-forward wins, graphs, masks.
 
     python benchmarks/decode.py --out DIR [--device cuda|cpu] [--quick]
 
-On a GPU the shapes 1b and 8b in bfloat16 at batch 1, 8, 32 and 128; on a CPU the tiny shape in float32 at batch 1 and 8, with few texts.
-  1. Unconstrained TPOT over the floor: the bytes of the weights that a pass reads and of the cache at the output's mean length, over the
-     bandwidth of a copy that was measured on this device. Beside it the same of a bare step: the model's pass without a loop.
-  2. Constrained TPOT over the unconstrained run of equal length beside it, fills overlapped with the forward pass. Of two ways to fill
-     (a call for each mask, in one thread; one call for the batch, with the backend's own threads) the better is judged, both are shown.
-  3. What share of its ceiling (passes of stepwise over passes of jump-forward) jump-forward's speed-up reaches where everything is forced.
-  4. A step as a captured graph, and eager; on a CPU the same static buffers without a capture. And do their logits agree?
-  5. Masks: the copy to the device, and applying them there, by the device's events.
-Estimates are judged; the intervals (of forks in 1 to 3, of rounds in 4 and 5; 99 %) are shown beside them. On a CPU 1 and 2 are not judged.
-A part that is done is stored in DIR and not done again; after an interruption give the same command. Exit code 1: a promise is not kept.
+On a GPU the shapes 1b and 8b in bfloat16 at batch 1, 8, 32 and 128; on a CPU the tiny shape in float32 at
+batch 1 and 8, with few texts.
+  1. Unconstrained TPOT over the floor: the bytes of the weights that a pass reads and of the cache at the
+     output's mean length, over the bandwidth of a copy that was measured on this device. Beside it the same
+     of a bare step: the model's pass without a loop.
+  2. Constrained TPOT over the unconstrained run of equal length beside it, fills overlapped with the forward
+     pass. Of two ways to fill (a call for each mask, in one thread; one call for the batch, with the
+     backend's own threads) the better is judged, both are shown.
+  3. What share of its ceiling (passes of stepwise over passes of jump-forward) jump-forward's speed-up
+     reaches where everything is forced.
+  4. A step as a captured graph, and eager; on a CPU the same static buffers without a capture. And do their
+     logits agree?
+  5. Masks: the copy to the device, and applying them there, by the device's events. Estimates are judged; the
+     intervals (of forks in 1 to 3, of rounds in 4 and 5; 99 %) are shown beside them. On a CPU 1 and 2 are
+     not judged. A part that is done is stored in DIR and not done again; after an interruption give the same
+     command. Exit code 1: a promise is not kept.
 """
 
 from __future__ import annotations
@@ -35,26 +42,40 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from decode_figures import BACKENDS, FORCED, LONG, MIXED, PROMISED_OF, PROMISES, Figure, Part, Plan, figures_of, plan_of, table, verdict
+from decode_figures import (
+    BACKENDS,
+    FORCED,
+    LONG,
+    MIXED,
+    PROMISED_OF,
+    PROMISES,
+    Figure,
+    Part,
+    Plan,
+    figures_of,
+    plan_of,
+    table,
+    verdict,
+)
 
-from harness.decode.record import has_decoding, read_decoding
-from harness.decode.session import Request, decode
-from harness.decode.setting import Setting
+from harness.backend.grammar import Adapter
+from harness.backend.registry import installed_version, load, make, parse_specs
+from harness.backend.vocabulary import load_vocabulary
 from harness.errors import BadInput, one_line
-from harness.grammar import Adapter
-from harness.kernels.clock import Call, clock_of
-from harness.kernels.rounds import Effort, Samples, by_turns
-from harness.kernels.timing import copy_call
-from harness.loop.masks import Masks
-from harness.machine import describe_machine, usable_processors
-from harness.registry import installed_version, load, make, parse_specs
-from harness.session import now
-from harness.vocabulary import load_vocabulary
+from harness.measure.kernels.clock import Call, clock_of
+from harness.measure.kernels.rounds import Effort, Samples, by_turns
+from harness.measure.kernels.timing import copy_call
+from harness.rows.folder import now
+from harness.rows.machine import describe_machine, usable_processors
+from harness.serve.decode.record import has_decoding, read_decoding
+from harness.serve.decode.session import Request, decode
+from harness.serve.decode.setting import Setting
+from harness.walk.loop.masks import Masks
 
 if TYPE_CHECKING:
     import torch
 
-    from harness.decode.model import Model
+    from harness.serve.decode.model.model import Model
 
 FILE = "decode-benchmark.json"
 FORMAT = 1
@@ -66,15 +87,16 @@ STEPS, ROUNDS = 16, 8
 COPIED = {"cuda": 2 << 30, "cpu": 256 << 20}
 """Bytes that the copy touches: more than any cache holds."""
 
-# --------------------------------------------------------------------------------------------------- parts that call the model
+# ---------------------------------------------------------------------------------- parts that call the model
 
 
 def step_part(name: str, batch: int, device: str, quick: bool) -> dict[str, Any]:
-    """A copy's bandwidth; then bare steps of the model, as a graph and eager by turns, and how far their logits are apart."""
+    """A copy's bandwidth; then bare steps of the model, as a graph and eager by turns, and how far their
+    logits are apart."""
     import torch
 
-    from harness.decode.graphs import Direct, Static
-    from harness.decode.model import load_model
+    from harness.serve.decode.model.graphs import Direct, Static
+    from harness.serve.decode.model.model import load_model
 
     clock = clock_of(device)
     call, moved = copy_call(COPIED[device] // (8 if quick else 1), device)
@@ -115,7 +137,8 @@ def step_part(name: str, batch: int, device: str, quick: bool) -> dict[str, Any]
 
 
 def bare_steps(model: Model, batch: int, steps: int) -> float:
-    """The median time of a pass by a token a row, nanoseconds, until the device is done; the rows are then as before."""
+    """The median time of a pass by a token a row, nanoseconds, until the device is done; the rows are then as
+    before."""
     known = []
     for step in range(steps):
         tokens = {row: [step + 1] for row in range(batch)}
@@ -135,12 +158,16 @@ def apart(ours: torch.Tensor, theirs: torch.Tensor) -> float:
 
 
 def masks_part(device: str, batches: Sequence[int], quick: bool) -> dict[str, Any]:
-    """For each batch, moving packed masks to the device and applying them: by torch as the loop does, and by backends' own kernels."""
+    """For each batch, moving packed masks to the device and applying them: by torch as the loop does, and by
+    backends' own kernels."""
     import torch
 
     clock, vocabulary = clock_of(device), load_vocabulary(VOCABULARY)
     where = torch.device(device)
-    known = {name: make(parse_specs(name)[0], vocabulary) for name in ("unconstrained", *(each for each in PROMISED_OF if is_here(each)))}
+    known = {
+        name: make(parse_specs(name)[0], vocabulary)
+        for name in ("unconstrained", *(each for each in PROMISED_OF if is_here(each)))
+    }
     rows = []
     for batch in batches:
         logits = torch.randn((batch, vocabulary.size), device=where)
@@ -169,7 +196,14 @@ def masks_part(device: str, batches: Sequence[int], quick: bool) -> dict[str, An
         rows += [{"batch": batch, "name": name, "ns": per_call(each)} for name, each in samples.items()]
         rows += [{"batch": batch, "name": name, "ns": [], "why": why} for name, why in refused.items()]
         if device == "cpu":
-            rows.append({"batch": batch, "name": "move", "ns": [], "why": "the logits are on the host, where the masks are"})
+            rows.append(
+                {
+                    "batch": batch,
+                    "name": "move",
+                    "ns": [],
+                    "why": "the logits are on the host, where the masks are",
+                }
+            )
     return {"vocabulary": vocabulary.size, "rows": rows}
 
 
@@ -199,11 +233,13 @@ def is_here(backend: str) -> bool:
         return False
 
 
-# --------------------------------------------------------------------------------------------------------- command and store
+# ------------------------------------------------------------------------------------------ command and store
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(usage="python benchmarks/decode.py --out DIR [--device cuda|cpu] [--quick]")
+    parser = argparse.ArgumentParser(
+        usage="python benchmarks/decode.py --out DIR [--device cuda|cpu] [--quick]"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", choices=["cuda", "cpu"])
     parser.add_argument("--quick", action="store_true")
@@ -214,7 +250,16 @@ def main() -> None:
         sys.exit("benchmarks/decode.py: torch finds no GPU here; leave out --device, or take cpu")
     plan = plan_of(device, wanted.quick)
     if wanted.part:
-        print(json.dumps(alone(next(each for each in plan.parts() if each.name == wanted.part), plan, device, wanted.quick)))
+        print(
+            json.dumps(
+                alone(
+                    next(each for each in plan.parts() if each.name == wanted.part),
+                    plan,
+                    device,
+                    wanted.quick,
+                )
+            )
+        )
         return
     try:
         found = whole(wanted.out, plan, device, wanted.quick)
@@ -254,7 +299,9 @@ def whole(out: Path, plan: Plan, device: str, quick: bool) -> list[Figure]:
             continue
         began = time.monotonic()
         print(f"{part.name} ...", flush=True)
-        done = served(part, plan, device, out) if part.kind == "serve" else in_process(part, device, quick, out)
+        done = (
+            served(part, plan, device, out) if part.kind == "serve" else in_process(part, device, quick, out)
+        )
         store["parts"][part.name] = done | {"seconds": round(time.monotonic() - began, 1)}
         save(out / FILE, store | {"figures": stored(figures_of(store["parts"], plan, out), device)})
     found = figures_of(store["parts"], plan, out)
@@ -267,7 +314,13 @@ def opened(path: Path, device: str, quick: bool) -> dict[str, Any]:
     told = {"format": FORMAT, "device": device, "quick": quick}
     if not path.exists():
         versions = {name: installed_version(load(name).distribution) for name in BACKENDS if is_here(name)}
-        return told | {"argv": sys.argv[1:], "started": now(), "machine": describe_machine(), "versions": versions, "parts": {}}
+        return told | {
+            "argv": sys.argv[1:],
+            "started": now(),
+            "machine": describe_machine(),
+            "versions": versions,
+            "parts": {},
+        }
     try:
         found: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except ValueError as error:
@@ -286,14 +339,25 @@ def save(path: Path, store: dict[str, Any]) -> None:
 
 def stored(figures: Sequence[Figure], device: str) -> list[dict[str, Any]]:
     return [
-        asdict(each) | {"promised": str(PROMISES[each.promise]) if each.promise else "", "verdict": verdict(each, device)}
+        asdict(each)
+        | {"promised": str(PROMISES[each.promise]) if each.promise else "", "verdict": verdict(each, device)}
         for each in figures
     ]
 
 
 def in_process(part: Part, device: str, quick: bool, out: Path) -> dict[str, Any]:
     """A process of its own, whose end gives the device's memory back."""
-    command = [sys.executable, __file__, "--out", str(out), "--device", device, "--part", part.name, *(["--quick"] if quick else [])]
+    command = [
+        sys.executable,
+        __file__,
+        "--out",
+        str(out),
+        "--device",
+        device,
+        "--part",
+        part.name,
+        *(["--quick"] if quick else []),
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         return {"not_measured": f"its process ended with {done.returncode}"}

@@ -1,16 +1,20 @@
-"""Are the engine's figures those of the library? Its warm fills beside a hand-written loop in the same process, and what its time goes to.
+"""Are the engine's figures those of the library?
+
+Its warm fills beside a hand-written loop in the same process, and what its time goes to.
 
     python benchmarks/fidelity.py [BACKEND ...]        (default: the four real ones)
 
 Of each backend two things are printed, of the suite `speed` with tekken, on one processor:
-  1. fill, engine over loop (promised: within 3 %). A process loads the backend once. The engine's side is the handler that serves a
-     measurement; the loop makes the library's own calls on the same compiled grammar. They take turns, a round each, in the engine's
-     own order. Per token the minimum over all passes, the sum over the tokens of a case, the geometric mean over cases, and of that
-     over several processes. The same of a second copy of the loop says how much of the ratio is chance.
-  2. the share of the wall time that was spent inside timed calls (promised: at least 80 %), from a small real measurement with the
-     backend and its A/A copy as arms: of the time that the arms worked on their rounds, and of the time that the coordinator spent on
-     whole forks, which has warm-ups (their compiles and passes count), counts, the pipes and the recording in it. Of `matcher_new` a
-     round stores the minimum only, and that is what every pass is taken to have spent.
+  1. fill, engine over loop (promised: within 3 %). A process loads the backend once. The engine's side is the
+     handler that serves a measurement; the loop makes the library's own calls on the same compiled grammar.
+     They take turns, a round each, in the engine's own order. Per token the minimum over all passes, the sum
+     over the tokens of a case, the geometric mean over cases, and of that over several processes. The same of
+     a second copy of the loop says how much of the ratio is chance.
+  2. the share of the wall time that was spent inside timed calls (promised: at least 80 %), from a small real
+     measurement with the backend and its A/A copy as arms: of the time that the arms worked on their rounds,
+     and of the time that the coordinator spent on whole forks, which has warm-ups (their compiles and passes
+     count), counts, the pipes and the recording in it. Of `matcher_new` a round stores the minimum only, and
+     that is what every pass is taken to have spent.
 """
 
 from __future__ import annotations
@@ -30,13 +34,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.backend.process.system import ENVIRONMENT
 from harness.measure.arm import ArmHandler, load_arm
 from harness.measure.estimate import shape
 from harness.measure.protocol import MOST_PASSES, PROFILES, order
 from harness.measure.record import Recorded, read_measurement
 from harness.measure.session import Request, measure
 from harness.measure.statistics import geometric_mean
-from harness.process import ENVIRONMENT
 
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer")
 VOCABULARY = "tekken"
@@ -45,7 +49,8 @@ PROCESSES = 4
 """Of one backend: where things lie in memory is drawn anew in each, and moves a ratio by a percent."""
 VISITS = 3
 SECONDS_OF_A_VISIT = 0.2
-"""Every case is visited so often in a process, the others in between: a slow minute of the machine hits no case alone."""
+"""Every case is visited so often in a process, the others in between: a slow minute of the machine hits no
+case alone."""
 
 Nanoseconds = NDArray[np.int64]
 Walk = Callable[[], list[int]]
@@ -57,14 +62,28 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for backend in backends:
             folder = Path(scratch) / backend.replace(":", "_")
-            measure(Request(("speed",), backend, None, VOCABULARY, "quick", folder, FORKS, None, 4.0, ("fidelity",)), lambda _: None)
-            print(said(backend, [compared(folder, number) for number in range(PROCESSES)], shares(read_measurement(folder))), flush=True)
+            measure(
+                Request(
+                    ("speed",), backend, None, VOCABULARY, "quick", folder, FORKS, None, 4.0, ("fidelity",)
+                ),
+                lambda _: None,
+            )
+            print(
+                said(
+                    backend,
+                    [compared(folder, number) for number in range(PROCESSES)],
+                    shares(read_measurement(folder)),
+                ),
+                flush=True,
+            )
 
 
 def compared(folder: Path, number: int) -> Compared:
     """What a process of its own finds."""
     environment = {**os.environ, **ENVIRONMENT, "PYTHONHASHSEED": str(number)}
-    done = subprocess.run([sys.executable, __file__, "--one", str(folder)], stdout=subprocess.PIPE, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", str(folder)], stdout=subprocess.PIPE, text=True, env=environment
+    )
     if done.returncode:
         sys.exit(f"{folder.name}: the process that compares has failed")
     return Compared(**json.loads(done.stdout.splitlines()[-1]))
@@ -72,18 +91,26 @@ def compared(folder: Path, number: int) -> Compared:
 
 def said(backend: str, found: Sequence[Compared], share: Shares) -> str:
     one = found[0]
-    ratio, control = (geometric_mean([getattr(each, name) for each in found]) for name in ("ratio", "control"))
-    cases = f"{min(each.smallest for each in found):.3f} to {max(each.largest for each in found):.3f} in single cases"
+    ratio, control = (
+        geometric_mean([getattr(each, name) for each in found]) for name in ("ratio", "control")
+    )
+    cases = (
+        f"{min(each.smallest for each in found):.3f} to {max(each.largest for each in found):.3f} in "
+        "single cases"
+    )
     return (
-        f"{backend:19} fill, engine over loop: {ratio:.4f} (in {len(found)} processes {' '.join(f'{each.ratio:.4f}' for each in found)}; "
+        f"{backend:19} fill, engine over loop: {ratio:.4f} (in {len(found)} processes "
+        f"{' '.join(f'{each.ratio:.4f}' for each in found)}; "
         f"{cases}); the loop over itself: {control:.4f}\n"
-        f"{'':19} {one.cases} cases, {one.tokens} tokens, {one.loop_ns / one.tokens:.0f} ns each in the loop\n"
+        f"{'':19} {one.cases} cases, {one.tokens} tokens, {one.loop_ns / one.tokens:.0f} ns each in the "
+        "loop\n"
         f"{'':19} inside timed calls: {share.rounds:.1%} of {share.rounds_s:.1f} s of rounds, "
-        f"{share.forks:.1%} of {share.forks_s:.1f} s of forks ({share.once_s:.1f} s of them counts and mechanisms)"
+        f"{share.forks:.1%} of {share.forks_s:.1f} s of forks ({share.once_s:.1f} s of them counts and "
+        "mechanisms)"
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- the shares
+# ------------------------------------------------------------------------------------------------- the shares
 
 
 @dataclass(frozen=True)
@@ -97,7 +124,8 @@ class Shares:
     forks_s: float
     """Wall time of the forks once their arms were loaded, as the coordinator took it."""
     once_s: float
-    """Of these, what counts and mechanisms took in the arms: calls of the backend too, and not timed as such."""
+    """Of these, what counts and mechanisms took in the arms: calls of the backend too, and not timed
+    as such."""
 
 
 def shares(recorded: Recorded) -> Shares:
@@ -113,7 +141,7 @@ def shares(recorded: Recorded) -> Shares:
     return Shares(timed / 1e9 / rounds_s, rounds_s, (timed + warm_up) / 1e9 / forks_s, forks_s, once_s)
 
 
-# ------------------------------------------------------------------------------------------------------ engine beside loop
+# ----------------------------------------------------------------------------------------- engine beside loop
 
 
 @dataclass(frozen=True)
@@ -128,7 +156,8 @@ class Compared:
     loop_ns: int
     """The sum over all cases."""
     control: float
-    """The loop over a second copy of itself that took turns with the two: what the ratio would be if there were no difference."""
+    """The loop over a second copy of itself that took turns with the two: what the ratio would be if there
+    were no difference."""
 
 
 def compare(folder: Path) -> Compared:
@@ -146,23 +175,37 @@ def compare(folder: Path) -> Compared:
             each.visit()
     for trace, each in zip(traces, turns, strict=True):
         fills = f"{each.least.shape[1]} tokens, {' '.join(map(str, each.least.sum(axis=1)))} ns"
-        print(f"{arm.backend}: {trace.case}: {fills} in {each.number} rounds of {each.passes} passes", file=sys.stderr)
+        print(
+            f"{arm.backend}: {trace.case}: {fills} in {each.number} rounds of {each.passes} passes",
+            file=sys.stderr,
+        )
     engine, loop, again = np.array([each.least.sum(axis=1) for each in turns], float).T
     ratios, tokens = engine / loop, sum(each.least.shape[1] for each in turns)
-    return Compared(geometric_mean(ratios), ratios.min(), ratios.max(), len(turns), tokens, int(loop.sum()), geometric_mean(again / loop))
+    return Compared(
+        geometric_mean(ratios),
+        ratios.min(),
+        ratios.max(),
+        len(turns),
+        tokens,
+        int(loop.sum()),
+        geometric_mean(again / loop),
+    )
 
 
 class Turns:
     """One case: the engine, the loop, and the loop once more."""
 
-    def __init__(self, handler: ArmHandler, loop: Callable[[Any, Any, Sequence[int]], Walk], offset: int, instance: int) -> None:
+    def __init__(
+        self, handler: ArmHandler, loop: Callable[[Any, Any, Sequence[int]], Walk], offset: int, instance: int
+    ) -> None:
         self.handler, self.offset = handler, offset
         pass_ns = handler({"op": "warm_up", "offset": offset, "instance": instance}, b"")[0]["pass_ns"]
         self.passes = min(MOST_PASSES, max(1, round(PROFILES["quick"].pass_seconds * 1e9 / pass_ns)))
         held = handler.prepared[offset]
         self.walks = [loop(held.compiled, handler.adapter, held.tokens) for _ in range(2)]
         self.least = np.full((3, len(held.tokens)), np.iinfo(np.int64).max)
-        """Per token the smallest fill of all passes of the engine, of the loop, and of the loop once more; nanoseconds."""
+        """Per token the smallest fill of all passes of the engine, of the loop, and of the loop once more;
+        nanoseconds."""
         self.number = 0
         """Of rounds made."""
 
@@ -178,7 +221,9 @@ class Turns:
                 return
 
     def _engine_round(self) -> Nanoseconds:
-        _, blob = self.handler({"op": "round", "offset": self.offset, "repeats": self.passes, "fresh": False}, b"")
+        _, blob = self.handler(
+            {"op": "round", "offset": self.offset, "repeats": self.passes, "fresh": False}, b""
+        )
         steps: Nanoseconds = np.frombuffer(blob, "<i8")[1 : 1 + 2 * self.least.shape[1]]
         return steps[::2]
 
@@ -192,7 +237,8 @@ class Turns:
             gc.enable()
 
 
-# The loops that anyone would write: a new matcher, then fill and accept; the library's own calls and nothing else.
+# The loops that anyone would write: a new matcher, then fill and accept; the library's own calls and nothing
+# else.
 
 
 def loop_xgrammar(compiled: Any, adapter: Any, tokens: Sequence[int]) -> Walk:

@@ -2,14 +2,15 @@
 
     python benchmarks/loop.py [BACKEND] [--profile]          (default: llguidance)
 
-On the tiny shape with tekken, replaying one text under its grammar in every row, at batch 1 and 8. Prints for each batch, with fills
-beside the forward pass and without
-  1. ours per step: of each step's wall time what is left without forward pass, exposed fill, move, apply, sampling, accept and strategy;
-     and the time between steps, of which nothing is anyone else's;
+On the tiny shape with tekken, replaying one text under its grammar in every row, at batch 1 and 8. Prints for
+each batch, with fills beside the forward pass and without
+  1. ours per step: of each step's wall time what is left without forward pass, exposed fill, move, apply,
+     sampling, accept and strategy; and the time between steps, of which nothing is anyone else's;
   2. both together as a share of TPOT, against what we promise;
-  3. TPOT over that of a plain loop written by hand, which keeps no account at all and fills after the forward pass; the two take turns.
-Of each round the median over its steps, prefill left out: on a shared machine a mean counts other processes' turns, and is given beside it.
-Of the rounds the median. `--profile` shows where the loop's own time goes, by function.
+  3. TPOT over that of a plain loop written by hand, which keeps no account at all and fills after the forward
+     pass; the two take turns. Of each round the median over its steps, prefill left out: on a shared machine
+     a mean counts other processes' turns, and is given beside it. Of the rounds the median. `--profile` shows
+     where the loop's own time goes, by function.
 """
 
 from __future__ import annotations
@@ -25,20 +26,22 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: a second thread would share a processor with the fills
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before torch is loaded: a second thread would share a processor with the fills
 
 import numpy as np
 
-from harness.decode.model import Model, load_model
-from harness.decode.workloads import Workload, find_workload, requests
-from harness.grammar import Adapter, CompiledGrammar, allocate_bitmask
-from harness.loop.compiling import CompileQueue
-from harness.loop.loop import Loop, LoopOptions
-from harness.loop.outcome import STEP, Served
-from harness.loop.request import Request
-from harness.loop.strategies.base import Strategy
-from harness.registry import load
-from harness.vocabulary import Vocabulary, load_vocabulary
+from harness.backend.grammar import Adapter, CompiledGrammar, allocate_bitmask
+from harness.backend.registry import load
+from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.serve.decode.model.model import Model, load_model
+from harness.serve.decode.workloads import Workload, find_workload, requests
+from harness.walk.loop.compiling import CompileQueue
+from harness.walk.loop.loop import Loop, LoopOptions
+from harness.walk.loop.outcome import STEP, Served
+from harness.walk.loop.request import Request
+from harness.walk.loop.strategies.base import Strategy
 
 VOCABULARY, WORKLOAD = "tekken", "long_arrays"
 PROMPT, STEPS, ROUNDS = 64, 100, 3
@@ -77,7 +80,10 @@ def main() -> None:
     wanted = parser.parse_args()
     vocabulary = load_vocabulary(VOCABULARY)
     adapter = load(wanted.backend)(vocabulary)
-    print(f"{wanted.backend}, {VOCABULARY}, tiny shape on the CPU; medians of {ROUNDS} rounds of {STEPS} steps, microseconds")
+    print(
+        f"{wanted.backend}, {VOCABULARY}, tiny shape on the CPU; medians of {ROUNDS} rounds of {STEPS} "
+        "steps, microseconds"
+    )
     kept = True
     for batch in (AT_BATCH_1, AT_BATCH_8):
         model = load_model("tiny", vocabulary.size, rows=batch, positions=PROMPT + STEPS + 1)
@@ -89,7 +95,9 @@ def main() -> None:
             if wanted.profile:
                 profiled(model, adapter, made, options)
                 continue
-            rounds = [one_round(model, adapter, compiled, made, options) for _ in range(ROUNDS + 1)][1:]  # the first is a warm-up
+            rounds = [one_round(model, adapter, compiled, made, options) for _ in range(ROUNDS + 1)][
+                1:
+            ]  # the first is a warm-up
             kept = report(batch, overlap, rounds) and kept
     if not kept:
         sys.exit("a promise is not kept")
@@ -99,15 +107,23 @@ def same_text(vocabulary: Vocabulary, batch: int) -> list[Request]:
     """The workload's longest text in each row, so that all rows live until the end."""
     found = find_workload(WORKLOAD)
     longest = max(found.texts, key=lambda text: len(text.content))
-    return requests(Workload(found.name, (longest,)), vocabulary, count=batch, prompt_tokens=PROMPT, limit=STEPS)
+    return requests(
+        Workload(found.name, (longest,)), vocabulary, count=batch, prompt_tokens=PROMPT, limit=STEPS
+    )
 
 
-def one_round(model: Model, adapter: Adapter, compiled: CompiledGrammar, made: list[Request], options: LoopOptions) -> Round:
+def one_round(
+    model: Model, adapter: Adapter, compiled: CompiledGrammar, made: list[Request], options: LoopOptions
+) -> Round:
     gc.collect()
     plain_tpot = plain_loop(model, adapter, compiled, made)
     gc.collect()
     served = serve(model, adapter, made, options)
-    assert all(each.end == "limit" and each.ids == made[0].reference[:STEPS] for each in served.completed if made[0].reference), served
+    assert all(
+        each.end == "limit" and each.ids == made[0].reference[:STEPS]
+        for each in served.completed
+        if made[0].reference
+    ), served
     steps = np.array(served.steps[-(STEPS - 1) :], dtype=np.int64)
     assert (steps[:, STEP.index("fed")] == len(made)).all(), "a step of prefill is among them"
     wall = steps[:, STEP.index("wall_ns")]
@@ -116,7 +132,14 @@ def one_round(model: Model, adapter: Adapter, compiled: CompiledGrammar, made: l
     times = np.array([each.token_ns for each in served.completed], dtype=np.int64).mean(axis=0)
     gaps = np.diff(times)
     between = float(gaps.mean() - wall.mean())
-    found = (float(np.median(ours)), between, float(ours.mean()) + between, float(np.median(exposed)), float(np.median(gaps)), plain_tpot)
+    found = (
+        float(np.median(ours)),
+        between,
+        float(ours.mean()) + between,
+        float(np.median(exposed)),
+        float(np.median(gaps)),
+        plain_tpot,
+    )
     return Round(*(each / 1e3 for each in found))
 
 
@@ -129,7 +152,8 @@ def serve(model: Model, adapter: Adapter, made: list[Request], options: LoopOpti
 
 
 def plain_loop(model: Model, adapter: Adapter, compiled: CompiledGrammar, made: Sequence[Request]) -> float:
-    """TPOT in nanoseconds of a loop that does the same and nothing more; the model's rows are empty again behind it."""
+    """TPOT in nanoseconds of a loop that does the same and nothing more; the model's rows are empty again
+    behind it."""
     batch, size = len(made), adapter.vocabulary.size
     reference = made[0].reference
     assert reference is not None
@@ -138,7 +162,9 @@ def plain_loop(model: Model, adapter: Adapter, compiled: CompiledGrammar, made: 
     for row in range(batch):
         model.rollback(row, 0)
     for start in range(0, PROMPT, model.chunk):
-        logits = model.extend({row: each.prompt[start : start + model.chunk] for row, each in enumerate(made)})
+        logits = model.extend(
+            {row: each.prompt[start : start + model.chunk] for row, each in enumerate(made)}
+        )
     known = []
     for step in range(STEPS):
         scores = logits.numpy()
@@ -146,7 +172,9 @@ def plain_loop(model: Model, adapter: Adapter, compiled: CompiledGrammar, made: 
         fed = {}
         for row in range(batch):
             objects[row].fill_bitmask(masks[row])
-            forbidden = np.unpackbits(~masks[row].view(np.uint8), count=size, bitorder="little").view(np.bool_)
+            forbidden = np.unpackbits(~masks[row].view(np.uint8), count=size, bitorder="little").view(
+                np.bool_
+            )
             np.copyto(scores[row, :size], -np.inf, where=forbidden)
             token = int(scores[row].argmax())
             assert token == reference[step] and objects[row].accept_token(token)
@@ -173,10 +201,12 @@ def report(batch: int, overlap: bool, rounds: list[Round]) -> bool:
     within, between = median([each.within for each in rounds]), median([each.between for each in rounds])
     tpot, plain = median([each.tpot for each in rounds]), median([each.plain_tpot for each in rounds])
     print(
-        f"batch {batch}, fills {'beside' if overlap else 'behind'} the forward pass: ours {ours:6.1f} us a step "
+        f"batch {batch}, fills {'beside' if overlap else 'behind'} the forward pass: ours {ours:6.1f} us a "
+        "step "
         f"({within:.1f} within, {between:.1f} between; mean {mean:.0f}), {share:.2%} of TPOT {tpot:.0f} us; "
         f"fills hold it up {exposed:.0f} us; "
-        f"TPOT over the plain loop's {plain:.0f} us: {ratio:.3f}; promised {promised}: {'kept' if kept else 'NOT KEPT'}",
+        f"TPOT over the plain loop's {plain:.0f} us: {ratio:.3f}; promised {promised}: "
+        f"{'kept' if kept else 'NOT KEPT'}",
         flush=True,
     )
     return kept

@@ -2,7 +2,8 @@
 
     python benchmarks/memory.py [MANY]         default: 40,000 cases
 
-Runs `grammarbench run` over 1,000 and over MANY tiny cases (two instances each) with the unconstrained baseline, table at the end included.
+Runs `grammarbench run` over 1,000 and over MANY tiny cases (two instances each) with the unconstrained
+baseline, table at the end included.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ def main() -> None:
             seconds, peaks[count] = measure(Path(scratch), count)
             print(f"{count:7} cases: peak {peaks[count] / 1e6:6.1f} MB, {seconds:6.1f} s")
     growth = (peaks[many] - peaks[FEW]) / (many - FEW)
-    print(f"{growth:.0f} bytes for each further case; ratio {peaks[many] / peaks[FEW]:.2f} (promised: under 400 MB however many)")
+    print(
+        f"{growth:.0f} bytes for each further case; ratio {peaks[many] / peaks[FEW]:.2f} (promised: under "
+        "400 MB however many)"
+    )
 
 
 def measure(folder: Path, count: int) -> tuple[float, int]:
@@ -33,12 +37,25 @@ def measure(folder: Path, count: int) -> tuple[float, int]:
     with open(folder / "many.jsonl", "w") as file:
         for number in range(count):
             tests = [{"text": f"a{number}", "valid": True}, {"text": "b", "valid": False}]
-            file.write(json.dumps({"description": f"case {number}", "regex": f"a{number}", "tests": tests}) + "\n")
-    command = [sys.executable, "-m", "harness", "run", str(folder / "many.jsonl"), "--backends", "unconstrained"]
+            file.write(
+                json.dumps({"description": f"case {number}", "regex": f"a{number}", "tests": tests}) + "\n"
+            )
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "run",
+        str(folder / "many.jsonl"),
+        "--backends",
+        "unconstrained",
+    ]
     start = time.monotonic()
     peak = 0
-    with subprocess.Popen([*command, "--vocabularies", "bytes", "--out", str(folder / "run")], stdout=subprocess.DEVNULL) as process:
-        # Looked up while it runs: what wait4 tells of an ended process counts those that it has waited for, workers and table, too.
+    with subprocess.Popen(
+        [*command, "--vocabularies", "bytes", "--out", str(folder / "run")], stdout=subprocess.DEVNULL
+    ) as process:
+        # Looked up while it runs: what wait4 tells of an ended process counts those that it has waited for,
+        # workers and table, too.
         while process.poll() is None:
             peak = max(peak, peak_of(process.pid))
             time.sleep(0.02)

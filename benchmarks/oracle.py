@@ -1,13 +1,14 @@
-"""What one exact mask costs: every token of a 131k vocabulary, by the reference automaton and the vocabulary's trie.
+"""What one exact mask costs: every token of a 131k vocabulary, by the reference automaton and the
+vocabulary's trie.
 
     python benchmarks/oracle.py [VOCABULARY]         (default: tekken)
 
 Prints for each state
-  1. the median processor time of a mask over warm passes, against what we promise; and by the clock, which on a shared machine
-     counts other processes' turns too;
+  1. the median processor time of a mask over warm passes, against what we promise; and by the clock, which on
+     a shared machine counts other processes' turns too;
   2. the time of the first mask, which finds the automaton's states;
-  3. the ratio to a plain walk in Python over a trie of nested dicts, with `automaton.step` for each byte, which gives the same mask.
-All on one processor. The plain walk takes its turns between the passes.
+  3. the ratio to a plain walk in Python over a trie of nested dicts, with `automaton.step` for each byte,
+     which gives the same mask. All on one processor. The plain walk takes its turns between the passes.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.oracle.automaton import DEAD, Automaton
-from harness.oracle.regex import regex_automaton
+from harness.oracle.regex.automaton import regex_automaton
 from harness.oracle.trie import TokenSet, TokenTrie
-from harness.vocabulary import Vocabulary, load_vocabulary
 
 VOCABULARY = "tekken"
 SUITE = Path(__file__).parents[1] / "suites" / "ebnf.jsonl"
@@ -47,7 +48,7 @@ class State:
 
 
 def json_automaton() -> Automaton[Any]:
-    from harness.oracle.ebnf import ebnf_automaton
+    from harness.oracle.ebnf.automaton import ebnf_automaton
 
     cases = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
     (grammar,) = (case["ebnf"] for case in cases if case.get("description") == "JSON")
@@ -92,8 +93,10 @@ def measured(state: State, trie: TokenTrie, nested: Nested) -> str:
         assert np.array_equal(mask, walked)
     median, median_clock, median_plain = (statistics.median(each) * 1e3 for each in (warm, clock, plain))
     return (
-        f"{state.name:32} {median:5.2f} ms (promised: at most {state.promised_ms:g}; by the clock {median_clock:.2f}), first "
-        f"{first * 1e3:.0f} ms, {mask.sum():,} allowed, {len(automaton):,} states; plain walk {median_plain:.0f} ms, "
+        f"{state.name:32} {median:5.2f} ms (promised: at most {state.promised_ms:g}; by the clock "
+        f"{median_clock:.2f}), first "
+        f"{first * 1e3:.0f} ms, {mask.sum():,} allowed, {len(automaton):,} states; plain walk "
+        f"{median_plain:.0f} ms, "
         f"ratio {median_plain / median:.0f}"
     )
 

@@ -1,16 +1,19 @@
-"""What the harness costs: its wall time, its recorded fill times, and its recovery after a kill, beside a plain loop in the same run.
+"""What the harness costs: its wall time, its recorded fill times, and its recovery after a kill, beside a
+plain loop in the same run.
 
     python benchmarks/overhead.py [FOLDER]         a folder of MaskBench files (default: ../shared/corpora/maskbench)
 
 Prints three things, each against what we promise:
-  1. wall time of a run (one worker, without start-up) over that of a plain loop with the same backend calls in one process;
-  2. the median of the recorded fills over that of the plain loop, per backend: each fill's minimum over the rounds, then the
-     median over fills;
-  3. the time from a child's kill to the moment when the next case is sent.
-The plain loop makes the same library calls as the adapters, in their barest form; it tokenizes too, because any loop must.
-The two take turns case by case and are pinned to the same processor: on a shared machine one core is at times half as fast as the
-other, and as itself a second later. Only one of them computes at a time. Of wall times the fastest round counts.
-"""
+  1. wall time of a run (one worker, without start-up) over that of a plain loop with the same backend calls
+     in one process;
+  2. the median of the recorded fills over that of the plain loop, per backend: each fill's minimum over the
+     rounds, then the median over fills;
+  3. the time from a child's kill to the moment when the next case is sent. The plain loop makes the same
+     library calls as the adapters, in their barest form; it tokenizes too, because any loop must. The two
+     take turns case by case and are pinned to the same processor: on a shared machine one core is at times
+     half as fast as the other, and as itself a second later. Only one of them computes at a time. Of wall
+     times the fastest round counts.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -33,14 +36,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness import process
-from harness.booking import Work
-from harness.describe import describe
-from harness.plan import Plan, Profile, write_plan
-from harness.row import RunInfo
-from harness.run import Limits, run_all
-from harness.store import Writer, read_rows, read_samples
-from harness.suite import find_suite
+from harness.backend.describe import describe
+from harness.backend.process.system import ENVIRONMENT
+from harness.cases.plan import Plan, Profile, write_plan
+from harness.cases.suite import find_suite
+from harness.rows.row import RunInfo
+from harness.rows.store import Writer, read_rows, read_samples
+from harness.run import worker_process as process
+from harness.run.coordinator import run_all
+from harness.run.limits import Limits
+from harness.run.work import Work
 
 Fills = dict[str, NDArray[np.int64]]
 """Nanoseconds of every fill, by case, in the order of the walks."""
@@ -60,7 +65,8 @@ FOLDER = Path(__file__).parents[2] / "shared" / "corpora" / "maskbench"
 VOCABULARY = "tekken"
 ROUNDS = 7
 SLOW_BACKENDS = {"xgrammar": 120, "outlines-core": 120}
-"""These two compile for a second and more: of a sample of so many cases of the folder, those that are compiled in a second."""
+"""These two compile for a second and more: of a sample of so many cases of the folder, those that are
+compiled in a second."""
 LIMITS = Limits(5.0, 8_000_000_000)
 SLOW_LIMITS = Limits(1.5, 8_000_000_000)
 
@@ -77,23 +83,39 @@ def main() -> None:
             corpus = base / f"{backend}-quick"
             if not corpus.exists():
                 quick_cases(corpus, folder, backend)
-            rounds = [paired_run(base / f"{loop_name}{number}", corpus, backend, loop_name) for number in range(ROUNDS)]
+            rounds = [
+                paired_run(base / f"{loop_name}{number}", corpus, backend, loop_name)
+                for number in range(ROUNDS)
+            ]
             lines.append(compared(loop_name, rounds))
             if backend == "llguidance":
-                best, plain_best = min(each.harness_s for each in rounds), min(each.plain_s for each in rounds)
-                what = f"{len(list(corpus.iterdir()))} cases, {sum(map(len, rounds[0].harness.values()))} tokens"
+                best, plain_best = (
+                    min(each.harness_s for each in rounds),
+                    min(each.plain_s for each in rounds),
+                )
+                what = (
+                    f"{len(list(corpus.iterdir()))} cases, {sum(map(len, rounds[0].harness.values()))} tokens"
+                )
         print(f"wall time, llguidance, {what}, best of {ROUNDS} rounds:")
-        print(f"  harness {best:.3f} s, plain loop {plain_best:.3f} s, ratio {best / plain_best:.2f} (promised: at most 1.50)")
+        print(
+            f"  harness {best:.3f} s, plain loop {plain_best:.3f} s, ratio {best / plain_best:.2f} "
+            "(promised: at most 1.50)"
+        )
         print(f"median fill over {ROUNDS} rounds (promised: within 5 %):", *lines, sep="\n  ")
         gaps = recovery(base / "recovery", folder)
-        print(f"from a kill to the next case (xgrammar with {VOCABULARY}), {len(gaps)} kills (promised: within 0.5 s):")
+        print(
+            f"from a kill to the next case (xgrammar with {VOCABULARY}), {len(gaps)} kills (promised: "
+            "within 0.5 s):"
+        )
         print(f"  median {statistics.median(gaps) * 1e3:.0f} ms, slowest {max(gaps) * 1e3:.0f} ms")
 
 
 def quick_cases(folder: Path, corpus: Path, backend: str) -> None:
-    """Fill a folder with those cases (of a slow backend: those of a sample) that the backend compiles well before the deadline.
+    """Fill a folder with those cases (of a slow backend: those of a sample) that the backend compiles well
+    before the deadline.
 
-    After a kill the next fills are slower, in a child whose memory is not warm: that is the price of the kill, not of the harness.
+    After a kill the next fills are slower, in a child whose memory is not warm: that is the price of the
+    kill, not of the harness.
     """
     scout = folder.with_suffix(".scout")
     info, plan = planned(scout, corpus, backend, SLOW_BACKENDS.get(backend))
@@ -108,16 +130,19 @@ def quick_cases(folder: Path, corpus: Path, backend: str) -> None:
 
 
 def compared(loop_name: str, rounds: list[Round]) -> str:
-    """Of the cases that every round walked alike: the medians, and the median ratio of the same fill in both, of all and of each tenth.
+    """Of the cases that every round walked alike: the medians, and the median ratio of the same fill in both,
+    of all and of each tenth.
 
-    Where fills are of two kinds, short and long, a median lies in the gap between them and moves with a few of either kind; the ratio
-    of the same fill does not. The tenths go from the shortest fills to the longest.
+    Where fills are of two kinds, short and long, a median lies in the gap between them and moves with a few
+    of either kind; the ratio of the same fill does not. The tenths go from the shortest fills to the longest.
     """
     every = [fills for each in rounds for fills in (each.harness, each.plain)]
     alike = [case for case in every[0] if len({len(each.get(case, ())) for each in every}) == 1]
 
     def fastest(fills: list[Fills]) -> NDArray[np.int64]:
-        least: NDArray[np.int64] = np.min([np.concatenate([each[case] for case in alike]) for each in fills], axis=0)
+        least: NDArray[np.int64] = np.min(
+            [np.concatenate([each[case] for case in alike]) for each in fills], axis=0
+        )
         return least
 
     ours, theirs = fastest([each.harness for each in rounds]), fastest([each.plain for each in rounds])
@@ -126,17 +151,32 @@ def compared(loop_name: str, rounds: list[Round]) -> str:
     tenths = [float(np.median(each)) for each in np.array_split(ratios, 10)]
     return (
         f"{loop_name:22} harness {harness:9.0f} ns, plain loop {plain:9.0f} ns, ratio {harness / plain:.3f}; "
-        f"the same fill: {apart:+.0f} ns, ratio {np.median(ratios):.3f}, in the tenths {min(tenths):.3f} to {max(tenths):.3f} "
+        f"the same fill: {apart:+.0f} ns, ratio {np.median(ratios):.3f}, in the tenths {min(tenths):.3f} to "
+        f"{max(tenths):.3f} "
         f"({len(alike)} cases, {len(ours)} fills)"
     )
 
 
 def planned(folder: Path, corpus: Path, backend: str, cases: int | None) -> tuple[RunInfo, Plan]:
     folder.mkdir()
-    plan = write_plan([find_suite(str(corpus))], Profile(cases, LIMITS.timeout_s, (VOCABULARY,)), 0, folder / "cases.jsonl")
+    plan = write_plan(
+        [find_suite(str(corpus))], Profile(cases, LIMITS.timeout_s, (VOCABULARY,)), 0, folder / "cases.jsonl"
+    )
     described = describe([backend], [VOCABULARY])
     return RunInfo(
-        "overhead", "", "", (), 0, "", LIMITS.timeout_s, LIMITS.memory_bytes, 1, described.arms, described.vocabularies, plan.suites, {}
+        "overhead",
+        "",
+        "",
+        (),
+        0,
+        "",
+        LIMITS.timeout_s,
+        LIMITS.memory_bytes,
+        1,
+        described.arms,
+        described.vocabularies,
+        plan.suites,
+        {},
     ), plan
 
 
@@ -146,7 +186,8 @@ def run_plan(info: RunInfo, plan: Plan, writer: Writer, folder: Path, limits: Li
 
 
 def paired_run(folder: Path, corpus: Path, backend: str, loop_name: str) -> Round:
-    """One run of the real coordinator and worker; before each case is sent, the plain loop walks it in a process of its own."""
+    """One run of the real coordinator and worker; before each case is sent, the plain loop walks it in a
+    process of its own."""
     info, plan = planned(folder, corpus, backend, None)
     turns: list[tuple[float, float]] = []
     with PlainLoop(folder, loop_name) as loop, Writer(folder, info) as writer:
@@ -178,16 +219,23 @@ def paired_run(folder: Path, corpus: Path, backend: str, loop_name: str) -> Roun
         if row.samples:
             walks.setdefault(row.case_id, []).append(samples[row.samples[0] : sum(row.samples) : 2])
     with np.load(folder / "plain.npz") as plain_fills:
-        return Round(wall, loop.seconds, {case: np.concatenate(each) for case, each in walks.items()}, dict(plain_fills))
+        return Round(
+            wall,
+            loop.seconds,
+            {case: np.concatenate(each) for case, each in walks.items()},
+            dict(plain_fills),
+        )
 
 
 class PlainLoop:
     """The plain loop's process, told case by case when it is its turn."""
 
     def __init__(self, folder: Path, backend: str) -> None:
-        environment = {**os.environ, **process.ENVIRONMENT}
+        environment = {**os.environ, **ENVIRONMENT}
         self.command = [sys.executable, __file__, "--plain", str(folder), backend]
-        self.child = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.child = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         pin(self.child.pid)
         self.seconds = 0.0
 
@@ -214,7 +262,7 @@ class PlainLoop:
 
 @contextmanager
 def replaced(name: str, wrap: Callable[[Any], Any]) -> Iterator[None]:
-    """Meanwhile a function of `harness.process` is what `wrap` makes of it."""
+    """Meanwhile a function of `harness.run.worker_process` is what `wrap` makes of it."""
     original = getattr(process, name)
     setattr(process, name, wrap(original))
     try:
@@ -259,11 +307,12 @@ def recovery(folder: Path, corpus: Path) -> list[float]:
 
 
 def plain(folder: Path, backend: str) -> None:
-    """The loop that anyone would write: compile, new matcher, fill, accept; the library's own calls and nothing else."""
+    """The loop that anyone would write: compile, new matcher, fill, accept; the library's own calls and
+    nothing else."""
     import gc
 
-    from harness.case import case_from_line
-    from harness.vocabulary import load_vocabulary
+    from harness.backend.vocabulary import load_vocabulary
+    from harness.cases.case import case_from_line
 
     vocabulary = load_vocabulary(VOCABULARY)
     compile_schema, walk = PLAIN[backend](vocabulary)
@@ -323,7 +372,10 @@ def plain_xgrammar(vocabulary: Any) -> Any:
     import xgrammar
 
     info = xgrammar.TokenizerInfo(
-        list(vocabulary.tokens), xgrammar.VocabType.RAW, vocab_size=vocabulary.size, stop_token_ids=[vocabulary.eos_token]
+        list(vocabulary.tokens),
+        xgrammar.VocabType.RAW,
+        vocab_size=vocabulary.size,
+        stop_token_ids=[vocabulary.eos_token],
     )
     compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
     mask = xgrammar.allocate_token_bitmask(1, vocabulary.size)
@@ -352,13 +404,17 @@ def plain_outlines_core(vocabulary: Any) -> Any:
     from outlines_core.kernels.torch import allocate_token_bitmask, fill_next_token_bitmask
 
     tensor = allocate_token_bitmask(vocabulary.size)
-    return outlines_core_loop(vocabulary, tensor.numpy()[0], lambda guide: partial(fill_next_token_bitmask, guide, tensor))
+    return outlines_core_loop(
+        vocabulary, tensor.numpy()[0], lambda guide: partial(fill_next_token_bitmask, guide, tensor)
+    )
 
 
 def plain_outlines_core_pointers(vocabulary: Any) -> Any:
     """With what that fill comes to: a write to an address."""
     mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
-    return outlines_core_loop(vocabulary, mask, lambda guide: partial(guide.write_mask_into, mask.ctypes.data, mask.size, 4))
+    return outlines_core_loop(
+        vocabulary, mask, lambda guide: partial(guide.write_mask_into, mask.ctypes.data, mask.size, 4)
+    )
 
 
 def outlines_core_loop(vocabulary: Any, mask: Any, filler: Callable[[Any], Callable[[], object]]) -> Any:

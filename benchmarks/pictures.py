@@ -1,6 +1,8 @@
-"""The README's two pictures of a report, from a headless Chromium: `python benchmarks/pictures.py REPORT.html` writes them into docs/.
+"""The README's two pictures of a report, from a headless Chromium: `python benchmarks/pictures.py
+REPORT.html` writes them into docs/.
 
-docs/report.png: its top, light. docs/report-dark.png: the Pareto chart and the mask times, dark. With Pillow they are cut to 256 colours.
+docs/report.png: its top, light. docs/report-dark.png: the Pareto chart and the mask times, dark. With Pillow
+they are cut to 256 colours.
 """
 
 from __future__ import annotations

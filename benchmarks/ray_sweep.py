@@ -1,12 +1,14 @@
-"""A sweep on a Ray cluster of our own: two workers against one, and the coordinator's memory while many rows stream in.
+"""A sweep on a Ray cluster of our own: two workers against one, and the coordinator's memory while many rows
+stream in.
 
     python benchmarks/ray_sweep.py speed [CASES] [ROUNDS]   default: 300 cases of ../shared/corpora/maskbench, each number of workers once
     python benchmarks/ray_sweep.py memory [ROWS]            default: 50,000 rows, and then a resume that finds nine tenths of them there
 
-Speed means something on a calm machine with two free cores only. The sweep is from the first case that is sent to the last row; loading
-vocabulary and backends is in it, the start of Ray and the table at the end are not, and both are told. All rows must be the same.
-Memory is the coordinator's, looked up while it runs: what is its own, and all that is resident (pages shared with Ray's store too).
-"""
+Speed means something on a calm machine with two free cores only. The sweep is from the first case that is
+sent to the last row; loading vocabulary and backends is in it, the start of Ray and the table at the end are
+not, and both are told. All rows must be the same. Memory is the coordinator's, looked up while it runs: what
+is its own, and all that is resident (pages shared with Ray's store too).
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -21,13 +23,14 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from harness.process import descendants
-from harness.row import Row, identity, untimed
-from harness.store import read_rows
+from harness.backend.process.system import descendants
+from harness.rows.row import Row, identity, untimed
+from harness.rows.store import read_rows
 
 MASKBENCH = Path(__file__).parents[2] / "shared" / "corpora" / "maskbench"
 SWEEP = ("--backends", "llguidance", "--vocabularies", "tekken,probe", "--effort", "2", "--timeout", "60")
-"""A backend without a case that comes near its deadline: on which side of it a case falls would hang on the machine's other work."""
+"""A backend without a case that comes near its deadline: on which side of it a case falls would hang on the
+machine's other work."""
 INSTANCES = 10
 SHARES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.98)
 LOOK_SECONDS = 0.5
@@ -44,7 +47,7 @@ def main() -> None:
             memory(Path(scratch), *numbers)
 
 
-# ------------------------------------------------------------------------------------------------------------------------ speed
+# ------------------------------------------------------------------------------------------------------ speed
 
 
 def speed(folder: Path, count: int = 300, rounds: int = 1) -> None:
@@ -61,14 +64,29 @@ def speed(folder: Path, count: int = 300, rounds: int = 1) -> None:
     for number in range(2 * rounds):
         jobs = (1, 2, 2, 1)[number % 4]
         out = folder / f"run{number}"
-        run = Run(["run", str(folder / "cases"), *SWEEP, "--executor", "ray", "--jobs", str(jobs), "--out", str(out)])
+        run = Run(
+            [
+                "run",
+                str(folder / "cases"),
+                *SWEEP,
+                "--executor",
+                "ray",
+                "--jobs",
+                str(jobs),
+                "--out",
+                str(out),
+            ]
+        )
         rows.append(seen(out))
         whole[jobs].append(run.ended - run.begun)
         sweep[jobs].append(run.swept - run.sent)
         print(f"{jobs} worker(s), {len(rows[-1])} rows: {run.told()}", flush=True)
     differing = {key for each in rows for key in {*rows[0], *each} if rows[0].get(key) != each.get(key)}
     of_sweep, of_whole = (median(each[1]) / median(each[2]) for each in (sweep, whole))
-    print(f"two workers are {of_sweep:.2f} times as fast as one in the sweep (promised: 1.7), {of_whole:.2f} times in the whole command")
+    print(
+        f"two workers are {of_sweep:.2f} times as fast as one in the sweep (promised: 1.7), "
+        f"{of_whole:.2f} times in the whole command"
+    )
     print(f"{len(differing)} rows differ" + "".join(f"\n  {key}" for key in sorted(differing, key=str)[:10]))
 
 
@@ -122,11 +140,17 @@ class Run:
         for name, seconds in self.used.values():
             took[name] = took.get(name, 0.0) + seconds
         during = [each for each in self.busy if self.sent <= each[0] <= self.swept]
-        load = (during[-1][1] - during[0][1]) / (during[-1][0] - during[0][0]) if len(during) > 1 else float("nan")
+        load = (
+            (during[-1][1] - during[0][1]) / (during[-1][0] - during[0][0])
+            if len(during) > 1
+            else float("nan")
+        )
         return (
             f"the sweep {self.swept - self.sent:.1f} s, the whole command {self.ended - self.begun:.1f} s"
-            f" (before Ray {self.started - self.begun:.1f}, Ray's start and the plan {self.sent - self.started:.1f},"
-            f" the table {self.ended - self.swept:.1f})\n  processors busy during the sweep: {load:.2f} of {os.cpu_count()};"
+            f" (before Ray {self.started - self.begun:.1f}, Ray's start and the plan "
+            f"{self.sent - self.started:.1f},"
+            f" the table {self.ended - self.swept:.1f})\n  processors busy during the sweep: {load:.2f} of "
+            f"{os.cpu_count()};"
             f" seconds of processor: {', '.join(f'{name} {took[name]:.1f}' for name in sorted(took))}"
         )
 
@@ -139,9 +163,15 @@ def kind(pid: int, coordinator: int) -> str:
         return "others"
     if pid == coordinator:
         return "coordinator"
-    if "harness.worker" in command:
+    if "harness.run.worker" in command:
         return "workers"
-    return "tasks" if command.startswith("ray::") or "default_worker.py" in command else "Ray itself" if "ray" in command else "others"
+    return (
+        "tasks"
+        if command.startswith("ray::") or "default_worker.py" in command
+        else "Ray itself"
+        if "ray" in command
+        else "others"
+    )
 
 
 def process_seconds(pid: int) -> float | None:
@@ -160,7 +190,7 @@ def machine_seconds() -> float:
     return (sum(values) - values[3] - values[4]) / TICKS
 
 
-# ----------------------------------------------------------------------------------------------------------------------- memory
+# ----------------------------------------------------------------------------------------------------- memory
 
 
 def memory(folder: Path, rows: int = 50_000) -> None:
@@ -168,9 +198,20 @@ def memory(folder: Path, rows: int = 50_000) -> None:
     with open(folder / "many.jsonl", "w") as file:
         for number in range(rows // INSTANCES):
             tests = [{"text": f"a{number}" + "b" * each, "valid": each == 0} for each in range(INSTANCES)]
-            file.write(json.dumps({"description": f"case {number}", "regex": f"a{number}", "tests": tests}) + "\n")
+            file.write(
+                json.dumps({"description": f"case {number}", "regex": f"a{number}", "tests": tests}) + "\n"
+            )
     out = folder / "run"
-    command = ["run", str(folder / "many.jsonl"), "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", "0"]
+    command = [
+        "run",
+        str(folder / "many.jsonl"),
+        "--backends",
+        "unconstrained",
+        "--vocabularies",
+        "bytes",
+        "--effort",
+        "0",
+    ]
     command = [*command, "--executor", "ray", "--jobs", "2", "--out", str(out)]
     found: list[tuple[int, int, int]] = []
 
@@ -183,9 +224,15 @@ def memory(folder: Path, rows: int = 50_000) -> None:
     size = (out / "rows.jsonl").stat().st_size
     marks = [next(each for each in found if each[0] >= share * size) for share in SHARES]
     for share, (_, own, all_of_it) in zip(SHARES, marks, strict=True):
-        print(f"after {share:4.0%} of {rows} rows: {own / 1e6:6.1f} MB its own, {all_of_it / 1e6:6.1f} MB resident")
+        print(
+            f"after {share:4.0%} of {rows} rows: {own / 1e6:6.1f} MB its own, {all_of_it / 1e6:6.1f} MB "
+            "resident"
+        )
     further = (SHARES[-1] - SHARES[1]) * rows
-    print(f"from {SHARES[1]:.0%} on: {(marks[-1][1] - marks[1][1]) / further:.0f} bytes its own for each further row")
+    print(
+        f"from {SHARES[1]:.0%} on: {(marks[-1][1] - marks[1][1]) / further:.0f} bytes its own for each "
+        "further row"
+    )
     print(f"{rows / (run.swept - run.sent):.0f} rows a second; {run.told()}")
     lines = (out / "rows.jsonl").read_bytes().splitlines(keepends=True)
     (out / "rows.jsonl").write_bytes(b"".join(lines[: len(lines) * 9 // 10]))
@@ -195,7 +242,10 @@ def memory(folder: Path, rows: int = 50_000) -> None:
     Run([*command, "--resume"], look)
     peak = max(own for _, own, _ in found)
     each = (peak - before) / (0.9 * rows)
-    print(f"resumed with nine tenths there: {peak / 1e6:.1f} MB its own at most, {each:.0f} bytes for each row there")
+    print(
+        f"resumed with nine tenths there: {peak / 1e6:.1f} MB its own at most, {each:.0f} bytes for each "
+        "row there"
+    )
 
 
 def resident(pid: int) -> tuple[int, int]:

@@ -1,20 +1,23 @@
-"""The published reference: the whole of MaskBench and of JSON-Schema-Test-Suite (draft 2020-12 and 7) through all backends.
+"""The published reference: the whole of MaskBench and of JSON-Schema-Test-Suite (draft 2020-12 and 7) through
+all backends.
 
     python benchmarks/reference.py --out DIR [--corpora PATH] [--only maskbench|jsts] [--backends A,B] [--vocabularies V] [--jobs N]
     python benchmarks/reference.py --out DIR ... --again
     python benchmarks/reference.py --out DIR --page
 
-PATH is where `grammarbench fetch` has put the corpora, or any folder that holds `maskbench` and `json-schema-test-suite/tests`.
-First a sample of the cases goes through each backend, and what the whole will take is told. Then each corpus is walked as
-`grammarbench run` walks it, with a deadline for every compile and every walk (DEADLINES, or --timeout), without further checks.
-The runs lie in DIR/runs; after an interruption the same command goes on where it stopped, and what is done is not done again.
---again, with the same options, is for a busy machine, whose timeouts a calm one would not have: of a run that is complete it walks the
-cases that met a deadline once more, one worker at a time, in a copy of the run (DIR/runs/NAME-again; the first stays as it is).
-At the end, and with --page at any time, DIR/published is written: a page for each, tables, the outcomes of every case, and a README that
-says what was run, on what, in what time. What is written by hand at the README's top stays there whenever it is made anew.
-The raw rows come along packed where they are small; the samples of times never do.
-Times are those of --jobs workers side by side: outcomes are to be quoted, times are not. `grammarbench measure` is for times.
-"""
+PATH is where `grammarbench fetch` has put the corpora, or any folder that holds `maskbench` and
+`json-schema-test-suite/tests`. First a sample of the cases goes through each backend, and what the whole will
+take is told. Then each corpus is walked as `grammarbench run` walks it, with a deadline for every compile and
+every walk (DEADLINES, or --timeout), without further checks. The runs lie in DIR/runs; after an interruption
+the same command goes on where it stopped, and what is done is not done again. --again, with the same options,
+is for a busy machine, whose timeouts a calm one would not have: of a run that is complete it walks the cases
+that met a deadline once more, one worker at a time, in a copy of the run (DIR/runs/NAME-again; the first
+stays as it is). At the end, and with --page at any time, DIR/published is written: a page for each, tables,
+the outcomes of every case, and a README that says what was run, on what, in what time. What is written by
+hand at the README's top stays there whenever it is made anew. The raw rows come along packed where they are
+small; the samples of times never do. Times are those of --jobs workers side by side: outcomes are to be
+quoted, times are not. `grammarbench measure` is for times.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -37,14 +40,15 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 from reference_page import again, case_of, minutes, publish, stored, timeouts
 
-from harness.commands.running import progress_line
+from harness.backend.registry import parse_specs
+from harness.cases.suite import find_suite, read_cases
+from harness.cli.progress import progress_line
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
-from harness.registry import parse_specs
-from harness.row import Row
-from harness.run import Progress
-from harness.session import Request, now, run
-from harness.store import Samples, Writer, has_begun, read_end, read_info, read_rows, read_samples
-from harness.suite import find_suite, read_cases
+from harness.rows.folder import now
+from harness.rows.row import Row
+from harness.rows.store import Samples, Writer, has_begun, read_end, read_info, read_rows, read_samples
+from harness.run.limits import Progress
+from harness.run.session import Request, run
 
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer", "formatron")
 """Names that are also those of the distributions; the default is those of them that are installed."""
@@ -60,7 +64,7 @@ FOLDERS = {
 
 MEMORY_GB = 4.0
 
-# ------------------------------------------------------------------------------------------------------------- the estimate
+# ----------------------------------------------------------------------------------------------- the estimate
 
 
 @dataclass(frozen=True)
@@ -105,19 +109,32 @@ def estimate(options: argparse.Namespace, part: str, suites: Sequence[str]) -> I
     for spec in parse_specs(options.backends):
         clock = Clock()
         with tempfile.TemporaryDirectory() as scratch:
-            run(request(options, part, suites, Path(scratch) / "run", str(spec), chosen), lambda _: None, clock)
+            run(
+                request(options, part, suites, Path(scratch) / "run", str(spec), chosen),
+                lambda _: None,
+                clock,
+            )
         yield Estimate(part, str(spec), cases, len(chosen), cases * clock.seconds_per_case())
 
 
 def told(estimates: Sequence[Estimate]) -> str:
     """A line for each backend and part, and the sum."""
-    lines = [f"{each.part:10} {each.backend:20} about {minutes(each.seconds)} for {each.cases} cases" for each in estimates]
+    lines = [
+        f"{each.part:10} {each.backend:20} about {minutes(each.seconds)} for {each.cases} cases"
+        for each in estimates
+    ]
     total = minutes(sum(each.seconds for each in estimates))
     size = max(each.sampled for each in estimates)
-    return "\n".join([*lines, f"in all about {total}; so says a sample of {size} cases, and a few that meet the deadline change it much"])
+    return "\n".join(
+        [
+            *lines,
+            f"in all about {total}; so says a sample of {size} cases, and a few that meet "
+            "the deadline change it much",
+        ]
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------ the runs
+# --------------------------------------------------------------------------------------------------- the runs
 
 
 def suites_of(part: str, corpora: Path) -> list[str]:
@@ -127,25 +144,33 @@ def suites_of(part: str, corpora: Path) -> list[str]:
         folder = next((corpora / each for each in candidates if (corpora / each).is_dir()), None)
         if folder is None:
             name = candidates[0].partition("/")[0]
-            raise BadInput(f"{corpora / candidates[-1]}: no such folder; `grammarbench fetch {name} --out {corpora}` brings it")
+            raise BadInput(
+                f"{corpora / candidates[-1]}: no such folder; `grammarbench fetch {name} --out "
+                f"{corpora}` brings it"
+            )
         found.append(str(folder))
     return found
 
 
-def request(options: argparse.Namespace, part: str, suites: Sequence[str], out: Path, backends: str, only: tuple[str, ...] = ()) -> Request:
+def request(
+    options: argparse.Namespace,
+    part: str,
+    suites: Sequence[str],
+    out: Path,
+    backends: str,
+    only: tuple[str, ...] = (),
+) -> Request:
     """As `grammarbench run` would be told."""
     return Request(
         suites=tuple(suites),
         backends=backends,
         vocabularies=tuple(options.vocabularies.split(",")),
-        profile="full",
         out=out,
         resume=has_begun(out),
         jobs=options.jobs,
         timeout_s=options.timeout or DEADLINES[part],
         memory_gb=MEMORY_GB,
         effort=0,
-        spellings=False,
         argv=options.argv,
         only=only,
     )
@@ -160,15 +185,27 @@ def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: 
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with progress_line(sys.stdout) as report:
-            run(request(options, part, suites, folder, options.backends), lambda text: print(text, flush=True), report)
+            run(
+                request(options, part, suites, folder, options.backends),
+                lambda text: print(text, flush=True),
+                report,
+            )
     finally:
-        session = {"part": folder.name, "started": started, "seconds": round(time.monotonic() - begun), "jobs": options.jobs}
+        session = {
+            "part": folder.name,
+            "started": started,
+            "seconds": round(time.monotonic() - begun),
+            "jobs": options.jobs,
+        }
         with open(options.out / "sessions.jsonl", "a") as file:
             file.write(json.dumps(session) + "\n")
 
 
 def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) -> None:
-    """Walk what met a deadline once more, one worker at a time. Raises BadInput unless the run is complete."""
+    """Walk what met a deadline once more, one worker at a time.
+
+    Raises BadInput unless the run is complete.
+    """
     whole, second = options.out / "runs" / part, again(options.out, part)
     if not (has_begun(whole) and read_end(whole)):
         raise BadInput(f"{whole}: not complete; leave --again out to go on with it")
@@ -201,23 +238,53 @@ def values_of(samples: Samples, row: Row) -> bytes:
     return samples[start : start + count].tobytes()
 
 
-# ------------------------------------------------------------------------------------------------------------------- command
+# ---------------------------------------------------------------------------------------------------- command
 
 
 def parser() -> argparse.ArgumentParser:
     parsed = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parsed.add_argument("--out", type=Path, required=True, metavar="DIR", help="runs, page and all; the same again to go on")
+    parsed.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="runs, page and all; the same again to go on"
+    )
     corpora = Path(__file__).resolve().parents[2] / "shared" / "corpora"
-    parsed.add_argument("--corpora", type=Path, default=Path(os.path.relpath(corpora)), metavar="PATH", help="default: %(default)s")
+    parsed.add_argument(
+        "--corpora",
+        type=Path,
+        default=Path(os.path.relpath(corpora)),
+        metavar="PATH",
+        help="default: %(default)s",
+    )
     parsed.add_argument("--only", choices=list(FOLDERS), help="one of the two")
-    parsed.add_argument("--backends", default=",".join(filter(installed, BACKENDS)), metavar="A,B", help="default: %(default)s")
-    parsed.add_argument("--vocabularies", default="tekken", metavar="V", help="as in grammarbench run (default: tekken)")
+    parsed.add_argument(
+        "--backends",
+        default=",".join(filter(installed, BACKENDS)),
+        metavar="A,B",
+        help="default: %(default)s",
+    )
+    parsed.add_argument(
+        "--vocabularies", default="tekken", metavar="V", help="as in grammarbench run (default: tekken)"
+    )
     parsed.add_argument("--jobs", type=int, default=2, metavar="N", help="workers at a time (default: 2)")
-    parsed.add_argument("--timeout", type=float, metavar="S", help=f"seconds for a compile and each walk (default: {DEADLINES})")
-    parsed.add_argument("--sample", type=int, default=16, metavar="N", help="cases of the estimate; 0: no estimate (default: 16)")
+    parsed.add_argument(
+        "--timeout",
+        type=float,
+        metavar="S",
+        help=f"seconds for a compile and each walk (default: {DEADLINES})",
+    )
+    parsed.add_argument(
+        "--sample",
+        type=int,
+        default=16,
+        metavar="N",
+        help="cases of the estimate; 0: no estimate (default: 16)",
+    )
     parsed.add_argument("--estimate", action="store_true", help="stop after the estimate")
-    parsed.add_argument("--again", action="store_true", help="walk what met a deadline once more, one worker at a time")
-    parsed.add_argument("--page", action="store_true", help="run nothing, write DIR/published of what is there")
+    parsed.add_argument(
+        "--again", action="store_true", help="walk what met a deadline once more, one worker at a time"
+    )
+    parsed.add_argument(
+        "--page", action="store_true", help="run nothing, write DIR/published of what is there"
+    )
     return parsed
 
 

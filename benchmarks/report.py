@@ -1,7 +1,9 @@
-"""How long a report of a large run takes, and how much memory: `python benchmarks/report.py [CASES] [SAMPLES]`.
+"""How long a report of a large run takes, and how much memory: `python benchmarks/report.py [CASES]
+[SAMPLES]`.
 
-Writes a synthetic run of CASES (12,000) cases on 4 arms with SAMPLES (10 million) times into a temporary folder, renders its report in a
-fresh process, and prints seconds, peak resident memory and the size of the page. To be held: 30 s, 2 GB, 5 MB.
+Writes a synthetic run of CASES (12,000) cases on 4 arms with SAMPLES (10 million) times into a temporary
+folder, renders its report in a fresh process, and prints seconds, peak resident memory and the size of the
+page. To be held: 30 s, 2 GB, 5 MB.
 """
 
 from __future__ import annotations
@@ -20,34 +22,42 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import synthetic
 
-from harness.case import case_to_line
-from harness.row import row_to_json
-from harness.store import Writer
+from harness.cases.case import case_to_line
+from harness.rows.row import row_to_json
+from harness.rows.store import Writer
 
 TAGS = [f"keyword{number}" for number in range(40)]
 RENDER = """
 import resource, sys, time
 from pathlib import Path
 started = time.perf_counter()
-from harness.report import write_report
+from harness.report.page.page import write_report
 page = write_report([Path(sys.argv[1])], Path(sys.argv[2]))
 wall, used = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)
 cpu = used.ru_utime + used.ru_stime
 print(f"{wall:.1f} s ({cpu:.1f} s of processors), {used.ru_maxrss / 2**20:.2f} GB, {page.stat().st_size / 1e6:.2f} MB")
-"""
+"""  # noqa: E501
 
 
 def write(folder: Path, cases: int, samples: int) -> None:
-    """The run. Lines are written without the writer's own check of each, which takes longer than the report."""
+    """The run.
+
+    Lines are written without the writer's own check of each, which takes longer than the report.
+    """
     random = np.random.default_rng(0)
     steps = max(1, samples // (cases * len(synthetic.ARMS) * 2))
     folder.mkdir(parents=True)
-    suites = {f"suite{number}": {"version": "1", "sha256": "00", "cases": cases // 6, "instances": cases // 6} for number in range(6)}
+    suites = {
+        f"suite{number}": {"version": "1", "sha256": "00", "cases": cases // 6, "instances": cases // 6}
+        for number in range(6)
+    }
     with Writer(folder, synthetic.info(suites=suites)) as writer, open(folder / "cases.jsonl", "wb") as lines:
         place = 0
         for number in range(cases):
             tags = tuple(dict.fromkeys(TAGS[each] for each in random.integers(0, len(TAGS), 4)))
-            schema = json.dumps({"type": "object", "properties": {f"p{each}": {"const": number} for each in range(6)}})
+            schema = json.dumps(
+                {"type": "object", "properties": {f"p{each}": {"const": number} for each in range(6)}}
+            )
             case = synthetic.case(number, [("valid", b'{"p1": 1}' * 20, True)], schema=schema, tags=tags)
             suite = f"suite{number % 6}"
             lines.write(case_to_line(suite, "1", case))
@@ -56,13 +66,19 @@ def write(folder: Path, cases: int, samples: int) -> None:
                 fate = random.random() + 0.02 * position
                 fields: dict[str, Any] = {"accepted": fate < 0.95}
                 if fate >= 0.97:
-                    fields = {"status": "unsupported", "phase": "compile", "text": f"no {tags[0]}", "accepted": None}
+                    fields = {
+                        "status": "unsupported",
+                        "phase": "compile",
+                        "text": f"no {tags[0]}",
+                        "accepted": None,
+                    }
                     fields |= {"first_fill_ns": None, "matcher_new_ns": None}
                 times = random.lognormal(9 + 0.4 * position, 1.0, 2 * steps).astype("<i8")
                 row = synthetic.row(
                     **fields
                     | {
-                        "backend": arm.backend, "backend_version": arm.version, "options": arm.options, "suite": suite, "case": case.name,
+                        "backend": arm.backend, "backend_version": arm.version, "options": arm.options,
+                        "suite": suite, "case": case.name,
                         "case_id": case.id, "tags": tags, "tokens": steps - 1,
                         "compile_ns": None if fate >= 0.97 else int(random.lognormal(13 + position, 1.5)),
                         "samples": (place, 2 * steps),
@@ -80,8 +96,13 @@ def main(cases: int = 12_000, samples: int = 10_000_000) -> None:
     with tempfile.TemporaryDirectory() as place:
         started = time.perf_counter()
         write(Path(place) / "run", cases, samples)
-        print(f"written in {time.perf_counter() - started:.1f} s: {cases:,} cases, {samples:,} times", flush=True)
-        done = subprocess.run([sys.executable, "-c", RENDER, str(Path(place) / "run"), place], capture_output=True, text=True)
+        print(
+            f"written in {time.perf_counter() - started:.1f} s: {cases:,} cases, {samples:,} times",
+            flush=True,
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", RENDER, str(Path(place) / "run"), place], capture_output=True, text=True
+        )
         print(done.stdout + done.stderr[-2000:], end="")
         if done.returncode:
             sys.exit(done.returncode)

@@ -4,9 +4,10 @@
     python benchmarks/sensitivity.py hog [RUNS]       the same, with a busy loop bound to the processor that is measured on
     python benchmarks/sensitivity.py slower [RUNS]    one arm takes 8 % longer for every fill
 
-Each run is `grammarbench measure` with the quick set (suite `speed`) on tekken, in the adapter `tests/miniatures/slowed.py`. Printed are
-the verdicts of the head arm and of the A/A arm, and what a ratio of means over the same passes would have said.
-"""
+Each run is `grammarbench measure` with the quick set (suite `speed`) on tekken, in the adapter
+`tests/support/miniatures/slowed.py`. Printed are the verdicts of the head arm and of the A/A arm, and what a
+ratio of means over the same passes would have said.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -46,30 +47,53 @@ def main() -> None:
         verdicts.update(each.verdict for each in head)
         controls.update(each.verdict for each in found if each.head.endswith("(again)"))
         if kind == "slower":
-            good = any(each.verdict == "regressed" for each in fills) and not any(each.verdict == "improved" for each in head)
+            good = any(each.verdict == "regressed" for each in fills) and not any(
+                each.verdict == "improved" for each in head
+            )
         else:
             good = all(each.verdict in ("equivalent", "unproven") for each in head)
         right += good
         told += len(fills)
         misled += sum((abs(each.mean_ratio - 1) > BAND) != (kind == "slower") for each in fills)
         shown = "; ".join(
-            f"{each.family} {each.found.ratio:.3f} [{each.found.low:.3f}, {each.found.high:.3f}] margin {each.margin:.1%} {each.verdict},"
+            f"{each.family} {each.found.ratio:.3f} [{each.found.low:.3f}, {each.found.high:.3f}] margin "
+            f"{each.margin:.1%} {each.verdict},"
             f" means {each.mean_ratio:.3f}"
             for each in fills
         )
-        print(f"run {number}: {'ok ' if good else 'NOT'} {time.monotonic() - began:.0f} s, fill: {shown}", flush=True)
+        print(
+            f"run {number}: {'ok ' if good else 'NOT'} {time.monotonic() - began:.0f} s, fill: {shown}",
+            flush=True,
+        )
         for each in head:
             if each.verdict == "inconclusive":
-                print(f"  open: {each.metric} {each.family} {each.found.ratio:.3f} [{each.found.low:.3f}, {each.found.high:.3f}]")
-    print(f"{kind}: {right} of {runs} runs as they should be; verdicts of the head arm {dict(verdicts)}, of the A/A arm {dict(controls)}")
+                print(
+                    f"  open: {each.metric} {each.family} {each.found.ratio:.3f} [{each.found.low:.3f}, "
+                    f"{each.found.high:.3f}]"
+                )
+    print(
+        f"{kind}: {right} of {runs} runs as they should be; verdicts of the head arm {dict(verdicts)}, of "
+        f"the A/A arm {dict(controls)}"
+    )
     print(f"ratios of means over the same passes, read with a band of {BAND:.0%}: {misled} of {told} wrong")
 
 
 def one_run(folder: Path, head: str) -> list[Comparison]:
     """Measure; what was concluded."""
-    command = [sys.executable, "-m", "harness", "measure", "--backends", f"{BASE},{head}", "--out", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "measure",
+        "--backends",
+        f"{BASE},{head}",
+        "--out",
+        str(folder),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     if done.returncode not in (0, 4):
         sys.exit(done.stdout)
     return conclude(folder)

@@ -1,12 +1,14 @@
-"""The quick set as pytest-benchmark items: one measurement of all backends, interleaved, and one item per backend, metric and case.
+"""The quick set as pytest-benchmark items: one measurement of all backends, interleaved, and one item per
+backend, metric and case.
 
-    pytest benchmarks/test_speed.py --benchmark-json out.json [--backends a,b,...] [--vocabulary V] [--profile quick] [--measurement DIR]
+    pytest benchmarks/test_speed.py --benchmark-json out.json [--backends a,b,...] [--vocabularies V] [--profile quick] [--measurement DIR]
 
-An item measures nothing: it replays the figures that the measuring engine took of its backend, one sample per fork and round, in
-seconds. Whatever reads pytest-benchmark's files reads these: --benchmark-save, --benchmark-compare, --benchmark-compare-fail and
-dashboards. Verdicts and intervals are those of the engine and stand in `extra_info` and in the block `grammarbench` of the file:
-what the plugin says of its own samples knows nothing of forks, of an A/A arm, of a noise floor.
-"""
+An item measures nothing: it replays the figures that the measuring engine took of its backend, one sample per
+fork and round, in seconds. Whatever reads pytest-benchmark's files reads these: --benchmark-save,
+--benchmark-compare, --benchmark-compare-fail and dashboards. Verdicts and intervals are those of the engine
+and stand in `extra_info` and in the block `grammarbench` of the file: what the plugin says of its own samples
+knows nothing of forks, of an A/A arm, of a noise floor.
+"""  # noqa: E501
 
 from __future__ import annotations
 

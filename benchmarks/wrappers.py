@@ -1,11 +1,13 @@
-"""What each engine's wrapper breaks that the library behind it does not: a run in which both walked the same cases, as tables.
+"""What each engine's wrapper breaks that the library behind it does not: a run in which both walked the same
+cases, as tables.
 
     python benchmarks/wrappers.py RUN [RUN ...] [--cases N]
 
-RUN is the folder of a `grammarbench run` with wrappers (`vllm:wrapper=NAME`) and the libraries behind them among its backends. A
-wrapper's recorded version names its library (`0.33.0+inner-0.2.8`); where that version of it is in a RUN too, on the same vocabulary,
-the two are compared case by case. The first table counts instances, the second the cases in which a check found something. Then,
-for each pair, what came out differently: how often, in which dialects, what the wrapper said, and N of the cases (default: 3).
+RUN is the folder of a `grammarbench run` with wrappers (`vllm:wrapper=NAME`) and the libraries behind them
+among its backends. A wrapper's recorded version names its library (`0.33.0+inner-0.2.8`); where that version
+of it is in a RUN too, on the same vocabulary, the two are compared case by case. The first table counts
+instances, the second the cases in which a check found something. Then, for each pair, what came out
+differently: how often, in which dialects, what the wrapper said, and N of the cases (default: 3).
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.differences import CHECKS, Changed, differences, part_of
+from harness.backend.arm import Arm, arm
 from harness.errors import BAD_INPUT, OK, BadInput
-from harness.row import CONFORMANCE, OURS, Arm, Row, arm, verdict
-from harness.store import read_info, read_rows
-from harness.terminal import printable
+from harness.outcomes.differences import CHECKS, Changed, differences, part_of
+from harness.rows.row import CHECKS_MODE, OURS, Row, verdict
+from harness.rows.store import read_info, read_rows
+from harness.text import printable
 
 VERDICTS = ("pass", "over_constrained", "under_constrained", "declined", "broken", "unjudged")
 
@@ -40,12 +43,14 @@ class Side:
 
     def verdicts(self) -> Counter[str]:
         """How many instances came to each verdict; our own failures are not among them."""
-        walked = (each for each in self.rows if each.mode != CONFORMANCE and each.status not in OURS)
+        walked = (each for each in self.rows if each.mode != CHECKS_MODE and each.status not in OURS)
         return Counter(verdict(each.status, each.valid, each.accepted) for each in walked)
 
     def found(self) -> Counter[str]:
         """In how many cases each check found something, by its name."""
-        return Counter(check for check, _ in {(found.check, row.case_id) for row in self.rows for found in row.findings})
+        return Counter(
+            check for check, _ in {(found.check, row.case_id) for row in self.rows for found in row.findings}
+        )
 
     def said(self) -> dict[tuple[str, str], str]:
         """By case and part: the first line of what was said about it."""
@@ -76,14 +81,20 @@ def pairs(seen: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
 
 def text(seen: Sequence[Side], cases: int) -> str:
     """All of it, in Markdown."""
-    lines = ["| backend | vocabulary | instances | " + " | ".join(VERDICTS) + " |", "| --- " * (3 + len(VERDICTS)) + "|"]
+    lines = [
+        "| backend | vocabulary | instances | " + " | ".join(VERDICTS) + " |",
+        "| --- " * (3 + len(VERDICTS)) + "|",
+    ]
     for each in seen:
         counts = each.verdicts()
         cells = [each.name, each.vocabulary, counts.total(), *(counts[name] for name in VERDICTS)]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += ["", "| backend | cases with findings, by check |", "| --- | --- |"]
     for each in seen:
-        lines.append(f"| {each.name} | {', '.join(f'{check} {count}' for check, count in each.found().most_common()) or 'none'} |")
+        lines.append(
+            f"| {each.name} | "
+            f"{', '.join(f'{check} {count}' for check, count in each.found().most_common()) or 'none'} |"
+        )
     for library, wrapper in pairs(seen):
         lines += ["", *changed(library, wrapper, cases)]
     return "\n".join(lines)
@@ -100,7 +111,8 @@ class _Group:
 
 
 def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
-    """What came out differently through the wrapper, most often first: verdicts on instances, then what checks found."""
+    """What came out differently through the wrapper, most often first: verdicts on instances, then what
+    checks found."""
     found, said = differences(library.rows, wrapper.rows), wrapper.said()
     groups: defaultdict[tuple[bool, str], _Group] = defaultdict(_Group)
     for each in found.cases:
@@ -109,7 +121,9 @@ def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
             for change in ways(part):
                 group = groups[checks, change]
                 group.parts += 1
-                group.cases[f"{each.name} ({each.key[1]}/{each.key[2]}{'' if checks else ', ' + part.part})"] = None
+                group.cases[
+                    f"{each.name} ({each.key[1]}/{each.key[2]}{'' if checks else ', ' + part.part})"
+                ] = None
                 group.dialects[each.dialect] += 1
                 group.said[said.get((each.key[2], part.part), "")] += 1
     yield f"## {library.name} -> {wrapper.name}"
@@ -136,7 +150,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
-    parser.add_argument("--cases", type=int, default=3, metavar="N", help="cases that are named of each kind of difference (default: 3)")
+    parser.add_argument(
+        "--cases",
+        type=int,
+        default=3,
+        metavar="N",
+        help="cases that are named of each kind of difference (default: 3)",
+    )
     options = parser.parse_args(argv)
     try:
         print(text(sides(options.runs), options.cases))

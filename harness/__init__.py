@@ -1,12 +1,61 @@
-"""A conformance and benchmarking harness for grammar backends of constrained LLM decoding."""
+"""A conformance and benchmarking harness for grammar backends of constrained LLM decoding.
 
-from harness.grammar import Adapter as Adapter
-from harness.grammar import CompiledGrammar as CompiledGrammar
-from harness.grammar import Grammar as Grammar
-from harness.grammar import GrammarObject as GrammarObject
-from harness.grammar import InvalidGrammar as InvalidGrammar
-from harness.grammar import Kernel as Kernel
-from harness.grammar import UnsupportedGrammar as UnsupportedGrammar
-from harness.vocabulary import Vocabulary as Vocabulary
+The program is one line of flow: case, compile, walk, observation, row, outcome, table, report. Its rooms
+stand in the order in which they may import; each imports only from those above it
+(tests/project/test_layers.py keeps this):
+
+    errors, text, shape     the user's error and exit codes; text for people; records checked when they are read
+    backend                 everything between us and a backend: contract, registry, vocabularies, processes, environments
+    oracle                  what is true, told by no backend: automata, the judge, tokenizations, forced text
+    cases                   what goes in: cases, suites, corpora, spellings, generated instances, the plan of a run
+    rows                    what was seen, on disk
+    walk                    one output through one grammar: the replay, and the decode loop with its strategies
+    checks                  facts about one compiled case, one function each
+    run                     every case through every backend: coordinator, workers, shards, Ray
+    measure                 what a call costs: the measuring engine, statistics, mask kernels
+    serve                   what a request costs: the decode loop with a model, and live servers
+    outcomes                what rows mean: outcome, metrics, expected outcomes, differences, history
+    diagnose                why, and since when: repro, shrink, adjudicate, bisect
+    report                  how it is shown: the page, tables, figures, the site, exports
+    cli                     the user's words: the commands, and the pytest plug-in
+
+Adapters, suites, results and reports stand in folders of their own beside `harness/` and are installed inside
+it.
+"""  # noqa: E501
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from harness.backend.grammar import Adapter as Adapter
+from harness.backend.grammar import CompiledGrammar as CompiledGrammar
+from harness.backend.grammar import Grammar as Grammar
+from harness.backend.grammar import GrammarObject as GrammarObject
+from harness.backend.grammar import InvalidGrammar as InvalidGrammar
+from harness.backend.grammar import Kernel as Kernel
+from harness.backend.grammar import UnsupportedGrammar as UnsupportedGrammar
+from harness.backend.vocabulary import Vocabulary as Vocabulary
+
+if TYPE_CHECKING:
+    from harness.checks.subject import NotApplicable as NotApplicable
+    from harness.checks.subject import Subject as Subject
+    from harness.outcomes.metrics import metric as metric
+    from harness.rows.row import Finding as Finding
+    from harness.walk.loop.strategies.base import Strategy as Strategy
 
 __version__ = "0.1.0"
+
+LATER = {
+    "Finding": "harness.rows.row",
+    "NotApplicable": "harness.checks.subject",
+    "Strategy": "harness.walk.loop.strategies.base",
+    "Subject": "harness.checks.subject",
+    "metric": "harness.outcomes.metrics",
+}
+"""What a new check, metric or strategy needs, and the module of each: imported when asked for, so that
+importing `harness` stays light."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(LATER[name]), name)

@@ -1,33 +1,70 @@
-"""The one error that a user's input causes, the exit codes, and how texts of others are put on a line."""
+"""The error that wrong input raises, the exit codes, and how text from elsewhere is shown on one line."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 OK, GATE_FAILED, BAD_INPUT, INCOMPLETE, UNPROVEN = 0, 1, 2, 3, 4
 """Exit codes: done; a gate failed; usage or bad input; an incomplete run; nothing could be concluded."""
 
 
 class BadInput(Exception):
-    """What is wrong, where, and what to do, in one line; the command line prints it and exits with 2."""
+    """The user's input is wrong. The message says in one line what is wrong, where, and what to do; the
+    command line prints it and exits with 2."""
 
     exit_code = BAD_INPUT
 
 
 class Incomplete(BadInput):
-    """A run, a measurement or a decoding has no end, so what was asked for is not done; the command line exits with 3."""
+    """A run, a measurement or a decoding has no end, so what was asked for is not done; the command line
+    exits with 3."""
 
     exit_code = INCOMPLETE
 
 
-def did_you_mean(wanted: str, known: list[str]) -> str:
-    """`; did you mean "x"?`, or the known names, or nothing."""
-    from difflib import get_close_matches
+NEAR, LISTED, NAME = 3, 12, 60
+"""Limits of an answer to an unknown name: the near names it shows, the known names it shows where none is
+near, and the characters of a name."""
 
-    close = get_close_matches(wanted, known, n=1, cutoff=0.5)
+MUCH = 0.1
+"""A name is not suggested if its likeness to the wanted one (difflib's ratio) is lower than the nearest
+name's by this much."""
+
+
+def did_you_mean(wanted: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown name: `; did you mean "x" or "y"?`, or the known names (the first
+    ones, if they are many), or nothing. It is never longer than a line or two."""
+    from difflib import SequenceMatcher, get_close_matches
+
+    names = list(dict.fromkeys(known))
+    close = get_close_matches(wanted[:NAME], names, n=NEAR, cutoff=0.5)
+    likeness = [SequenceMatcher(None, each, wanted[:NAME]).ratio() for each in close]
+    close = [each for each, like in zip(close, likeness, strict=True) if like > likeness[0] - MUCH]
     if close:
-        return f'; did you mean "{close[0]}"?'
-    return f"; known: {', '.join(known)}" if known else ""
+        *others, last = (f'"{_cut(each)}"' for each in close)
+        return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"; known: {', '.join(map(_cut, names[:LISTED]))}{more}" if names else ""
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without characters that a terminal obeys."""
+    """The text on one line: characters that a terminal obeys become blanks."""
     return "".join(each if each.isprintable() else " " for each in text)
+
+
+class BackendRaised(Exception):
+    """The backend raised an exception in a call where the loop or the check expects one; the message names
+    it."""
+
+
+def describe(error: BaseException, limit: int = 2000) -> str:
+    """The exception's type and message, cut at `limit` characters; it is safe whatever the message is."""
+    try:
+        message = str(error)
+    except BaseException:  # a hostile `__str__` may raise anything
+        message = "(its message cannot be printed)"
+    return (message if type(error) is BackendRaised else f"{type(error).__name__}: {message}")[:limit]

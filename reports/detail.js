@@ -19,10 +19,10 @@ const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replac
 
 function command(place, arm, note, ...more) {
   const { run, spec, several_vocabularies: several, vocabulary } = index.arms[arm];
-  const words = ["grammarbench", "repro", index.runs[run].folder, index.cases.id[place], "--backend", spec];
-  if (several) words.push("--vocabulary", vocabulary);
+  const words = ["grammarbench", "repro", index.runs[run].folder, index.cases.id[place], "--backends", spec];
+  if (several) words.push("--vocabularies", vocabulary);
   if (note?.instance !== undefined) words.push("--instance", String(note.instance));
-  if (note?.kind === "finding" && note.findings?.length) words.push("--check", note.findings[0].check);
+  if (["finding", "documented"].includes(note?.kind) && note.findings?.length) words.push("--check", note.findings[0].check);
   return [...words, ...more].map(quoted).join(" ");
 }
 
@@ -50,6 +50,12 @@ function noteShown(note) {
     note.kind === "over_constrained" ? `: refused ${refused}` : note.kind === "under_constrained" ? ": accepted to the end" : refused && note.status !== "ok" ? `: ${refused}` : "",
     note.text ? el("pre", { tabindex: "0", "aria-label": "what was said" }, note.text) : null,
     note.findings ? el("ul", { class: "notes" }, note.findings.map(findingShown), note.more_findings ? el("li", {}, `${note.more_findings} more findings`) : null) : null);
+}
+
+// What befell the case behind others in one process, and not alone: no failure of it.
+function delayedShown(each) {
+  const behind = each.behind.map((one, at) => [at ? ", " : "", link(`case/${encodeURIComponent(one.id)}`, one.name || "unnamed")]);
+  return el("li", {}, armName(each.arm), " ", each.led, behind, each.said);
 }
 
 function armsTable(place, detail) {
@@ -89,7 +95,7 @@ function judgement(place, detail, instance) {
   const dialect = index.dialects[index.cases.dialect[place]];
   if (!instance || instance.valid === null || instance.left_off || instance.invalid_utf8 || detail.grammar_left_off || detail.grammar.length + instance.content.length > 20000) return "";
   const grammar = `grammar = ${JSON.stringify(detail.grammar)}`, text = `text = ${JSON.stringify(instance.content)}`;
-  const expected = `# expected: ${instance.valid ? "valid" : "invalid"}`;
+  const expected = `# the case says: ${instance.valid ? "valid" : "invalid"}`;
   if (dialect === "json_schema") {
     const formats = detail.options?.format === "assert" ? ", format_checker=jsonschema.FormatChecker()" : "";
     return ["import json, jsonschema", grammar, text, "try:", `    jsonschema.validate(json.loads(text), json.loads(grammar)${formats})`, '    print("valid")', "except (ValueError, jsonschema.ValidationError):", '    print("invalid")', expected, ""].join("\n");
@@ -102,7 +108,7 @@ const EXPECTED = { over_constrained: "True True on every line: the grammar allow
 
 // What a script of the backend alone is to show.
 function expected(note) {
-  const finding = note.kind === "finding" && note.findings?.[0];
+  const finding = ["finding", "documented"].includes(note.kind) && note.findings?.[0];
   if (!finding) return EXPECTED[note.kind] || "it ends, and without an error";
   const only = finding.over && !finding.under ? "True True on the last line, because an output can go on so" : finding.under && !finding.over ? "False on the last line, because no output goes on so" : finding.check.replaceAll("_", " ");
   return `${only}; seen: ${JSON.stringify((finding.text || finding.check).slice(0, 300))}`;
@@ -168,6 +174,7 @@ async function showCase(place) {
   if (!detail) {
     parts.push(el("p", { class: "warning" }, "This case fails nowhere; its grammar and instances were left off to keep the page small. report.json has them."));
   } else {
+    if (detail.delayed) parts.push(el("h3", {}, "Not counted"), el("ul", { class: "notes" }, detail.delayed.map(delayedShown)));
     parts.push(el("h3", {}, "Grammar"), detail.grammar === undefined ? el("p", { class: "note" }, "Its grammar is not in the run's cases.jsonl.") : box(detail.grammar, "grammar"),
       detail.grammar_left_off ? el("p", { class: "note" }, `cut: ${detail.grammar_left_off.toLocaleString("en")} more characters`) : null);
     const whole = detail.notes.filter((note) => note.instance === undefined || !detail.instances.some((each) => each.number === note.instance));

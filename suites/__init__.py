@@ -1,1 +1,3 @@
-"""What goes in: one suite per file, first line `{"suite", "version", "description"}`, then one case per line."""
+"""What goes in: one suite per file, first line `{"suite", "version", "description"}`, then one case
+per line.
+"""

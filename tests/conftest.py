@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-# Before torch is imported, and for every process that a test starts: on two cores with two tests at a time, threads only get in each
-# other's way, and some operations become many times slower.
+# Before torch is imported, and for every process that a test starts: on two cores with two tests at a time,
+# threads only get in each other's way, and some operations become many times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from collections.abc import Iterator
@@ -14,11 +14,12 @@ from types import ModuleType
 import pytest
 import synthetic as synthetic_runs
 from browser import CHROMIUM, Browser
+from places import SUPPORT
 
 
 @pytest.fixture(scope="session")
 def synthetic() -> ModuleType:
-    """tests/synthetic.py: runs that nobody measured."""
+    """tests/support/synthetic.py: runs that nobody measured."""
     return synthetic_runs
 
 
@@ -29,3 +30,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         pytest.skip("no chromium on this machine")
     with Browser(tmp_path_factory.mktemp("profile")) as started:
         yield started
+
+
+@pytest.fixture
+def importable_miniatures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Child processes can import the miniatures by their names."""
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))

@@ -1,4 +1,5 @@
-"""The figures of benchmarks/decode.py: what is planned on a device, what its stored parts say, what is promised of that, and the table."""
+"""The figures of benchmarks/decode.py: what is planned on a device, what its stored parts say, what is
+promised of that, and the table."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from harness.decode import latency, overhead
-from harness.decode.figures import Cell, Decoded
-from harness.decode.record import read_decoding
-from harness.loop.outcome import STEP
 from harness.measure.statistics import LEVEL, interval
+from harness.serve.decode import overhead
+from harness.serve.decode.figures import Cell, Decoded
+from harness.serve.decode.record import read_decoding
+from harness.serve.requests import latency
+from harness.walk.loop.outcome import STEP
 
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer")
 PROMISED_OF = ("xgrammar", "llguidance")
@@ -25,14 +27,16 @@ FORCED, MIXED, LONG = "all_forced", "function_calls", "long_arrays"
 """Workloads."""
 
 WIDE = 100
-"""An interval whose ends are so many times apart says nothing (two forks have such ones); the file has it all the same."""
+"""An interval whose ends are so many times apart says nothing (two forks have such ones); the file has it all
+the same."""
 
-# --------------------------------------------------------------------------------------------------------------------------- plan
+# ------------------------------------------------------------------------------------------------------- plan
 
 
 @dataclass(frozen=True)
 class Part:
-    """What is done, and stored, in one go: `step` and `masks` in a process of their own, `serve` by the engine."""
+    """What is done, and stored, in one go: `step` and `masks` in a process of their own, `serve` by the
+    engine."""
 
     kind: Literal["step", "serve", "masks"]
     model: str = ""
@@ -73,11 +77,19 @@ class Plan:
 
 def plan_of(device: str, quick: bool) -> Plan:
     if quick:
-        return Plan(("tiny",), (1, 8), 8, 2, 2, 1, PROMISED_OF) if device == "cpu" else Plan(("1b",), (1, 32), 32, 4, 2, 1, PROMISED_OF)
-    return Plan(("tiny",), (1, 8), 8, 3, 3, 1) if device == "cpu" else Plan(("1b", "8b"), (1, 8, 32, 128), 32, 4, 3, 2)
+        return (
+            Plan(("tiny",), (1, 8), 8, 2, 2, 1, PROMISED_OF)
+            if device == "cpu"
+            else Plan(("1b",), (1, 32), 32, 4, 2, 1, PROMISED_OF)
+        )
+    return (
+        Plan(("tiny",), (1, 8), 8, 3, 3, 1)
+        if device == "cpu"
+        else Plan(("1b", "8b"), (1, 8, 32, 128), 32, 4, 3, 2)
+    )
 
 
-# ------------------------------------------------------------------------------------------------- promises and arithmetic
+# ------------------------------------------------------------------------------------ promises and arithmetic
 
 
 @dataclass(frozen=True)
@@ -134,8 +146,11 @@ class Figure:
     note: str = ""
 
 
-def floor_ns(read_bytes: int, cache_bytes_per_token: int, lengths: Iterable[float], bandwidth: float) -> float:
-    """The least time of a pass: the weights once, and each row's cache at its length (tokens), at so many bytes a second."""
+def floor_ns(
+    read_bytes: int, cache_bytes_per_token: int, lengths: Iterable[float], bandwidth: float
+) -> float:
+    """The least time of a pass: the weights once, and each row's cache at its length (tokens), at so many
+    bytes a second."""
     return (read_bytes + cache_bytes_per_token * sum(lengths)) / bandwidth * 1e9
 
 
@@ -148,10 +163,16 @@ def verdict(figure: Figure, device: str) -> str:
     promise = PROMISES[figure.promise]
     if device == "cpu" and not promise.on_cpu:
         return "not judged on a CPU"
-    return "kept" if (figure.value <= promise.limit) == promise.at_most or figure.value == promise.limit else "NOT KEPT"
+    return (
+        "kept"
+        if (figure.value <= promise.limit) == promise.at_most or figure.value == promise.limit
+        else "NOT KEPT"
+    )
 
 
-def of_logs(what: str, of: str, x: Sequence[float], unit: str = "", promise: str = "", note: str = "") -> Figure:
+def of_logs(
+    what: str, of: str, x: Sequence[float], unit: str = "", promise: str = "", note: str = ""
+) -> Figure:
     """From logarithms, one a fork or a round; without an interval where there is one only."""
     if not x:
         return Figure(what, of, None, unit=unit, promise=promise, note=note or "not measured")
@@ -161,13 +182,15 @@ def of_logs(what: str, of: str, x: Sequence[float], unit: str = "", promise: str
 
 
 def best_is_judged(figures: Sequence[Figure], promise: str) -> list[Figure]:
-    """Of figures of one subject, lower is better: the smallest is held to the promise, the others are shown."""
+    """Of figures of one subject, lower is better: the smallest is held to the promise, the others
+    are shown.
+    """
     found = [each for each in figures if each.value is not None]
     best = min(found, key=lambda each: each.value or 0.0) if found else figures[0]
     return [replace(each, promise=promise if each is best else "") for each in figures]
 
 
-# --------------------------------------------------------------------------------------------------------------------- figures
+# ---------------------------------------------------------------------------------------------------- figures
 
 
 def figures_of(parts: dict[str, dict[str, Any]], plan: Plan, out: Path) -> list[Figure]:
@@ -178,7 +201,9 @@ def figures_of(parts: dict[str, dict[str, Any]], plan: Plan, out: Path) -> list[
             title = f"{model} batch {batch}"
             step = parts.get(Part("step", model, batch).name, {})
             bare = {} if "not_measured" in step else step
-            found += of_steps(bare, title, batch) if bare else missing(step, ("logits", "logits_apart"), title)
+            found += (
+                of_steps(bare, title, batch) if bare else missing(step, ("logits", "logits_apart"), title)
+            )
             serve = parts.get(Part("serve", model, batch).name, {})
             ways = [serve, parts.get(Part("serve", model, batch, batch_fill=True).name, {})]
             records = [Decoded(read_decoding(out / each["record"])) for each in ways if "record" in each]
@@ -195,14 +220,20 @@ def figures_of(parts: dict[str, dict[str, Any]], plan: Plan, out: Path) -> list[
             found += [each for record in records[:1] for each in of_masks(record, title)]
     for row in parts.get("masks", {}).get("rows", []):
         logs = [math.log(each / 1e3) for each in row["ns"]]
-        found.append(of_logs("masks", f"batch {row['batch']} {row['name']}", logs, "us", note=row.get("why", "")))
+        found.append(
+            of_logs("masks", f"batch {row['batch']} {row['name']}", logs, "us", note=row.get("why", ""))
+        )
     order = list(TITLES)
     return sorted(found, key=lambda each: order.index(each.what))
 
 
 def missing(part: dict[str, Any], what: tuple[str, str], title: str) -> list[Figure]:
     """Nothing, where the part was not tried yet."""
-    return [Figure(what[0], title, None, promise=what[1], note=part["not_measured"])] if "not_measured" in part else []
+    return (
+        [Figure(what[0], title, None, promise=what[1], note=part["not_measured"])]
+        if "not_measured" in part
+        else []
+    )
 
 
 def bandwidth(step: dict[str, Any]) -> float:
@@ -212,21 +243,40 @@ def bandwidth(step: dict[str, Any]) -> float:
 
 def of_steps(step: dict[str, Any], title: str, batch: int) -> Iterator[Figure]:
     model, times = step["model"], step["step_ns"]
-    least = floor_ns(model["read_bytes"], model["cache_bytes_per_token"], [step["length"]] * batch, bandwidth(step))
-    yield of_logs("bandwidth", title, [math.log(step["copy_bytes"] / each) for each in step["copy_ns"]], "GB/s")
-    yield of_logs("step_over_floor", title, [math.log(each / least) for each in times["graph"]], note=f"floor {least / 1e3:.0f} us")
+    least = floor_ns(
+        model["read_bytes"], model["cache_bytes_per_token"], [step["length"]] * batch, bandwidth(step)
+    )
+    yield of_logs(
+        "bandwidth", title, [math.log(step["copy_bytes"] / each) for each in step["copy_ns"]], "GB/s"
+    )
+    yield of_logs(
+        "step_over_floor",
+        title,
+        [math.log(each / least) for each in times["graph"]],
+        note=f"floor {least / 1e3:.0f} us",
+    )
     for which in ("graph", "eager"):
         yield of_logs("step", f"{title} {which}", [math.log(each / 1e3) for each in times[which]], "us")
     pairs = zip(times["eager"], times["graph"], strict=True)
     yield of_logs("eager_over_graph", title, [math.log(eager / graph) for eager, graph in pairs])
     promise = "logits_apart_float32" if model["dtype"] == "float32" else "logits_apart"
-    yield Figure("logits", title, step["logits_apart"], promise=promise, note=f"{step['same_choice']:.0%} of rows choose the same id")
+    yield Figure(
+        "logits",
+        title,
+        step["logits_apart"],
+        promise=promise,
+        note=f"{step['same_choice']:.0%} of rows choose the same id",
+    )
 
 
 def over_floor(decoded: Decoded, step: dict[str, Any], title: str) -> list[Figure]:
     """The TPOT of the unconstrained runs, all arms' alike; by fork the mean of the logarithms."""
     if not step:
-        return [Figure("tpot_over_floor", title, None, promise="tpot_over_floor", note="no bandwidth was measured")]
+        return [
+            Figure(
+                "tpot_over_floor", title, None, promise="tpot_over_floor", note="no bandwidth was measured"
+            )
+        ]
     rate, model = bandwidth(step), decoded.decoding.model
     logs: dict[int, list[float]] = {}
     for cell in (each for each in decoded.cells if each.role == "none"):
@@ -237,7 +287,14 @@ def over_floor(decoded: Decoded, step: dict[str, Any], title: str) -> list[Figur
                     length = done.prompt + (len(done.ids) + 1) / 2
                     least = floor_ns(model["read_bytes"], model["cache_bytes_per_token"], [length], rate)
                     logs.setdefault(run.fork, []).append(math.log(took / least))
-    return [of_logs("tpot_over_floor", title, [statistics.mean(each) for each in logs.values()], promise="tpot_over_floor")]
+    return [
+        of_logs(
+            "tpot_over_floor",
+            title,
+            [statistics.mean(each) for each in logs.values()],
+            promise="tpot_over_floor",
+        )
+    ]
 
 
 def constrained(records: Sequence[Decoded], title: str, *, judged: bool) -> list[Figure]:
@@ -262,12 +319,21 @@ def constrained(records: Sequence[Decoded], title: str, *, judged: bool) -> list
 
 
 def jumps(decoded: Decoded, title: str) -> list[Figure]:
-    """Where everything is forced the promise; the other workload is shown. A backend that forces nothing has no ceiling to reach."""
+    """Where everything is forced the promise; the other workload is shown.
+
+    A backend that forces nothing has no ceiling to reach.
+    """
     backend = {each.name: each.backend for each in decoded.decoding.setup.arms}
     found = []
     for cell in (each for each in decoded.cells if each.strategy == "jump_forward"):
-        promise = "jump_forward_of_ceiling" if cell.setting.workload == FORCED and backend[cell.arm] in PROMISED_OF else ""
-        found.append(of_ceiling(decoded.speed_up(cell), f"{title} {cell.setting.workload} {cell.arm}", promise))
+        promise = (
+            "jump_forward_of_ceiling"
+            if cell.setting.workload == FORCED and backend[cell.arm] in PROMISED_OF
+            else ""
+        )
+        found.append(
+            of_ceiling(decoded.speed_up(cell), f"{title} {cell.setting.workload} {cell.arm}", promise)
+        )
     return found
 
 
@@ -279,14 +345,21 @@ def of_ceiling(gain: overhead.SpeedUp | None, of: str, promise: str) -> Figure:
     if gain.saved <= 0:
         return Figure(what, of, None, note="it saves no pass")
     note = f"of a ceiling of {gain.ceiling:.2f}"
-    return of_logs(what, of, [each - math.log(gain.ceiling) for each in gain.found.x], promise=promise, note=note)
+    return of_logs(
+        what, of, [each - math.log(gain.ceiling) for each in gain.found.x], promise=promise, note=note
+    )
 
 
 def of_masks(decoded: Decoded, title: str) -> Iterator[Figure]:
     """What the loop's host waits: medians over the steps of the warm constrained runs."""
     for cell in (each for each in decoded.cells if each.strategy == "stepwise" and each.warm):
         for name in ("exposed_ns", "move_ns", "apply_ns", "accept_ns"):
-            yield Figure("host", f"{title} {cell.setting.workload} {cell.arm} {name[:-3]}", of_column(cell, name) / 1e3, unit="us")
+            yield Figure(
+                "host",
+                f"{title} {cell.setting.workload} {cell.arm} {name[:-3]}",
+                of_column(cell, name) / 1e3,
+                unit="us",
+            )
 
 
 def of_column(cell: Cell, name: str) -> float:
@@ -294,7 +367,7 @@ def of_column(cell: Cell, name: str) -> float:
     return float(np.median(np.concatenate([run.steps[:, STEP.index(name)] for run in cell.warm])))
 
 
-# ----------------------------------------------------------------------------------------------------------------------- table
+# ------------------------------------------------------------------------------------------------------ table
 
 
 def table(figures: Sequence[Figure], device: str) -> str:
@@ -318,9 +391,14 @@ def told(figure: Figure, device: str) -> list[str]:
         ]
     bounds = ""
     if figure.low is not None and figure.high is not None:
-        bounds = f" [{short(figure.low)}, {short(figure.high)}]" if figure.high < WIDE * figure.low else " [wide]"
+        bounds = (
+            f" [{short(figure.low)}, {short(figure.high)}]" if figure.high < WIDE * figure.low else " [wide]"
+        )
     more = "; ".join(each for each in (promised, figure.note) if each)
-    return [f"  {figure.of[:44]:44} {short(figure.value)}{bounds} {figure.unit}".rstrip()[:80], *([f"    {more}"[:80]] if more else [])]
+    return [
+        f"  {figure.of[:44]:44} {short(figure.value)}{bounds} {figure.unit}".rstrip()[:80],
+        *([f"    {more}"[:80]] if more else []),
+    ]
 
 
 def short(value: float) -> str:

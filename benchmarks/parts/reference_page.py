@@ -1,4 +1,5 @@
-"""What benchmarks/reference.py publishes of its runs: pages, tables, outcomes, and a README under what was written there by hand."""
+"""What benchmarks/reference.py publishes of its runs: pages, tables, outcomes, and a README under what was
+written there by hand."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.export import markdown, write
-from harness.export.text import markdown as cell
-from harness.ratchet import record
-from harness.report import write_report
-from harness.result import Result, result_of
-from harness.row import VERDICTS, Row, RunInfo, arm
-from harness.store import CASE_IDENTITY, has_begun, read_end, read_info, read_rows
+from harness.backend.arm import arm
+from harness.outcomes.expected import record
+from harness.outcomes.result import Result, result_of
+from harness.report.export import markdown, write
+from harness.report.page.page import write_report
+from harness.rows.row import VERDICTS, Row, RunInfo
+from harness.rows.store import CASE_IDENTITY, has_begun, read_end, read_info, read_rows
+from harness.text import markdown as cell
 
 PARTS = {"maskbench": "MaskBench", "jsts": "JSON-Schema-Test-Suite, draft 2020-12 and draft 7"}
 
@@ -30,7 +32,8 @@ Case = tuple[str, ...]
 
 
 def publish(out: Path, parts: Sequence[str]) -> Path:
-    """Write it of what was run, complete or not, into `out`/published, anew but for what was written by hand; the folder."""
+    """Write it of what was run, complete or not, into `out`/published, anew but for what was written by hand;
+    the folder."""
     old, folder = out / "published", out / "published.new"
     notes = notes_of(old / "README.md")
     shutil.rmtree(folder, ignore_errors=True)
@@ -41,20 +44,27 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
         write_report([where], folder / part / "report.html")
         result = result_of(where)
         write(result, ["markdown", "csv"], folder / part)
-        tables.append(f"## {PARTS[part]}\n\nWalks:\n\n{verdicts(result)}\n\nCases:\n\n{markdown.counts(result)}\n")
+        tables.append(
+            f"## {PARTS[part]}\n\nWalks:\n\n{verdicts(result)}\n\nCases:\n\n{markdown.counts(result)}\n"
+        )
         if read_end(where):
             record(where, folder / part / "outcomes.json")
         left_out += pack(folder / part / "failing.csv") + pack(folder / part / "outcomes.json")
         shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
         left_out += pack(folder / part / "rows.jsonl")
-    (folder / "README.md").write_text("\n".join([notes + MARK, "", about(out, runs, left_out), *tables]), "utf-8")
+    (folder / "README.md").write_text(
+        "\n".join([notes + MARK, "", about(out, runs, left_out), *tables]), "utf-8"
+    )
     shutil.rmtree(old, ignore_errors=True)
     folder.rename(old)
     return old
 
 
 def notes_of(readme: Path) -> str:
-    """What stands above MARK; empty where there is no such file. A README without MARK is all notes, for nobody else wrote it."""
+    """What stands above MARK; empty where there is no such file.
+
+    A README without MARK is all notes, for nobody else wrote it.
+    """
     return readme.read_text("utf-8").partition(MARK)[0] if readme.exists() else ""
 
 
@@ -70,7 +80,8 @@ def to_publish(out: Path, part: str) -> Path:
 
 
 def pack(path: Path) -> list[str]:
-    """Replace the file by a packed one that is the same whenever it is made; what is said where that is too large, and left out."""
+    """Replace the file by a packed one that is the same whenever it is made; what is said where that is too
+    large, and left out."""
     if not path.exists():
         return []
     packed = gzip.compress(path.read_bytes(), 9, mtime=0)
@@ -89,7 +100,11 @@ def verdicts(result: Result) -> str:
         "| --- " + "| ---: " * len(VERDICTS) + "|",
     ]
     for name in dict.fromkeys(each.arm for each in result.figures):
-        lines.append(f"| {cell(name)} | " + " | ".join(f"{values[name, f'walks_{each}']:,}" for each in VERDICTS) + " |")
+        lines.append(
+            f"| {cell(name)} | "
+            + " | ".join(f"{values[name, f'walks_{each}']:,}" for each in VERDICTS)
+            + " |"
+        )
     return "\n".join(lines)
 
 
@@ -98,25 +113,33 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
     infos = {part: read_info(where) for part, where in runs.items()}
     first = next(iter(infos.values()))
     machine, packages = first.machine, first.machine.get("packages", {})
-    versions = [f"{arm(each)} {each.version}" for each in first.arms] + [f"{name} {packages[name]}" for name in sorted(packages)]
+    versions = [f"{arm(each)} {each.version}" for each in first.arms] + [
+        f"{name} {packages[name]}" for name in sorted(packages)
+    ]
     lines = [
         f"## The run of {first.started[:10]}",
         "",
         f"    python benchmarks/reference.py {' '.join(first.argv)}",
         "",
-        f"- Machine: {machine.get('cpu_model_name', 'unknown processor')}, {machine.get('cpus_usable')} processors, "
-        f"{int(machine.get('memory_bytes', 0)) / 1e9:.0f} GB, {machine.get('platform', '')}, Python {machine.get('python')}; "
+        f"- Machine: {machine.get('cpu_model_name', 'unknown processor')}, {machine.get('cpus_usable')} "
+        "processors, "
+        f"{int(machine.get('memory_bytes', 0)) / 1e9:.0f} GB, {machine.get('platform', '')}, Python "
+        f"{machine.get('python')}; "
         f"load when it began {machine.get('load_avg_1min', 'unknown')}.",
         f"- Versions: {', '.join(versions)}; harness {first.harness}.",
-        f"- Vocabularies: {', '.join(first.vocabularies)}. {first.jobs} workers at a time, {first.memory_bytes / 1e9:g} GB each, no checks "
+        f"- Vocabularies: {', '.join(first.vocabularies)}. {first.jobs} workers at a time, "
+        f"{first.memory_bytes / 1e9:g} GB each, no checks "
         "beyond the verdict on every instance.",
         *(f"- {PARTS[part]}: {run_line(out, part, runs[part], info)}" for part, info in infos.items()),
         *(f"- Deadlines in {PARTS[part]}: {deadline_line(out, part, runs[part])}" for part in runs),
-        "- **Quote outcomes, not times.** Workers ran side by side, and whatever else the machine did is in the times. A `timeout` depends "
+        "- **Quote outcomes, not times.** Workers ran side by side, and whatever else the machine did is in "
+        "the times. A `timeout` depends "
         "on the machine too: on a quieter one there are fewer.",
         f"- Not here: the samples of times (`samples.i64`){''.join(f', {each}' for each in left_out)}.",
-        "- In each folder: `report.html`, the page, `tables.md` and `figures.csv`, `failing.csv.gz` (every failing or declined case and "
-        "what was said), `outcomes.json.gz` (a record for `grammarbench expect`, once unpacked), `rows.jsonl.gz` (every walk).",
+        "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite) and "
+        "`figures.csv`, `failing.csv.gz` (every failing or declined case and what was said), "
+        "`outcomes.json.gz` (a record for `grammarbench expect`, once unpacked), `rows.jsonl.gz` (every "
+        "walk).",
     ]
     return "\n".join(lines) + "\n"
 
@@ -130,7 +153,8 @@ def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
     seconds = [each["seconds"] for each in stored(out / "sessions.jsonl") if each["part"] == part]
     guess = sum(each["seconds"] for each in stored(out / "estimate.jsonl") if each["part"] == part)
     text = (
-        f"{cases} cases ({sizes}), {instances} instances; {info.timeout_s:g} s for a compile and for each walk; {said} "
+        f"{cases} cases ({sizes}), {instances} instances; {info.timeout_s:g} s for a compile and for each "
+        f"walk; {said} "
         f"in {minutes(sum(seconds))}"
     )
     if len(seconds) > 1:
@@ -148,7 +172,10 @@ def deadline_line(out: Path, part: str, folder: Path) -> str:
         return text + "."
     took = sum(each["seconds"] for each in stored(out / "sessions.jsonl") if each["part"] == folder.name)
     still = counted(timeouts(folder)) or "none"
-    return f"{text}. Walked once more, one worker at a time, in {minutes(took)}, and that is what is here; met it again: {still}."
+    return (
+        f"{text}. Walked once more, one worker at a time, in {minutes(took)}, and that is what is here; "
+        f"met it again: {still}."
+    )
 
 
 def timeouts(run: Path) -> set[Case]:
@@ -162,11 +189,19 @@ def case_of(row: Row) -> Case:
 
 def counted(cases: set[Case]) -> str:
     """By backend."""
-    return ", ".join(f"{backend} {count}" for backend, count in sorted(Counter(case[0] for case in cases).items()))
+    return ", ".join(
+        f"{backend} {count}" for backend, count in sorted(Counter(case[0] for case in cases).items())
+    )
 
 
 def minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else (f"{seconds / 3600:.1f} h")
+    )
 
 
 def stored(path: Path) -> list[dict[str, Any]]:

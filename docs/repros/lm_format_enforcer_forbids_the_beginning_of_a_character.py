@@ -2,6 +2,11 @@
 vocabulary = [bytes([byte]) for byte in range(256)] + [b'']
 walk = [*b'\xe8']
 grammar = '語'
+instance = b'\xe8\xaa\x9e'
+import regex
+said = regex.fullmatch(grammar, instance.decode()) is not None
+print("regex.fullmatch: the instance is", "valid" if said else "not valid")
+assert said is True
 import json
 from lmformatenforcer import *
 end = len(vocabulary) - 1
@@ -17,5 +22,4 @@ for position, token in enumerate(walk):  # the library has no accept: a token is
     print(vocabulary[token], allowed, allowed)
     if not allowed:
         break
-# regex.fullmatch('語', '語') matches
 # expected: the last token is allowed and accepted, because an output can go on with it; seen: after b'' it forbids 1 token(s) that the grammar allows, e.g. b'\xe8'

@@ -2,6 +2,11 @@
 vocabulary = [bytes([byte]) for byte in range(256)] + [b'']
 walk = [*b'k']
 grammar = '(key)*'
+instance = b'key'
+import regex
+said = regex.fullmatch(grammar, instance.decode()) is not None
+print("regex.fullmatch: the instance is", "valid" if said else "not valid")
+assert said is True
 from outlines_core import Guide, Index, Vocabulary, json_schema
 end = len(vocabulary) - 1
 guide = Guide(Index('(key)*', Vocabulary(end, {text: [token] for token, text in enumerate(vocabulary[:-1])})))
@@ -14,5 +19,4 @@ for token in walk:
     print(vocabulary[token], allowed, accepted)
     if not (allowed and accepted):
         break
-# regex.fullmatch('(key)*', 'key') matches
 # expected: every tokenization has the same verdict; seen: 1 of 1 other tokenizations are refused; of this one (random), after b'', b'k' is what the mask and accept_token refuse

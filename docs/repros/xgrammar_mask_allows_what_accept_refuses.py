@@ -3,6 +3,11 @@ vocabulary = [b'a\xe0']
 vocabulary += [bytes([byte]) for byte in range(256) if bytes([byte]) not in vocabulary] + [b'']
 walk = [0]
 grammar = '[az]{0,129}'
+instance = b''
+import regex
+said = regex.fullmatch(grammar, instance.decode()) is not None
+print("regex.fullmatch: the instance is", "valid" if said else "not valid")
+assert said is True
 import json, xgrammar
 info = xgrammar.TokenizerInfo(vocabulary, xgrammar.VocabType.RAW, stop_token_ids=[len(vocabulary) - 1])
 compiled = xgrammar.GrammarCompiler(info).compile_regex(grammar)
@@ -15,5 +20,4 @@ for token in walk:
     print(vocabulary[token], allowed, accepted)
     if not (allowed and accepted):
         break
-# regex.fullmatch('[az]{0,129}', '') matches
 # expected: the mask says what accept does; seen: after b'' the mask allows 1 token(s) that accept_token refuses, e.g. b'a\xe0'

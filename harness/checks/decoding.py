@@ -1,30 +1,32 @@
-"""The decode loop over a case's valid instances, each strategy in turn, without a model: what is written, and with how many passes.
+"""The decode loop over a case's valid instances, each strategy in turn, without a model: what is written, and
+with how many passes.
 
-Made with `run --decode` only. Nothing here is timed, so it may run anywhere and beside anything; `grammarbench decode` measures.
+Made with `run --decode` only. Nothing here is timed, so it may run anywhere and beside anything;
+`grammarbench decode` measures.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from harness.checks import DECODING, WRITES
+from harness.backend.grammar import Adapter, CompiledGrammar, Grammar
+from harness.backend.vocabulary import Vocabulary
+from harness.checks import DECODING, WRITES, Check
 from harness.checks.subject import NotApplicable, Subject
 from harness.errors import BadInput
-from harness.grammar import Adapter, CompiledGrammar, Grammar
-from harness.loop import accounting
-from harness.loop.compiling import CompileQueue
-from harness.loop.loop import Loop, LoopOptions
-from harness.loop.outcome import ANSWERED, STEP, Completed, is_replayed
-from harness.loop.request import Request
-from harness.loop.respelling import prepare as prepare_spelling
-from harness.loop.silent import SilentModel
-from harness.loop.strategies import make_strategy, strategies
-from harness.row import Finding
-from harness.vocabulary import Vocabulary
-from harness.walk import walk
+from harness.rows.row import Finding
+from harness.walk.loop import accounting
+from harness.walk.loop.compiling import CompileQueue
+from harness.walk.loop.loop import Loop, LoopOptions
+from harness.walk.loop.outcome import ANSWERED, STEP, Completed, is_replayed
+from harness.walk.loop.request import Request
+from harness.walk.loop.respelling import prepare as prepare_spelling
+from harness.walk.loop.silent import SilentModel
+from harness.walk.loop.strategies import make_strategy, strategies
+from harness.walk.replay import walk
+from harness.walk.watched import unwatched
 
 CATEGORY = DECODING
 
@@ -32,7 +34,7 @@ MOST_TOKENS = 400
 """Of all outputs of a case together; the last one is cut there."""
 ROWS = 4
 BATCH_TOKENS = 100
-"""Of the outputs of one batch, unless it is of one: a batch has the deadline that a single walk has."""
+"""The most tokens that the outputs of one batch have together, unless the batch has one output."""
 PROMPT_TOKENS = 64
 """The end of the grammar's text: what drafts are copied from."""
 DRAFT_TOKENS = 4
@@ -43,21 +45,29 @@ def prepare(vocabulary: Vocabulary) -> None:
     try:
         import torch as torch
     except ImportError as error:
-        raise BadInput(f"--decode needs torch where each backend runs ({error}); pip install torch there, or leave it out") from error
+        raise BadInput(
+            f"--decode needs torch where each backend runs ({error}); pip install torch there, "
+            "or leave it out"
+        ) from error
     prepare_spelling(vocabulary)
 
 
-def _check(strategy: str) -> Callable[[Subject], Iterator[Finding]]:
+def checks() -> Iterator[Check]:
+    """Yields one check for each strategy."""
+    for name in strategies():
+        yield _check(name)
+
+
+def _check(strategy: str) -> Check:
     def check(subject: Subject) -> Iterator[Finding]:
         return _wrong(subject, strategy)
 
     beside = "walked alone" if strategy == "stepwise" else "decoded stepwise"
-    check.__doc__ = f"Decoded in a batch by the strategy {strategy}, a valid instance comes out as it does when {beside}."
+    check.__name__ = f"check_{strategy}{WRITES}"
+    check.__doc__ = (
+        f"Decoded in a batch by the strategy {strategy}, a valid instance comes out as it does when {beside}."
+    )
     return check
-
-
-for _name in strategies():
-    globals()[f"check_{_name}{WRITES}"] = _check(_name)
 
 
 def _wrong(subject: Subject, strategy: str) -> Iterator[Finding]:
@@ -72,14 +82,19 @@ def _wrong(subject: Subject, strategy: str) -> Iterator[Finding]:
         others = [] if strategy == "stepwise" else _decode(subject, "stepwise", asked)
         fine = {each.name for each in others if _is_written(subject, each)}
         for each in completed:
-            if each not in right and (each.name in fine if others else _is_walked(subject, spelled[each.name])):
+            if each not in right and (
+                each.name in fine if others else _is_walked(subject, spelled[each.name])
+            ):
                 yield _finding(subject, strategy, each)
-    if strategy != "stepwise" and not any(each.account.drafted or accounting.written(each.account) for each in completed):
+    if strategy != "stepwise" and not any(
+        each.account.drafted or accounting.written(each.account) for each in completed
+    ):
         raise NotApplicable("the strategy had nothing to write")
 
 
 def _requests(subject: Subject) -> list[Request]:
-    """One for each valid instance, in a seeded choice where they are too many; its name is the instance's number."""
+    """Returns one request for each valid instance, in a seeded choice where they are too many; a request's
+    name is the instance's number."""
     vocabulary, grammar = subject.vocabulary, subject.case.grammar
     numbers = [number for number, each in enumerate(subject.case.instances) if each.valid]
     subject.random("decoding").shuffle(numbers)
@@ -100,7 +115,9 @@ def _requests(subject: Subject) -> list[Request]:
 
 def _prompt(grammar: Grammar, vocabulary: Vocabulary) -> tuple[int, ...]:
     try:
-        told = vocabulary.encode(grammar.text.encode("utf-8", "surrogatepass")[-8 * PROMPT_TOKENS :])[-PROMPT_TOKENS:]
+        told = vocabulary.encode(grammar.text.encode("utf-8", "surrogatepass")[-8 * PROMPT_TOKENS :])[
+            -PROMPT_TOKENS:
+        ]
     except ValueError:
         told = []
     return tuple(told) or (vocabulary.eos_token,)
@@ -119,17 +136,21 @@ class _Compiled(Adapter):
 
 
 def _decode(subject: Subject, strategy: str, asked: Sequence[Request]) -> list[Completed]:
-    """In batches. Raises ArithmeticError if the loop's account of the ids does not add up, which is our failure."""
+    """Returns what the loop completed, batch by batch.
+
+    Raises ArithmeticError if the loop's account of the ids does not add up, which is our failure.
+    """
     vocabulary = subject.vocabulary
     completed: list[Completed] = []
     with CompileQueue(_Compiled(subject), workers=0) as queue:
         model, options = SilentModel(vocabulary.size, ROWS), LoopOptions(overlap=False)
         loop = Loop(model, vocabulary, make_strategy(strategy, vocabulary, DRAFT_TOKENS), queue, options)
         for batch in _batches(asked):
-            subject.go_on()
             served = loop.serve(batch)
             steps = np.array(served.steps, np.int64).reshape(-1, len(STEP))
-            wrong = accounting.of_run(served.completed, steps, served.passes, served.wall_ns, [each.name for each in batch])
+            wrong = accounting.of_run(
+                served.completed, steps, served.passes, served.wall_ns, [each.name for each in batch]
+            )
             if wrong:
                 raise ArithmeticError(f"{strategy}: {wrong[0]}")
             completed += served.completed
@@ -147,33 +168,45 @@ def _batches(asked: Sequence[Request]) -> Iterator[list[Request]]:
 
 
 def _is_written(subject: Subject, done: Completed) -> bool:
-    return is_replayed(done, subject.vocabulary.decode(done.ids), subject.case.instances[int(done.name)].content)
+    return is_replayed(
+        done, subject.vocabulary.decode(done.ids), subject.case.instances[int(done.name)].content
+    )
 
 
 def _is_walked(subject: Subject, reference: Sequence[int]) -> bool:
     """Does a walk of it alone come to its end? What is refused there too is the verdict's matter."""
-    unwatched = memoryview(array("q", [0] * 4))
-    return bool(walk(subject.compiled, subject.vocabulary, reference[:-1], subject.adapter.mask_format, unwatched).accepted)
+    return bool(
+        walk(
+            subject.compiled, subject.vocabulary, reference[:-1], subject.adapter.mask_format, unwatched()
+        ).accepted
+    )
 
 
 def _finding(subject: Subject, strategy: str, done: Completed) -> Finding:
     if done.end in ANSWERED:
         cause, why = "other_text", f"it wrote {subject.vocabulary.decode(done.ids)[-80:]!r}"
     else:
-        cause, why = done.phase or done.end, f"{done.why} behind {subject.vocabulary.decode(done.ids)[-60:]!r}"
+        cause, why = (
+            done.phase or done.end,
+            (f"{done.why} behind {subject.vocabulary.decode(done.ids)[-60:]!r}"),
+        )
     return Finding(
-        strategy + WRITES,
-        len(done.ids),
-        f"{strategy}: {done.end}, {why}"[:1000],
+        position=len(done.ids),
+        text=f"{strategy}: {done.end}, {why}",
         cause=cause,
-        documented=cause in subject.adapter.documented,
         instance=int(done.name),
         walk=done.ids if cause != "other_text" else (),
     )
 
 
 def _counts(completed: Sequence[Completed], right: Sequence[Completed]) -> dict[str, int]:
-    """Texts that were asked for and that were written; of the written ones ids and passes, and where the ids come from."""
+    """Returns the number of texts that were asked for and written, and of the written ones the ids, the
+    passes, and where the ids come from."""
     account = ("forced", "retokenized", "rolled_back", "drafted", "accepted_drafts", "passes")
     sums = {name: sum(getattr(each.account, name) for each in right) for name in account}
-    return {"texts": len(completed), "written": len(right), "ids": sum(len(each.ids) for each in right), **sums}
+    return {
+        "texts": len(completed),
+        "written": len(right),
+        "ids": sum(len(each.ids) for each in right),
+        **sums,
+    }

@@ -1,18 +1,24 @@
-"""The mask against the truth: over the whole vocabulary, which tokens are wrongly forbidden or allowed, and why."""
+"""The mask against the truth: over the whole vocabulary, which tokens are wrongly forbidden or allowed, and
+why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from harness.backend.grammar import forced_token
+from harness.checks.readings import reading_of, readings
 from harness.checks.subject import Place, Subject
-from harness.grammar import Grammar, forced_token
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.trie import TokenSet
-from harness.row import Finding
+from harness.rows.row import Finding
 
 CATEGORY = "masks"
+JUDGES = ("regex", "ebnf", "choice")
+"""The dialects of which this check judges a case: those that have a reference automaton
+(harness/oracle/language.py)."""
 
 EXAMPLES = 6
 
@@ -31,39 +37,65 @@ def check_the_mask_is_exact(subject: Subject) -> Iterator[Finding]:
         allowed = subject.allowed(grammar_object)
         if (allowed != truth).any():
             over, under = truth & ~allowed, allowed & ~truth
-            cause = _cause(subject, place, allowed, over, under)
+            cause = _cause(subject, place, allowed, truth)
             examples = [*_examples(over), *_examples(under)]
             yield Finding(
-                "the_mask_is_exact",
-                place.position,
-                _sentence(subject, language, place, over, under),
+                position=place.position,
+                text=_sentence(subject, language, place, over, under),
                 cause=cause,
-                documented=cause in subject.adapter.documented,
                 instance=place.instance,
                 over=int(over.sum()),
                 under=int(under.sum()),
-                examples=tuple(subject.vocabulary.tokens[token].hex() for token in examples),
+                examples=subject.hex_of(examples),
                 walk=(*place.tokens, examples[0]),
             )
 
 
-def _cause(subject: Subject, place: Place, allowed: TokenSet, over: TokenSet, under: TokenSet) -> str:
-    """A class of causes that explains every token of the difference; empty if none is known."""
+SURE = ("special_token", "empty_token", "canonical_only")
+"""Causes that are so in every reading of the grammar."""
+
+
+def _cause(subject: Subject, place: Place, allowed: TokenSet, truth: TokenSet) -> str:
+    """Returns a class of causes that explains every token of the difference; empty if none is known.
+
+    Where the expression is read otherwise, and the mask is not exact then either, what is left of the
+    difference may have a cause.
+    """
+    known = _known_cause(subject, place, allowed, truth)
+    if known in SURE:
+        return known
+    if cause := _reading_exact(subject, place, allowed) or known:
+        return cause
+    for reading, language in readings(subject):
+        if subject.adapter.documents(reading.cause):
+            other = _truth_of(subject, place, language)
+            rest = "" if other is None else _known_cause(subject, place, allowed, other)
+            if rest:
+                return f"{reading.cause}+{rest}"
+    return ""
+
+
+def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: TokenSet) -> str:
+    over, under = truth & ~allowed, allowed & ~truth
     vocabulary = subject.vocabulary
     different = np.flatnonzero(over | under).tolist()
     if different == [vocabulary.eos_token]:
         return "end_of_sequence"
-    if not set(different).isdisjoint({*vocabulary.special_tokens, *vocabulary.padding_tokens} - {vocabulary.eos_token}):
+    if not set(different).isdisjoint(
+        {*vocabulary.special_tokens, *vocabulary.padding_tokens} - {vocabulary.eos_token}
+    ):
         return "special_token"
     texts = [vocabulary.tokens[token] for token in different if token != vocabulary.eos_token]
     if not all(texts):
         return "empty_token"
     partial = all(_ends_inside_a_character(place.text + text) for text in texts)
-    if not under.any() and int(allowed.sum()) == 1 and _is_forced(subject, place, int(allowed.argmax()), said=partial):
+    if (
+        not under.any()
+        and int(allowed.sum()) == 1
+        and _is_forced(subject, place, int(allowed.argmax()), said=partial)
+    ):
         return "canonical_only"
-    if dialect := _dialect(subject, place, allowed):
-        return dialect
-    if partial:
+    if partial and _takes_the_characters(subject, place, allowed, truth, {*texts}):
         return "partial_utf8"
     if not under.any() and _passes_a_possible_end(subject, place, over):
         return "possible_end"
@@ -74,48 +106,70 @@ def _cause(subject: Subject, place: Place, allowed: TokenSet, over: TokenSet, un
     return ""
 
 
-def _is_forced(subject: Subject, place: Place, token: int, said: bool) -> bool:
-    """Does the language force the whole text of the token here? Then no sentence is lost where nothing else is allowed.
+def _takes_the_characters(
+    subject: Subject, place: Place, allowed: TokenSet, truth: TokenSet, pieces: set[bytes]
+) -> bool:
+    """Is it the pieces that are wrong, and not the characters that they begin?
 
-    If only pieces of characters are forbidden, the backend must have `said` that it forces this token: some know no such pieces.
+    The experiment: tokens that begin like a piece and do not end inside a character. Of each piece that has
+    such tokens which the grammar allows, the backend must allow one, and there must be such a piece.
+    """
+    taken: dict[bytes, bool] = {}
+    tokens = subject.vocabulary.tokens
+    for token in np.flatnonzero(truth).tolist():
+        text = tokens[token]
+        begun = [text[:end] for end in range(1, min(len(text), LONGEST_PIECE) + 1) if text[:end] in pieces]
+        if begun and not _ends_inside_a_character(place.text + text):
+            taken |= {piece: taken.get(piece, False) or bool(allowed[token]) for piece in begun}
+    return bool(taken) and all(taken.values())
+
+
+LONGEST_PIECE = 64
+"""Bytes of a token, of which the beginnings are compared with pieces."""
+
+
+def _is_forced(subject: Subject, place: Place, token: int, said: bool) -> bool:
+    """Does the language force the whole text of the token here?
+
+    Then no sentence is lost where nothing else is allowed.
+
+    If only pieces of characters are forbidden, the backend must have `said` that it forces this token: some
+    know no such pieces.
     """
     text = subject.vocabulary.tokens[token]
-    with subject.ours():
-        if not text or subject.language.forced(subject.state_of(place.text), len(text)) != text:
-            return False
+    if not text or subject.language.forced(subject.state_of(place.text), len(text)) != text:
+        return False
     return not said or forced_token(subject.compiled, place.tokens, [token]) == token
 
 
-def _dialect(subject: Subject, place: Place, allowed: TokenSet) -> str:
-    """The other dialect of regular expressions of which the mask is exact."""
-    grammar: Grammar = subject.case.grammar
-    if grammar.dialect != "regex":
-        return ""
-    from harness.oracle.regex import regex_automaton
+def _reading_exact(subject: Subject, place: Place, allowed: TokenSet) -> str:
+    """Returns the other reading of the regular expression of which the mask is exact."""
+    trie = subject.trie
+    return reading_of(
+        subject,
+        lambda language: bool(
+            (trie.mask(language, language.run(language.start, place.text)) == allowed).all()
+        ),
+    )
 
-    for name in ("rust", "ecma"):
-        with subject.ours():
-            try:
-                language = regex_automaton(grammar.text, name)
-                mask = subject.trie.mask(language, language.run(language.start, place.text))
-            except NoOracle:
-                continue
-        if bool((mask == allowed).all()):
-            return f"regex_dialect_{name}"
-    return ""
+
+def _truth_of(subject: Subject, place: Place, language: Automaton[Any]) -> TokenSet | None:
+    try:
+        return subject.trie.mask(language, language.run(language.start, place.text))
+    except NoOracle:
+        return None
 
 
 def _passes_a_possible_end(subject: Subject, place: Place, over: TokenSet) -> bool:
     """Does every forbidden token go on where the output could have ended, and stop where it cannot?"""
-    with subject.ours():
-        language, start = subject.language, subject.state_of(place.text)
-        for token in np.flatnonzero(over).tolist():
-            state, ended = start, language.accepting(start)
-            for byte in subject.vocabulary.tokens[token]:
-                ended |= language.accepting(state)
-                state = language.step(state, byte)
-            if not ended or language.accepting(state):
-                return False
+    language, start = subject.language, subject.state_of(place.text)
+    for token in np.flatnonzero(over).tolist():
+        state, ended = start, language.accepting(start)
+        for byte in subject.vocabulary.tokens[token]:
+            ended |= language.accepting(state)
+            state = language.step(state, byte)
+        if not ended or language.accepting(state):
+            return False
     return True
 
 
@@ -138,18 +192,27 @@ def _is_no_utf8(text: bytes) -> bool:
 
 
 def _examples(tokens: TokenSet) -> list[int]:
-    """A few of the tokens, spread over the vocabulary."""
+    """Returns a few of the tokens, spread over the vocabulary."""
     ids = np.flatnonzero(tokens)
-    return [int(each) for each in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]] if len(ids) else []
+    return (
+        [int(each) for each in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]]
+        if len(ids)
+        else []
+    )
 
 
-def _sentence(subject: Subject, language: Automaton[object], place: Place, over: TokenSet, under: TokenSet) -> str:
+def _sentence(
+    subject: Subject, language: Automaton[object], place: Place, over: TokenSet, under: TokenSet
+) -> str:
     parts = []
     for count, what, tokens in ((int(over.sum()), "forbids", over), (int(under.sum()), "allows", under)):
         if count:
             names = ", ".join(_name(subject, token) for token in _examples(tokens)[:3])
-            parts.append(f"{what} {count} token(s) that the grammar {'allows' if what == 'forbids' else 'forbids'}, e.g. {names}")
-    return f"after {place.text[-60:]!r} it {' and '.join(parts)}"[:1000]
+            parts.append(
+                f"{what} {count} token(s) that the grammar "
+                f"{'allows' if what == 'forbids' else 'forbids'}, e.g. {names}"
+            )
+    return f"after {place.text[-60:]!r} it {' and '.join(parts)}"
 
 
 def _name(subject: Subject, token: int) -> str:

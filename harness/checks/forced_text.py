@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeVar
 
+from harness.backend.grammar import GrammarObject, are_tokens, overrides
 from harness.checks import is_ours
+from harness.checks.readings import reading_of
 from harness.checks.subject import LONGEST_WALK, NotApplicable, Place, Subject
-from harness.grammar import GrammarObject, are_tokens, overrides
-from harness.jump_forward.compressed_fsm import split_jump
-from harness.oracle.automaton import Automaton, NoOracle
-from harness.oracle.regex import RegexDialect, regex_automaton
+from harness.errors import describe
+from harness.oracle.automaton import Automaton
+from harness.oracle.forced_text.compressed_fsm import split_jump
+from harness.walk.watched import BrokenAnswer, OutOfTime, shown
 
 Answer = TypeVar("Answer")
-
-OTHER_DIALECTS: tuple[RegexDialect, ...] = ("rust", "ecma")
-"""Of regular expressions, beside the one of the reference."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Fault:
 
 
 def places_and_insides(subject: Subject, purpose: str) -> Iterator[Place]:
-    """The subject's places, and as many again that lie inside a character of an instance."""
+    """Yields the subject's places, and as many again that lie inside a character of an instance."""
     vocabulary = subject.vocabulary
     inside: dict[bytes, tuple[int, int]] = {}
     for number, instance in enumerate(subject.case.instances):
@@ -42,7 +40,10 @@ def places_and_insides(subject: Subject, purpose: str) -> Iterator[Place]:
         yield place
     texts = list(inside)
     if subject.effort is not None and len(texts) > subject.effort:
-        texts = [texts[at] for at in sorted(subject.random(f"{purpose} inside").sample(range(len(texts)), subject.effort))]
+        texts = [
+            texts[at]
+            for at in sorted(subject.random(f"{purpose} inside").sample(range(len(texts)), subject.effort))
+        ]
     for text in texts:
         number, start = inside[text]
         before, single = spell(subject, text[:start]), single_bytes(subject, text[start:])
@@ -58,8 +59,13 @@ def _character_start(text: bytes, at: int) -> int:
     return start
 
 
-def asked_at(subject: Subject, purpose: str, *methods: str) -> Iterator[tuple[Place, GrammarObject, list[str]]]:
-    """Places, with an object at each and those of the methods that it has. Raises NotApplicable if the backend has none of them."""
+def asked_at(
+    subject: Subject, purpose: str, *methods: str
+) -> Iterator[tuple[Place, GrammarObject, list[str]]]:
+    """Yields places, each with an object there and those of the methods that the object has.
+
+    Raises NotApplicable if the backend has none of them.
+    """
     start = subject.compiled.start()
     has = [method for method in methods if overrides(start, method)]
     if not has:
@@ -71,26 +77,36 @@ def asked_at(subject: Subject, purpose: str, *methods: str) -> Iterator[tuple[Pl
 
 
 def ask(question: Callable[[], Any], convert: Callable[[Any], Answer | Fault]) -> Answer | Fault:
-    """The backend's answer, or what it raised."""
+    """Returns the backend's answer, or what it raised."""
     try:
         answer = question()
-    except (KeyboardInterrupt, SystemExit, MemoryError):
+    except (KeyboardInterrupt, SystemExit, MemoryError, OutOfTime):
         raise
+    except BrokenAnswer as error:
+        answer = error.answer
     except BaseException as error:  # a panic in Rust is no Exception
         if is_ours(error):
             raise
         cause = "unicode_decode_error" if isinstance(error, UnicodeDecodeError) else "raised"
-        return Fault(cause, f"raises {type(error).__name__}: {error}"[:500])
+        return Fault(cause, f"raises {describe(error)}"[:500])
     return convert(answer)
 
 
 def as_bytes(answer: Any) -> bytes | Fault:
-    return answer if isinstance(answer, bytes) else Fault("not_bytes", f"gives {type(answer).__name__}, not bytes")
+    return (
+        answer
+        if isinstance(answer, bytes)
+        else Fault("not_bytes", f"gives {type(answer).__name__}, not bytes")
+    )
 
 
 def as_tokens(size: int) -> Callable[[Any], list[int] | Fault]:
     def convert(answer: Any) -> list[int] | Fault:
-        return answer if are_tokens(answer, size) else Fault("not_tokens", f"gives {str(answer)[:80]}, no list of token ids")
+        return (
+            answer
+            if are_tokens(answer, size)
+            else Fault("not_tokens", f"gives {shown(answer)}, no list of token ids")
+        )
 
     return convert
 
@@ -103,49 +119,29 @@ def reference(subject: Subject) -> Automaton[Any] | None:
 
 
 def forced_by_reference(subject: Subject, place: Place) -> bytes:
-    """What the reference says is forced; empty if there is none."""
+    """Returns what the reference says is forced; empty if there is none."""
     language = reference(subject)
     if language is None:
         return b""
     state = subject.state_of(place.text)
-    with subject.ours():
-        return language.forced(state)
-
-
-def regex_dialect(subject: Subject, explains: Callable[[Automaton[Any]], bool]) -> str:
-    """The other dialect of regular expressions whose language explains what the backend does, as a cause; empty if none does."""
-    grammar = subject.case.grammar
-    if grammar.dialect == "regex":
-        for dialect in OTHER_DIALECTS:
-            with subject.ours():
-                try:
-                    if explains(_in_dialect(grammar.text, dialect)):
-                        return f"regex_dialect_{dialect}"
-                except NoOracle:
-                    continue
-    return ""
+    return language.forced(state)
 
 
 def why_refused(subject: Subject, text: bytes) -> str:
     """The cause, where a backend refuses the last token of a text that the reference goes along with."""
-    dialect = regex_dialect(subject, lambda other: other.viable(text) < len(text))
+    dialect = reading_of(subject, lambda other: other.viable(text) < len(text))
     return dialect or ("partial_utf8" if split_jump(text).begun else "refused")
 
 
-@lru_cache(maxsize=8)
-def _in_dialect(pattern: str, dialect: RegexDialect) -> Automaton[Any]:
-    return regex_automaton(pattern, dialect)
-
-
 def single_bytes(subject: Subject, text: bytes) -> tuple[int, ...] | None:
-    """The text as single-byte tokens; None if the vocabulary lacks one."""
+    """Returns the text as single-byte tokens; None if the vocabulary lacks one."""
     ids = subject.vocabulary.ids_by_bytes
     tokens = [ids.get(bytes([byte])) for byte in text]
     return None if None in tokens else tuple(token for token in tokens if token is not None)
 
 
 def spell(subject: Subject, text: bytes) -> list[int]:
-    """The text's usual tokens; none if the vocabulary cannot spell it."""
+    """Returns the text's usual tokens; none if the vocabulary cannot spell it."""
     try:
         return subject.vocabulary.encode(text)
     except ValueError:
@@ -157,10 +153,13 @@ def cut(text: bytes) -> str:
 
 
 def shared_length(left: bytes, right: bytes) -> int:
-    """How many bytes both begin with."""
-    return next((at for at, (one, other) in enumerate(zip(left, right, strict=False)) if one != other), min(len(left), len(right)))
+    """Returns how many bytes both texts begin with."""
+    return next(
+        (at for at, (one, other) in enumerate(zip(left, right, strict=False)) if one != other),
+        min(len(left), len(right)),
+    )
 
 
 def end_of(grammar_object: GrammarObject) -> tuple[bool, bool]:
-    """Accepting, and terminated."""
+    """Returns whether the object is accepting, and whether it is terminated."""
     return grammar_object.is_accepting(), grammar_object.is_terminated()

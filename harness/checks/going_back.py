@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.checks.looking import LONGEST, Look, change, few, finding, look, name_of, next_token, spread, standing, walkable
+from harness.backend.contract.place import accepted, clone, take_back
+from harness.backend.grammar import GrammarObject, overrides
+from harness.checks.looking import (
+    LONGEST,
+    Look,
+    change,
+    few,
+    finding,
+    look,
+    name_of,
+    next_token,
+    spread,
+    standing,
+    walkable,
+)
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.contract.place import accepted, clone, take_back
-from harness.grammar import GrammarObject, overrides
-from harness.row import Finding
+from harness.rows.row import Finding
 
 CATEGORY = "going back"
 
@@ -17,25 +29,33 @@ DEEPEST = 200
 
 
 def check_rollback_restores_every_mask(subject: Subject) -> Iterator[Finding]:
-    """`rollback(k)` leads back to the mask of k tokens before, for every k; the same tokens lead forth again."""
-    check = "rollback_restores_every_mask"
+    """`rollback(k)` leads back to the mask of k tokens before, for every k; the same tokens lead
+    forth again.
+    """
     needs(subject, "rollback")
     paths = subject.paths
     number = max(range(len(paths)), key=lambda each: len(paths[each]), default=None)
     if number is None or not paths[number]:
         raise NotApplicable("the backend accepts no token of an instance")
     tokens = paths[number][:LONGEST]
-    yield from _back_and_forth(subject, check, number, tokens, None if subject.effort is None else subject.effort * 2)
+    yield from _back_and_forth(
+        subject, number, tokens, None if subject.effort is None else subject.effort * 2
+    )
     if len(tokens) < DEEPEST and subject.effort != 1:  # the same text in smaller steps goes deeper
         number = max(range(len(paths)), key=lambda each: len(subject.vocabulary.decode(paths[each])))
-        single = [subject.vocabulary.ids_by_bytes.get(bytes([byte])) for byte in subject.vocabulary.decode(paths[number])[:LONGEST]]
+        single = [
+            subject.vocabulary.ids_by_bytes.get(bytes([byte]))
+            for byte in subject.vocabulary.decode(paths[number])[:LONGEST]
+        ]
         spelled = [token for token in single if token is not None]
         if len(tokens) < len(spelled) == len(single):
             spelled = spelled[: accepted(subject.compiled.start(), spelled)]
-            yield from _back_and_forth(subject, check, number, spelled, few(subject))
+            yield from _back_and_forth(subject, number, spelled, few(subject))
 
 
-def _back_and_forth(subject: Subject, check: str, number: int, tokens: Sequence[int], most: int | None) -> Iterator[Finding]:
+def _back_and_forth(
+    subject: Subject, number: int, tokens: Sequence[int], most: int | None
+) -> Iterator[Finding]:
     grammar_object, length = subject.compiled.start(), len(tokens)
     counts = _counts(subject, length, most)
     seen = walked(subject, grammar_object, tokens, {length, *(length - count for count in counts)})
@@ -46,7 +66,7 @@ def _back_and_forth(subject: Subject, check: str, number: int, tokens: Sequence[
         now = look(subject, grammar_object)
         if now != seen[position]:
             told = f"{text}, it does not look as it did there: {change(subject, seen[position], now)}"
-            yield finding(check, subject, place_on(subject, number, tokens, position), told, tokens[position:])
+            yield finding(subject, place_on(subject, number, tokens, position), told, tokens[position:])
 
     for count in counts:
         rolled = f"reached by rollback({count}) from position {length}"
@@ -58,7 +78,14 @@ def _back_and_forth(subject: Subject, check: str, number: int, tokens: Sequence[
                 wrong = list(differs(length, f"reached again after rollback({count})"))
             else:
                 text = f"{rolled}, only {again} of the {count} tokens are accepted again"
-                wrong = [finding(check, subject, place_on(subject, number, tokens, length - count), text, tokens[length - count :])]
+                wrong = [
+                    finding(
+                        subject,
+                        place_on(subject, number, tokens, length - count),
+                        text,
+                        tokens[length - count :],
+                    )
+                ]
         if wrong:
             yield from wrong
             grammar_object = subject.compiled.start()
@@ -74,19 +101,24 @@ def _back_and_forth(subject: Subject, check: str, number: int, tokens: Sequence[
 
 
 def _counts(subject: Subject, length: int, most: int | None) -> list[int]:
-    """How many tokens to take back: 1, all, and others up to DEEPEST, in an order that mixes long and short."""
+    """How many tokens to take back: 1, all, and others up to DEEPEST, in an order that mixes long
+    and short.
+    """
     others = list(range(2, min(DEEPEST, length - 1) + 1))
     choose = subject.random(f"rollback {length}")
-    counts = [*{1, length}, *(others if most is None else choose.sample(others, min(len(others), max(0, most - 2))))]
+    counts = [
+        *{1, length},
+        *(others if most is None else choose.sample(others, min(len(others), max(0, most - 2)))),
+    ]
     choose.shuffle(counts)
     return counts if length else []
 
 
 def check_rollback_takes_back_the_end(subject: Subject) -> Iterator[Finding]:
     """End-of-sequence counts as one token: taken back, the object goes on as if it had not ended."""
-    check = "rollback_takes_back_the_end"
+    purpose = "rollback_takes_back_the_end"
     needs(subject, "rollback")
-    for place, grammar_object in endings(subject, check):
+    for place, grammar_object in endings(subject, purpose):
         tokens, eos = place.tokens, subject.vocabulary.eos_token
         before = look(subject, grammar_object)
         if not grammar_object.accept_token(eos):
@@ -95,11 +127,16 @@ def check_rollback_takes_back_the_end(subject: Subject) -> Iterator[Finding]:
         after = look(subject, grammar_object)
         if after != before:
             yield finding(
-                check, subject, place, f"past end-of-sequence, rollback(1) does not lead back: {change(subject, before, after)}", (eos,)
+                subject,
+                place,
+                f"past end-of-sequence, rollback(1) does not lead back: {change(subject, before, after)}",
+                (eos,),
             )
             continue
         if not grammar_object.accept_token(eos):
-            yield finding(check, subject, place, "end-of-sequence, taken back, is refused when it comes again", (eos,))
+            yield finding(
+                subject, place, "end-of-sequence, taken back, is refused when it comes again", (eos,)
+            )
             continue
         if not tokens:
             continue
@@ -113,26 +150,36 @@ def check_rollback_takes_back_the_end(subject: Subject) -> Iterator[Finding]:
         text = f"reached by rollback({1 + more}) past end-of-sequence"
         if now != expected:
             told = f"{text}, it looks different from a fresh object: {change(subject, expected, now)}"
-            yield finding(check, subject, there, told, (*tokens[len(tokens) - more :], eos))
+            yield finding(subject, there, told, (*tokens[len(tokens) - more :], eos))
         elif (again := accepted(grammar_object, tokens[len(tokens) - more :])) < more:
-            yield finding(check, subject, there, f"{text}, only {again} of {more} tokens are accepted again", tokens[len(tokens) - more :])
+            yield finding(
+                subject,
+                there,
+                f"{text}, only {again} of {more} tokens are accepted again",
+                tokens[len(tokens) - more :],
+            )
         elif (now := look(subject, grammar_object)) != before:
-            yield finding(check, subject, place, f"{text} and gone forth, it looks different: {change(subject, before, now)}", (eos,))
+            yield finding(
+                subject,
+                place,
+                f"{text} and gone forth, it looks different: {change(subject, before, now)}",
+                (eos,),
+            )
 
 
 def check_a_copy_is_independent(subject: Subject) -> Iterator[Finding]:
     """A copy stands where the original does; moving either, or a copy of the copy, moves no other."""
-    check = "a_copy_is_independent"
+    purpose = "a_copy_is_independent"
     needs(subject, "copy")
-    for place, original in standing(subject, check, few(subject)):
-        yield from _expect_copies_apart(subject, check, place, original)
+    for place, original in standing(subject, purpose, few(subject)):
+        yield from _expect_copies_apart(subject, place, original)
 
 
-def _expect_copies_apart(subject: Subject, check: str, place: Place, original: GrammarObject) -> Iterator[Finding]:
+def _expect_copies_apart(subject: Subject, place: Place, original: GrammarObject) -> Iterator[Finding]:
     def same(grammar_object: GrammarObject, expected: Look, text: str, *further: int) -> Iterator[Finding]:
         now = look(subject, grammar_object)
         if now != expected:
-            yield finding(check, subject, place, f"{text}: {change(subject, expected, now)}", further)
+            yield finding(subject, place, f"{text}: {change(subject, expected, now)}", further)
 
     here = look(subject, original)
     copied = clone(original)
@@ -145,7 +192,7 @@ def _expect_copies_apart(subject: Subject, check: str, place: Place, original: G
     fresh = subject.reach((*place.tokens, token))
     if not copied.accept_token(token) or fresh is None:
         if fresh is not None:
-            yield finding(check, subject, place, f"a copy refuses {name}, which a fresh object takes", (token,))
+            yield finding(subject, place, f"a copy refuses {name}, which a fresh object takes", (token,))
         return
     there = look(subject, fresh)
     yield from same(copied, there, f"{name} leads a copy elsewhere than a fresh object", token)
@@ -157,21 +204,30 @@ def _expect_copies_apart(subject: Subject, check: str, place: Place, original: G
     yield from same(second, there, f"a copy of a copy, which has accepted {name}, looks different", token)
     if overrides(second, "rollback"):
         take_back(second, 1)
-        yield from same(second, here, f"rollback(1) does not lead a copy back from before it was made, past {name}", token)
-        yield from same(copied, there, f"rollback of a copy moves the one that it was made of, past {name}", token)
+        yield from same(
+            second, here, f"rollback(1) does not lead a copy back from before it was made, past {name}", token
+        )
+        yield from same(
+            copied, there, f"rollback of a copy moves the one that it was made of, past {name}", token
+        )
 
 
 def _another(subject: Subject, place: Place, here: Look, token: int) -> int:
-    """Another token than the first that is allowed, where there is one."""
-    others = [each for each in here.allowed(subject).nonzero()[0].tolist() if each not in (token, subject.vocabulary.eos_token)]
+    """Returns another token than the first that is allowed, where there is one."""
+    others = [
+        each
+        for each in here.allowed(subject).nonzero()[0].tolist()
+        if each not in (token, subject.vocabulary.eos_token)
+    ]
     return subject.random(f"another {place.text!r}").choice(others) if others else token
 
 
 def check_a_copy_of_an_ended_object_has_ended(subject: Subject) -> Iterator[Finding]:
-    """It may be refused; but a copy that is made has ended, and taking back its end does not take back the original's."""
-    check, eos = "a_copy_of_an_ended_object_has_ended", subject.vocabulary.eos_token
+    """It may be refused; but a copy that is made has ended, and taking back its end does not take back the
+    original's."""
+    purpose, eos = "a_copy_of_an_ended_object_has_ended", subject.vocabulary.eos_token
     needs(subject, "copy")
-    for place, grammar_object in endings(subject, check):
+    for place, grammar_object in endings(subject, purpose):
         before = look(subject, grammar_object)
         if not grammar_object.accept_token(eos):
             continue
@@ -182,28 +238,40 @@ def check_a_copy_of_an_ended_object_has_ended(subject: Subject) -> Iterator[Find
         except Exception:
             continue
         if not copied.is_terminated():
-            yield finding(check, subject, place, "a copy of an object that has ended has not ended", (eos,))
+            yield finding(subject, place, "a copy of an object that has ended has not ended", (eos,))
         elif overrides(copied, "rollback"):
             take_back(copied, 1)
             now = look(subject, copied)
             if now != before:
-                text = f"end-of-sequence, taken back in a copy, does not lead it back: {change(subject, before, now)}"
-                yield finding(check, subject, place, text, (eos,))
+                text = (
+                    "end-of-sequence, taken back in a copy, does not lead it back: "
+                    f"{change(subject, before, now)}"
+                )
+                yield finding(subject, place, text, (eos,))
             if not grammar_object.is_terminated():
-                yield finding(check, subject, place, "end-of-sequence, taken back in a copy, is taken back in the original", (eos,))
+                yield finding(
+                    subject,
+                    place,
+                    "end-of-sequence, taken back in a copy, is taken back in the original",
+                    (eos,),
+                )
 
 
 def check_objects_of_one_grammar_are_independent(subject: Subject) -> Iterator[Finding]:
-    """Two objects, walked by turns along two instances (or one behind the other along one), go where each goes alone."""
-    check = "objects_of_one_grammar_are_independent"
+    """Two objects, walked by turns along two instances (or one behind the other along one), go where each
+    goes alone."""
+    purpose = "objects_of_one_grammar_are_independent"
     longest = walkable(subject)
     order = sorted(range(len(subject.paths)), key=lambda each: -len(subject.paths[each]))
     tracks = [(number, subject.paths[number][:longest]) for number in order if subject.paths[number]][:2]
     if not tracks:
         raise NotApplicable("the backend accepts no token of an instance")
     tracks = (tracks * 2)[:2]
-    wanted = [stops(subject, f"{check} {which}", len(tokens)) for which, (_, tokens) in enumerate(tracks)]
-    alone = [walked(subject, subject.compiled.start(), tokens, at) for (_, tokens), at in zip(tracks, wanted, strict=True)]
+    wanted = [stops(subject, f"{purpose} {which}", len(tokens)) for which, (_, tokens) in enumerate(tracks)]
+    alone = [
+        walked(subject, subject.compiled.start(), tokens, at)
+        for (_, tokens), at in zip(tracks, wanted, strict=True)
+    ]
     objects = [subject.compiled.start(), subject.compiled.start()]
     told = [False, False]
     for step in range(longest + 2):
@@ -213,12 +281,25 @@ def check_objects_of_one_grammar_are_independent(subject: Subject) -> Iterator[F
                 continue
             place = place_on(subject, number, tokens, position)
             if position and not objects[which].accept_token(tokens[position - 1]):
-                text = f"{name_of(subject, tokens[position - 1])}, accepted before, is refused by an object beside another one"
-                yield finding(check, subject, place_on(subject, number, tokens, position - 1), text, tokens[position - 1 : position])
+                text = (
+                    f"{name_of(subject, tokens[position - 1])}, accepted before, is refused by an object "
+                    "beside another one"
+                )
+                yield finding(
+                    subject,
+                    place_on(subject, number, tokens, position - 1),
+                    text,
+                    tokens[position - 1 : position],
+                )
                 told[which] = True
-            elif position in alone[which] and (now := look(subject, objects[which])) != alone[which][position]:
-                text = f"an object beside another one looks different from one alone: {change(subject, alone[which][position], now)}"
-                yield finding(check, subject, place, text)
+            elif (
+                position in alone[which] and (now := look(subject, objects[which])) != alone[which][position]
+            ):
+                text = (
+                    "an object beside another one looks different from one alone: "
+                    f"{change(subject, alone[which][position], now)}"
+                )
+                yield finding(subject, place, text)
                 told[which] = True
 
 
@@ -236,8 +317,10 @@ def place_on(subject: Subject, number: int, tokens: Sequence[int], position: int
     return Place(number, taken, subject.vocabulary.decode(taken))
 
 
-def walked(subject: Subject, grammar_object: GrammarObject, tokens: Sequence[int], wanted: set[int]) -> dict[int, Look]:
-    """What is seen at the wanted positions, as far as the tokens are accepted."""
+def walked(
+    subject: Subject, grammar_object: GrammarObject, tokens: Sequence[int], wanted: set[int]
+) -> dict[int, Look]:
+    """Returns what is seen at the wanted positions, as far as the tokens are accepted."""
     seen = {0: look(subject, grammar_object)} if 0 in wanted else {}
     for position, token in enumerate(tokens, 1):
         if not grammar_object.accept_token(token):
@@ -251,17 +334,34 @@ def stops(subject: Subject, purpose: str, length: int) -> set[int]:
     """Where along a path to look: everywhere, or at the start, the end and a few others."""
     most = few(subject)
     others = range(1, length)
-    return {0, length, *(others if most is None else subject.random(purpose).sample(others, min(len(others), max(0, most - 2))))}
+    return {
+        0,
+        length,
+        *(
+            others
+            if most is None
+            else subject.random(purpose).sample(others, min(len(others), max(0, most - 2)))
+        ),
+    }
 
 
 def endings(subject: Subject, purpose: str) -> Iterator[tuple[Place, GrammarObject]]:
-    """A few places where the output may end, each with an object there: ends of instances first. Raises NotApplicable if none is found."""
+    """Yields a few places where the output may end, each with an object there: ends of instances first.
+
+    Raises NotApplicable if none is found.
+    """
     ends = {
-        subject.vocabulary.decode(tokens): place_on(subject, number, tokens, len(tokens)) for number, tokens in enumerate(subject.paths)
+        subject.vocabulary.decode(tokens): place_on(subject, number, tokens, len(tokens))
+        for number, tokens in enumerate(subject.paths)
     }
     candidates = list(ends.values())
     subject.random(purpose).shuffle(candidates)
-    candidates.sort(key=lambda place: (subject.case.instances[place.instance].valid is not True, place.position > walkable(subject)))
+    candidates.sort(
+        key=lambda place: (
+            subject.case.instances[place.instance].valid is not True,
+            place.position > walkable(subject),
+        )
+    )
     most = few(subject)
     candidates += [place for place in spread(subject, purpose, most) if place.text not in ends]
     found = 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.backend.grammar import GrammarObject, overrides
 from harness.checks.forced_text import (
     Fault,
     as_bytes,
@@ -18,21 +19,21 @@ from harness.checks.forced_text import (
     end_of,
     forced_by_reference,
     reference,
-    regex_dialect,
     shared_length,
     spell,
     why_refused,
 )
+from harness.checks.readings import reading_of
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.grammar import GrammarObject, overrides
-from harness.jump_forward.compressed_fsm import split_jump
 from harness.oracle.automaton import DEAD, Automaton
-from harness.row import Finding
+from harness.oracle.forced_text.compressed_fsm import split_jump
+from harness.rows.row import Finding
 
 CATEGORY = "jump-forward"
 
 TRIED_BYTES = 64
-"""Forced bytes of one place that are tried one by one, where there is no reference and the effort is bounded."""
+"""Forced bytes of one place that are tried one by one, where there is no reference and the effort
+is bounded."""
 SHOWN_BYTES = 512
 
 
@@ -57,12 +58,12 @@ def check_forced_bytes_are_truly_forced(subject: Subject) -> Iterator[Finding]:
             continue
         objection = _objection(subject, place, forced)
         if objection:
-            yield _finding(subject, place, "forced_bytes_are_truly_forced", f"says that {cut(forced)} is forced", objection)
+            yield _finding(subject, place, f"says that {cut(forced)} is forced", objection)
 
 
 def check_fast_forward_tokens_are_truly_forced(subject: Subject) -> Iterator[Finding]:
-    """The tokens of `fast_forward_tokens` spell forced bytes (which of their spellings is the backend's choice), and are accepted."""
-    check = "fast_forward_tokens_are_truly_forced"
+    """The tokens of `fast_forward_tokens` spell forced bytes (which of their spellings is the backend's
+    choice), and are accepted."""
     eos = subject.vocabulary.eos_token
     for place, grammar_object, _ in asked_at(subject, "forced tokens", "fast_forward_tokens"):
         tokens = ask(grammar_object.fast_forward_tokens, as_tokens(subject.vocabulary.size))
@@ -72,16 +73,19 @@ def check_fast_forward_tokens_are_truly_forced(subject: Subject) -> Iterator[Fin
         ends = tokens[-1] == eos
         forced = subject.vocabulary.decode(tokens)
         if not all(subject.vocabulary.tokens[token] for token in tokens[: len(tokens) - ends]):
-            yield _finding(subject, place, check, said, Objection("special_token", "one of them is no text", b""))
+            yield _finding(subject, place, said, Objection("special_token", "one of them is no text", b""))
             continue
-        objection = _objection(subject, place, forced) or (_objection_to_theend_of(subject, place, forced) if ends else None)
+        objection = _objection(subject, place, forced) or (
+            _objection_to_theend_of(subject, place, forced) if ends else None
+        )
         if objection:
-            yield _finding(subject, place, check, said, objection)
+            yield _finding(subject, place, said, objection)
             continue
         taken = grammar_object.accept_tokens(tokens)
         if taken < len(tokens):
             text = place.text + subject.vocabulary.decode(tokens[: taken + 1])
-            yield _finding(subject, place, check, said, Objection(why_refused(subject, text), f"it accepts only {taken} of them", forced))
+            objection = Objection(why_refused(subject, text), f"it accepts only {taken} of them", forced)
+            yield _finding(subject, place, said, objection)
 
 
 def _objection(subject: Subject, place: Place, forced: bytes) -> Objection | None:
@@ -92,42 +96,52 @@ def _objection(subject: Subject, place: Place, forced: bytes) -> Objection | Non
     if objection is None:
         return None
     # In another dialect it may be right.
-    dialect = regex_dialect(subject, lambda other: other.forced(other.run(other.start, place.text), len(forced)) == forced)
+    dialect = reading_of(
+        subject, lambda other: other.forced(other.run(other.start, place.text), len(forced)) == forced
+    )
     return replace(objection, cause=dialect or objection.cause)
 
 
-def _by_reference(subject: Subject, language: Automaton[Any], place: Place, forced: bytes) -> Objection | None:
+def _by_reference(
+    subject: Subject, language: Automaton[Any], place: Place, forced: bytes
+) -> Objection | None:
     state = subject.state_of(place.text)
     if state == DEAD:
         return None  # the backend went where no sentence goes, which another check tells
-    with subject.ours():
-        at = shared_length(language.forced(state, len(forced)), forced)
-        if at == len(forced):
-            return None
-        here = language.run(state, forced[:at])
-        possible = language.step(here, forced[at])
-        other = next((byte for byte in np.flatnonzero(language.table[here]).tolist() if byte != forced[at]), None)
-        if language.accepting(here) and (possible or other is None):
-            cause = "past_a_possible_end" if possible else "impossible"
-            return Objection(cause, f"the output may end after {cut(forced[:at])}", forced[:at], ends=True)
-        assert other is not None  # no state is without both
-        witness = forced[:at] + bytes([other])
-        if possible:
-            return Objection("past_a_choice", f"{cut(witness)} may come instead", witness)
-        return Objection("impossible", f"{cut(forced[: at + 1])} cannot come, but {cut(witness)} can", witness)
+    at = shared_length(language.forced(state, len(forced)), forced)
+    if at == len(forced):
+        return None
+    here = language.run(state, forced[:at])
+    possible = language.step(here, forced[at])
+    other = next((byte for byte in np.flatnonzero(language.table[here]).tolist() if byte != forced[at]), None)
+    if language.accepting(here) and (possible or other is None):
+        cause = "past_a_possible_end" if possible else "impossible"
+        return Objection(cause, f"the output may end after {cut(forced[:at])}", forced[:at], ends=True)
+    assert other is not None  # no state is without both
+    witness = forced[:at] + bytes([other])
+    if possible:
+        return Objection("past_a_choice", f"{cut(witness)} may come instead", witness)
+    return Objection("impossible", f"{cut(forced[: at + 1])} cannot come, but {cut(witness)} can", witness)
 
 
 def _by_trial(subject: Subject, place: Place, forced: bytes) -> Objection | None:
-    """What the backend's own mask says along the forced bytes, taken one by one."""
+    """Returns what the backend's own mask says along the forced bytes, taken one by one."""
     vocabulary = subject.vocabulary
     grammar_object = subject.reach(place.tokens)
-    if grammar_object is None:  # it was reached a moment ago, but a backend may say one thing and then another
+    if (
+        grammar_object is None
+    ):  # it was reached a moment ago, but a backend may say one thing and then another
         return None
     for at in range(len(forced) if subject.effort is None else min(len(forced), TRIED_BYTES)):
         rest = forced[at:]
         allowed = np.flatnonzero(subject.allowed(grammar_object)).tolist()
         if grammar_object.is_accepting() or vocabulary.eos_token in allowed:
-            return Objection("past_a_possible_end", f"it lets the output end after {cut(forced[:at])}", forced[:at], ends=True)
+            return Objection(
+                "past_a_possible_end",
+                f"it lets the output end after {cut(forced[:at])}",
+                forced[:at],
+                ends=True,
+            )
         for token in allowed:
             text = vocabulary.tokens[token]
             if not (rest.startswith(text) or text.startswith(rest)):
@@ -153,20 +167,24 @@ def _objection_to_theend_of(subject: Subject, place: Place, forced: bytes) -> Ob
     state = DEAD if language is None else subject.state_of(place.text + forced)
     if language is None or state == DEAD:
         return None
-    with subject.ours():
-        language.expand(np.array([state], dtype=np.int32))
-        following = np.flatnonzero(language.table[state]).tolist()
+    language.expand(np.array([state], dtype=np.int32))
+    following = np.flatnonzero(language.table[state]).tolist()
     if not language.accepting(state):
         return Objection("impossible", "the output cannot end there", forced)
     witness = forced + bytes(following[:1])
-    return Objection("past_a_choice", f"the output may end there, or go on with {cut(witness)}", witness) if following else None
+    return (
+        Objection("past_a_choice", f"the output may end there, or go on with {cut(witness)}", witness)
+        if following
+        else None
+    )
 
 
 # Completeness
 
 
 def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
-    """`jump_forward` finds all bytes that the reference says are forced; for each way to miss some, how many of how many."""
+    """`jump_forward` finds all bytes that the reference says are forced; for each way to miss some, how many
+    of how many."""
     if not overrides(subject.compiled.start(), "jump_forward"):  # before the reference is made
         raise NotApplicable("no jump_forward")
     language = subject.language
@@ -175,8 +193,7 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
     for place, grammar_object, _ in asked_at(subject, "forced text", "jump_forward"):
         found = ask(grammar_object.jump_forward, as_bytes)
         state = subject.state_of(place.text)
-        with subject.ours():
-            truth = language.forced(state)
+        truth = language.forced(state)
         if isinstance(found, Fault):
             unanswered += bool(truth)
             continue
@@ -188,16 +205,19 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
             cause = _why_missed(subject, place, truth, found)
             missed.setdefault(cause, []).append((len(truth) - right, place, truth, found))
     if not bytes_forced:
-        raise NotApplicable("it gives no answer where something is forced" if unanswered else "nothing is forced at these places")
+        raise NotApplicable(
+            "it gives no answer where something is forced"
+            if unanswered
+            else "nothing is forced at these places"
+        )
     for cause, here in missed.items():
         _, place, truth, found = max(here, key=lambda each: each[0])
         yield Finding(
-            "forced_text_is_found",
-            place.position,
-            f"finds {bytes_found} of {bytes_forced} forced bytes; it misses some at {len(here)} of {places} places, e.g. after "
+            position=place.position,
+            text=f"finds {bytes_found} of {bytes_forced} forced bytes; it misses some at {len(here)} of "
+            f"{places} places, e.g. after "
             f"{place.text[-60:]!r} finds {cut(found)} of {cut(truth)}",
             cause=cause,
-            documented=cause in subject.adapter.documented,
             instance=place.instance,
             examples=(found.hex(), truth[:SHOWN_BYTES].hex()),
             walk=place.tokens,
@@ -205,8 +225,9 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
 
 
 def _why_missed(subject: Subject, place: Place, truth: bytes, found: bytes) -> str:
-    """`inside_a_character`: just a piece of one lacks, its end or its beginning; `starts_...`: all, where the place is inside one."""
-    dialect = regex_dialect(subject, lambda other: other.forced(other.run(other.start, place.text)) == found)
+    """`inside_a_character`: just a piece of one lacks, its end or its beginning; `starts_...`: all, where the
+    place is inside one."""
+    dialect = reading_of(subject, lambda other: other.forced(other.run(other.start, place.text)) == found)
     if dialect:
         return dialect
     jump = split_jump(truth)
@@ -230,11 +251,9 @@ def check_forced_text_may_end_inside_a_character(subject: Subject) -> Iterator[F
                 truth = forced_by_reference(subject, place)
                 after = f" (forced there: {cut(truth)})" if truth else ""
                 yield Finding(
-                    "forced_text_may_end_inside_a_character",
-                    place.position,
-                    f"after {place.text[-60:]!r}{after} {method} {answer.text}"[:1000],
+                    position=place.position,
+                    text=f"after {place.text[-60:]!r}{after} {method} {answer.text}",
                     cause=answer.cause,
-                    documented=answer.cause in subject.adapter.documented,
                     instance=place.instance,
                     examples=(truth[:SHOWN_BYTES].hex(),) if truth else (),
                     walk=place.tokens,
@@ -244,16 +263,16 @@ def check_forced_text_may_end_inside_a_character(subject: Subject) -> Iterator[F
 
 def check_asking_for_forced_text_does_not_move(subject: Subject) -> Iterator[Finding]:
     """Mask, end and answer are the same before `jump_forward` and `fast_forward_tokens` as after them."""
-    for place, grammar_object, methods in asked_at(subject, "forced text", "jump_forward", "fast_forward_tokens"):
+    for place, grammar_object, methods in asked_at(
+        subject, "forced text", "jump_forward", "fast_forward_tokens"
+    ):
         for method in methods:
             wrong = _movement(subject, grammar_object, method)
             if wrong:
                 yield Finding(
-                    "asking_for_forced_text_does_not_move",
-                    place.position,
-                    f"after {place.text[-60:]!r} and {method}: {wrong}",
+                    position=place.position,
+                    text=f"after {place.text[-60:]!r} and {method}: {wrong}",
                     cause="moved",
-                    documented="moved" in subject.adapter.documented,
                     instance=place.instance,
                     walk=place.tokens,
                 )
@@ -261,7 +280,7 @@ def check_asking_for_forced_text_does_not_move(subject: Subject) -> Iterator[Fin
 
 
 def _movement(subject: Subject, grammar_object: GrammarObject, method: str) -> str:
-    """What asking has changed; empty if nothing."""
+    """Returns what asking has changed; empty if nothing."""
 
     def asked() -> object:
         return ask(getattr(grammar_object, method), lambda answer: answer)
@@ -277,14 +296,13 @@ def _movement(subject: Subject, grammar_object: GrammarObject, method: str) -> s
     return "" if first == second else f"it says {str(first)[:80]}, then {str(second)[:80]}"
 
 
-def _finding(subject: Subject, place: Place, check: str, said: str, objection: Objection) -> Finding:
+def _finding(subject: Subject, place: Place, said: str, objection: Objection) -> Finding:
+    """Returns the finding that what the backend `said` is not so; its walk is the objection's witness."""
     end = (subject.vocabulary.eos_token,) if objection.ends else ()
     return Finding(
-        check,
-        place.position,
-        f"after {place.text[-60:]!r} it {said}, but {objection.text}"[:1000],
+        position=place.position,
+        text=f"after {place.text[-60:]!r} it {said}, but {objection.text}",
         cause=objection.cause,
-        documented=objection.cause in subject.adapter.documented,
         instance=place.instance,
         examples=(objection.witness.hex(),),
         walk=(*place.tokens, *spell(subject, objection.witness), *end),

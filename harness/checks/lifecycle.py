@@ -6,13 +6,24 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
+from harness.backend.contract.compiling import MALFORMED
+from harness.backend.contract.place import OPEN
+from harness.backend.grammar import CompiledGrammar, Grammar, InvalidGrammar, UnsupportedGrammar
 from harness.checks.going_back import endings, place_on, stops, walked
-from harness.checks.looking import change, few, finding, look, name_of, next_token, standing, standing_deep, walkable
+from harness.checks.looking import (
+    change,
+    few,
+    finding,
+    look,
+    name_of,
+    next_token,
+    standing,
+    standing_deep,
+    walkable,
+)
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.contract.compiling import MALFORMED
-from harness.contract.place import OPEN
-from harness.grammar import CompiledGrammar, Grammar, InvalidGrammar, UnsupportedGrammar
-from harness.row import Finding
+from harness.rows.row import Finding
+from harness.walk.watched import OutOfTime
 
 CATEGORY = "life cycle"
 
@@ -20,58 +31,83 @@ SLOW_NS = 300_000_000
 """What took longer to compile is compiled a second time only if the effort has no limit."""
 
 BREAKERS = {"regex": "(", "ebnf": "\nroot ::= ("}
-"""Put behind a grammar of the dialect, it is malformed; the others are JSON, which is so when its last character is missing."""
+"""Put behind a grammar of the dialect, it is malformed; the others are JSON, which is so when its last
+character is missing."""
 
 
 def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Finding]:
-    """Past end-of-sequence no token is taken, and a mask allows at most end-of-sequence again; raising is fine, too."""
-    check, eos = "a_terminated_object_takes_nothing", subject.vocabulary.eos_token
-    for place, grammar_object in endings(subject, check):
+    """Past end-of-sequence no token is taken, and a mask allows at most end-of-sequence again; raising is
+    fine, too."""
+    purpose, eos = "a_terminated_object_takes_nothing", subject.vocabulary.eos_token
+    for place, grammar_object in endings(subject, purpose):
         mask = subject.allowed(grammar_object)
         token = next_token(subject, place, mask)
         if not grammar_object.accept_token(eos):
             continue
         if not grammar_object.is_terminated():
-            yield finding(check, subject, place, "end-of-sequence has been accepted, but is_terminated() is False", (eos,))
+            yield finding(
+                subject,
+                place,
+                "end-of-sequence has been accepted, but is_terminated() is False",
+                (eos,),
+            )
         tokens: list[int] = []
         with suppress(Exception):
             tokens = [each for each in subject.allowed(grammar_object).nonzero()[0].tolist() if each != eos]
         if tokens:
-            text = f"and end-of-sequence, the mask allows {len(tokens)} tokens, e.g. {name_of(subject, tokens[0])}"
-            yield finding(check, subject, place, text, (eos, tokens[0]))
-        for each in (eos, token, *subject.random(f"ended {place.text!r}").sample(range(subject.vocabulary.size), 4)):
+            text = (
+                f"and end-of-sequence, the mask allows {len(tokens)} tokens, e.g. "
+                f"{name_of(subject, tokens[0])}"
+            )
+            yield finding(subject, place, text, (eos, tokens[0]))
+        for each in (
+            eos,
+            token,
+            *subject.random(f"ended {place.text!r}").sample(range(subject.vocabulary.size), 4),
+        ):
             try:
                 taken = each is not None and grammar_object.accept_token(each)
             except Exception:
                 break
             if taken and each is not None:
-                yield finding(check, subject, place, f"and end-of-sequence, {name_of(subject, each)} is accepted", (eos, each))
+                yield finding(
+                    subject,
+                    place,
+                    f"and end-of-sequence, {name_of(subject, each)} is accepted",
+                    (eos, each),
+                )
                 break
 
 
 def check_end_of_sequence_is_refused_before_the_end(subject: Subject) -> Iterator[Finding]:
     """Where the output may not end, end-of-sequence is refused; neither it nor being accepting terminates."""
-    check, eos = "end_of_sequence_is_refused_before_the_end", subject.vocabulary.eos_token
+    purpose, eos = "end_of_sequence_is_refused_before_the_end", subject.vocabulary.eos_token
     tried = False
-    for place, grammar_object in standing(subject, check, subject.effort):
+    for place, grammar_object in standing(subject, purpose, subject.effort):
         accepting = bool(grammar_object.is_accepting())
         if grammar_object.is_terminated():
-            yield finding(check, subject, place, "terminated, though end-of-sequence has not been accepted")
+            yield finding(subject, place, "terminated, though end-of-sequence has not been accepted")
         if accepting:
             continue
         tried = True
         if grammar_object.accept_token(eos):
-            yield finding(check, subject, place, "end-of-sequence is accepted where the output may not end", (eos,), "end_of_sequence")
+            yield finding(
+                subject,
+                place,
+                "end-of-sequence is accepted where the output may not end",
+                (eos,),
+                "end_of_sequence",
+            )
         elif grammar_object.is_terminated():
-            yield finding(check, subject, place, "a refused end-of-sequence terminates", (eos,), "end_of_sequence")
+            yield finding(subject, place, "a refused end-of-sequence terminates", (eos,), "end_of_sequence")
     if not tried:
         raise NotApplicable("the output may end at each of the places")
 
 
 def check_an_id_outside_the_vocabulary_is_refused(subject: Subject) -> Iterator[Finding]:
     """It may also raise, but is never taken for a token."""
-    check, size = "an_id_outside_the_vocabulary_is_refused", subject.vocabulary.size
-    for place, grammar_object in standing_deep(subject, check):
+    purpose, size = "an_id_outside_the_vocabulary_is_refused", subject.vocabulary.size
+    for place, grammar_object in standing_deep(subject, purpose):
         before = look(subject, grammar_object)
         taken: list[int] = []
         refused: list[int] = []
@@ -85,63 +121,91 @@ def check_an_id_outside_the_vocabulary_is_refused(subject: Subject) -> Iterator[
                     break
                 grammar_object = fresh
         if taken:
-            yield finding(check, subject, place, f"accept_token takes {taken} as tokens; the vocabulary has {size}", cause="outside")
+            yield finding(
+                subject,
+                place,
+                f"accept_token takes {taken} as tokens; the vocabulary has {size}",
+                cause="outside",
+            )
         elif refused:
             after = look(subject, grammar_object)
             if after != before:
-                text = f"refusing {refused} of {size} tokens changes what is seen: {change(subject, before, after)}"
-                yield finding(check, subject, place, text, cause="outside")
+                text = (
+                    f"refusing {refused} of {size} tokens changes what is seen: "
+                    f"{change(subject, before, after)}"
+                )
+                yield finding(subject, place, text, cause="outside")
 
 
 def check_accept_tokens_stops_where_accept_token_does(subject: Subject) -> Iterator[Finding]:
     """It takes the tokens up to the first that is refused, says how many, and stands there."""
-    check = "accept_tokens_stops_where_accept_token_does"
-    for place, grammar_object in standing_deep(subject, check):
+    purpose = "accept_tokens_stops_where_accept_token_does"
+    for place, grammar_object in standing_deep(subject, purpose):
         before = look(subject, grammar_object)
-        forbidden = [token for token in (~before.allowed(subject)).nonzero()[0].tolist() if token != subject.vocabulary.eos_token]
-        refused = [forbidden[at] for at in subject.random(check).sample(range(len(forbidden)), min(4, len(forbidden)))]
+        forbidden = [
+            token
+            for token in (~before.allowed(subject)).nonzero()[0].tolist()
+            if token != subject.vocabulary.eos_token
+        ]
+        refused = [
+            forbidden[at]
+            for at in subject.random(purpose).sample(range(len(forbidden)), min(4, len(forbidden)))
+        ]
         stop = next((token for token in refused if not grammar_object.accept_token(token)), None)
         further = next_token(subject, place, before.allowed(subject))
         tokens = [*place.tokens, *([] if stop is None else [stop, *([] if further is None else [further])])]
         several = subject.compiled.start()
         count = several.accept_tokens(tokens)
         if count != place.position:
-            text = f"accept_tokens returns {count} of {len(tokens)}, where accept_token takes {place.position}"
-            yield finding(check, subject, place, text, tokens[place.position :])
+            text = (
+                f"accept_tokens returns {count} of {len(tokens)}, where accept_token takes {place.position}"
+            )
+            yield finding(subject, place, text, tokens[place.position :])
             continue
         after = look(subject, several)
         if after != before:
             text = f"accept_tokens leads elsewhere than accept_token: {change(subject, before, after)}"
-            yield finding(check, subject, place, text, tokens[place.position :])
+            yield finding(subject, place, text, tokens[place.position :])
 
 
 # Compiling
 
 
 def check_the_same_compile_gives_the_same_masks(subject: Subject) -> Iterator[Finding]:
-    check = "the_same_compile_gives_the_same_masks"
+    purpose = "the_same_compile_gives_the_same_masks"
     if subject.effort is not None and subject.compile_ns > SLOW_NS:
         raise NotApplicable("the grammar takes too long to compile it twice")
     try:
         again = subject.adapter.compile(subject.case.grammar)
     except (UnsupportedGrammar, InvalidGrammar) as error:
         text = f"compiled once, the grammar is declined the second time: {type(error).__name__}: {error}"
-        yield finding(check, subject, Place(0, (), b""), text)
+        yield finding(subject, Place(0, (), b""), text)
         return
-    yield from _expect_the_same(subject, check, again, "compiled again, the grammar has another mask")
+    yield from _expect_the_same(subject, purpose, again, "compiled again, the grammar has another mask")
 
 
 def check_a_bad_grammar_harms_nothing(subject: Subject) -> Iterator[Finding]:
     """Neither objects that are there when the adapter is given malformed grammars, nor new ones."""
-    check = "a_bad_grammar_harms_nothing"
-    living = [(place, each, look(subject, each)) for place, each in standing(subject, check, few(subject))]
+    purpose = "a_bad_grammar_harms_nothing"
+    living = [(place, each, look(subject, each)) for place, each in standing(subject, purpose, few(subject))]
     _compile_malformed(subject)
     for place, each, before in living:
-        for text, grammar_object in (("an object that was there before", each), ("a new object", subject.reach(place.tokens))):
+        for text, grammar_object in (
+            ("an object that was there before", each),
+            ("a new object", subject.reach(place.tokens)),
+        ):
             if grammar_object is None:
-                yield finding(check, subject, place, "after a malformed grammar a new object refuses tokens that were accepted before")
+                yield finding(
+                    subject,
+                    place,
+                    "after a malformed grammar a new object refuses tokens that were accepted before",
+                )
             elif (after := look(subject, grammar_object)) != before:
-                yield finding(check, subject, place, f"after a malformed grammar {text} looks different: {change(subject, before, after)}")
+                yield finding(
+                    subject,
+                    place,
+                    f"after a malformed grammar {text} looks different: {change(subject, before, after)}",
+                )
 
 
 def _compile_malformed(subject: Subject) -> None:
@@ -150,32 +214,46 @@ def _compile_malformed(subject: Subject) -> None:
     spoiled = text + BREAKERS[dialect] if dialect in BREAKERS else text.rstrip()[:-1]
     others = sorted(subject.adapter.dialects - {dialect})
     dialects = [dialect, *([subject.random("malformed").choice(others)] if others else [])]
-    for grammar in (Grammar(dialect, spoiled), *(Grammar(each, text) for each in dialects for text in MALFORMED[each])):
+    for grammar in (
+        Grammar(dialect, spoiled),
+        *(Grammar(each, text) for each in dialects for text in MALFORMED[each]),
+    ):
         try:
             subject.adapter.compile(grammar)
-        except (KeyboardInterrupt, SystemExit, MemoryError):
+        except (KeyboardInterrupt, SystemExit, MemoryError, OutOfTime):
             raise
-        except BaseException:  # whatever it says of them (a panic in Rust is no Exception), is the matter of another check
+        except (
+            BaseException
+        ):  # whatever it says of them (a panic in Rust is no Exception), is the matter of another check
             continue
 
 
 def check_two_grammars_do_not_disturb_each_other(subject: Subject) -> Iterator[Finding]:
-    """Objects of this grammar and of a small second one, moved and filled by turns on one adapter, go where each goes alone."""
-    check = "two_grammars_do_not_disturb_each_other"
+    """Objects of this grammar and of a small second one, moved and filled by turns on one adapter, go where
+    each goes alone."""
+    purpose = "two_grammars_do_not_disturb_each_other"
     number, tokens = max(enumerate(subject.paths), key=lambda each: len(each[1]), default=(0, []))
     seen = walked(
         subject,
         subject.compiled.start(),
         tokens,
-        stops(subject, check, min(len(tokens), walkable(subject))),
+        stops(subject, purpose, min(len(tokens), walkable(subject))),
     )
     second, steps = _second_grammar(subject)
     theirs = walked(subject, second.start(), steps, set(range(len(steps) + 1)))
     mine, other, at = subject.compiled.start(), second.start(), 0
     for position in range(max(seen) + 1):
         if position and not mine.accept_token(tokens[position - 1]):
-            text = f"{name_of(subject, tokens[position - 1])}, accepted before, is refused beside an object of another grammar"
-            yield finding(check, subject, place_on(subject, number, tokens, position - 1), text, tokens[position - 1 : position])
+            text = (
+                f"{name_of(subject, tokens[position - 1])}, accepted before, is refused beside an object "
+                "of another grammar"
+            )
+            yield finding(
+                subject,
+                place_on(subject, number, tokens, position - 1),
+                text,
+                tokens[position - 1 : position],
+            )
             return
         if at == len(theirs) - 1:
             other, at = second.start(), 0
@@ -185,16 +263,23 @@ def check_two_grammars_do_not_disturb_each_other(subject: Subject) -> Iterator[F
             place = place_on(subject, number, tokens, position)
             now = look(subject, other)
             if now != theirs[at]:
-                text = f"an object of another grammar looks different beside this one: {change(subject, theirs[at], now)}"
-                yield finding(check, subject, place, text)
+                text = (
+                    "an object of another grammar looks different beside this one: "
+                    f"{change(subject, theirs[at], now)}"
+                )
+                yield finding(subject, place, text)
             now = look(subject, mine)
             if now != seen[position]:
-                text = f"beside an object of another grammar it looks different: {change(subject, seen[position], now)}"
-                yield finding(check, subject, place, text)
+                text = (
+                    "beside an object of another grammar it looks different: "
+                    f"{change(subject, seen[position], now)}"
+                )
+                yield finding(subject, place, text)
 
 
 def _second_grammar(subject: Subject) -> tuple[CompiledGrammar, list[int]]:
-    """A small grammar that the adapter compiles, of another dialect where it can, and the tokens of an output."""
+    """Returns a small grammar that the adapter compiles, of another dialect where it can, and the tokens
+    of an output."""
     for grammar, text in sorted(OPEN, key=lambda each: each[0].dialect == subject.case.grammar.dialect):
         if grammar.dialect in subject.adapter.dialects and grammar != subject.case.grammar:
             try:
@@ -208,13 +293,15 @@ def _second_grammar(subject: Subject) -> tuple[CompiledGrammar, list[int]]:
     raise NotApplicable("the adapter compiles no second grammar")
 
 
-def _expect_the_same(subject: Subject, check: str, compiled: CompiledGrammar, text: str) -> Iterator[Finding]:
+def _expect_the_same(
+    subject: Subject, purpose: str, compiled: CompiledGrammar, text: str
+) -> Iterator[Finding]:
     """At sampled places, the masks of another compile of the case's grammar."""
     other = replace(subject, compiled=compiled)
-    for place, grammar_object in standing(subject, check, few(subject)):
+    for place, grammar_object in standing(subject, purpose, few(subject)):
         before = look(subject, grammar_object)
         again = other.reach(place.tokens)
         if again is None:
-            yield finding(check, subject, place, f"{text}: it refuses one of these tokens")
+            yield finding(subject, place, f"{text}: it refuses one of these tokens")
         elif (after := look(subject, again)) != before:
-            yield finding(check, subject, place, f"{text}: {change(subject, before, after)}")
+            yield finding(subject, place, f"{text}: {change(subject, before, after)}")

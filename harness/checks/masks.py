@@ -6,12 +6,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.checks.looking import by_first_byte, change, few, finding, first_bytes, look, name_of, next_token, standing
+from harness.backend.grammar import GrammarObject, forced_token
+from harness.backend.vocabulary import Vocabulary
+from harness.checks.looking import (
+    by_first_byte,
+    change,
+    few,
+    finding,
+    first_bytes,
+    look,
+    name_of,
+    next_token,
+    standing,
+)
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.grammar import GrammarObject, forced_token
 from harness.oracle.trie import TokenSet
-from harness.row import Finding
-from harness.vocabulary import Vocabulary
+from harness.rows.row import Finding
 
 CATEGORY = "masks"
 
@@ -19,29 +29,35 @@ EVERY_ID = 8192
 """Up to this many ids every one is tried; in a larger vocabulary a sample, unless the effort has no limit."""
 
 SILENT, ALLOWED, NEAR, FAR = 64, 24, 200, 200
-"""Ids of that sample: without text; allowed; forbidden, with the first byte of an allowed one; forbidden, any first byte."""
+"""Ids of that sample: without text; allowed; forbidden, with the first byte of an allowed one; forbidden, any
+first byte."""
 
 SURE = 3
-"""So many disagreements of one kind at one place are confirmed with a fresh object each; the others are believed."""
+"""So many disagreements of one kind at one place are confirmed with a fresh object each; the others are
+believed."""
 
 REFUSALS = 8
 """Tokens refused in a row."""
 
 
 def check_the_mask_says_what_accept_does(subject: Subject) -> Iterator[Finding]:
-    """A token's bit says whether `accept_token` takes it, whatever id it is; that of end-of-sequence whether the output may end."""
-    check, eos = "the_mask_says_what_accept_does", subject.vocabulary.eos_token
-    for place, grammar_object in standing(subject, check, subject.effort):
+    """A token's bit says whether `accept_token` takes it, whatever id it is; that of end-of-sequence whether
+    the output may end."""
+    purpose, eos = "the_mask_says_what_accept_does", subject.vocabulary.eos_token
+    for place, grammar_object in standing(subject, purpose, subject.effort):
         mask = subject.allowed(grammar_object)
         accepting = bool(grammar_object.is_accepting())
         if bool(mask[eos]) != accepting:
             text = f"the mask {_says(mask[eos])} end-of-sequence, but is_accepting() is {accepting}"
-            yield finding(check, subject, place, text, (eos,), "end_of_sequence")
+            yield finding(subject, place, text, (eos,), "end_of_sequence")
         for (cause, allows), tokens in _disagreements(subject, place, grammar_object, mask).items():
             names = ", ".join(name_of(subject, token) for token in tokens[:3])
             history = " of an object that has refused and taken back others" if cause == "history" else ""
-            text = f"the mask {_says(allows)} {len(tokens)} token(s) that accept_token{history} {_does(not allows)}, e.g. {names}"
-            yield finding(check, subject, place, text, tokens[:1], cause)
+            text = (
+                f"the mask {_says(allows)} {len(tokens)} token(s) that accept_token{history} "
+                f"{_does(not allows)}, e.g. {names}"
+            )
+            yield finding(subject, place, text, tokens[:1], cause)
 
 
 def _says(allows: bool) -> str:
@@ -52,10 +68,13 @@ def _does(takes: bool) -> str:
     return "takes" if takes else "refuses"
 
 
-def _disagreements(subject: Subject, place: Place, grammar_object: GrammarObject, mask: TokenSet) -> dict[tuple[str, bool], list[int]]:
+def _disagreements(
+    subject: Subject, place: Place, grammar_object: GrammarObject, mask: TokenSet
+) -> dict[tuple[str, bool], list[int]]:
     """The tokens of which mask and `accept_token` say different things, by cause and by what the mask says.
 
-    What a fresh object does not confirm is a matter of the object's past; after a few of these the place is left.
+    What a fresh object does not confirm is a matter of the object's past; after a few of these the place is
+    left.
     """
     trials = _Trials(subject, place, grammar_object, mask)
     found: dict[tuple[str, bool], list[int]] = {}
@@ -84,7 +103,8 @@ def _disagreements(subject: Subject, place: Place, grammar_object: GrammarObject
 
 
 def _forced_text(subject: Subject, place: Place, mask: TokenSet) -> bytes:
-    """The text of the only token that the mask allows, if the backend says that it forces this token; else empty."""
+    """The text of the only token that the mask allows, if the backend says that it forces this token; else
+    empty."""
     token = forced_token(subject.compiled, place.tokens, np.flatnonzero(mask).tolist())
     return b"" if token is None else subject.vocabulary.tokens[token]
 
@@ -150,13 +170,14 @@ def _kind(vocabulary: Vocabulary, token: int) -> str:
 
 
 def check_a_token_without_text_is_never_allowed(subject: Subject) -> Iterator[Finding]:
-    """Neither specials other than end-of-sequence nor padding nor empty tokens: none of them is text of the grammar."""
-    check, vocabulary = "a_token_without_text_is_never_allowed", subject.vocabulary
+    """Neither specials other than end-of-sequence nor padding nor empty tokens: none of them is text of the
+    grammar."""
+    purpose, vocabulary = "a_token_without_text_is_never_allowed", subject.vocabulary
     silent = first_bytes(vocabulary) < 0
     silent[vocabulary.eos_token] = False
     if not silent.any():
         raise NotApplicable("every token of the vocabulary but end-of-sequence is text")
-    for place, grammar_object in standing(subject, check, few(subject)):
+    for place, grammar_object in standing(subject, purpose, few(subject)):
         mask = subject.allowed(grammar_object)
         wrong = np.flatnonzero(mask & silent).tolist()
         kinds: dict[str, list[int]] = {}
@@ -164,14 +185,20 @@ def check_a_token_without_text_is_never_allowed(subject: Subject) -> Iterator[Fi
             kinds.setdefault(_kind(vocabulary, token), []).append(token)
         for cause, tokens in kinds.items():
             names = ", ".join(name_of(subject, token) for token in tokens[:3])
-            yield finding(check, subject, place, f"the mask allows {len(tokens)} token(s) without text: {names}", tokens[:1], cause)
+            yield finding(
+                subject,
+                place,
+                f"the mask allows {len(tokens)} token(s) without text: {names}",
+                tokens[:1],
+                cause,
+            )
 
 
 def check_a_refused_token_does_not_move(subject: Subject) -> Iterator[Finding]:
     """After several refusals in a row the object looks as before, and takes the right token."""
-    check, eos = "a_refused_token_does_not_move", subject.vocabulary.eos_token
+    purpose, eos = "a_refused_token_does_not_move", subject.vocabulary.eos_token
     refused_somewhere = False
-    for place, grammar_object in standing(subject, check, subject.effort):
+    for place, grammar_object in standing(subject, purpose, subject.effort):
         before = look(subject, grammar_object)
         mask = before.allowed(subject)
         forbidden = [token for token in _to_try(subject, place, mask) if not mask[token] and token != eos]
@@ -183,13 +210,16 @@ def check_a_refused_token_does_not_move(subject: Subject) -> Iterator[Finding]:
         after = look(subject, grammar_object)
         if after != before:
             text = f"refusing {len(tokens)} tokens changes what is seen: {change(subject, before, after)}"
-            yield finding(check, subject, place, text, tokens)
+            yield finding(subject, place, text, tokens)
             continue
         right = next_token(subject, place, mask)
         if right is not None and not grammar_object.accept_token(right):
             fresh = subject.reach(place.tokens)
             if fresh is not None and fresh.accept_token(right):
-                text = f"{name_of(subject, right)} is refused too, once {len(tokens)} other tokens have been refused"
-                yield finding(check, subject, place, text, (*tokens, right))
+                text = (
+                    f"{name_of(subject, right)} is refused too, once {len(tokens)} other tokens have "
+                    "been refused"
+                )
+                yield finding(subject, place, text, (*tokens, right))
     if not refused_somewhere:
         raise NotApplicable("nothing is refused at any of the places")

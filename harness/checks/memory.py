@@ -10,10 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.checks.looking import change, few, finding, look, name_of, next_token, spread, standing, standing_deep
+from harness.backend.grammar import Adapter, allocate_bitmask
+from harness.checks.looking import (
+    change,
+    few,
+    finding,
+    look,
+    name_of,
+    next_token,
+    spread,
+    standing,
+    standing_deep,
+)
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.grammar import Adapter, allocate_bitmask
-from harness.row import Finding
+from harness.errors import describe
+from harness.rows.row import Finding
+from harness.walk.watched import OutOfTime
 
 CATEGORY = "masks"
 
@@ -26,34 +38,40 @@ FENCE = 0x5A
 
 def check_looking_does_not_move(subject: Subject) -> Iterator[Finding]:
     """Filled twice, the object gives the same mask twice, and goes where one goes that was not asked."""
-    check = "looking_does_not_move"
-    for place, grammar_object in standing(subject, check, few(subject)):
+    purpose = "looking_does_not_move"
+    for place, grammar_object in standing(subject, purpose, few(subject)):
         first, second = look(subject, grammar_object), look(subject, grammar_object)
         if first != second:
-            yield finding(check, subject, place, f"asked a second time, {change(subject, first, second)}")
+            yield finding(subject, place, f"asked a second time, {change(subject, first, second)}")
             continue
         token = next_token(subject, place, second.allowed(subject))
         unasked = subject.reach(place.tokens)
         if token is None or unasked is None or not grammar_object.accept_token(token):
             continue
         if not unasked.accept_token(token):
-            yield finding(check, subject, place, f"{name_of(subject, token)} is taken only after a fill", (token,))
+            yield finding(subject, place, f"{name_of(subject, token)} is taken only after a fill", (token,))
             continue
         theirs, ours = look(subject, unasked), look(subject, grammar_object)
         if theirs != ours:
-            text = f"and {name_of(subject, token)}, an object that was filled on the way differs: {change(subject, theirs, ours)}"
-            yield finding(check, subject, place, text, (token,))
+            text = (
+                f"and {name_of(subject, token)}, an object that was filled on the way differs: "
+                f"{change(subject, theirs, ours)}"
+            )
+            yield finding(subject, place, text, (token,))
 
 
 def check_a_filler_fills_as_a_fill_does(subject: Subject) -> Iterator[Finding]:
     """One filler, bound at the start, follows its object."""
-    check = "a_filler_fills_as_a_fill_does"
+    purpose = "a_filler_fills_as_a_fill_does"
     if subject.adapter.mask_format != "bitmask":
         raise NotApplicable("the adapter fills another format of masks")
-    places = spread(subject, check, few(subject))
+    places = spread(subject, purpose, few(subject))
     for instance in sorted({place.instance for place in places}):
         grammar_object = subject.compiled.start()
-        filled, expected = allocate_bitmask(subject.vocabulary.size), allocate_bitmask(subject.vocabulary.size)
+        filled, expected = (
+            allocate_bitmask(subject.vocabulary.size),
+            allocate_bitmask(subject.vocabulary.size),
+        )
         fill = grammar_object.filler(filled)
         position = 0
         for place in (each for each in places if each.instance == instance):  # in the order of the path
@@ -63,19 +81,23 @@ def check_a_filler_fills_as_a_fill_does(subject: Subject) -> Iterator[Finding]:
             filled.fill(-1)
             try:
                 fill()
-            except BaseException as error:  # a native filler has no frame of its own: it would look like an error of ours
-                yield finding(check, subject, place, f"the filler raises {type(error).__name__}: {error}", cause="backend_error")
+            except OutOfTime:
+                raise
+            except BaseException as error:  # told here, because here is known where
+                yield finding(subject, place, f"the filler raises {describe(error)}", cause="backend_error")
                 return
             grammar_object.fill_bitmask(expected)
             if other := _bits(filled, expected):
-                yield finding(check, subject, place, f"the filler's mask differs in {other} bits from that of a fill")
+                yield finding(
+                    subject, place, f"the filler's mask differs in {other} bits from that of a fill"
+                )
 
 
 def check_a_batch_is_filled_row_by_row(subject: Subject) -> Iterator[Finding]:
-    """A batch gives each row the mask that its object gives alone, on one thread and on several; rows around it, and rows around a
-    single fill, stay as they were."""
-    check = "a_batch_is_filled_row_by_row"
-    batch = list(standing(subject, check, subject.effort))
+    """A batch gives each row the mask that its object gives alone, on one thread and on several; rows around
+    it, and rows around a single fill, stay as they were."""
+    purpose = "a_batch_is_filled_row_by_row"
+    batch = list(standing(subject, purpose, subject.effort))
     for place, grammar_object in batch[:1] + batch[1:][-1:]:
         with suppress(NotImplementedError):
             batch.append((place, grammar_object.copy()))
@@ -89,20 +111,32 @@ def check_a_batch_is_filled_row_by_row(subject: Subject) -> Iterator[Finding]:
         subject.adapter.fill_bitmasks([each for _, each in batch], fence.inside)
         for number, ((where, _), single) in enumerate(zip(batch, singles, strict=True)):
             if other := _bits(fence.inside[number], single):
-                text = f"row {number} of a batch of {len(batch)}{on_threads} differs in {other} bits from a fill of it alone"
-                yield finding(check, subject, where, text)
+                text = (
+                    f"row {number} of a batch of {len(batch)}{on_threads} differs in {other} bits from a "
+                    "fill of it alone"
+                )
+                yield finding(subject, where, text)
         if not fence.stands():
-            yield finding(check, subject, place, f"a batch of {len(batch)} rows{on_threads} writes outside of its rows")
+            yield finding(
+                subject, place, f"a batch of {len(batch)} rows{on_threads} writes outside of its rows"
+            )
     fence = _Fence((3, words), np.int32)
     grammar_object.fill_bitmask(fence.inside[1])
     if other := _bits(fence.inside[1], singles[0]):
-        yield finding(check, subject, place, f"filled into a row of a larger array, the mask differs in {other} bits")
+        yield finding(
+            subject, place, f"filled into a row of a larger array, the mask differs in {other} bits"
+        )
     if not fence.stands(fence.inside[1]):
-        yield finding(check, subject, place, "filled into the middle one of three rows, the mask changes the rows around it")
+        yield finding(
+            subject,
+            place,
+            "filled into the middle one of three rows, the mask changes the rows around it",
+        )
 
 
 def _threads(adapter: Adapter) -> Iterator[str]:
-    """As the adapter is, and with each other number of THREADS, if it has threads at all; each as the middle of a sentence."""
+    """Sets each number of THREADS in turn, if the adapter has threads at all, and yields how to name it in
+    the middle of a sentence; the first time nothing is set."""
     yield ""
     before = adapter.threads
     try:
@@ -115,12 +149,15 @@ def _threads(adapter: Adapter) -> Iterator[str]:
 
 
 def check_a_fill_never_writes_outside(subject: Subject) -> Iterator[Finding]:
-    """A mask that is too short, too long, not contiguous, read-only or of another type is refused, or filled rightly as far as it goes."""
-    check = "a_fill_never_writes_outside"
+    """A mask that is too short, too long, not contiguous, read-only or of another type is refused, or filled
+    rightly as far as it goes."""
+    purpose = "a_fill_never_writes_outside"
     bools = subject.adapter.mask_format == "bool"
     dtype: Any = np.bool_ if bools else np.int32
-    for place, grammar_object in standing_deep(subject, check):
-        right: NDArray[Any] = np.ones(subject.vocabulary.size, np.bool_) if bools else allocate_bitmask(subject.vocabulary.size)
+    for place, grammar_object in standing_deep(subject, purpose):
+        right: NDArray[Any] = (
+            np.ones(subject.vocabulary.size, np.bool_) if bools else allocate_bitmask(subject.vocabulary.size)
+        )
         fill: Callable[[Any], None] = grammar_object.fill_bool_mask if bools else grammar_object.fill_bitmask
         fill(right)
         size = len(right)
@@ -133,23 +170,25 @@ def check_a_fill_never_writes_outside(subject: Subject) -> Iterator[Finding]:
             wrong = ""
             if not raised and not mask.flags.writeable:
                 wrong = "is filled without a word"
-            elif not raised and mask.dtype.itemsize >= right.dtype.itemsize:  # a smaller type cannot hold the words
+            elif (
+                not raised and mask.dtype.itemsize >= right.dtype.itemsize
+            ):  # a smaller type cannot hold the words
                 tail = mask.view(fence.cells.dtype)[size:]
                 clear = (tail == bools).all() or (tail == fence.value).all()
                 wrong = "" if (mask[:size] == right[: len(mask)]).all() and clear else "gets another mask"
             if not fence.stands(mask):
                 wrong = "is overrun: memory around it changes"
             if wrong:
-                yield finding(check, subject, place, f"a mask {what} {wrong}")
+                yield finding(subject, place, f"a mask {what} {wrong}")
         again = right.copy()
         fill(again)
         if (again != right).any():
-            yield finding(check, subject, place, "after fills into wrong masks, the right one is another")
+            yield finding(subject, place, "after fills into wrong masks, the right one is another")
     if subject.adapter.mask_format == "bitmask":
-        yield from _unequal_batches(subject, check)
+        yield from _unequal_batches(subject)
 
 
-def _unequal_batches(subject: Subject, check: str) -> Iterator[Finding]:
+def _unequal_batches(subject: Subject) -> Iterator[Finding]:
     """Batches with one row too few and one too many."""
     place = Place(0, (), b"")
     words = len(allocate_bitmask(subject.vocabulary.size))
@@ -158,11 +197,19 @@ def _unequal_batches(subject: Subject, check: str) -> Iterator[Finding]:
         with suppress(Exception):
             subject.adapter.fill_bitmasks([subject.compiled.start(), subject.compiled.start()], fence.inside)
         if not fence.stands():
-            yield finding(check, subject, place, f"a batch of 2 objects writes outside of the {rows} rows that it is given")
+            yield finding(
+                subject,
+                place,
+                f"a batch of 2 objects writes outside of the {rows} rows that it is given",
+            )
 
 
 def _wrong_masks(size: int, dtype: Any, written: int) -> Iterator[tuple[str, _Fence, NDArray[Any]]]:
-    for what, length in (("of one element", 1), ("that is one element too short", size - 1), ("that is one element too long", size + 1)):
+    for what, length in (
+        ("of one element", 1),
+        ("that is one element too short", size - 1),
+        ("that is one element too long", size + 1),
+    ):
         fence = _Fence((length,), dtype, written)
         yield what, fence, fence.inside
     fence = _Fence((size * 2,), dtype, written)
@@ -176,7 +223,8 @@ def _wrong_masks(size: int, dtype: Any, written: int) -> Iterator[tuple[str, _Fe
 
 
 class _Fence:
-    """An array between margins that are all of one byte, each as large as what native code would write that does not look."""
+    """An array between margins that are all of one byte, each as large as what native code would write that
+    does not look."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, written: int = 0) -> None:
         item = np.dtype(dtype).itemsize
@@ -188,7 +236,10 @@ class _Fence:
         self.inside: NDArray[Any] = self.cells.view(dtype)
 
     def stands(self, filled: NDArray[Any] | None = None) -> bool:
-        """Is all memory as it was, but for what was to be filled (whose content is lost)? Of a read-only array nothing was."""
+        """Is all memory as it was, but for what was to be filled (whose content is lost)?
+
+        Of a read-only array nothing was.
+        """
         cells = self.inside if filled is None else filled
         if cells.flags.writeable:
             cells.view(f"u{cells.itemsize}")[...] = self.value
@@ -196,5 +247,5 @@ class _Fence:
 
 
 def _bits(one: NDArray[np.int32], other: NDArray[np.int32]) -> int:
-    """How many bits of two bitmasks differ."""
+    """Returns in how many bits two bitmasks differ."""
     return int(np.unpackbits((one ^ other).view(np.uint8)).sum())

@@ -1,9 +1,11 @@
-"""Jumping: forced text becomes canonical tokens, and the object goes there from the tokens that it has accepted."""
+"""Jumping: forced text becomes canonical tokens, and the object goes there from the tokens that it has
+accepted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.backend.grammar import overrides
 from harness.checks.forced_text import (
     Fault,
     as_bytes,
@@ -17,9 +19,8 @@ from harness.checks.forced_text import (
     why_refused,
 )
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.grammar import overrides
-from harness.jump_forward.retokenize import retokenize
-from harness.row import Finding
+from harness.oracle.forced_text.retokenize import retokenize
+from harness.rows.row import Finding
 
 CATEGORY = "jump-forward"
 
@@ -30,7 +31,8 @@ LONGEST_JUMP = 512
 
 
 def check_retokenized_state_equals_a_replay(subject: Subject) -> Iterator[Finding]:
-    """After a jump (tokenize anew, roll back to what stays, accept the rest) the object stands where a fresh one does.
+    """After a jump (tokenize anew, roll back to what stays, accept the rest) the object stands where a fresh
+    one does.
 
     Jumped from the tokens of the place, and from a history that ends byte by byte.
     """
@@ -58,7 +60,9 @@ def check_retokenized_state_equals_a_replay(subject: Subject) -> Iterator[Findin
         raise NotApplicable("nothing is forced at these places")
 
 
-def _jump(subject: Subject, place: Place, history: tuple[int, ...], keep: int, ids: list[int]) -> Finding | None:
+def _jump(
+    subject: Subject, place: Place, history: tuple[int, ...], keep: int, ids: list[int]
+) -> Finding | None:
     jumped, replayed = subject.reach(history), subject.reach((*history[:keep], *ids))
     if jumped is None:  # it was reached a moment ago: another check's finding
         return None
@@ -67,7 +71,10 @@ def _jump(subject: Subject, place: Place, history: tuple[int, ...], keep: int, i
     taken = next((count for count, token in enumerate(ids) if not jumped.accept_token(token)), len(ids))
     cause, wrong = "state", ""
     if taken < len(ids):
-        wrong = f"token {taken} of them is refused, which a fresh object {'refuses too' if replayed is None else 'accepts'}"
+        wrong = (
+            f"token {taken} of them is refused, which a fresh object "
+            f"{'refuses too' if replayed is None else 'accepts'}"
+        )
         if replayed is None:
             cause = why_refused(subject, subject.vocabulary.decode((*history[:keep], *ids[: taken + 1])))
     elif replayed is None:
@@ -78,13 +85,14 @@ def _jump(subject: Subject, place: Place, history: tuple[int, ...], keep: int, i
         wrong = f"(accepting, terminated) is {end_of(jumped)}, that of a fresh object {end_of(replayed)}"
     if not wrong:
         return None
-    said = f"{keep} of {len(history)} tokens kept, then {[subject.vocabulary.tokens[token] for token in ids[:8]]}"
+    said = (
+        f"{keep} of {len(history)} tokens kept, then "
+        f"{[subject.vocabulary.tokens[token] for token in ids[:8]]}"
+    )
     return Finding(
-        "retokenized_state_equals_a_replay",
-        place.position,
-        f"after {place.text[-60:]!r}, {said}: {wrong}"[:1000],
+        position=place.position,
+        text=f"after {place.text[-60:]!r}, {said}: {wrong}",
         cause=cause,
-        documented=cause in subject.adapter.documented,
         instance=place.instance,
         walk=(*history[:keep], *ids),
     )
@@ -102,7 +110,8 @@ def _histories(subject: Subject, place: Place) -> Iterator[tuple[int, ...]]:
 
 
 def _text_to_jump(subject: Subject, place: Place) -> bytes:
-    """The forced text: by the reference where there is one, so that also backends that do not know it are led over it."""
+    """The forced text: by the reference where there is one, so that also backends that do not know it are led
+    over it."""
     if reference(subject) is not None:
         return forced_by_reference(subject, place)[:LONGEST_JUMP]
     grammar_object = subject.reach(place.tokens)

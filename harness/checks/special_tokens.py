@@ -1,6 +1,7 @@
 """A special token's text is text like any other; only its id is special.
 
-With an effort of e, the text of e / 2 special tokens is tried, end-of-sequence always; each costs about 6 masks, 26 at most.
+With an effort of e, the text of e / 2 special tokens is tried, end-of-sequence always; each costs about 6
+masks, 26 at most.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.checks.subject import NotApplicable, Subject
-from harness.checks.tokenization import accepted_instances, finding, spell, token_name
-from harness.judge import Unjudgeable, is_valid
+from harness.checks.tokenization import accepted_instances, spell, token_name
 from harness.oracle.automaton import DEAD
-from harness.row import Finding
+from harness.oracle.judge import Unjudgeable, is_valid
+from harness.rows.row import Finding
 
 CATEGORY = "special tokens"
 
-CHECK = "special_token_text_is_plain_text"
 
 SPECIALS = 20
 """Special tokens whose text is tried, where the effort has no limit."""
@@ -43,7 +43,8 @@ class Spot:
 
 
 def check_special_token_text_is_plain_text(subject: Subject) -> Iterator[Finding]:
-    """In free text, `</s>` in characters is taken like any other text, and the id of that special token is refused."""
+    """In free text, `</s>` in characters is taken like any other text, and the id of that special token is
+    refused."""
     spots = _spots(subject)
     tried = False
     for number, (token, name) in enumerate(_names(subject)):
@@ -64,18 +65,27 @@ def check_special_token_text_is_plain_text(subject: Subject) -> Iterator[Finding
 
 
 def _names(subject: Subject) -> list[tuple[int, bytes]]:
-    """Some special tokens that can be spelled in bytes, and their text; end-of-sequence first."""
+    """Returns some special tokens that can be spelled in bytes, and their text; end-of-sequence first."""
     vocabulary = subject.vocabulary
-    plain = {token: name for token, name in vocabulary.special_tokens.items() if name.isprintable() and not set(name) & set('"\\')}
+    plain = {
+        token: name
+        for token, name in vocabulary.special_tokens.items()
+        if name.isprintable() and not set(name) & set('"\\')
+    }
     names = [(token, name.encode()) for token, name in plain.items() if name]
-    names = [(token, name) for token, name in names if all(bytes([byte]) in vocabulary.ids_by_bytes for byte in name)]
+    names = [
+        (token, name)
+        for token, name in names
+        if all(bytes([byte]) in vocabulary.ids_by_bytes for byte in name)
+    ]
     subject.random("specials").shuffle(names)
     names.sort(key=lambda each: each[0] != vocabulary.eos_token)
     return names[: SPECIALS if subject.effort is None else max(1, subject.effort // 2)]
 
 
 def _spots(subject: Subject) -> list[Spot]:
-    """Where free text may be: any place of a grammar with a reference automaton, strings of valid JSON, the start before a tag."""
+    """Where free text may be: any place of a grammar with a reference automaton, strings of valid JSON, the
+    start before a tag."""
     dialect = subject.case.grammar.dialect
     if dialect == "structural_tag":
         return [Spot(None, (), b"")]
@@ -89,7 +99,7 @@ def _spots(subject: Subject) -> list[Spot]:
 
 
 def _strings(subject: Subject, number: int) -> Iterator[Spot]:
-    """The contents of the string values of a valid instance."""
+    """Yields the contents of the string values of a valid instance."""
     content = subject.case.instances[number].content
     for match in _STRING.finditer(content):
         if match[1] is None:
@@ -112,8 +122,7 @@ def _may_be_written(subject: Subject, spot: Spot, text: bytes) -> bool:
             return not any(_is_begun(trigger, text) for trigger in triggers)
         case _:
             state = subject.state_of(spot.text)
-            with subject.ours():
-                return state != DEAD and subject.language.run(state, text) != DEAD
+            return state != DEAD and subject.language.run(state, text) != DEAD
 
 
 def _is_begun(trigger: bytes, text: bytes) -> bool:
@@ -127,11 +136,10 @@ def _is_valid(subject: Subject, spot: Spot, text: bytes) -> bool:
         return True  # `_may_be_written` has said so
     options = subject.case.options
     document, formats = spot.text + text + spot.behind, options.get("format") == "assert"
-    with subject.ours():
-        try:
-            return is_valid(subject.case.grammar, document, draft=options.get("draft"), assert_formats=formats)
-        except Unjudgeable:
-            return False
+    try:
+        return is_valid(subject.case.grammar, document, draft=options.get("draft"), assert_formats=formats)
+    except Unjudgeable:
+        return False
 
 
 def _wrong_id(subject: Subject, spot: Spot, token: int) -> list[Finding] | None:
@@ -142,16 +150,24 @@ def _wrong_id(subject: Subject, spot: Spot, token: int) -> list[Finding] | None:
         return None
     allowed = subject.allowed(grammar_object)
     may_end = not spot.behind  # inside a JSON string it may not, elsewhere this is not asked here
-    wrong = [each for each in vocabulary.special_tokens if allowed[each] and not (may_end and each == vocabulary.eos_token)]
+    wrong = [
+        each
+        for each in vocabulary.special_tokens
+        if allowed[each] and not (may_end and each == vocabulary.eos_token)
+    ]
     if not wrong and not (may_end and token == vocabulary.eos_token) and grammar_object.accept_token(token):
         wrong = [token]
     who = "the mask allows" if wrong and allowed[wrong[0]] else "accept_token takes"
-    said = [f"after {spot.text[-40:]!r}, in free text, {who} the id of {vocabulary.special_tokens[each]!r}" for each in wrong[:1]]
-    return [finding(subject, CHECK, spot.instance, each, "special_id_allowed", (*spot.tokens, wrong[0])) for each in said]
+    said = [
+        f"after {spot.text[-40:]!r}, in free text, {who} the id of {vocabulary.special_tokens[each]!r}"
+        for each in wrong[:1]
+    ]
+    return [_finding(subject, spot, text, "special_id_allowed", (*spot.tokens, wrong[0])) for text in said]
 
 
 def _refused_text(subject: Subject, spot: Spot, name: bytes) -> list[Finding] | None:
-    """The name, spelled by the tokenizer (and under the mask) and byte by byte, where another text of its shape is taken.
+    """The name, spelled by the tokenizer (and under the mask) and byte by byte, where another text of its
+    shape is taken.
 
     None if that text is refused too.
     """
@@ -168,13 +184,28 @@ def _refused_text(subject: Subject, spot: Spot, name: bytes) -> list[Finding] | 
             taken = True
         elif _first_refused(subject, spot, spelled(control), look) is None and _is_valid(subject, spot, name):
             before = subject.vocabulary.decode(refused[:-1])
-            said = f"after {before[-40:]!r}, {token_name(subject, refused[-1])} of the text {name!r} is refused; {control!r} is taken there"
-            return [finding(subject, CHECK, spot.instance, said, "special_text_refused", refused)]
+            said = (
+                f"after {before[-40:]!r}, {token_name(subject, refused[-1])} of the text {name!r} is "
+                f"refused; {control!r} is taken there"
+            )
+            return [_finding(subject, spot, said, "special_text_refused", refused)]
     return [] if taken else None
 
 
+def _finding(subject: Subject, spot: Spot, text: str, cause: str, walk: tuple[int, ...]) -> Finding:
+    """Returns the finding about the last token of the walk."""
+    return Finding(
+        position=len(walk) - 1,
+        text=text,
+        cause=cause,
+        instance=spot.instance,
+        examples=subject.hex_of(walk[-1:]),
+        walk=walk,
+    )
+
+
 def _control(subject: Subject, name: bytes) -> bytes:
-    """A text of the same shape that is no special token's."""
+    """Returns a text of the same shape that is no special token's."""
     specials = {each.encode() for each in subject.vocabulary.special_tokens.values()}
     for shift in range(1, 26):
         turned = LETTERS[shift:] + LETTERS[:shift]
@@ -185,13 +216,16 @@ def _control(subject: Subject, name: bytes) -> bytes:
 
 
 def _first_refused(subject: Subject, spot: Spot, tokens: list[int], look: bool) -> tuple[int, ...] | None:
-    """The walk to the first token that is refused; the mask is looked at for these tokens only, if at all."""
+    """Returns the walk to the first token that is refused; the mask is looked at for these tokens only, if
+    at all."""
     vocabulary = subject.vocabulary
     behind = [*vocabulary.encode(spot.behind), vocabulary.eos_token] if spot.behind else []
     walk = [*spot.tokens, *tokens, *behind]
     looked = range(len(spot.tokens), len(spot.tokens) + len(tokens) if look else 0)
     grammar_object = subject.compiled.start()
     for index, token in enumerate(walk):
-        if (index in looked and not subject.allowed(grammar_object)[token]) or not grammar_object.accept_token(token):
+        if (
+            index in looked and not subject.allowed(grammar_object)[token]
+        ) or not grammar_object.accept_token(token):
             return tuple(walk[: index + 1])
     return None

@@ -1,4 +1,5 @@
-"""A document that is accepted is accepted in its other spellings too: what JSON calls the same value is the same output."""
+"""A document that is accepted is accepted in its other spellings too: what JSON calls the same value is the
+same output."""
 
 from __future__ import annotations
 
@@ -7,33 +8,40 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
+from harness.cases.spellings import FAMILY, LAYOUTS, RAW_DELETE, layouts, read, respelled
 from harness.checks.subject import NotApplicable, Subject
-from harness.judge import Unjudgeable, is_valid
-from harness.row import Finding
-from harness.spellings import FAMILY, LAYOUTS, layouts, read, respelled
+from harness.oracle.judge import Unjudgeable, is_valid
+from harness.rows.row import Finding
 
 CATEGORY = "spellings"
 
+POLICY = True
+"""A spelling that is refused is a choice of the backend: the value can be written in the one that is
+accepted."""
+
+DELETE = b"\x7f"
+
 
 def check_spellings_are_accepted(subject: Subject) -> Iterator[Finding]:
-    """Every spelling of a valid instance that the judge finds valid too, where the backend takes the instance in some layout.
+    """Every spelling of a valid instance that the judge finds valid too, where the backend takes the instance
+    in some layout.
 
-    One finding for each spelling that is refused, at the shortest document. Layouts are compared with the one that is taken, all
-    other spellings are written in it. With an effort, that many documents are tried.
+    One finding for each spelling that is refused, at the shortest document. Layouts are compared with the one
+    that is taken, all other spellings are written in it. With an effort, that many documents are tried.
     """
     if subject.case.grammar.dialect != "json_schema":
         raise NotApplicable("only JSON has spellings")
     refused: dict[str, list[Finding]] = {}
     tried: Counter[str] = Counter()
     for number, name, text in islice(_documents(subject), subject.effort):
-        tried[name] += 1
+        tried.update({name, *([RAW_DELETE] if DELETE in text else [])})
         if (finding := _refusal(subject, name, text, number)) is not None:
-            refused.setdefault(name, []).append(finding)
+            refused.setdefault(finding.cause, []).append(finding)
     if not tried:
         raise NotApplicable("no valid instance that is accepted in any layout")
-    for name, findings in refused.items():
+    for cause, findings in refused.items():
         shortest = min(findings, key=lambda each: len(each.examples[0]))
-        yield replace(shortest, text=f"{shortest.text} ({len(findings)} of {tried[name]} documents)")
+        yield replace(shortest, text=f"{shortest.text} ({len(findings)} of {tried[cause]} documents)")
 
 
 def _documents(subject: Subject) -> Iterator[tuple[int, str, bytes]]:
@@ -50,37 +58,40 @@ def _documents(subject: Subject) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _texts(subject: Subject, content: bytes) -> dict[str, bytes]:
-    """The spellings of a document, if there is a layout in which it is accepted, but for that layout."""
-    with subject.ours():
-        try:
-            value = read(content)
-        except ValueError:
-            return {}
-        plain = layouts(value)
+    """Returns the spellings of a document, if there is a layout in which it is accepted, but for that
+    layout."""
+    try:
+        value = read(content)
+    except ValueError:
+        return {}
+    plain = layouts(value)
     taken = next((name for name in LAYOUTS if not _refused(subject, plain[name])), None)
     if taken is None:
         return {}
-    with subject.ours():
-        others = {name: text for name, text in plain.items() if text != plain[taken]}
-        return others | respelled(value, LAYOUTS[taken])
+    others = {name: text for name, text in plain.items() if text != plain[taken]}
+    return others | respelled(value, LAYOUTS[taken])
 
 
 def _is_valid(subject: Subject, text: bytes) -> bool:
     options = subject.case.options
-    with subject.ours():
-        try:
-            return is_valid(subject.case.grammar, text, draft=options.get("draft"), assert_formats=options.get("format") == "assert")
-        except Unjudgeable:
-            return False
+    try:
+        return is_valid(
+            subject.case.grammar,
+            text,
+            draft=options.get("draft"),
+            assert_formats=options.get("format") == "assert",
+        )
+    except Unjudgeable:
+        return False
 
 
 def _refused(subject: Subject, text: bytes) -> tuple[int, ...]:
-    """The text's canonical tokens and end-of-sequence up to the first one that is refused; none if all are accepted."""
-    with subject.ours():
-        try:
-            tokens = (*subject.vocabulary.encode(text), subject.vocabulary.eos_token)
-        except ValueError:  # the vocabulary cannot spell it
-            return ()
+    """Returns the text's canonical tokens and end-of-sequence up to the first one that is refused; none if
+    all are accepted."""
+    try:
+        tokens = (*subject.vocabulary.encode(text), subject.vocabulary.eos_token)
+    except ValueError:  # the vocabulary cannot spell it
+        return ()
     grammar_object = subject.compiled.start()
     accepted = 0
     while accepted < len(tokens) and grammar_object.accept_token(tokens[accepted]):
@@ -93,12 +104,14 @@ def _refusal(subject: Subject, name: str, text: bytes, instance: int) -> Finding
     if not tokens:
         return None
     documented = subject.adapter.documented
+    # A spelling that undoes escapes may bring in the character; what the same spelling without it is accepted
+    # for is not the spelling's.
+    cause = RAW_DELETE if DELETE in text and not _refused(subject, text.replace(DELETE, rb"\u007f")) else name
     return Finding(
-        "spellings_are_accepted",
-        len(tokens) - 1,
-        f"the spelling {name} of a value that is accepted otherwise is refused",
-        cause=name,
-        documented=f"spelling:{name}" in documented or FAMILY[name] in documented,
+        position=len(tokens) - 1,
+        text=f"the spelling {name} of a value that is accepted otherwise is refused",
+        cause=cause,
+        documented=not {f"spelling:{cause}", FAMILY.get(cause, cause)}.isdisjoint(documented),
         instance=instance,
         examples=(text.hex(),),
         walk=tokens,

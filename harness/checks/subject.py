@@ -1,23 +1,25 @@
-"""What a check looks at: one case, compiled by one backend, and the truth about it where there is a reference."""
+"""What a check looks at: one case, compiled by one backend, and the truth about it where there is a
+reference."""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from harness.case import Case
-from harness.contract.place import NotApplicable as NotApplicable
-from harness.grammar import Adapter, CompiledGrammar, GrammarObject, allocate_bitmask
+from harness.backend.contract.place import NotApplicable as NotApplicable
+from harness.backend.grammar import Adapter, CompiledGrammar, GrammarObject, allocate_bitmask, unpack_mask
+from harness.backend.vocabulary import Vocabulary
+from harness.cases.case import Case
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.language import language_of
 from harness.oracle.trie import TokenSet, TokenTrie, trie_of
-from harness.vocabulary import Vocabulary
+from harness.walk.watched import Progress, Watch, unwatched, watched_adapter, watched_grammar
 
 LONGEST_WALK = 400
 """Tokens of an instance along which places are sought."""
@@ -36,10 +38,6 @@ class Place:
         return len(self.tokens)
 
 
-def nobody_watches(phase: str = "") -> None:
-    """The default of `Subject.enter` and `Subject.go_on`."""
-
-
 @dataclass(frozen=True, eq=False)
 class Subject:
     """One case, compiled. `effort` is how many places each check looks at in the case; None: all of them."""
@@ -50,30 +48,44 @@ class Subject:
     effort: int | None = None
     compile_ns: int = 0
     """What the compile took: a check that compiles again leaves slow grammars out."""
-    enter: Callable[[str], None] = field(default=nobody_watches)
-    """Told `oracle` before work of ours that may take long, and `check` after it, so that a lost child is booked rightly."""
-    go_on: Callable[[], None] = field(default=nobody_watches)
-    """Told between the parts of a long check, each of which may take as long as a call of the backend."""
+    seconds: float = math.inf
+    """What all checks of the case may take."""
+    progress: Progress = field(default_factory=unwatched)
+    """Told of each call of the backend, so that a deadline is one call's, and a lost child is
+    booked rightly."""
     counted: dict[str, dict[str, int]] = field(default_factory=dict)
     """What a check counted beside its findings, by check."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "adapter", watched_adapter(self.adapter, self.watch))
+        object.__setattr__(self, "compiled", watched_grammar(self.compiled, self.watch))
+
+    @cached_property
+    def watch(self) -> Watch:
+        """Through which the backend is asked."""
+        return Watch(self.progress, is_ours=self.adapter.is_ours)
 
     @property
     def vocabulary(self) -> Vocabulary:
         return self.adapter.vocabulary
 
+    def hex_of(self, tokens: Sequence[int]) -> tuple[str, ...]:
+        """Returns the bytes of each token as hex, the form in which a finding holds its examples."""
+        return tuple(self.vocabulary.tokens[token].hex() for token in tokens)
+
     def random(self, purpose: str) -> random.Random:
-        """The same numbers each time for the same case, vocabulary and purpose."""
+        """Returns the same numbers each time for the same case, vocabulary and purpose."""
         return random.Random(f"{purpose} {self.case.id} {self.vocabulary.name}")
 
     # The backend's side
 
     def reach(self, tokens: tuple[int, ...]) -> GrammarObject | None:
-        """A fresh object that has accepted the tokens; None if it refuses one of them."""
+        """Returns a fresh object that has accepted the tokens; None if it refuses one of them."""
         grammar_object = self.compiled.start()
         return grammar_object if all(grammar_object.accept_token(token) for token in tokens) else None
 
     def allowed(self, grammar_object: GrammarObject) -> TokenSet:
-        """The object's mask, in whichever format the adapter has: True = allowed."""
+        """Returns the object's mask, in whichever format the adapter has: True = allowed."""
         size = self.vocabulary.size
         if self.adapter.mask_format == "bool":
             forbidden = np.ones(size, dtype=np.bool_)
@@ -81,11 +93,12 @@ class Subject:
             return ~forbidden
         bitmask = allocate_bitmask(size)
         grammar_object.fill_bitmask(bitmask)
-        return np.unpackbits(bitmask.view(np.uint8), bitorder="little")[:size].view(np.bool_)
+        return unpack_mask(bitmask, size)
 
     @cached_property
     def paths(self) -> list[list[int]]:
-        """For each instance its canonical tokens, as far as the backend accepts them (and no further than LONGEST_WALK)."""
+        """For each instance its canonical tokens, as far as the backend accepts them (and no further than
+        LONGEST_WALK)."""
         paths = []
         for instance in self.case.instances:
             try:
@@ -93,11 +106,19 @@ class Subject:
             except ValueError:  # the vocabulary cannot spell it
                 tokens = []
             grammar_object = self.compiled.start()
-            paths.append(tokens[: next((at for at, token in enumerate(tokens) if not grammar_object.accept_token(token)), len(tokens))])
+            paths.append(
+                tokens[
+                    : next(
+                        (at for at, token in enumerate(tokens) if not grammar_object.accept_token(token)),
+                        len(tokens),
+                    )
+                ]
+            )
         return paths
 
     def places(self, purpose: str, effort: int | None = None) -> Iterator[Place]:
-        """The start, and a seeded sample of the other positions that the backend reaches along the instances; each text once.
+        """The start, and a seeded sample of the other positions that the backend reaches along the instances;
+        each text once.
 
         At most `effort` places, by default the subject's.
         """
@@ -124,43 +145,30 @@ class Subject:
 
     @cached_property
     def trie(self) -> TokenTrie:
-        with self.ours():
-            return trie_of(self.vocabulary)
+        return trie_of(self.vocabulary)
 
     @cached_property
     def language(self) -> Automaton[Any]:
-        """The reference automaton. Raises NotApplicable where there is none."""
-        with self.ours():
-            try:
-                return language_of(self.case.grammar)
-            except NoOracle as why:
-                raise NotApplicable(str(why)) from why
+        """Returns the reference automaton. Raises NotApplicable where there is none."""
+        try:
+            return language_of(self.case.grammar)
+        except NoOracle as why:
+            raise NotApplicable(str(why)) from why
 
     def truth(self, state: int) -> TokenSet:
-        """The true mask of a state of `language`. Raises NotApplicable where it becomes too large."""
-        with self.ours():
-            try:
-                return self.trie.mask(self.language, state)
-            except NoOracle as why:
-                raise NotApplicable(str(why)) from why
+        """Returns the true mask of a state of `language`. Raises NotApplicable where it becomes too large."""
+        try:
+            return self.trie.mask(self.language, state)
+        except NoOracle as why:
+            raise NotApplicable(str(why)) from why
 
     def state_of(self, text: bytes) -> int:
-        """The state of `language` after a text; 0 (DEAD) if no sentence begins so."""
-        with self.ours():
-            try:
-                return self.language.run(self.language.start, text)
-            except NoOracle as why:
-                raise NotApplicable(str(why)) from why
-
-    @contextmanager
-    def ours(self) -> Iterator[None]:
-        """What happens inside is our work, and no fault of the backend."""
-        self.enter("oracle")
+        """Returns the state of `language` after a text; 0 (DEAD) if no sentence begins so."""
         try:
-            yield
-        finally:
-            self.enter("check")
+            return self.language.run(self.language.start, text)
+        except NoOracle as why:
+            raise NotApplicable(str(why)) from why
 
     def valid(self) -> list[int]:
-        """The numbers of the instances that are known to be valid."""
+        """Returns the numbers of the instances that are known to be valid."""
         return [number for number, each in enumerate(self.case.instances) if each.valid]

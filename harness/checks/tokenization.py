@@ -1,7 +1,8 @@
 """What a backend says must depend on the bytes that were written, not on the tokens that wrote them.
 
-With an effort of e, a check looks at e / 2 instances and spells each in 2e other ways at most: as many as together have TOKENS * e
-tokens (for some backends to accept a token costs a mask), but one way of each instance in any case. It fills no more than 10 e masks.
+With an effort of e, a check looks at e / 2 instances and spells each in 2e other ways at most: as many as
+together have TOKENS * e tokens (for some backends to accept a token costs a mask), but one way of each
+instance in any case. It fills no more than 10 e masks.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from itertools import accumulate
 
 import numpy as np
 
+from harness.backend.vocabulary import Vocabulary
 from harness.checks.subject import NotApplicable, Subject
+from harness.oracle.tokenizations import Tokenization, index_of, inside_character, spans, tokenizations
 from harness.oracle.trie import TokenSet
-from harness.row import Finding
-from harness.tokenizations import Tokenization, index_of, inside_character, spans, tokenizations
-from harness.vocabulary import Vocabulary
+from harness.rows.row import Finding
 
 CATEGORY = "tokenization"
 
@@ -43,12 +44,13 @@ class Refusal:
 
 
 def prepare(vocabulary: Vocabulary) -> None:
-    """What is made once per vocabulary, before any child is forked."""
+    """Builds the tables that are made once per vocabulary, before any child is forked."""
     index_of(vocabulary)
 
 
 def check_every_tokenization_has_the_same_verdict(subject: Subject) -> Iterator[Finding]:
-    """A valid instance that is accepted in its canonical tokens is accepted in any others, to the end of the output."""
+    """A valid instance that is accepted in its canonical tokens is accepted in any others, to the end of the
+    output."""
     source = subject.random("verdict")
     numbers = accepted_instances(subject)
     tried = 0
@@ -67,18 +69,31 @@ def check_every_tokenization_has_the_same_verdict(subject: Subject) -> Iterator[
             way, refusal = found[0]
             walk = (*way.tokens, subject.vocabulary.eos_token)[: refusal.index + 1]
             said = (
-                f"{len(found)} of {len(ways)} other tokenizations are refused; of this one ({way.kind}), {_refused(subject, walk, refusal)}"
+                f"{len(found)} of {len(ways)} other tokenizations are refused; of this one ({way.kind}), "
+                f"{_refused(subject, walk, refusal)}"
             )
-            yield finding(subject, "every_tokenization_has_the_same_verdict", number, said, cause, walk)
+            yield Finding(
+                position=len(walk) - 1,
+                text=said,
+                cause=cause,
+                instance=number,
+                examples=subject.hex_of(walk[-1:]),
+                walk=walk,
+            )
     if not tried:
         raise NotApplicable("no instance has another tokenization")
 
 
 def accepted_instances(subject: Subject) -> list[int]:
-    """The numbers of some valid instances that are accepted in their canonical tokens, end-of-sequence included."""
+    """Returns the numbers of some valid instances that are accepted in their canonical tokens,
+    end-of-sequence included."""
     contents = [instance.content for instance in subject.case.instances]
     decode = subject.vocabulary.decode
-    whole = [number for number in subject.valid() if contents[number] and decode(subject.paths[number]) == contents[number]]
+    whole = [
+        number
+        for number in subject.valid()
+        if contents[number] and decode(subject.paths[number]) == contents[number]
+    ]
     subject.random("instances").shuffle(whole)
     end = subject.vocabulary.eos_token
     most = None if subject.effort is None else max(1, subject.effort // 2)
@@ -89,25 +104,36 @@ def accepted_instances(subject: Subject) -> list[int]:
 
 
 def _others(subject: Subject, text: bytes, purpose: str, sharers: int) -> list[Tokenization]:
-    """Other spellings of a text, of which there are `sharers`."""
+    """Returns other spellings of a text, of which there are `sharers`."""
     effort = subject.effort
-    with subject.ours():
-        ways = list(tokenizations(subject.vocabulary, text, OTHERS if effort is None else 2 * effort, subject.random(purpose)))
+    ways = list(
+        tokenizations(
+            subject.vocabulary, text, OTHERS if effort is None else 2 * effort, subject.random(purpose)
+        )
+    )
     if effort is None:
         return ways
     sums = accumulate(len(way.tokens) for way in ways)
-    return [way for at, (way, tokens) in enumerate(zip(ways, sums, strict=True)) if not at or tokens * sharers <= TOKENS * effort]
+    return [
+        way
+        for at, (way, tokens) in enumerate(zip(ways, sums, strict=True))
+        if not at or tokens * sharers <= TOKENS * effort
+    ]
 
 
 def _strange(subject: Subject, path: Sequence[int], way: Tokenization) -> list[int]:
-    """The steps of a spelling whose token does not lie so in the canonical one; the end of the output is one of them."""
+    """Returns the steps of a spelling whose token does not lie so in the canonical one; the end of the
+    output is one of them."""
     own = set(zip(spans(subject.vocabulary, path), path, strict=True))
     steps = enumerate(zip(spans(subject.vocabulary, way.tokens), way.tokens, strict=True))
     return [*(at for at, each in steps if each not in own), len(way.tokens)]
 
 
-def _refusals(subject: Subject, text: bytes, tokens: Sequence[int], looked: Sequence[int]) -> Iterator[tuple[str, Refusal]]:
-    """The first refusal of each cause; masks are filled before the steps in `looked`, and where `accept_token` refuses."""
+def _refusals(
+    subject: Subject, text: bytes, tokens: Sequence[int], looked: Sequence[int]
+) -> Iterator[tuple[str, Refusal]]:
+    """Yields the first refusal of each cause; masks are filled before the steps in `looked`, and where
+    `accept_token` refuses."""
     grammar_object = subject.compiled.start()
     ends = [0, *(end for _, end in spans(subject.vocabulary, tokens))]
     seen: set[str] = set()
@@ -125,21 +151,31 @@ def _refusals(subject: Subject, text: bytes, tokens: Sequence[int], looked: Sequ
             return
 
 
-def cause_of_refusal(subject: Subject, text: bytes, start: int, token: int, mask: TokenSet, accepted: bool) -> str:
-    """Why a token of a text, at its byte `start`, was refused: by the mask, and by `accept_token` unless `accepted`. Empty if unknown."""
+def cause_of_refusal(
+    subject: Subject, text: bytes, start: int, token: int, mask: TokenSet, accepted: bool
+) -> str:
+    """Why a token of a text, at its byte `start`, was refused: by the mask, and by `accept_token` unless
+    `accepted`. Empty if unknown."""
     vocabulary = subject.vocabulary
     if token == vocabulary.eos_token:
         return "end_of_sequence"
     end = start + len(vocabulary.tokens[token])
     partial = inside_character(text, start) or inside_character(text, end)
-    # Where the token is refused by `accept_token` too, only what the tokenizer itself would write is taken for forced upon it.
+    # Where the token is refused by `accept_token` too, only what the tokenizer itself would write is taken
+    # for forced upon it.
     forces = _forces(subject, mask, text[start:])
-    if forces and (accepted or (not partial and (spell(subject, text[start:]) or (None,))[0] == np.flatnonzero(mask)[0])):
+    if forces and (
+        accepted or (not partial and (spell(subject, text[start:]) or (None,))[0] == np.flatnonzero(mask)[0])
+    ):
         return "canonical_only"
     if partial:
         return "partial_utf8"
     # Not to go on from a text that could be the output, or over one, is a fault of its own kind.
-    return "possible_end" if not accepted and any(_may_end(subject, text[:at]) for at in range(start, end)) else ""
+    return (
+        "possible_end"
+        if not accepted and any(_may_end(subject, text[:at]) for at in range(start, end))
+        else ""
+    )
 
 
 def _may_end(subject: Subject, text: bytes) -> bool:
@@ -158,7 +194,11 @@ def _forces(subject: Subject, mask: TokenSet, rest: bytes) -> bool:
 
 def _refused(subject: Subject, walk: Sequence[int], refusal: Refusal) -> str:
     token = walk[-1]
-    who = [name for name, refuses in (("the mask", not refusal.mask[token]), ("accept_token", not refusal.accepted)) if refuses]
+    who = [
+        name
+        for name, refuses in (("the mask", not refusal.mask[token]), ("accept_token", not refusal.accepted))
+        if refuses
+    ]
     before = subject.vocabulary.decode(walk[:-1])
     verb = "refuse" if len(who) == 2 else "refuses"
     return f"after {before[-40:]!r}, {token_name(subject, token)} is what {' and '.join(who)} {verb}"
@@ -178,7 +218,8 @@ class Seen:
 
 
 def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator[Finding]:
-    """After the same bytes in other tokens the mask is the same, bit for bit, and so is whether the output may end."""
+    """After the same bytes in other tokens the mask is the same, bit for bit, and so is whether the output
+    may end."""
     source = subject.random("mask")
     numbers = [number for number, path in enumerate(subject.paths) if path]
     if subject.effort is not None:
@@ -189,8 +230,15 @@ def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator
         own_ends = [end for _, end in spans(subject.vocabulary, path)]
         plan: list[tuple[Tokenization, list[int]]] = []
         for way in _others(subject, subject.vocabulary.decode(path), f"mask {number}", len(numbers)):
-            shared = _shared(path, own_ends, way.tokens, [end for _, end in spans(subject.vocabulary, way.tokens)])
-            plan.append((way, shared if subject.effort is None else sorted(source.sample(shared, min(2, len(shared))))))
+            shared = _shared(
+                path, own_ends, way.tokens, [end for _, end in spans(subject.vocabulary, way.tokens)]
+            )
+            plan.append(
+                (
+                    way,
+                    shared if subject.effort is None else sorted(source.sample(shared, min(2, len(shared)))),
+                )
+            )
         own = dict(_seen(subject, path, {end for _, ends in plan for end in ends}))
         first: dict[str, tuple[Tokenization, int, Seen]] = {}
         times: Counter[str] = Counter()
@@ -204,14 +252,25 @@ def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator
             different = _different(own[end], there)
             walk = (*way.tokens[: there.index], *different[:1])
             said = f"seen {times[cause]} times; {_difference(subject, path, own[end], way, there)}"
-            yield finding(subject, "every_tokenization_reaches_the_same_mask", number, said, cause, walk, different)
+            yield Finding(
+                position=len(walk) - 1,
+                text=said,
+                cause=cause,
+                instance=number,
+                examples=subject.hex_of(different or walk[-1:]),
+                walk=walk,
+            )
     if not compared:
-        raise NotApplicable("no text that the backend accepts has another tokenization with a common boundary")
+        raise NotApplicable(
+            "no text that the backend accepts has another tokenization with a common boundary"
+        )
 
 
 def _shared(path: Sequence[int], own_ends: list[int], tokens: Sequence[int], ends: list[int]) -> list[int]:
-    """The bytes at which a token ends in both tokenizations, behind the first token that differs."""
-    same = next((at for at, (ours, theirs) in enumerate(zip(path, tokens, strict=False)) if ours != theirs), 0)
+    """Returns the bytes at which a token ends in both tokenizations, behind the first token that differs."""
+    same = next(
+        (at for at, (ours, theirs) in enumerate(zip(path, tokens, strict=False)) if ours != theirs), 0
+    )
     return sorted(set(own_ends[same:]) & set(ends[same:]))
 
 
@@ -228,7 +287,11 @@ def _seen(subject: Subject, tokens: Sequence[int], wanted: set[int]) -> Iterator
 
 def _different(own: Seen, there: Seen) -> list[int]:
     ids = np.flatnonzero(own.mask != there.mask)
-    return [int(each) for each in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]] if len(ids) else []
+    return (
+        [int(each) for each in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]]
+        if len(ids)
+        else []
+    )
 
 
 def _cause_of_difference(subject: Subject, own: Seen, there: Seen) -> str | None:
@@ -274,35 +337,11 @@ def _difference(subject: Subject, path: Sequence[int], own: Seen, way: Tokenizat
 
 
 def spell(subject: Subject, text: bytes) -> tuple[int, ...] | None:
-    """The canonical tokens of a text; None where the vocabulary cannot spell it."""
+    """Returns the canonical tokens of a text; None where the vocabulary cannot spell it."""
     try:
         return tuple(subject.vocabulary.encode(text))
     except ValueError:
         return None
-
-
-def finding(
-    subject: Subject,
-    check: str,
-    instance: int | None,
-    said: str,
-    cause: str,
-    walk: tuple[int, ...],
-    examples: Sequence[int] = (),
-    under: int = 0,
-) -> Finding:
-    """Before the last token of the walk; examples are that token's bytes, or those of several tokens."""
-    return Finding(
-        check,
-        len(walk) - 1,
-        said[:1000],
-        cause=cause,
-        documented=cause in subject.adapter.documented,
-        instance=instance,
-        under=under,
-        examples=tuple(subject.vocabulary.tokens[token].hex() for token in examples or walk[-1:]),
-        walk=walk,
-    )
 
 
 def token_name(subject: Subject, token: int) -> str:

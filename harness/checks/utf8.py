@@ -1,6 +1,8 @@
-"""All text is UTF-8: what can be no part of it is refused at its first impossible byte, and characters may come in any pieces.
+"""All text is UTF-8: what can be no part of it is refused at its first impossible byte, and characters may
+come in any pieces.
 
-No reference is needed for either. With an effort of e, the first check fills at most 10 e masks, the second 8 e.
+No reference is needed for either. With an effort of e, the first check fills at most 10 e masks, the second 8
+e.
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from harness.backend.grammar import GrammarObject
+from harness.backend.vocabulary import Vocabulary
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.checks.tokenization import accepted_instances, cause_of_refusal, finding, spell, token_name
-from harness.grammar import GrammarObject
+from harness.checks.tokenization import accepted_instances, cause_of_refusal, spell, token_name
 from harness.oracle.automaton import DEAD, Automaton
+from harness.oracle.tokenizations import index_of
 from harness.oracle.trie import TokenSet, trie_of
 from harness.oracle.utf8 import LAST, ByteRange, byte_sequences
-from harness.row import Finding
-from harness.tokenizations import index_of
-from harness.vocabulary import Vocabulary
+from harness.rows.row import Finding
 
 CATEGORY = "UTF-8"
 
@@ -55,7 +57,10 @@ class Impossible:
         self.text = Utf8()
         self._trie = trie_of(vocabulary)
         never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
-        self._plain = np.array([bool(text) and token not in never for token, text in enumerate(vocabulary.tokens)], dtype=np.bool_)
+        self._plain = np.array(
+            [bool(text) and token not in never for token, text in enumerate(vocabulary.tokens)],
+            dtype=np.bool_,
+        )
         self._found: dict[int, TokenSet] = {}
 
     def after(self, state: int) -> TokenSet:
@@ -74,14 +79,19 @@ def impossible_of(vocabulary: Vocabulary) -> Impossible:
 
 
 def cause_of(text: bytes) -> str:
-    """What is wrong at the first byte that no UTF-8 has there; `truncated` too if the text ends inside a character."""
+    """What is wrong at the first byte that no UTF-8 has there; `truncated` too if the text ends inside a
+    character."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
         lead, following = text[error.start], text[error.start + 1 : error.start + 2]
         if lead < 0xC0:
             return "lone_continuation"
-        if lead < 0xC2 or (lead == 0xE0 and b"\x80" <= following <= b"\x9f") or (lead == 0xF0 and b"\x80" <= following <= b"\x8f"):
+        if (
+            lead < 0xC2
+            or (lead == 0xE0 and b"\x80" <= following <= b"\x9f")
+            or (lead == 0xF0 and b"\x80" <= following <= b"\x8f")
+        ):
             return "overlong"
         if lead == 0xED and b"\xa0" <= following <= b"\xbf":
             return "surrogate"
@@ -94,7 +104,8 @@ def cause_of(text: bytes) -> str:
 
 @dataclass
 class Hits:
-    """How often one cause was seen, and the first time: what was walked there, and the tokens that may follow."""
+    """How often one cause was seen, and the first time: what was walked there, and the tokens that may
+    follow."""
 
     place: Place
     walk: tuple[int, ...]
@@ -104,18 +115,18 @@ class Hits:
 
 
 def prepare(vocabulary: Vocabulary) -> None:
-    """What is made once per vocabulary, before any child is forked."""
+    """Builds the tables that are made once per vocabulary, before any child is forked."""
     impossible_of(vocabulary)
 
 
 def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]:
-    """At no place a token may follow with which the text can be no UTF-8, nor may the output end inside a character."""
+    """At no place a token may follow with which the text can be no UTF-8, nor may the output end inside a
+    character."""
     vocabulary = subject.vocabulary
-    with subject.ours():
-        impossible = impossible_of(vocabulary)
-        start = impossible.text.start
-        if not impossible.after(start).any():
-            raise NotApplicable("every token is made of whole characters")
+    impossible = impossible_of(vocabulary)
+    start = impossible.text.start
+    if not impossible.after(start).any():
+        raise NotApplicable("every token is made of whole characters")
     leads = [tuple(vocabulary.ids_by_bytes.get(bytes([byte]), -1) for byte in lead) for lead in LEADS]
     leads = [lead for lead in leads if -1 not in lead]
     hits: dict[str, Hits] = {}
@@ -133,31 +144,45 @@ def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]
             for lead in allowed:
                 _look(subject, place, lead, hits)
     for cause, hit in hits.items():
-        said = f"seen {hit.times} times; after {vocabulary.decode(hit.walk[:-1])[-40:]!r} {hit.who} {token_name(subject, hit.walk[-1])}"
+        said = (
+            f"seen {hit.times} times; after {vocabulary.decode(hit.walk[:-1])[-40:]!r} {hit.who} "
+            f"{token_name(subject, hit.walk[-1])}"
+        )
         said += f", one of {len(hit.tokens)} such tokens" if len(hit.tokens) > 1 else ""
         examples = hit.tokens[:: -(-len(hit.tokens) // EXAMPLES)]
-        check = "invalid_utf8_is_refused_at_once"
-        yield finding(subject, check, hit.place.instance, said, cause, hit.walk, examples, under=len(hit.tokens))
+        yield Finding(
+            position=len(hit.walk) - 1,
+            text=said,
+            cause=cause,
+            instance=hit.place.instance,
+            under=len(hit.tokens),
+            examples=subject.hex_of(examples or hit.walk[-1:]),
+            walk=hit.walk,
+        )
 
 
 def _strings_first(subject: Subject) -> list[Place]:
-    """All places in a seeded order, those inside of quotes before the others."""
+    """Returns all places in a seeded order, those inside of quotes before the others."""
     places = list(subject.places("utf8", 1 << 30))
     subject.random("utf8").shuffle(places)
-    return sorted(places, key=lambda place: re.sub(rb"\\.", b"", place.text, flags=re.DOTALL).count(b'"') % 2 == 0)
+    return sorted(
+        places, key=lambda place: re.sub(rb"\\.", b"", place.text, flags=re.DOTALL).count(b'"') % 2 == 0
+    )
 
 
 def _look(subject: Subject, place: Place, added: tuple[int, ...], hits: dict[str, Hits]) -> TokenSet | None:
-    """Behind more bytes, ask the mask for every token and `accept_token` for some. The mask; None where these bytes are refused."""
+    """Behind more bytes, ask the mask for every token and `accept_token` for some.
+
+    The mask; None where these bytes are refused.
+    """
     vocabulary = subject.vocabulary
     walk = (*place.tokens, *added)
     grammar_object = subject.reach(walk)
     if grammar_object is None:
         return None
-    with subject.ours():
-        impossible = impossible_of(vocabulary)
-        state = impossible.state(place.text + vocabulary.decode(added))
-        bad = impossible.after(state)
+    impossible = impossible_of(vocabulary)
+    state = impossible.state(place.text + vocabulary.decode(added))
+    bad = impossible.after(state)
     mask = subject.allowed(grammar_object)
     wrong = np.flatnonzero(mask & bad).tolist()
     if state != impossible.text.start and (mask[vocabulary.eos_token] or grammar_object.is_accepting()):
@@ -169,12 +194,18 @@ def _look(subject: Subject, place: Place, added: tuple[int, ...], hits: dict[str
 def _went_wrong(subject: Subject, place: Place, hits: dict[str, Hits]) -> None:
     """Along the instance the backend took what is no UTF-8: say where."""
     impossible = impossible_of(subject.vocabulary)
-    ends = (end for end in range(len(place.tokens)) if impossible.state(subject.vocabulary.decode(place.tokens[: end + 1])) == DEAD)
+    ends = (
+        end
+        for end in range(len(place.tokens))
+        if impossible.state(subject.vocabulary.decode(place.tokens[: end + 1])) == DEAD
+    )
     end = next(ends)
     _record(subject, place, place.tokens[:end], [place.tokens[end]], hits)
 
 
-def _record(subject: Subject, place: Place, walk: tuple[int, ...], wrong: list[int], hits: dict[str, Hits]) -> None:
+def _record(
+    subject: Subject, place: Place, walk: tuple[int, ...], wrong: list[int], hits: dict[str, Hits]
+) -> None:
     """Note the tokens that may wrongly follow, by cause."""
     text = subject.vocabulary.decode(walk)
     found: dict[str, list[int]] = {}
@@ -193,7 +224,8 @@ def _record(subject: Subject, place: Place, walk: tuple[int, ...], wrong: list[i
 
 
 def _taken(subject: Subject, grammar_object: GrammarObject, bad: TokenSet) -> list[int]:
-    """The first impossible token that `accept_token` takes, if it takes any of those that are tried."""
+    """Returns the first impossible token that `accept_token` takes, if it takes any of those that are
+    tried."""
     ids = subject.vocabulary.ids_by_bytes
     single = [ids[bytes([byte])] for byte in BAD if bytes([byte]) in ids]
     several = np.flatnonzero(bad)
@@ -205,7 +237,8 @@ def _taken(subject: Subject, grammar_object: GrammarObject, bad: TokenSet) -> li
 
 
 def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[Finding]:
-    """A character of a valid instance may come in any pieces that are tokens, and inside of it the output cannot end."""
+    """A character of a valid instance may come in any pieces that are tokens, and inside of it the output
+    cannot end."""
     numbers = accepted_instances(subject)
     characters = _characters(subject, numbers)
     if not characters:
@@ -214,7 +247,9 @@ def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[F
     hits: dict[str, list[tuple[int, str, tuple[int, ...]]]] = {}
     for number, start, end in characters:
         content = subject.case.instances[number].content
-        before, whole, behind = (spell(subject, part) for part in (content[:start], content[start:end], content[end:]))
+        before, whole, behind = (
+            spell(subject, part) for part in (content[:start], content[start:end], content[end:])
+        )
         if before is None or whole is None or behind is None:
             continue
         behind = (*behind, subject.vocabulary.eos_token)
@@ -230,11 +265,19 @@ def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[F
     for cause, found in hits.items():
         number, said, walk = found[0]
         said = f"{len(found)} of {tried} splits; {said}"
-        yield finding(subject, "every_split_of_a_character_is_accepted", number, said, cause, walk)
+        yield Finding(
+            position=len(walk) - 1,
+            text=said,
+            cause=cause,
+            instance=number,
+            examples=subject.hex_of(walk[-1:]),
+            walk=walk,
+        )
 
 
 def _characters(subject: Subject, numbers: list[int]) -> list[tuple[int, int, int]]:
-    """Instance, first byte and end of some characters of several bytes, each character once; those of different lengths first."""
+    """Instance, first byte and end of some characters of several bytes, each character once; those of
+    different lengths first."""
     found: dict[bytes, tuple[int, int, int]] = {}
     for number in numbers:
         content = subject.case.instances[number].content
@@ -253,13 +296,18 @@ def _characters(subject: Subject, numbers: list[int]) -> list[tuple[int, int, in
 
 
 def _splits(subject: Subject, character: bytes) -> list[tuple[int, ...]]:
-    """The character in two pieces or more, each a token, or a token a byte where the vocabulary has none for the piece."""
+    """The character in two pieces or more, each a token, or a token a byte where the vocabulary has none for
+    the piece."""
     index = index_of(subject.vocabulary)
     found: dict[tuple[int, ...], None] = {}
     for cut in product((False, True), repeat=len(character) - 1):
         bounds = [0, *(at for at, is_cut in enumerate(cut, 1) if is_cut), len(character)]
         parts = [character[start:end] for start, end in pairwise(bounds)]
-        parts = [piece for part in parts for piece in ([part] if index.ids(part) else [bytes([byte]) for byte in part])]
+        parts = [
+            piece
+            for part in parts
+            for piece in ([part] if index.ids(part) else [bytes([byte]) for byte in part])
+        ]
         if len(parts) > 1 and all(map(index.ids, parts)):
             found[tuple(index.ids(part)[0] for part in parts)] = None
     splits = list(found)
@@ -276,7 +324,8 @@ def _split(
     behind: tuple[int, ...],
     looked: dict[tuple[int, ...], TokenSet],
 ) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """Cause, sentence and walk of what is wrong with one split; masks that another split has filled are in `looked`."""
+    """Cause, sentence and walk of what is wrong with one split; masks that another split has filled are in
+    `looked`."""
     vocabulary = subject.vocabulary
     grammar_object = subject.reach(before)
     if grammar_object is None:
@@ -298,18 +347,26 @@ def _split(
         accepted = grammar_object.accept_token(piece)
         if not (accepted and mask[piece]):
             cause = cause_of_refusal(subject, content, at, piece, mask, accepted)
-            yield cause, f"after {content[:at][-40:]!r} the piece {vocabulary.tokens[piece]!r} is refused", walk
+            yield (
+                cause,
+                f"after {content[:at][-40:]!r} the piece {vocabulary.tokens[piece]!r} is refused",
+                walk,
+            )
             return
     for index, token in enumerate(behind):
         if not grammar_object.accept_token(token):
             walk = (*before, *pieces, *behind[: index + 1])
-            said = f"{token_name(subject, token)} is refused behind the pieces {[vocabulary.tokens[piece] for piece in pieces]}"
+            said = (
+                f"{token_name(subject, token)} is refused behind the pieces "
+                f"{[vocabulary.tokens[piece] for piece in pieces]}"
+            )
             yield "partial_utf8", said, walk
             return
 
 
 def _ends(subject: Subject, grammar_object: GrammarObject, mask: TokenSet) -> str:
-    """Who says that the output may end here; asking `accept_token` ends it if it may."""
+    """Returns the names of the calls that allow the output to end here. Calls `accept_token`, which may
+    end the object."""
     end = subject.vocabulary.eos_token
     says = {"the mask": bool(mask[end]), "is_accepting": bool(grammar_object.is_accepting())}
     says["accept_token"] = bool(grammar_object.accept_token(end))

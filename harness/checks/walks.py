@@ -1,28 +1,30 @@
-"""Seeded random walks under the backend's own mask: they must end, and what they wrote must be in the grammar's language.
+"""Seeded random walks under the backend's own mask: they must end, and what they wrote must be in the
+grammar's language.
 
-A walk leans towards closing, more with every token, because a mask that keeps a promise only at the end of a document (a required
-property, a minimum of items) shows its fault nowhere else. Strings, digits and whitespace may be unbounded, so a walk that is not
-done after LAST tokens says nothing; one that is offered nothing but whitespace for TRAP tokens does.
+A walk leans towards closing, more with every token, because a mask that keeps a promise only at the end of a
+document (a required property, a minimum of items) shows its fault nowhere else. Strings, digits and
+whitespace may be unbounded, so a walk that is not done after LAST tokens says nothing; one that is offered
+nothing but whitespace for TRAP tokens does.
 """
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NoReturn
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.backend.grammar import GrammarObject
+from harness.backend.vocabulary import Vocabulary
+from harness.checks.readings import reading_of
 from harness.checks.subject import NotApplicable, Subject
-from harness.grammar import GrammarObject
-from harness.judge import Unjudgeable, is_valid
+from harness.oracle.judge import Unjudgeable, is_json, is_valid
 from harness.oracle.trie import TokenSet
-from harness.row import Finding
-from harness.vocabulary import Vocabulary
+from harness.rows.row import Finding
 
 CATEGORY = "documents"
 
@@ -49,7 +51,8 @@ class Walk:
 
 
 def check_walks_end_and_validate(subject: Subject) -> Iterator[Finding]:
-    """A walk comes to an end, and what it wrote is valid: for JSON Schema by the judge, else by the reference automaton."""
+    """A walk comes to an end, and what it wrote is valid: for JSON Schema by the judge, else by the reference
+    automaton."""
     faults: list[tuple[int, Finding]] = []
     for number in range(WALKS if subject.effort is None else subject.effort):
         source = subject.random(f"walk {number}")
@@ -57,13 +60,19 @@ def check_walks_end_and_validate(subject: Subject) -> Iterator[Finding]:
         if (fault := _fault(subject, walk)) is not None:
             cause, text = fault
             said = f"{text}: {_excerpt(walk.text)}"
-            finding = Finding("walks_end_and_validate", len(walk.tokens), said, cause=cause, examples=(walk.text.hex(),), walk=walk.tokens)
+            finding = Finding(
+                position=len(walk.tokens),
+                text=said,
+                cause=cause,
+                examples=(walk.text.hex(),),
+                walk=walk.tokens,
+            )
             faults.append((len(walk.text), finding))
     yield from (finding for _, finding in sorted(faults, key=lambda each: each[0]))
 
 
 def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
-    """The cause and a sentence; None where there is none, or nobody knows."""
+    """Returns the cause and a sentence; None where there is none, or nobody knows."""
     match walk.end:
         case "dead_end":
             return "cannot_end", "no token is allowed here, and the output may not end"
@@ -77,37 +86,25 @@ def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
         return _json_fault(subject, walk.text)
     try:
         language = subject.language
-        with subject.ours():
-            accepted = language.accepts(walk.text)
+        accepted = language.accepts(walk.text)
     except NotApplicable:
         return None
-    return None if accepted else ("invalid", "the walk ended, and its text is not in the language")
+    if accepted:
+        return None
+    cause = reading_of(subject, lambda other: other.accepts(walk.text))
+    return cause or "invalid", "the walk ended, and its text is not in the language"
 
 
 def _json_fault(subject: Subject, text: bytes) -> tuple[str, str] | None:
-    with subject.ours():
-        try:
-            if not is_json(text):
-                return "no_json", "the walk ended, and its text is no JSON"
-            options = subject.case.options
-            formats = options.get("format") == "assert"
-            valid = is_valid(subject.case.grammar, text, draft=options.get("draft"), assert_formats=formats)
-        except (Unjudgeable, RecursionError):
-            return None
-    return None if valid else ("invalid", "the walk ended, and its text violates the schema")
-
-
-def is_json(text: bytes) -> bool:
-    """Is it one JSON document by RFC 8259? Raises RecursionError for one that nests too deeply."""
     try:
-        json.loads(text.decode("utf-8"), parse_constant=_no_constant, parse_int=str)
-    except ValueError:
-        return False
-    return True
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+        if not is_json(text):
+            return "no_json", "the walk ended, and its text is no JSON"
+        options = subject.case.options
+        formats = options.get("format") == "assert"
+        valid = is_valid(subject.case.grammar, text, draft=options.get("draft"), assert_formats=formats)
+    except (Unjudgeable, RecursionError):
+        return None
+    return None if valid else ("invalid", "the walk ended, and its text violates the schema")
 
 
 def _excerpt(text: bytes, limit: int = 160) -> str:
@@ -115,8 +112,11 @@ def _excerpt(text: bytes, limit: int = 160) -> str:
     return shown if len(shown) <= limit else f"{shown[:limit]}... ({len(text)} bytes)"
 
 
-def lean_walk(subject: Subject, grammar_object: GrammarObject, source: random.Random, soft: int, text: bytes = b"") -> Walk:
-    """Walk on from where the object stands, after `text`; from `soft` tokens on nearly always with a token that closes soonest."""
+def lean_walk(
+    subject: Subject, grammar_object: GrammarObject, source: random.Random, soft: int, text: bytes = b""
+) -> Walk:
+    """Walk on from where the object stands, after `text`; from `soft` tokens on nearly always with a token
+    that closes soonest."""
     vocabulary = subject.vocabulary
     leaning = leaning_of(vocabulary)
     is_json_text = subject.case.grammar.dialect == "json_schema"
@@ -173,13 +173,15 @@ DIGITS = b"0123456789"
 HIGH = bytes(range(128, 256))
 """Of characters beyond ASCII; one that has begun must be completed."""
 KINDS = (b"}]", b'"', b")>'", b":,;", DIGITS, b"-+", LETTERS, b"[{", b"(<", WHITESPACE, HIGH)
-"""Of first bytes; a choice is between these before it is between bytes, so that `null` is as likely as some number."""
+"""Of first bytes; a choice is between these before it is between bytes, so that `null` is as likely as some
+number."""
 OTHERS = bytes(each for each in range(256) if all(each not in kind for kind in KINDS))
 
 INSIDE = (b'"', LETTERS + DIGITS, OTHERS.replace(b"\\", b"") + b" }]:,;-+[{()<>'", HIGH)
 OUTSIDE = (b"}]", b":,", b'"-.eE+' + DIGITS + LETTERS, b"[{", WHITESPACE)
 PLAIN = (b")]}\"'>", b";,:", LETTERS + DIGITS, OTHERS + b"-+[{(< ", HIGH)
-"""First bytes of what closes soonest, then next, and so on: inside and outside of strings of JSON, and in any other text."""
+"""First bytes of what closes soonest, then next, and so on: inside and outside of strings of JSON, and in any
+other text."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,9 @@ class _Leaning:
 def leaning_of(vocabulary: Vocabulary) -> _Leaning:
     texts = vocabulary.tokens
     never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
-    has_text = np.array([bool(text) and token not in never for token, text in enumerate(texts)], dtype=np.bool_)
+    has_text = np.array(
+        [bool(text) and token not in never for token, text in enumerate(texts)], dtype=np.bool_
+    )
     blank = np.array([not text.strip(WHITESPACE) for text in texts], dtype=np.bool_)
     first = np.array([text[0] if text else 0 for text in texts], dtype=np.uint8)
     lengths = np.array([min(len(text), LONGEST_TOKEN) for text in texts], dtype=np.int16)
@@ -214,19 +218,24 @@ def leaning_of(vocabulary: Vocabulary) -> _Leaning:
         return found
 
     kind = _class_of(KINDS)[first].astype(np.uint8)
-    return _Leaning(has_text, blank, first, kind, inside=ranks(INSIDE), outside=ranks(OUTSIDE), plain=ranks(PLAIN))
+    return _Leaning(
+        has_text, blank, first, kind, inside=ranks(INSIDE), outside=ranks(OUTSIDE), plain=ranks(PLAIN)
+    )
 
 
 def _class_of(classes: tuple[bytes, ...]) -> NDArray[np.int16]:
-    """By byte; those of no class are in one behind the last."""
+    """Returns the class index of each byte; bytes of no class share one extra class."""
     of_byte = np.full(256, len(classes), dtype=np.int16)
     for number, members in enumerate(classes):
         of_byte[np.frombuffer(members, dtype=np.uint8)] = number
     return of_byte
 
 
-def _choose(source: random.Random, ids: NDArray[np.intp], leaning: _Leaning, ranks: NDArray[np.int16], lean: float) -> int:
-    """With the probability `lean` one of those that close soonest, else any; in most cases each kind of them is as likely."""
+def _choose(
+    source: random.Random, ids: NDArray[np.intp], leaning: _Leaning, ranks: NDArray[np.int16], lean: float
+) -> int:
+    """With the probability `lean` one of those that close soonest, else any; in most cases each kind of them
+    is as likely."""
     if source.random() < lean:
         found = ranks[ids]
         ids = ids[found == found.min()]

@@ -1,4 +1,5 @@
-"""One arm of a measurement, in a service's child: it measures what it is told, when it is told, and concludes nothing."""
+"""One arm of a measurement, in a service's child: it measures what and when it is asked, and draws no
+conclusions."""
 
 from __future__ import annotations
 
@@ -15,33 +16,39 @@ from typing import Any
 
 import numpy as np
 
-from harness.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject, overrides
+from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject, overrides, unpack_mask
+from harness.backend.process.child import Answer, Handler
+from harness.backend.process.fork import peak_rss, reset_peak_rss
+from harness.backend.process.system import rss_bytes
+from harness.backend.registry import BackendSpec, make, option_table, parse_specs
+from harness.backend.vocabulary import load_vocabulary
+from harness.cases.case import case_at
 from harness.measure import passes
-from harness.process import rss_bytes
-from harness.registry import BackendSpec, make, option_table, parse_specs
-from harness.service.child import Answer, Handler, case_at
-from harness.vocabulary import load_vocabulary
-from harness.worker import peak_rss, reset_peak_rss
 
 MOST_PASSES = 10
 MOST_SECONDS = 1.0
 SETTLED = 0.02
-"""Warm-up ends when two passes in a row differ by less than this share, or after so many passes or seconds."""
+"""Warm-up ends when two passes in a row differ by less than this share, or after so many passes
+or seconds."""
 
 
 def load_arm(spec: str, vocabulary: str, cases: str, cpu: int | None) -> tuple[Handler, dict[str, Any]]:
-    """The backend's adapter, loaded and from then on bound to the processor `cpu`; `cases` is the path of the run's `cases.jsonl`."""
+    """The backend's adapter, loaded and from then on bound to the processor `cpu`; `cases` is the path of the
+    run's `cases.jsonl`."""
     (backend,) = parse_specs(spec)
     adapter = make(backend, load_vocabulary(vocabulary))
     processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     if cpu is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {cpu})
-    return ArmHandler(adapter, backend, cases, cpu, frozenset(processors)), {"clock_ns": passes.clock_cost_ns()}
+    return ArmHandler(adapter, backend, cases, cpu, frozenset(processors)), {
+        "clock_ns": passes.clock_cost_ns()
+    }
 
 
 @dataclass(eq=False)
 class Prepared:
-    """One case in this process: the tokens of its text, end-of-sequence last, and the grammar that was compiled last."""
+    """One case in this process: the tokens of its text, end-of-sequence last, and the grammar that was
+    compiled last."""
 
     grammar: Grammar
     tokens: Sequence[int]
@@ -57,7 +64,7 @@ class ArmHandler:
     cases: str
     cpu: int | None
     processors: frozenset[int] = frozenset()
-    """All that it might use."""
+    """All processors that this process may use."""
     prepared: dict[int, Prepared] = field(default_factory=dict)
     variants: dict[str, Adapter | None] = field(default_factory=dict)
 
@@ -77,17 +84,26 @@ class ArmHandler:
         gc.disable()
         try:
             switches, busy, start = _switches(), time.process_time(), time.perf_counter_ns()
-            arguments = {name: each for name, each in message.items() if name not in ("op", "number")}
+            arguments = {name: value for name, value in message.items() if name not in ("op", "number")}
             said, blob = operations[message["op"]](**arguments)
             wall, busy = time.perf_counter_ns() - start, time.process_time() - busy
-            return {**said, "wall_ns": wall, "cpu_ns": int(busy * 1e9), "switches": _switches() - switches}, blob
+            return {
+                **said,
+                "wall_ns": wall,
+                "cpu_ns": int(busy * 1e9),
+                "switches": _switches() - switches,
+            }, blob
         finally:
             gc.enable()
 
     def warm_up(self, offset: int, instance: int) -> Answer:
-        """Compile the case for the first time in this process, and pass over its text until two passes agree."""
+        """Compile the case for the first time in this process, and pass over its text until two passes
+        agree."""
         case = case_at(self.cases, offset)
-        tokens = [*self.adapter.vocabulary.encode(case.instances[instance].content), self.adapter.vocabulary.eos_token]
+        tokens = [
+            *self.adapter.vocabulary.encode(case.instances[instance].content),
+            self.adapter.vocabulary.eos_token,
+        ]
         compile_ns, compiled = passes.timed(partial(self.adapter.compile, case.grammar))
         self.prepared[offset] = Prepared(case.grammar, tokens, compiled)
         sums: list[int] = []
@@ -99,13 +115,19 @@ class ArmHandler:
                 break
         gc.collect()
         gc.freeze()
-        return {"tokens": len(tokens), "passes": len(sums), "pass_ns": min(sums), "timed_ns": compile_ns + sum(sums)}, b""
+        return {
+            "tokens": len(tokens),
+            "passes": len(sums),
+            "pass_ns": min(sums),
+            "timed_ns": compile_ns + sum(sums),
+        }, b""
 
     def round(self, offset: int, repeats: int, fresh: bool) -> Answer:
-        """With `fresh` a compile and the first pass after it; then so many warm passes.
+        """Make a compile and the first pass after it, if `fresh`, and then `repeats` warm passes.
 
-        Of these the minimum of every call and the sums of every pass go back: int64s `[compile, matcher_new, steps]` if fresh, then
-        `[matcher_new, steps]` of minima, then fills and accepts of each pass.
+        The answer has the minimum of every call and the sums of every pass, as int64 nanoseconds: `[compile,
+        matcher_new, steps]` if fresh, then `[matcher_new, steps]` of minima, then fills and accepts of each
+        pass.
         """
         held, clock = self.prepared[offset], time.perf_counter_ns
         parts: list[Any] = []
@@ -118,23 +140,33 @@ class ArmHandler:
             parts += [[compile_ns, cold.matcher_new_ns], cold.steps.ravel()]
         warm = passes.traverse(held.compiled, held.tokens, self.mask, repeats)
         steps = np.stack([each.steps for each in warm])
-        parts += [[min(each.matcher_new_ns for each in warm)], steps.min(axis=0).ravel(), steps.sum(axis=1).ravel()]
+        parts += [
+            [min(each.matcher_new_ns for each in warm)],
+            steps.min(axis=0).ravel(),
+            steps.sum(axis=1).ravel(),
+        ]
         return {"tokens": len(held.tokens)}, np.concatenate(parts).astype("<i8").tobytes()
 
     def mechanisms(self, offset: int, repeats: int) -> Answer:
-        """Rollback by one, copy and forced text at every place of the text: `<name>` is the count of int64s in the blob, 0: not offered."""
+        """Time rollback by one, copy and forced text at every place of the text. `<name>` is the number of
+        int64s in the blob; 0 if the backend does not offer it."""
         held = self.prepared[offset]
         one = held.compiled.start()
         walk = held.compiled, held.tokens
         parts = {
             "rollback": passes.rollbacks(*walk, repeats) if overrides(one, "rollback") else NOTHING,
             "copy": passes.asked(*walk, "copy", repeats) if overrides(one, "copy") else NOTHING,
-            "jump_forward": passes.asked(*walk, "jump_forward", repeats) if overrides(one, "jump_forward") else NOTHING,
+            "jump_forward": passes.asked(*walk, "jump_forward", repeats)
+            if overrides(one, "jump_forward")
+            else NOTHING,
         }
-        return {name: len(each) for name, each in parts.items()}, np.concatenate(list(parts.values())).astype("<i8").tobytes()
+        return {name: len(each) for name, each in parts.items()}, np.concatenate(list(parts.values())).astype(
+            "<i8"
+        ).tobytes()
 
     def batch(self, offset: int, size: int, threads: int, repeats: int) -> Answer:
-        """Fill a batch, int64s `[repeats]`, on one thread or on several; nothing for several where the adapter has no threads."""
+        """Time filling a batch, int64 `[repeats]`, on one thread or on several; empty for several if the
+        adapter has no threads."""
         held = self.prepared[offset]
         if self.adapter.mask_format == "bool" or (threads > 1 and self.adapter.threads is None):
             return {}, b""
@@ -143,15 +175,16 @@ class ArmHandler:
             if before is not None:
                 self.adapter.threads = threads
             with self._all_processors(threads > 1):
-                return {}, passes.batches(self.adapter, held.compiled, held.tokens, size, repeats).astype("<i8").tobytes()
+                return {}, passes.batches(self.adapter, held.compiled, held.tokens, size, repeats).astype(
+                    "<i8"
+                ).tobytes()
         finally:
             self.adapter.threads = before
 
     def counts(self, offset: int) -> Answer:
-        """What does not depend on the machine: a digest of every mask along the text, their sizes, forced bytes, serialized size.
-
-        And what compiling took besides time: `compile_peak_bytes`, by how much the peak of the resident set rose above what it was.
-        """
+        """What does not depend on the machine: a digest of every mask along the text, their sizes, forced
+        bytes, and serialized size. Also what compiling took besides time: `compile_peak_bytes`, by how much
+        the peak of the resident set rose."""
         held, size = self.prepared[offset], self.adapter.vocabulary.size
         before = _resident()
         reset_peak_rss()
@@ -165,7 +198,7 @@ class ArmHandler:
         fill, offers_jumps = self.mask.filler(grammar_object), overrides(grammar_object, "jump_forward")
         for token in held.tokens:
             fill()
-            bits = ~self.mask.cells if self.mask.is_bool else np.unpackbits(self.mask.cells.view(np.uint8), bitorder="little")[:size]
+            bits = ~self.mask.cells if self.mask.is_bool else unpack_mask(self.mask.cells, size)
             digest.update(np.packbits(bits).tobytes())
             allowed += int(np.count_nonzero(bits))
             if offers_jumps:
@@ -175,7 +208,8 @@ class ArmHandler:
         return {**said, "forced_bytes": forced if offers_jumps else None}, b""
 
     def variant(self, offset: int, option: str, value: str, repeats: int) -> Answer:
-        """Compile times of the same backend with one option more, int64s `[repeats]`; nothing where there is no such option.
+        """Compile times of the same backend with one option more, int64 `[repeats]`; empty if there is no
+        such option.
 
         With `cache` the first compile is not among them; with `threads` all processors may be used.
         """
@@ -194,13 +228,18 @@ class ArmHandler:
         return {}, np.array(found, "<i8").tobytes()
 
     def _with(self, option: str, value: str) -> Adapter | None:
-        if option in dict(self.spec.options) or option not in {each.name for each in option_table(type(self.adapter))}:
+        if option in dict(self.spec.options) or option not in {
+            each.name for each in option_table(type(self.adapter))
+        }:
             return None
-        return make(replace(self.spec, options=tuple(sorted((*self.spec.options, (option, value))))), self.adapter.vocabulary)
+        return make(
+            replace(self.spec, options=tuple(sorted((*self.spec.options, (option, value))))),
+            self.adapter.vocabulary,
+        )
 
     @contextmanager
     def _all_processors(self, wanted: bool) -> Iterator[None]:
-        """Where threads are the subject they must have where to run."""
+        """A context in which all processors may be used if `wanted`, because threads need them."""
         if not (wanted and self.cpu is not None and hasattr(os, "sched_setaffinity")):
             yield
             return

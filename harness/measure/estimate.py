@@ -1,4 +1,5 @@
-"""From what was recorded to figures: per arm, case, fork and round first, then ratios of arms with interval and verdict."""
+"""From the record to figures: first per arm, case, fork and round, then ratios of arms with interval and
+verdict."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.backend.arm import are_versions, base_of
+from harness.errors import BadInput
 from harness.measure.record import Nanoseconds, Recorded, Slot, Trace
 from harness.measure.statistics import Interval, Judgement, chance, false_discovery, interval, judge
 
@@ -18,17 +21,19 @@ Verdict = Literal["regressed", "improved", "equivalent", "inconclusive", "unprov
 
 SMALLEST_MARGIN = 0.05
 FLOORS = 3.0
-"""The margin is the larger of SMALLEST_MARGIN and so many times the noise floor of this run's A/A arm in the same figures."""
+"""The margin is the larger of SMALLEST_MARGIN and this factor times the noise floor of this run's A/A arm in
+the same figures."""
 
 METRICS: dict[str, str] = {
     "compile": "A fresh compile, cache off, one thread unless an option says otherwise.",
-    "ttfm": "Time to first mask: compile, new matcher and first fill, of the first pass after a fresh compile.",
+    "ttfm": "Time to first mask: compile, new matcher and first fill, of the first pass after a fresh "
+    "compile.",
     "cold_fill": "All fills of the first pass after a fresh compile, summed over the text.",
     "fill": "Warm fills: per token the minimum over the passes, summed over the text.",
     "accept": "Warm accepts: per token the minimum over the passes, summed over the text.",
     "matcher_new": "A new object of a compiled grammar: the minimum over the passes.",
 }
-"""What is judged, by name; nanoseconds per case, lower is better."""
+"""The metrics that are judged, by name: nanoseconds per case, lower is better."""
 
 OF_ITSELF = "identical code, and not equivalent within its interval"
 
@@ -36,38 +41,51 @@ ALL = "all"
 """The family of all cases."""
 
 Cell = dict[int, dict[int, float]]
-"""By fork, by round: nanoseconds of one arm on one case."""
+"""Nanoseconds of one arm on one case, by fork and then by round."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A slot's figures, apart."""
+    """A slot's figures, taken apart."""
 
     compile_ns: int | None
     cold_matcher_new_ns: int | None
     cold: Nanoseconds
-    """int64 `[tokens, 2]`: fill and accept; `[0, 2]` if the round was not fresh."""
+    """Int64 `[tokens, 2]`, fill and accept of each token; `[0, 2]` if the round was not fresh."""
     matcher_new_ns: int
     warm: Nanoseconds
-    """int64 `[tokens, 2]`: minima over the passes."""
+    """Int64 `[tokens, 2]`, minima over the passes."""
     sums: Nanoseconds
-    """int64 `[passes, 2]`: sums over the tokens."""
+    """Int64 `[passes, 2]`, sums over the tokens."""
 
 
 def shape(slot: Slot, figures: Nanoseconds) -> Shape:
-    """Cut the slice of one slot."""
+    """Take apart the slice of one slot. Raises BadInput if it has another length than the slot says."""
     steps = 2 * slot.tokens
+    wanted = (2 + steps if slot.fresh else 0) + 1 + steps + 2 * slot.passes
+    if len(figures) != wanted:
+        raise BadInput(
+            f"a slot of {slot.arm} on {slot.case_id} has {len(figures)} figures, not {wanted}; "
+            "the record was changed"
+        )
     compile_ns = matcher_ns = None
     cold = np.zeros((0, 2), np.int64)
     if slot.fresh:
         compile_ns, matcher_ns = int(figures[0]), int(figures[1])
         cold = figures[2 : 2 + steps].reshape(-1, 2)
         figures = figures[2 + steps :]
-    return Shape(compile_ns, matcher_ns, cold, int(figures[0]), figures[1 : 1 + steps].reshape(-1, 2), figures[1 + steps :].reshape(-1, 2))
+    return Shape(
+        compile_ns,
+        matcher_ns,
+        cold,
+        int(figures[0]),
+        figures[1 : 1 + steps].reshape(-1, 2),
+        figures[1 + steps :].reshape(-1, 2),
+    )
 
 
 def values_of(found: Shape) -> dict[str, float]:
-    """The metrics that this slot has a figure of."""
+    """The metrics for which this slot has a figure, in nanoseconds above 0."""
     values = {
         "fill": float(found.warm[:, 0].sum()),
         "accept": float(found.warm[:, 1].sum()),
@@ -76,8 +94,9 @@ def values_of(found: Shape) -> dict[str, float]:
     if found.compile_ns is not None and found.cold_matcher_new_ns is not None:
         values["compile"] = float(found.compile_ns)
         values["cold_fill"] = float(found.cold[:, 0].sum())
-        values["ttfm"] = float(found.compile_ns + found.cold_matcher_new_ns + found.cold[0, 0])
-    return values
+        values["ttfm"] = float(found.compile_ns) + float(found.cold_matcher_new_ns) + float(found.cold[0, 0])
+    # A clock that saw no time pass has measured nothing, and there is no ratio to it.
+    return {metric: value for metric, value in values.items() if value > 0}
 
 
 @dataclass(frozen=True)
@@ -92,37 +111,47 @@ class Comparison:
     found: Interval
     margin: float
     floor: float
-    """The noise floor of the A/A arm in this metric and family; NaN where there is none."""
+    """The noise floor of the A/A arm in this metric and family; NaN if there is none."""
     verdict: Verdict
     why: str
     mean_ratio: float
-    """What a plain ratio of means over all passes (of compiles: over all compiles) would say; never judged."""
+    """The plain ratio of means over all passes (for compiles, over all compiles); it is never judged."""
 
 
 class Figures:
     """A measurement, indexed: every figure by arm, case, fork and round."""
 
     def __init__(self, recorded: Recorded, *, confirming: bool = False) -> None:
-        """With `confirming` the forks that were made to confirm a verdict, else all others."""
+        """Takes the forks that were made to confirm a verdict if `confirming`, else all others."""
         self.recorded = recorded
         self.measurement = recorded.measurement
-        forks = {each["fork"] for each in recorded.others if each["kind"] == "fork" and each["confirming"] == confirming}
+        forks = {
+            each["fork"]
+            for each in recorded.others
+            if each["kind"] == "fork" and each["confirming"] == confirming
+        }
         last: dict[tuple[str, str, int, int], Slot] = {}
         for slot in recorded.slots:
             if slot.fork in forks:
                 last[slot.arm, slot.case_id, slot.fork, slot.round] = slot
         self.slots = last
         self.forks = sorted({fork for _, _, fork, _ in last})
-        self.lost = {(each["arm"], each["case_id"]): each["text"] for each in recorded.others if each["kind"] == "lost"}
+        self.lost = {
+            (each["arm"], each["case_id"]): each["text"] for each in recorded.others if each["kind"] == "lost"
+        }
 
     @cached_property
     def shapes(self) -> dict[tuple[str, str, int, int], Shape]:
-        """By arm, case, fork and round; nothing of a case that was lost while it was measured."""
-        return {key: shape(slot, self.recorded.of(slot.figures)) for key, slot in self.slots.items() if (key[0], key[1]) not in self.lost}
+        """The shapes by arm, case, fork and round, without cases that were lost while they were measured."""
+        return {
+            key: shape(slot, self.recorded.of(slot.figures))
+            for key, slot in self.slots.items()
+            if (key[0], key[1]) not in self.lost
+        }
 
     @cached_property
     def cells(self) -> dict[str, dict[tuple[str, str], Cell]]:
-        """By metric, by arm and case."""
+        """The cells by metric, and then by arm and case."""
         found: dict[str, dict[tuple[str, str], Cell]] = {metric: {} for metric in METRICS}
         for (arm, case, fork, number), each in self.shapes.items():
             for metric, value in values_of(each).items():
@@ -131,17 +160,17 @@ class Figures:
 
     @cached_property
     def tokens(self) -> dict[str, int]:
-        """By case: tokens of its text, end-of-sequence included."""
+        """The number of tokens of each case's text, end-of-sequence included."""
         return {slot.case_id: slot.tokens for slot in self.slots.values()}
 
     @property
     def arms(self) -> list[str]:
-        """Names of all arms but the A/A copy, in the order asked for."""
-        return [each.name for each in self.measurement.arms if each.role != "a/a"]
+        """The names of all arms but the A/A copy, in the order asked for."""
+        return [measured.name for measured in self.measurement.arms if measured.role != "a/a"]
 
     @cached_property
     def families(self) -> dict[str, list[Trace]]:
-        """Cases by suite and dialect, and where these are several, all of them once more."""
+        """The cases by suite and dialect; if there are several families, also all cases as one."""
         found: dict[str, list[Trace]] = {}
         for trace in self.measurement.traces:
             found.setdefault(trace.family, []).append(trace)
@@ -150,18 +179,19 @@ class Figures:
     def own_set(self, arm: str) -> list[Trace]:
         """The cases that were measured on this arm."""
         measured = {case for name, case, _, _ in self.shapes if name == arm}
-        return [each for each in self.measurement.traces if each.case_id in measured]
+        return [trace for trace in self.measurement.traces if trace.case_id in measured]
 
     @cached_property
     def common_set(self) -> list[Trace]:
         """The cases that were measured on every arm."""
-        sets = [{each.case_id for each in self.own_set(arm)} for arm in self.arms]
+        sets = [{trace.case_id for trace in self.own_set(arm)} for arm in self.arms]
         shared = set.intersection(*sets) if sets else set()
-        return [each for each in self.measurement.traces if each.case_id in shared]
+        return [trace for trace in self.measurement.traces if trace.case_id in shared]
 
     def structural(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
-        """Per case: float64 `[tokens, 2]`, fill and accept of every token, the minimum over everything measured."""
-        wanted = [each.case_id for each in traces]
+        """For each case float64 `[tokens, 2]`: fill and accept of every token, the minimum over everything
+        measured."""
+        wanted = [trace.case_id for trace in traces]
         least: dict[str, Nanoseconds] = {}
         for (name, case, _, _), each in self.shapes.items():
             if name == arm:
@@ -169,8 +199,9 @@ class Figures:
         return [least[case].astype(float) for case in wanted if case in least]
 
     def cold(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
-        """Per case: the fills of the first passes after fresh compiles; per token the median over them."""
-        wanted = {each.case_id for each in traces}
+        """For each case the fills of the first passes after fresh compiles: for each token the median over
+        them."""
+        wanted = {trace.case_id for trace in traces}
         found: dict[str, list[Nanoseconds]] = {}
         for (name, case, _, _), each in self.shapes.items():
             if name == arm and case in wanted and len(each.cold):
@@ -178,22 +209,29 @@ class Figures:
         return [np.median(np.stack(passes), axis=0) for passes in found.values()]
 
     def jitter(self, arm: str, traces: Iterable[Trace]) -> list[float]:
-        """Per case: the slowest pass of all over the fastest; what the machine added, and no figure of the backend's."""
-        wanted = {each.case_id for each in traces}
+        """For each case the slowest pass over the fastest: noise that the machine added, not a figure of the
+        backend's."""
+        wanted = {trace.case_id for trace in traces}
         found: dict[str, list[float]] = {}
         for (name, case, _, _), each in self.shapes.items():
             if name == arm and case in wanted:
                 found.setdefault(case, []).extend(each.sums.sum(axis=1).tolist())
-        return [max(sums) / min(sums) for sums in found.values()]
+        return [max(sums) / min(sums) for sums in found.values() if min(sums) > 0]
 
     def median(self, arm: str, metric: str, case: str) -> float | None:
-        """Over forks and rounds; None if there is no figure."""
+        """The median over forks and rounds; None if there is no figure."""
         cell = self.cells[metric].get((arm, case))
-        return None if not cell else float(np.median([value for rounds in cell.values() for value in rounds.values()]))
+        return (
+            None
+            if not cell
+            else float(np.median([value for rounds in cell.values() for value in rounds.values()]))
+        )
 
 
-def log_ratios(figures: Figures, metric: str, base: str, head: str, cases: Iterable[str]) -> dict[int, dict[str, dict[int, float]]]:
-    """ln(head / base) by fork, case and round, where both have a figure."""
+def log_ratios(
+    figures: Figures, metric: str, base: str, head: str, cases: Iterable[str]
+) -> dict[int, dict[str, dict[int, float]]]:
+    """The values ln(head / base) by fork, case and round, where both arms have a figure."""
     cells = figures.cells[metric]
     found: dict[int, dict[str, dict[int, float]]] = {}
     for case in cases:
@@ -207,24 +245,32 @@ def log_ratios(figures: Figures, metric: str, base: str, head: str, cases: Itera
 
 
 def per_fork(ratios: Mapping[int, Mapping[str, Mapping[int, float]]]) -> list[float]:
-    """One number per fork: per case the median over its rounds, then the mean over cases (the logarithm of a geometric mean).
+    """One number for each fork: for each case the median over its rounds, then the mean over cases (the
+    logarithm of a geometric mean).
 
-    Only cases that every fork has: a case that is missing in one would move that fork.
+    Only cases that every fork has count, because a case that is missing in one would move that fork.
     """
     if not ratios:
         return []
     shared = set.intersection(*(set(cases) for cases in ratios.values()))
     if not shared:
         return []
-    return [float(np.mean([np.median(list(cases[case].values())) for case in sorted(shared)])) for _, cases in sorted(ratios.items())]
+    return [
+        float(np.mean([np.median(list(cases[case].values())) for case in sorted(shared)]))
+        for _, cases in sorted(ratios.items())
+    ]
 
 
 def noise_floor(figures: Figures, metric: str, family: str, reference: str, again: str) -> float:
-    """How far two arms of identical code scatter: over pairs of rounds (forwards and backwards) and forks, the median distance from
-    their median; NaN if unknown. An offset that is the same everywhere is no noise: the A/A verdict tells it.
+    """How far two arms of identical code scatter: over pairs of rounds (forwards and backwards) and forks,
+    the median distance from their median; NaN if unknown.
+
+    An offset that is the same everywhere is no noise; the A/A verdict shows it.
     """
     apart = []
-    for cases in log_ratios(figures, metric, reference, again, [each.case_id for each in figures.families[family]]).values():
+    for cases in log_ratios(
+        figures, metric, reference, again, [trace.case_id for trace in figures.families[family]]
+    ).values():
         pairs: dict[int, list[float]] = {}
         for rounds in cases.values():
             for number, value in rounds.items():
@@ -234,12 +280,13 @@ def noise_floor(figures: Figures, metric: str, family: str, reference: str, agai
 
 
 def margin_of(floor: float) -> float:
-    """What counts as no change."""
+    """The largest relative difference that counts as no change, for this noise floor."""
     return SMALLEST_MARGIN if math.isnan(floor) else max(SMALLEST_MARGIN, FLOORS * floor)
 
 
 def mean_ratio(figures: Figures, metric: str, base: str, head: str, cases: Sequence[str]) -> float:
-    """The geometric mean over cases of plain ratios of means: of all passes of all forks where the metric is one of passes."""
+    """The geometric mean over cases of plain ratios of means; if the metric is one of passes, over all passes
+    of all forks."""
     column = {"fill": 0, "accept": 1}.get(metric)
     ratios = []
     for case in cases:
@@ -249,40 +296,56 @@ def mean_ratio(figures: Figures, metric: str, base: str, head: str, cases: Seque
                 cell = figures.cells[metric].get((arm, case), {})
                 values = [value for rounds in cell.values() for value in rounds.values()]
             else:
-                values = [float(s) for key, each in figures.shapes.items() if key[:2] == (arm, case) for s in each.sums[:, column]]
+                values = [
+                    float(s)
+                    for key, each in figures.shapes.items()
+                    if key[:2] == (arm, case)
+                    for s in each.sums[:, column]
+                ]
             means.append(np.mean(values) if values else math.nan)
         ratios.append(math.log(means[0] / means[1]))
     return math.exp(float(np.nanmean(ratios))) if ratios and not np.isnan(ratios).all() else math.nan
 
 
 def pairs(figures: Figures) -> list[tuple[str, str]]:
-    """Base and head of every comparison: the reference with every other arm, and the first arm of a backend with its later ones."""
-    arms = [each for each in figures.measurement.arms if each.role != "a/a"]
-    reference = next(each for each in arms if each.role == "reference")
-    found = [(reference.name, each.name) for each in arms if each is not reference]
-    for number, head in enumerate(arms):
-        first = next(each for each in arms if each.backend == head.backend)
-        if arms.index(first) < number and (first.name, head.name) not in found:
-            found.append((first.name, head.name))
+    """Base and head of every comparison: the reference with every other arm, and each arm with the one of its
+    backend against which it is compared (`base_of`)."""
+    arms = [measured for measured in figures.measurement.arms if measured.role != "a/a"]
+    reference = next(arm for arm in arms if arm.role == "reference")
+    found = [(reference.name, arm.name) for arm in arms if arm is not reference]
+    for head in arms:
+        base = base_of(head, arms)
+        if base is not None and (base.name, head.name) not in found:
+            found.append((base.name, head.name))
     return found
+
+
+def is_change(each: Comparison, figures: Figures) -> bool:
+    """Whether the comparison is one of two versions of one thing.
+
+    Between two backends or two settings of one, a ratio is only a difference.
+    """
+    arms = {one.name: one for one in figures.measurement.arms}
+    return are_versions(arms[each.base], arms[each.head])
 
 
 def compare(figures: Figures, confirming: Figures | None = None) -> list[Comparison]:
     """Every pair in every metric and family, the A/A pair first; see docs/measuring.md for each step.
 
-    Where the A/A arm is not equivalent in the metric and family, a verdict is `unproven`. Of the verdicts that say that something
-    changed, those are kept that a false discovery rate of one percent leaves, and, where `confirming` forks were made of the same pair,
-    metric and family, that these alone say too; the others are `inconclusive`.
+    Where the A/A arm is not equivalent in the metric and family, a verdict is `unproven`. Of the verdicts
+    that say that something changed, those are kept that a false discovery rate of one percent leaves, and,
+    where `confirming` forks were made of the same pair, metric and family, that these alone say too; the
+    others are `inconclusive`.
     """
-    reference = next(each.name for each in figures.measurement.arms if each.role == "reference")
-    again = next((each.name for each in figures.measurement.arms if each.role == "a/a"), None)
+    reference = next(measured.name for measured in figures.measurement.arms if measured.role == "reference")
+    again = next((measured.name for measured in figures.measurement.arms if measured.role == "a/a"), None)
     floors = {
         (metric, family): noise_floor(figures, metric, family, reference, again) if again else math.nan
         for metric in METRICS
         for family in figures.families
     }
     controls = [each for each, _ in _compared(figures, [(reference, again)], floors)] if again else []
-    proven = {(each.metric, each.family) for each in controls if each.verdict == "equivalent"}
+    proven = {(control.metric, control.family) for control in controls if control.verdict == "equivalent"}
     found = _compared(figures, pairs(figures), floors)
     judged = []
     standing = false_discovery([chance(x, each.margin) for each, x in found])
@@ -290,23 +353,31 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
         if (each.metric, each.family) not in proven and again:
             judged.append(_because(each, "unproven", "two arms of identical code were not equivalent here"))
         elif each.verdict in ("regressed", "improved") and not stands:
-            judged.append(_because(each, "inconclusive", "does not stand at a false discovery rate of one percent"))
+            judged.append(
+                _because(each, "inconclusive", "does not stand at a false discovery rate of one percent")
+            )
         elif each.verdict in ("regressed", "improved") and confirming is not None:
             judged.append(_confirmed(each, confirming))
         else:
             judged.append(each)
-    return [*(_because(each, "unproven", OF_ITSELF) if each.verdict == "inconclusive" else each for each in controls), *judged]
+    return [
+        *(
+            _because(control, "unproven", OF_ITSELF) if control.verdict == "inconclusive" else control
+            for control in controls
+        ),
+        *judged,
+    ]
 
 
 def _compared(
     figures: Figures, wanted: Sequence[tuple[str, str]], floors: Mapping[tuple[str, str], float]
 ) -> list[tuple[Comparison, list[float]]]:
-    """Each comparison with the numbers per fork that it rests on."""
+    """Each comparison with the numbers per fork on which it rests."""
     found = []
     for base, head in wanted:
         for metric in METRICS:
             for family, traces in figures.families.items():
-                ratios = log_ratios(figures, metric, base, head, [each.case_id for each in traces])
+                ratios = log_ratios(figures, metric, base, head, [trace.case_id for trace in traces])
                 x = per_fork(ratios)
                 if not x:
                     continue
@@ -315,12 +386,30 @@ def _compared(
                 estimate, margin = interval(x), margin_of(floor)
                 verdict: Judgement = judge(estimate, margin)
                 plain = mean_ratio(figures, metric, base, head, shared)
-                found.append((Comparison(base, head, metric, family, len(shared), estimate, margin, floor, verdict, "", plain), x))
+                found.append(
+                    (
+                        Comparison(
+                            base,
+                            head,
+                            metric,
+                            family,
+                            len(shared),
+                            estimate,
+                            margin,
+                            floor,
+                            verdict,
+                            "",
+                            plain,
+                        ),
+                        x,
+                    )
+                )
     return found
 
 
 def confirmation(each: Comparison, confirming: Figures) -> tuple[Interval | None, Judgement]:
-    """What fresh forks alone say of it; no interval and `inconclusive` if they have no figure of it."""
+    """The interval and verdict of fresh forks alone; no interval and `inconclusive` if they have no figure of
+    it."""
     cases = [trace.case_id for trace in confirming.families[each.family]]
     x = per_fork(log_ratios(confirming, each.metric, each.base, each.head, cases))
     if not x:
@@ -335,7 +424,10 @@ def _confirmed(each: Comparison, confirming: Figures) -> Comparison:
         return each
     if said == each.verdict:
         return _because(
-            each, each.verdict, f"confirmed by {second.forks} fresh forks: {second.ratio:.3f} [{second.low:.3f}, {second.high:.3f}]"
+            each,
+            each.verdict,
+            f"confirmed by {second.forks} fresh forks: {second.ratio:.3f} "
+            f"[{second.low:.3f}, {second.high:.3f}]",
         )
     return _because(each, "inconclusive", f"{each.verdict}, but {second.forks} fresh forks say {said}")
 
@@ -345,24 +437,33 @@ def _because(each: Comparison, verdict: Verdict, why: str) -> Comparison:
 
 
 def flagged(comparisons: Iterable[Comparison], figures: Figures) -> list[Comparison]:
-    """What must be confirmed before anybody is told: changes between arms of one backend."""
-    backends = {each.name: each.backend for each in figures.measurement.arms}
-    return [each for each in comparisons if each.verdict in ("regressed", "improved") and backends[each.base] == backends[each.head]]
+    """The comparisons that must be confirmed before they are reported: changes between versions of one
+    backend with the same options."""
+    return [
+        comparison
+        for comparison in comparisons
+        if comparison.verdict in ("regressed", "improved") and is_change(comparison, figures)
+    ]
 
 
 def undecided(comparisons: Iterable[Comparison], figures: Figures) -> set[str]:
-    """The arms that more forks would help to a verdict, with their controls; between two backends a wide interval is an answer too."""
-    arms = figures.measurement.arms
-    backends = {each.name: each.backend for each in arms}
+    """The arms whose verdict more forks would help to reach, with their controls. Where no change is claimed,
+    a wide interval is an answer too."""
     open_ones = [
-        each for each in comparisons if each.verdict in ("inconclusive", "unproven") and backends[each.base] == backends[each.head]
+        comparison
+        for comparison in comparisons
+        if comparison.verdict in ("inconclusive", "unproven") and is_change(comparison, figures)
     ]
-    controls = {each.name for each in arms if each.role != "arm"} if open_ones else set()
-    return controls | {name for each in open_ones for name in (each.base, each.head)}
+    controls = (
+        {measured.name for measured in figures.measurement.arms if measured.role != "arm"}
+        if open_ones
+        else set()
+    )
+    return controls | {name for comparison in open_ones for name in (comparison.base, comparison.head)}
 
 
 def is_proven(comparisons: Iterable[Comparison], figures: Figures) -> bool:
-    """Is the A/A arm equivalent wherever it was measured?"""
-    copies = {each.name for each in figures.measurement.arms if each.role == "a/a"}
-    controls = [each for each in comparisons if each.head in copies]
-    return bool(controls) and all(each.verdict == "equivalent" for each in controls)
+    """Whether the A/A arm is equivalent wherever it was measured."""
+    copies = {measured.name for measured in figures.measurement.arms if measured.role == "a/a"}
+    controls = [comparison for comparison in comparisons if comparison.head in copies]
+    return bool(controls) and all(control.verdict == "equivalent" for control in controls)

@@ -1,4 +1,7 @@
-"""The timed calls: one pass over a text, one compile, one operation. Nothing of ours stands between two readings of the clock."""
+"""The timed calls: one pass over a text, one compile, one operation.
+
+Nothing of ours stands between two readings of the clock.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,25 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.grammar import Adapter, Bitmask, CompiledGrammar, GrammarObject, allocate_bitmask
+from harness.backend.grammar import Adapter, Bitmask, CompiledGrammar, GrammarObject, allocate_bitmask
 
 Nanoseconds = NDArray[np.int64]
 
 
 class Diverged(Exception):
-    """The backend does not accept what it accepted when the case was scouted."""
+    """The backend refuses what it accepted when the case was scouted."""
 
 
 class Pass(NamedTuple):
-    """One traversal. `steps` is int64 `[tokens + 1, 2]`: fill and accept of every token, end-of-sequence last; nanoseconds."""
+    """One traversal. `steps` is int64 `[tokens + 1, 2]` in nanoseconds: fill and accept of every token,
+    end-of-sequence last."""
 
     matcher_new_ns: int
     steps: Nanoseconds
 
 
 class Mask:
-    """The memory that every fill of a process goes to, as in an engine: a fresh one is cold."""
+    """The memory into which every fill of a process goes, as in an engine; fresh memory would be cold."""
 
     def __init__(self, adapter: Adapter) -> None:
         size = adapter.vocabulary.size
@@ -42,13 +46,16 @@ class Mask:
 
 
 Stamped = tuple[int, list[tuple[int, int, int, bool]]]
-"""Of one traversal: `matcher_new_ns`, then per token the clock before the fill, after it and after the accept, and what that said."""
+"""One traversal: `matcher_new_ns`, then for each token the clock before the fill, after it and after the
+accept, and the accept's answer."""
 
 
 def traverse(compiled: CompiledGrammar, tokens: Sequence[int], mask: Mask, count: int = 1) -> list[Pass]:
-    """So many times a new object, then fill and accept for every token (the last is end-of-sequence). Raises Diverged if one is refused.
+    """Make `count` passes: a new object, then fill and accept for every token (the last is end-of-sequence).
+    Raises Diverged if one is refused.
 
-    The stamps become arrays after the last pass: between two passes that work would cool what the next one's first fill finds warm.
+    The stamps become arrays after the last pass: between two passes that work would cool what the next one's
+    first fill finds warm.
     """
     return [_as_pass(each) for each in [_stamped(compiled, tokens, mask) for _ in range(count)]]
 
@@ -79,7 +86,7 @@ def _as_pass(stamped: Stamped) -> Pass:
 
 
 def timed(call: Callable[[], object]) -> tuple[int, Any]:
-    """Nanoseconds of one call, and what it gave."""
+    """The nanoseconds of one call, and its result."""
     clock = time.perf_counter_ns
     start = clock()
     result = call()
@@ -87,16 +94,18 @@ def timed(call: Callable[[], object]) -> tuple[int, Any]:
 
 
 def clock_cost_ns() -> int:
-    """The median between two readings of the clock with nothing in between: part of every figure, and not subtracted."""
+    """The median nanoseconds between two readings of the clock with nothing in between; they are part of
+    every figure, and not subtracted."""
     clock = time.perf_counter_ns
     return int(np.median([-(clock() - clock()) for _ in range(20_001)]))
 
 
-# ------------------------------------------------------------------------------------------- operations other than the walk
+# ----------------------------------------------------------------------------- operations other than the walk
 
 
 def rollbacks(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> Nanoseconds:
-    """Per token but the last: the minimum over the passes of taking it back (it is accepted again); int64 `[tokens - 1]`."""
+    """For each token but the last, the minimum over the passes of taking it back (it is accepted again);
+    int64 `[tokens - 1]`."""
 
     clock = time.perf_counter_ns
 
@@ -114,8 +123,11 @@ def rollbacks(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> 
     return _least(one_pass, passes)
 
 
-def asked(compiled: CompiledGrammar, tokens: Sequence[int], question: Literal["copy", "jump_forward"], passes: int) -> Nanoseconds:
-    """Per token: the minimum of copying the object that stands before it, or of asking it what is forced; int64 `[tokens]`."""
+def asked(
+    compiled: CompiledGrammar, tokens: Sequence[int], question: Literal["copy", "jump_forward"], passes: int
+) -> Nanoseconds:
+    """For each token the minimum of copying the object before it, or of asking that object for forced text;
+    int64 `[tokens]`."""
 
     def one_pass() -> list[int]:
         grammar_object, found = compiled.start(), []
@@ -128,8 +140,11 @@ def asked(compiled: CompiledGrammar, tokens: Sequence[int], question: Literal["c
     return _least(one_pass, passes)
 
 
-def batches(adapter: Adapter, compiled: CompiledGrammar, tokens: Sequence[int], size: int, repeats: int) -> Nanoseconds:
-    """Filling a batch of so many objects that stand at evenly spread places of the text; int64 `[repeats]`."""
+def batches(
+    adapter: Adapter, compiled: CompiledGrammar, tokens: Sequence[int], size: int, repeats: int
+) -> Nanoseconds:
+    """Nanoseconds of filling a batch of `size` objects at evenly spread places of the text; int64
+    `[repeats]`."""
     objects = []
     for number in range(size):
         grammar_object = compiled.start()

@@ -1,4 +1,5 @@
-"""What a measurement is made of, fixed before it starts: arms, profiles, the order of arms in a round, and when a round is made again."""
+"""What a measurement consists of, fixed before it starts: arms, profiles, the order of arms in a round, and
+when a round is made again."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 PROTOCOL = 1
-"""Raised when figures of before and after cannot be compared."""
+"""The protocol's version, raised when figures of before and after cannot be compared."""
 
 Role = Literal["reference", "a/a", "arm"]
 
@@ -16,7 +17,8 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class MeasuredArm:
-    """One arm: a backend in processes of its own. The A/A arm is the reference once more, under a name of its own."""
+    """One arm: a backend in processes of its own. The A/A arm is the reference once more, under a name of its
+    own."""
 
     name: str
     spec: str
@@ -29,21 +31,25 @@ class MeasuredArm:
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is measured. Seconds of figures, not of start-up, are what `pass_seconds` and `rounds` decide about."""
+    """How much is measured. `pass_seconds` and `rounds` decide how long timed calls take, start-up not
+    included."""
 
     cases_of_ours: int | None
-    """Of each suite that comes with the package; a user's own cases are all measured."""
+    """The most cases of each suite of the package; a user's own cases are all measured."""
     forks: int
-    """Of all arms: enough to tell backends apart, whose ratios are large."""
+    """Forks of all arms: enough to tell backends apart, whose ratios are large."""
     most_forks: int
-    """While a verdict between arms of one backend, the A/A arm included, is open, forks of these arms are added up to so many."""
+    """The most forks. They are added while a verdict between arms of one backend, the A/A arm included, is
+    open, and to these arms only."""
     rounds: int
     pass_seconds: float
-    """Of warm passes of one arm over one case in one round, about; at least one pass, at most MOST_PASSES."""
+    """About how many seconds of warm passes one arm makes over one case in one round; it makes at least one
+    pass and at most MOST_PASSES."""
     timeout_s: float
     batch_sizes: tuple[int, ...]
     batch_cases: int
-    """Of each suite so many cases are filled in batches, and compiled with a cache and with threads."""
+    """The number of cases of each suite that are filled in batches, and compiled with a cache and with
+    threads."""
 
 
 MOST_PASSES = 20
@@ -55,37 +61,42 @@ PROFILES = {
 }
 
 SLOW_PASS_NS = 100_000_000
-"""A case whose warm pass takes a backend longer is measured in the first two rounds of a fork, which are not made again, with a fresh
-compile in the first of them, and in no fork beyond the profile's."""
+"""Nanoseconds of a warm pass. A case whose warm pass takes a backend longer is measured in the first two
+rounds of a fork, which are not made again, with a fresh compile in the first of them, and in no fork beyond
+the profile's."""
 
 SLOW_COMPILE_NS = 250_000_000
-"""A compile that takes longer is made once in a fork instead of once in a round."""
+"""Nanoseconds of a compile. One that takes longer is made once in a fork instead of once in a round."""
 
 VERY_SLOW_COMPILE_NS = 2_000_000_000
-"""A compile that takes longer is made in the first fork only, and its warm passes elsewhere are of the warm-up's compile."""
+"""Nanoseconds of a compile. One that takes longer is made in the first fork only; warm passes elsewhere use
+the warm-up's compile."""
 
 
 def order(arms: Sequence[Item], round_number: int) -> list[Item]:
-    """Rounds come in pairs, forwards and backwards (ABBA); each pair begins with another arm (a Latin square over the pairs).
+    """The order of the arms in a round.
 
-    So over two rounds every two arms stand in both orders, equally far from the middle.
+    Rounds come in pairs, forwards and backwards (ABBA), and each pair begins with another arm (a Latin square
+    over the pairs). So over two rounds every two arms are in both orders, equally far from the middle.
     """
     shift = round_number // 2 % max(1, len(arms))
     turned = [*arms[shift:], *arms[:shift]]
     return turned if round_number % 2 == 0 else turned[::-1]
 
 
-# When a round of one case is made again, decided before anything is measured: the system gave the processor to somebody else.
+# When a round of one case is made again, decided before anything is measured: the system gave the processor
+# to somebody else.
 
 MOST_AGAIN = 1
-"""So often a round of a case is made again in a fork; with a steady load making it again would not help."""
+"""How often a round of a case is made again in a fork; under a steady load making it again would not help."""
 
 MOST_SWITCHES_PER_SECOND = 100.0
 MOST_STOLEN = 0.02
-"""Of the time of a slot."""
+"""The largest share of a slot's time that the hypervisor may take."""
 
 
 def is_disturbed(wall_ns: int, switches: int, stolen: float) -> bool:
-    """Was one slot (one arm, one case, one round) disturbed? `stolen`: seconds that the hypervisor took from all processors."""
+    """Whether one slot (one arm, one case, one round) was disturbed. `stolen` is in seconds that the
+    hypervisor took from all processors."""
     seconds = wall_ns / 1e9
     return switches > 2 + MOST_SWITCHES_PER_SECOND * seconds or stolen > 0.01 + MOST_STOLEN * seconds

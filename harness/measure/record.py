@@ -1,21 +1,25 @@
-"""A measurement on disk: `rounds.jsonl` and `rounds.i64` beside the rows of the same run. Appended to, never rewritten.
+"""A measurement on disk: `rounds.jsonl` and `rounds.i64` beside the rows of the same run. Both are appended
+to and never rewritten.
 
-The first line says what is measured, then a line per slot (one arm, one case, one round of one fork) or other figure, then the end.
-Nothing in it is a mean, a percentile or a verdict: those are functions of it (`harness.measure.estimate`).
+The first line says what is measured. Then come a line for each slot (one arm, one case, one round of one
+fork) or other figure, and the end. Nothing in it is a mean, a percentile or a verdict: those are functions of
+it (`harness.measure.estimate`).
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import BadInput
-from harness.measure.appending import Appender, read_figures, whole_lines
 from harness.measure.protocol import PROTOCOL, MeasuredArm
+from harness.rows.appending import Appender, RecordLines, sliced
+from harness.rows.store import read_integers
+from harness.shape import shaped
 
 ROUNDS, FIGURES = "rounds.jsonl", "rounds.i64"
 
@@ -24,23 +28,24 @@ Nanoseconds = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Trace:
-    """One case as it is measured: along one instance."""
+    """One case as it is measured, along one instance."""
 
     offset: int
-    """Where the case begins in the run's `cases.jsonl`."""
+    """The offset at which the case begins in the run's `cases.jsonl`."""
     suite: str
     family: str
-    """The cases that are judged together: the suite, and the dialect where a suite has several."""
+    """The name of the cases that are judged together: the suite, with the dialect if a suite has several."""
     case_id: str
     case: str
     instance: int
     solved_by: tuple[str, ...]
-    """The arms that judged every instance of the case rightly when it was scouted; only they are measured on it."""
+    """The arms that judged every instance of the case rightly when it was scouted; it is measured on these
+    only."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The first line."""
+    """The first line: what is measured, with what, and on which machine."""
 
     run: str
     started: str
@@ -49,7 +54,8 @@ class Measurement:
     arms: tuple[MeasuredArm, ...]
     traces: tuple[Trace, ...]
     unsolved: dict[str, dict[str, str]]
-    """By arm, by case id: why the case is not measured on it (a status, or a wrong verdict); censored, not dropped."""
+    """Why cases are not measured, by arm and case id (a status, or a wrong verdict); such cases are censored,
+    not dropped."""
     hardware: str
     workload: str
     software: dict[str, str]
@@ -60,14 +66,17 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Slot:
-    """One arm's turn on one case. `figures` names a slice of `rounds.i64`; its layout is that of `ArmHandler.round`."""
+    """One arm's turn on one case.
+
+    `figures` names a slice of `rounds.i64`; its layout is that of `ArmHandler.round`.
+    """
 
     fork: int
     round: int
     again: int
     """How often this round of the case had been made before; only the last one counts."""
     place: int
-    """Of the arm in the round's order."""
+    """The arm's place in the round's order."""
     arm: str
     case_id: str
     fresh: bool
@@ -78,7 +87,7 @@ class Slot:
     switches: int
     """Involuntary context switches of the arm's process."""
     stolen_s: float
-    """What the hypervisor took from all processors meanwhile."""
+    """Seconds that the hypervisor took from all processors meanwhile."""
     load: float
     figures: tuple[int, int]
 
@@ -103,43 +112,109 @@ class Recorded:
     figures: Nanoseconds
 
     def of(self, figures: tuple[int, int]) -> Nanoseconds:
-        """The int64s that a line names."""
-        return self.figures[figures[0] : sum(figures)]
+        """The int64s that a line names. Raises BadInput if they are not there."""
+        try:
+            return sliced(figures, self.figures)
+        except ValueError as error:
+            raise BadInput(f"{self.folder / FIGURES}: {error}; the file was changed or damaged") from error
 
 
 def has_measurement(folder: Path) -> bool:
-    """Was anything measured in this run?"""
+    """Whether this run has a measurement."""
     return (folder / ROUNDS).is_file()
 
 
 def read_measurement(folder: Path) -> Recorded:
-    """All of it. Raises BadInput."""
+    """The whole record. Raises BadInput."""
     if not has_measurement(folder):
-        raise BadInput(f"{folder}: no measurement here (no {ROUNDS}); `grammarbench measure --out {folder}` makes one")
-    found: Measurement | None = None
-    slots, others, end = [], [], None
-    names = [each.name for each in fields(Slot)]
-    for number, line in whole_lines(folder / ROUNDS):
-        try:
-            kind = line.pop("kind")
-            if number == 1:
-                found = _measurement(line)
-                if found.protocol != PROTOCOL:
-                    raise BadInput(f"{folder}: measured by protocol {found.protocol}, this version reads {PROTOCOL}; measure anew")
-            elif kind == "slot":
-                slots.append(Slot(**{name: line[name] for name in names} | {"figures": tuple(line["figures"])}))
+        raise BadInput(
+            f"{folder}: no measurement here (no {ROUNDS}); `grammarbench measure --out {folder}` makes one"
+        )
+    slots: list[Slot] = []
+    others: list[dict[str, Any]] = []
+    end = None
+    names = [column.name for column in fields(Slot)]
+    with RecordLines(folder / ROUNDS, PROTOCOL, "measurement") as lines:
+        found = _measurement(lines.first())
+        arms, cases = {arm.name for arm in found.arms}, {trace.case_id for trace in found.traces}
+        for kind, line in lines:
+            if kind == "slot":
+                slot = shaped(Slot, {name: line[name] for name in names if name in line})
+                if slot.arm not in arms or slot.case_id not in cases or min(slot.tokens, slot.passes) < 1:
+                    raise ValueError(
+                        "a slot of no arm or case of this measurement, or without tokens or passes"
+                    )
+                slots.append(slot)
             elif kind == "end":
                 end = line
             else:
-                others.append({"kind": kind, **line})
-        except (KeyError, TypeError, AttributeError) as error:
-            raise BadInput(f"{folder / ROUNDS}:{number}: not a line of a measurement ({error!r})") from error
-    if found is None:
-        raise BadInput(f"{folder / ROUNDS}: empty; the measurement did not start")
-    return Recorded(folder, found, tuple(slots), tuple(others), end, read_figures(folder / FIGURES))
+                is_shaped = kind in _OTHERS and "error" not in line
+                others.append({"kind": kind, **(shaped(_OTHERS[kind], line) if is_shaped else line)})
+    return Recorded(folder, found, tuple(slots), tuple(others), end, read_integers(folder / FIGURES))
 
 
 def _measurement(line: dict[str, Any]) -> Measurement:
-    arms = tuple(MeasuredArm(**each) for each in line["arms"])
-    traces = tuple(Trace(**{**each, "solved_by": tuple(each["solved_by"])}) for each in line["traces"])
-    return Measurement(**{**line, "arms": arms, "traces": traces})
+    found = shaped(Measurement, line)
+    if [arm.role for arm in found.arms].count("reference") != 1 or len(
+        {arm.name for arm in found.arms}
+    ) < len(found.arms):
+        raise ValueError("a measurement has one reference among its arms, and no two arms of one name")
+    if len({trace.case_id for trace in found.traces}) < len(found.traces):
+        raise ValueError("a case is measured twice")
+    return found
+
+
+class _Fork(TypedDict):
+    fork: int
+    confirming: bool
+
+
+class _Lost(TypedDict):
+    arm: str
+    case_id: str
+    text: str
+
+
+class _Counts(TypedDict):
+    arm: str
+    case_id: str
+    masks_sha256: str
+    forced_bytes: int | None
+    serialized_bytes: int | None
+    compile_peak_bytes: NotRequired[int | None]
+
+
+class _Mechanisms(TypedDict):
+    arm: str
+    case_id: str
+    rollback: int
+    copy: int
+    jump_forward: int
+    figures: tuple[int, int]
+
+
+class _Batch(TypedDict):
+    arm: str
+    case_id: str
+    size: int
+    threads: int
+    figures: tuple[int, int]
+
+
+class _Variant(TypedDict):
+    arm: str
+    case_id: str
+    option: str
+    value: str
+    figures: tuple[int, int]
+
+
+_OTHERS: dict[str, type] = {
+    "fork": _Fork,
+    "lost": _Lost,
+    "counts": _Counts,
+    "mechanisms": _Mechanisms,
+    "batch": _Batch,
+    "variant": _Variant,
+}
+"""The fields of other kinds of lines that readers use; any other field is kept as it is."""

@@ -1,4 +1,5 @@
-"""A measurement from what the user asked for to its last line: scouted as a run, planned, measured in forks, confirmed, finished."""
+"""A measurement from what the user asked for to its last line: cases are scouted by a run, planned, measured
+in forks, and changes confirmed."""
 
 from __future__ import annotations
 
@@ -11,28 +12,34 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.backend.arm import Arm, arm, arm_names
+from harness.cases.suite import MEASURED, walked_by_default
 from harness.errors import BadInput
-from harness.machine import hardware, hardware_key
 from harness.measure.engine import Engine
 from harness.measure.estimate import ALL, Comparison, Figures, compare, confirmation, flagged, undecided
 from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, Profile
 from harness.measure.record import Measurement, Recorder, Trace, has_measurement, read_measurement
-from harness.row import Arm, Row, RunInfo, arm, arm_names, verdict
-from harness.session import Request as RunRequest
-from harness.session import now, run
-from harness.store import locked, read_cases, read_info, read_rows
-from harness.suite import MEASURED, walked_by_default
+from harness.rows.folder import locked, now
+from harness.rows.machine import hardware, hardware_key
+from harness.rows.row import Row, RunInfo, verdict
+from harness.rows.store import read_cases, read_info, read_rows
+from harness.run.session import Request as RunRequest
+from harness.run.session import run
 
 AGAIN = " (again)"
-"""Behind the name of the A/A arm."""
+"""What the name of the A/A arm has more than that of the reference, for people; its role tells it apart."""
 
-SUITES = {"quick": (MEASURED,), "default": (MEASURED, "json_schema", "regex", "ebnf"), "full": (MEASURED, *walked_by_default())}
-"""What is measured if nothing is named."""
+SUITES = {
+    "quick": (MEASURED,),
+    "default": (MEASURED, "json_schema", "regex", "ebnf"),
+    "full": (MEASURED, *walked_by_default()),
+}
+"""The suites that each profile measures if none is named."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `grammarbench measure` was told; None stands for the profile's own."""
+    """The arguments of `grammarbench measure`; None stands for the profile's own."""
 
     suites: tuple[str, ...]
     backends: str
@@ -45,11 +52,11 @@ class Request:
     memory_gb: float
     argv: tuple[str, ...]
     case: str | None = None
-    """No case but that one, by its name or id."""
+    """The name or id of the only case to measure."""
 
 
 def measure(request: Request, say: Callable[[str], None]) -> tuple[Path, list[Comparison]]:
-    """Do it; the run's folder, and what was concluded. Raises BadInput."""
+    """Run the measurement, and return the run's folder and the comparisons. Raises BadInput."""
     profile = PROFILES[request.profile]
     if request.forks is not None:
         profile = replace(profile, forks=request.forks, most_forks=request.forks)
@@ -63,31 +70,32 @@ def measure(request: Request, say: Callable[[str], None]) -> tuple[Path, list[Co
 
 
 def _scouting(request: Request, profile: Profile) -> RunRequest:
-    """One walk of every case by every arm: what each solves is what it is measured on."""
+    """The run that walks every case once with every arm: an arm is measured on the cases that it solves."""
     return RunRequest(
         suites=request.suites or SUITES[request.profile],
         backends=request.backends,
         vocabularies=(request.vocabulary,),
-        profile="full",
         out=request.out,
-        resume=False,
         jobs=2 if (os.cpu_count() or 1) > 1 else 1,
         timeout_s=profile.timeout_s,
         memory_gb=request.memory_gb,
         effort=0,
-        spellings=False,
         argv=request.argv,
         cases_of_ours=None if request.case else profile.cases_of_ours,
         only=(request.case,) if request.case else (),
     )
 
 
-def _measure_in(folder: Path, request: Request, profile: Profile, say: Callable[[str], None]) -> list[Comparison]:
+def _measure_in(
+    folder: Path, request: Request, profile: Profile, say: Callable[[str], None]
+) -> list[Comparison]:
     info, rows = read_info(folder), list(read_rows(folder))
     arms = measured_arms(info.arms, request.reference)
     traces, unsolved = plan_traces(folder, info, rows, arms)
-    if not any(each.solved_by for each in traces):
-        raise BadInput(f"no backend solves any of these cases with a valid instance; see `grammarbench table {folder}`")
+    if not any(trace.solved_by for trace in traces):
+        raise BadInput(
+            f"no backend solves any of these cases with a valid instance; see `grammarbench table {folder}`"
+        )
     machine = hardware()
     measurement = Measurement(
         run=info.run,
@@ -102,46 +110,63 @@ def _measure_in(folder: Path, request: Request, profile: Profile, say: Callable[
         software={"python": platform.python_version(), **info.machine.get("packages", {})},
         cpu=max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
     )
-    names = {(each.backend, each.version, each.options): each.name for each in arms if each.role != "a/a"}
+    names = {(arm.backend, arm.version, arm.options): arm.name for arm in arms if arm.role != "a/a"}
     compile_ns = {
-        (names[row.backend, row.backend_version, row.options], row.case_id): row.compile_ns for row in rows if row.compile_ns is not None
+        (names[row.backend, row.backend_version, row.options], row.case_id): row.compile_ns
+        for row in rows
+        if row.compile_ns is not None
     }
-    again = next(each for each in arms if each.role == "a/a")
-    reference = next(each for each in arms if each.role == "reference")
-    compile_ns |= {(again.name, case): value for (name, case), value in compile_ns.items() if name == reference.name}
+    again = next(arm for arm in arms if arm.role == "a/a")
+    reference = next(arm for arm in arms if arm.role == "reference")
+    compile_ns |= {
+        (again.name, case): value for (name, case), value in compile_ns.items() if name == reference.name
+    }
     with Recorder(folder, measurement) as recorder:
-        engine = Engine(measurement, profile, info.memory_bytes, folder / "cases.jsonl", recorder, say, compile_ns)
-        say(f"{len(traces)} cases x {len(arms)} arms, at least {profile.forks} forks of {profile.rounds} rounds")
+        engine = Engine(
+            measurement, profile, info.memory_bytes, folder / "cases.jsonl", recorder, say, compile_ns
+        )
+        say(
+            f"{len(traces)} cases x {len(arms)} arms, at least {profile.forks} forks of {profile.rounds} "
+            "rounds"
+        )
         for _ in range(profile.forks):
             engine.fork(traces, arms)
         while engine.next_fork < profile.most_forks and (open_arms := _undecided(folder)):
             say(f"not decided yet: one fork more of {', '.join(sorted(open_arms))}")
-            engine.fork(traces, [each for each in arms if each.name in open_arms])
+            engine.fork(traces, [arm for arm in arms if arm.name in open_arms])
         comparisons = _confirm(engine, folder, arms, profile, say)
         recorder.finish(now(), remade=engine.remade)
     return comparisons
 
 
-def _confirm(engine: Engine, folder: Path, arms: Sequence[MeasuredArm], profile: Profile, say: Callable[[str], None]) -> list[Comparison]:
-    """What changed between arms of one backend is measured once more in fresh forks, those families and arms alone."""
+def _confirm(
+    engine: Engine, folder: Path, arms: Sequence[MeasuredArm], profile: Profile, say: Callable[[str], None]
+) -> list[Comparison]:
+    """Measure once more what changed between arms of one backend, in fresh forks and with those families and
+    arms alone."""
     figures = Figures(read_measurement(folder))
     comparisons = compare(figures)
     doubtful = flagged(comparisons, figures)
     if not doubtful:
         return comparisons
-    families, names = {each.family for each in doubtful}, {name for each in doubtful for name in (each.base, each.head)}
+    families, names = (
+        {comparison.family for comparison in doubtful},
+        {name for comparison in doubtful for name in (comparison.base, comparison.head)},
+    )
     say(f"to be confirmed in fresh forks: {len(doubtful)} changes in {', '.join(sorted(families))}")
-    traces = [each for each in engine.measurement.traces if ALL in families or each.family in families]
+    traces = [trace for trace in engine.measurement.traces if ALL in families or trace.family in families]
     for made in range(1, profile.most_forks + 1):
-        engine.fork(traces, [each for each in arms if each.name in names], confirming=True)
+        engine.fork(traces, [arm for arm in arms if arm.name in names], confirming=True)
         confirming = Figures(read_measurement(folder), confirming=True)
-        if made >= profile.forks and all(confirmation(each, confirming)[1] != "inconclusive" for each in doubtful):
+        if made >= profile.forks and all(
+            confirmation(comparison, confirming)[1] != "inconclusive" for comparison in doubtful
+        ):
             break
     return conclude(folder)
 
 
 def conclude(folder: Path) -> list[Comparison]:
-    """What a stored measurement says. Raises BadInput."""
+    """The comparisons of a stored measurement. Raises BadInput."""
     recorded = read_measurement(folder)
     confirming = Figures(recorded, confirming=True)
     return compare(Figures(recorded), confirming if confirming.slots else None)
@@ -153,32 +178,53 @@ def _undecided(folder: Path) -> set[str]:
 
 
 def measured_arms(arms: Iterable[Arm], reference: str | None) -> list[MeasuredArm]:
-    """The run's arms, the reference (the first unless named) once more as A/A arm. Raises BadInput."""
+    """The run's arms, and the reference (the first unless named) once more as A/A arm. Raises BadInput."""
     arms = list(arms)
     names = arm_names(arms)
-    found = []
-    for each in arms:
-        name = names[each.backend, each.version, each.options]
-        found.append(MeasuredArm(name, arm(each), each.backend, each.version, each.options, "arm", each.python or sys.executable))
-    chosen = found[0]
+    measured = []
+    for walked in arms:
+        name = names[walked.backend, walked.version, walked.options]
+        measured.append(
+            MeasuredArm(
+                name,
+                arm(walked),
+                walked.backend,
+                walked.version,
+                walked.options,
+                "arm",
+                walked.python or sys.executable,
+            )
+        )
+    chosen = measured[0]
     if reference is not None:
-        named = [each for each in found if reference in (each.name, f"{each.backend}=={each.version}", each.backend)]
+        named = [
+            candidate
+            for candidate in measured
+            if reference in (candidate.name, f"{candidate.backend}=={candidate.version}", candidate.backend)
+        ]
         if not named:
-            raise BadInput(f'the reference "{reference}" is none of the arms ({", ".join(each.name for each in found)})')
+            raise BadInput(
+                f'the reference "{reference}" is none of the arms '
+                f"({', '.join(candidate.name for candidate in measured)})"
+            )
         chosen = named[0]
-    found = [replace(each, role="reference") if each is chosen else each for each in found]
-    return [*found, replace(chosen, name=chosen.name + AGAIN, role="a/a")]
+    measured = [
+        replace(candidate, role="reference") if candidate is chosen else candidate for candidate in measured
+    ]
+    return [*measured, replace(chosen, name=chosen.name + AGAIN, role="a/a")]
 
 
 def plan_traces(
     folder: Path, info: RunInfo, rows: Sequence[Row], arms: Sequence[MeasuredArm]
 ) -> tuple[list[Trace], dict[str, dict[str, str]]]:
-    """Of every case with a valid instance its longest one, and which arms solved the case; why the others did not, by arm and case.
+    """For every case with a valid instance its longest one, with the arms that solved the case; and why the
+    others did not, by arm and case.
 
     An arm solves a case if it judges every instance rightly.
     """
-    names = {(each.backend, each.version, each.options): each.name for each in arms if each.role != "a/a"}
-    copies = {each.name.removesuffix(AGAIN): each.name for each in arms if each.role == "a/a"}
+    names = {(arm.backend, arm.version, arm.options): arm.name for arm in arms if arm.role != "a/a"}
+    again = [arm.name for arm in arms if arm.role == "a/a"]
+    copies = {arm.name: name for arm in arms if arm.role == "reference" for name in again}
     problems: dict[tuple[str, str], dict[str, str]] = {}
     tokens: dict[tuple[str, str, int], int] = {}
     for row in rows:
@@ -198,8 +244,10 @@ def plan_traces(
         lengths = {number: tokens.get((suite, case.id, number), 0) for number in range(len(case.instances))}
         longest = max(lengths, key=lambda number: lengths[number], default=None)
         failed = problems.get((suite, case.id), {})
-        if longest is None or not lengths[longest] or any(each.case_id == case.id for each in traces):
-            if any(each.valid for each in case.instances):  # there is something to measure, but nobody walked it
+        if longest is None or not lengths[longest] or any(trace.case_id == case.id for trace in traces):
+            if any(
+                instance.valid for instance in case.instances
+            ):  # there is something to measure, but nobody walked it
                 for name, why in failed.items():
                     unsolved.setdefault(name, {}).setdefault(case.id, why)
             continue
@@ -222,8 +270,9 @@ def _offsets(folder: Path) -> Iterator[int]:
 
 
 def workload_key(info: RunInfo, traces: Sequence[Trace], profile: Profile) -> str:
-    """12 hex digits of everything but machine, software and arms that decides what a figure means."""
+    """A hash, in 12 hex digits, of everything but machine, software and arms that decides what a figure
+    means."""
     vocabularies = {name: each["sha256"] for name, each in info.vocabularies.items()}
-    measured = [(each.suite, each.case_id, each.instance) for each in traces]
+    measured = [(trace.suite, trace.case_id, trace.instance) for trace in traces]
     said = [PROTOCOL, vocabularies, measured, profile.rounds, profile.pass_seconds]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]

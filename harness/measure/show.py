@@ -7,14 +7,20 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from harness.measure.estimate import METRICS, Comparison, Figures, is_proven
+from harness.measure.estimate import METRICS, Comparison, Figures, is_change, is_proven
 from harness.measure.statistics import LEVEL
-from harness.terminal import PIPE, Paper, Style, printable, shorten
+from harness.text import PIPE, Console, Style, duration, printable, shorten
 
 WIDTH = 21
 """Characters of the forest plot."""
 
-SIGNS = {"regressed": "SLOWER", "improved": "faster", "equivalent": "equal", "inconclusive": "open", "unproven": "unproven"}
+SIGNS = {
+    "regressed": "SLOWER",
+    "improved": "faster",
+    "equivalent": "equal",
+    "inconclusive": "open",
+    "unproven": "unproven",
+}
 
 
 STYLES: dict[str, Style] = {"regressed": "bad", "improved": "good", "unproven": "open"}
@@ -23,15 +29,23 @@ NAME = 20
 """Columns of an arm's name in a line; a longer one has a line of its own."""
 
 
-def text(figures: Figures, comparisons: Sequence[Comparison], *, means: bool = False, on: Paper = PIPE) -> str:
+def text(
+    figures: Figures, comparisons: Sequence[Comparison], *, means: bool = False, on: Console = PIPE
+) -> str:
     """Everything that a terminal shows of it."""
-    parts = [arms_text(figures, on), comparisons_text(comparisons, means=means, on=on), proof_text(figures, comparisons, on)]
+    parts = [
+        arms_text(figures, on),
+        comparisons_text(comparisons, means=means, on=on),
+        proof_text(figures, comparisons, on),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
-def arms_text(figures: Figures, on: Paper = PIPE) -> str:
-    """Per arm: cases measured, and medians over the cases that all arms solve, per case or per token as said."""
-    common, total = [each.case_id for each in figures.common_set], len(figures.measurement.traces)
+def arms_text(figures: Figures, on: Console = PIPE) -> str:
+    """Per arm: cases measured, and medians over the cases that all arms solve, per case or per token
+    as said.
+    """
+    common, total = [trace.case_id for trace in figures.common_set], len(figures.measurement.traces)
     lines = [
         f"medians over the {len(common)} of {total} cases that every arm solves",
         f"{'arm':{NAME}} {'solved':>9} {'compile':>9} {'TTFM':>9} {'cold fill':>9} {'fill':>9} {'accept':>9}",
@@ -39,7 +53,13 @@ def arms_text(figures: Figures, on: Paper = PIPE) -> str:
     for arm in figures.arms:
         own = figures.own_set(arm)
         cells = []
-        for metric, per_token in (("compile", False), ("ttfm", False), ("cold_fill", True), ("fill", True), ("accept", True)):
+        for metric, per_token in (
+            ("compile", False),
+            ("ttfm", False),
+            ("cold_fill", True),
+            ("fill", True),
+            ("accept", True),
+        ):
             values = []
             for case in common:
                 value = figures.median(arm, metric, case)
@@ -50,28 +70,35 @@ def arms_text(figures: Figures, on: Paper = PIPE) -> str:
         if len(name) > NAME:
             lines += on.fold(name)
             name = ""
-        lines.append(f"{name:{NAME}} {f'{len(own)}/{total}':>9} " + " ".join(f"{each:>9}" for each in cells))
+        lines.append(f"{name:{NAME}} {f'{len(own)}/{total}':>9} " + " ".join(f"{cell:>9}" for cell in cells))
     lines.append("compile and TTFM per case; fills and accepts per token")
     return "\n".join(lines)
 
 
-def comparisons_text(comparisons: Sequence[Comparison], *, means: bool = False, on: Paper = PIPE) -> str:
+def comparisons_text(comparisons: Sequence[Comparison], *, means: bool = False, on: Console = PIPE) -> str:
     """One line per comparison: the ratio head over base, its interval, the verdict, and where it lies."""
     lines: list[str] = []
     pair: tuple[str, str] | None = None
-    for each in comparisons:
-        if (each.base, each.head) != pair:
-            pair = each.base, each.head
-            lines += ["", *on.fold(f"{each.head}  over  {each.base}   (1.10: ten percent slower)")]
-        where = shorten(f"{each.metric} {each.family}", 22)
-        span = f"{bound(each.found.ratio)} [{bound(each.found.low)}, {bound(each.found.high)}]"
-        sign = f"{SIGNS[each.verdict]:8}"
-        sign = on.paint(sign, STYLES[each.verdict]) if each.verdict in STYLES else sign
-        lines.append(f"  {where}{' ' * (22 - cell_len(where))} {span:23} {sign} {forest(each)}".rstrip())
+    for comparison in comparisons:
+        if (comparison.base, comparison.head) != pair:
+            pair = comparison.base, comparison.head
+            lines += [
+                "",
+                *on.fold(f"{comparison.head}  over  {comparison.base}   (1.10: ten percent slower)"),
+            ]
+        where = shorten(f"{comparison.metric} {comparison.family}", 22)
+        span = (
+            f"{bound(comparison.found.ratio)} [{bound(comparison.found.low)}, {bound(comparison.found.high)}]"
+        )
+        sign = f"{SIGNS[comparison.verdict]:8}"
+        sign = on.paint(sign, STYLES[comparison.verdict]) if comparison.verdict in STYLES else sign
+        lines.append(
+            f"  {where}{' ' * (22 - cell_len(where))} {span:23} {sign} {forest(comparison)}".rstrip()
+        )
         if means:
-            lines.append(f"{'':25}means {each.mean_ratio:.3f}")
-        if each.why:
-            lines += on.fold(f"{'':25}{each.why}")
+            lines.append(f"{'':25}means {comparison.mean_ratio:.3f}")
+        if comparison.why:
+            lines += on.fold(f"{'':25}{comparison.why}")
     return "\n".join(lines[1:])
 
 
@@ -81,7 +108,8 @@ def bound(value: float) -> str:
 
 
 def forest(each: Comparison) -> str:
-    """The interval on a logarithmic axis from one third to three; `:` are the margins, `|` is one, `o` the estimate."""
+    """The interval on a logarithmic axis from one third to three; `:` are the margins, `|` is one, `o` the
+    estimate."""
     middle, span = WIDTH // 2, math.log(3)
 
     def column(value: float) -> int:
@@ -98,13 +126,13 @@ def forest(each: Comparison) -> str:
     return "".join(cells)
 
 
-def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Paper = PIPE) -> str:
+def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console = PIPE) -> str:
     """Whether the run may be believed, its noise floor, and the smallest change that it would have seen."""
     if not comparisons:
         return "nothing was measured on two arms"
     margins: dict[str, float] = {}
-    for each in comparisons:
-        margins[each.metric] = max(each.margin, margins.get(each.metric, 0.0))
+    for comparison in comparisons:
+        margins[comparison.metric] = max(comparison.margin, margins.get(comparison.metric, 0.0))
     proven = is_proven(comparisons, figures)
     said = "proven: two arms of identical code came out equivalent everywhere"
     if not proven:
@@ -119,27 +147,22 @@ def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Paper = 
             + ", ".join(f"{metric} {margins[metric]:.1%}" for metric in METRICS if metric in margins)
         ),
         *on.fold(
-            "smallest change within a backend that would have been seen: "
-            + ", ".join(f"{metric} {value:.1%}" for metric, value in smallest_effect(comparisons, figures).items())
+            "smallest change between versions that would have been seen: "
+            + ", ".join(
+                f"{metric} {value:.1%}" for metric, value in smallest_effect(comparisons, figures).items()
+            )
         ),
     ]
     return "\n".join(lines)
 
 
 def smallest_effect(comparisons: Sequence[Comparison], figures: Figures) -> dict[str, float]:
-    """By metric: the margin and twice half of the widest interval, of arms of one backend (the A/A arm at least)."""
+    """Returns, by metric, the margin plus the width of the widest interval between versions of one thing (the
+    A/A arm at least)."""
     found: dict[str, float] = {}
-    backends = {each.name: each.backend for each in figures.measurement.arms}
-    for each in comparisons:
-        if backends[each.base] != backends[each.head]:
-            continue
-        found[each.metric] = max(found.get(each.metric, 0.0), each.margin + 2 * each.found.half_width)
+    for comparison in comparisons:
+        if is_change(comparison, figures):
+            found[comparison.metric] = max(
+                found.get(comparison.metric, 0.0), comparison.margin + 2 * comparison.found.half_width
+            )
     return {metric: found[metric] for metric in METRICS if metric in found}
-
-
-def duration(nanoseconds: float) -> str:
-    """Three figures and a unit."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if nanoseconds >= size:
-            return f"{nanoseconds / size:.3g} {unit}"
-    return f"{nanoseconds:.3g} ns"

@@ -1,6 +1,8 @@
-"""Estimate, interval and verdict of paired log-ratios; exact or in closed form, so that the same numbers give the same verdict.
+"""Estimate, interval and verdict of paired log-ratios; exact or in closed form, so that the same numbers give
+the same verdict.
 
-All of it works on `x`, the natural logarithms of head over base, one per fork: forks are the units, rounds within them are not.
+All of it works on `x`, the natural logarithms of head over base, one per fork: forks are the units, rounds
+within them are not.
 """
 
 from __future__ import annotations
@@ -16,15 +18,17 @@ from numpy.typing import NDArray
 Judgement = Literal["regressed", "improved", "equivalent", "inconclusive"]
 
 LEVEL = 0.99
-"""Of every interval."""
+"""The confidence level of every interval."""
 
 EXACT_FROM = 8
-"""Forks from which on the signed-rank interval of this level is finite; below, Student's t is nominal down to five."""
+"""The number of forks from which on the signed-rank interval of this level is finite; below it, Student's t
+is used, nominal down to five."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A ratio head over base (1.1: ten percent slower), its interval at LEVEL, and from how many forks it comes."""
+    """A ratio head over base (1.1: ten percent slower), its interval at LEVEL, and from how many forks it
+    comes."""
 
     ratio: float
     low: float
@@ -34,13 +38,18 @@ class Interval:
     @property
     def half_width(self) -> float:
         """Half of the interval on the logarithmic scale; about the plus-minus of the ratio as a share."""
-        return (math.log(self.high) - math.log(self.low)) / 2 if self.low > 0 and math.isfinite(self.high) else math.inf
+        return (
+            (math.log(self.high) - math.log(self.low)) / 2
+            if self.low > 0 and math.isfinite(self.high)
+            else math.inf
+        )
 
 
 def interval(x: Sequence[float]) -> Interval:
-    """The Hodges-Lehmann estimate; its interval by signed ranks from EXACT_FROM forks on, by Student's t below.
+    """The Hodges-Lehmann estimate, with an interval by signed ranks from EXACT_FROM forks on and by Student's
+    t below.
 
-    One fork has an estimate and no interval (0 to infinity). Raises ValueError without any.
+    One fork has an estimate and no interval (0 to infinity). Raises ValueError without any fork.
     """
     values = np.asarray(x, float)
     if not len(values):
@@ -48,37 +57,55 @@ def interval(x: Sequence[float]) -> Interval:
     walsh = walsh_averages(values)
     centre = float(np.median(walsh))
     if len(values) == 1:
-        return Interval(math.exp(centre), 0.0, math.inf, 1)
+        return Interval(_exp(centre), 0.0, math.inf, 1)
     if len(values) >= EXACT_FROM:
         low, high = signed_rank_bounds(walsh, len(values))
     else:
-        half = student_quantile(1 - (1 - LEVEL) / 2, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+        half = (
+            student_quantile(1 - (1 - LEVEL) / 2, len(values) - 1)
+            * float(values.std(ddof=1))
+            / math.sqrt(len(values))
+        )
         low, high = float(values.mean()) - half, float(values.mean()) + half
-    return Interval(math.exp(centre), math.exp(min(low, centre)), math.exp(max(high, centre)), len(values))
+    return Interval(_exp(centre), _exp(min(low, centre)), _exp(max(high, centre)), len(values))
+
+
+def _exp(exponent: float) -> float:
+    """e to the power of `exponent`; infinity where a double is too small for it, as in a record that was
+    damaged."""
+    try:
+        return math.exp(exponent)
+    except OverflowError:
+        return math.inf
 
 
 def walsh_averages(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The averages of every pair, each with itself included, ascending: their median is the Hodges-Lehmann estimate."""
+    """The averages of every pair, each with itself included, ascending: their median is the Hodges-Lehmann
+    estimate."""
     first, second = np.triu_indices(len(values))
     averages: NDArray[np.float64] = np.sort((values[first] + values[second]) / 2)
     return averages
 
 
 def signed_rank_bounds(walsh: NDArray[np.float64], count: int) -> tuple[float, float]:
-    """The interval of the Hodges-Lehmann estimate whose true level is the smallest that is at least LEVEL (exact Wilcoxon distribution)."""
+    """The interval of the Hodges-Lehmann estimate whose true level is the smallest that is at least LEVEL
+    (exact Wilcoxon distribution)."""
     ways = np.zeros(count * (count + 1) // 2 + 1)
     ways[0] = 1
     for rank in range(1, count + 1):
         ways[rank:] += ways[:-rank].copy()
     below = np.cumsum(ways) / 2.0**count
-    cut = int(np.searchsorted(below, (1 - LEVEL) / 2, side="right"))  # P(W < cut) is at most half of what may be missed
+    cut = int(
+        np.searchsorted(below, (1 - LEVEL) / 2, side="right")
+    )  # P(W < cut) is at most half of what may be missed
     if not cut:
         return -math.inf, math.inf
     return float(walsh[cut - 1]), float(walsh[-cut])
 
 
 def student_cdf(t: float, degrees: int) -> float:
-    """P(T <= t) of Student's t with a whole number of degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """P(T <= t) of Student's t with a whole number of degrees of freedom (Abramowitz and Stegun, 26.7.3 and
+    26.7.4)."""
     angle = math.atan(t / math.sqrt(degrees))
     cosine, sine = math.cos(angle), math.sin(angle)
     if degrees % 2:
@@ -108,7 +135,8 @@ def student_quantile(share: float, degrees: int) -> float:
 
 
 def judge(found: Interval, margin: float) -> Judgement:
-    """Of lower-is-better figures: the interval outside, inside or across the margin (0.05: five percent)."""
+    """The verdict on a lower-is-better figure: its interval is outside, inside or across the margin (0.05
+    means five percent)."""
     if found.low > 1 + margin:
         return "regressed"
     if found.high < 1 - margin:
@@ -119,7 +147,8 @@ def judge(found: Interval, margin: float) -> Judgement:
 
 
 def chance(x: Sequence[float], margin: float) -> float:
-    """How probable such values are if the true ratio lies within the margin (one-sided t on the nearer side); 1 for a single fork."""
+    """How probable such values are if the true ratio lies within the margin (one-sided t on the nearer side);
+    1 for a single fork."""
     values = np.asarray(x, float)
     if len(values) < 2:
         return 1.0
@@ -133,25 +162,32 @@ def chance(x: Sequence[float], margin: float) -> float:
 
 
 def false_discovery(chances: Sequence[float], rate: float = 0.01) -> list[bool]:
-    """Which of these stand when no more than this share of the standing may be false (Benjamini and Hochberg's step-up)."""
+    """Which discoveries remain if no more than this share of them may be false (Benjamini and Hochberg's
+    step-up)."""
     order = sorted(range(len(chances)), key=lambda index: chances[index])
-    kept = max((rank for rank, index in enumerate(order, 1) if chances[index] <= rate * rank / len(chances)), default=0)
+    kept = max(
+        (rank for rank, index in enumerate(order, 1) if chances[index] <= rate * rank / len(chances)),
+        default=0,
+    )
     standing = set(order[:kept])
     return [index in standing for index in range(len(chances))]
 
 
 def has_tail(share: float, count: int) -> bool:
-    """Do ten values or more lie beyond this quantile? With fewer it is an anecdote."""
+    """Whether ten values or more lie beyond this quantile; with fewer it says too little to be shown."""
     return count * min(share, 1 - share) >= 10 - 1e-9
 
 
 def geometric_mean(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """Of positive numbers."""
+    """The geometric mean of positive numbers."""
     return math.exp(float(np.mean(np.log(np.asarray(values, float)))))
 
 
-def quantile_interval(groups: Sequence[NDArray[np.float64]], share: float, seed: int, resamples: int = 2000) -> tuple[float, float]:
-    """The interval of a quantile of all values, by drawing whole groups (the tokens of one schema are correlated)."""
+def quantile_interval(
+    groups: Sequence[NDArray[np.float64]], share: float, seed: int, resamples: int = 2000
+) -> tuple[float, float]:
+    """The interval of a quantile of all values, by drawing whole groups (the tokens of one schema are
+    correlated)."""
     rng = np.random.default_rng(seed)
     values = np.concatenate(groups)
     order = np.argsort(values, kind="stable")

@@ -1,7 +1,7 @@
 """A language over bytes as a deterministic automaton whose states are found when they are asked for.
 
-States are small integers. 0 is DEAD; from every other state some sentence can still be finished, so "not dead" says exactly
-that a continuation exists.
+States are small integers. 0 is DEAD; from every other state some sentence can still be finished, so "not
+dead" says exactly that a continuation exists.
 """
 
 from __future__ import annotations
@@ -16,23 +16,27 @@ from numpy.typing import NDArray
 DEAD = 0
 MAX_STATES = 50_000
 MAX_FORCED = 4096
-"""Bytes of forced text that are looked for: a language without a shortest end has no last forced byte either."""
+"""Most bytes of forced text that are looked for; a language without a shortest end has no last forced byte
+either."""
 
 States = NDArray[np.int32]
 Key = TypeVar("Key", bound=Hashable)
 
 
 class NoOracle(Exception):
-    """Why there is no reference for this grammar, in one line; nothing is said about a backend then."""
+    """There is no reference automaton for this grammar; the message says why in one line. Nothing is
+    concluded about a backend then."""
 
 
 class Automaton(ABC, Generic[Key]):
-    """Subclasses say what a state is (a hashable key), what follows it, and whether a sentence may end there."""
+    """An automaton over bytes. Subclasses define what a state is (a hashable key), what follows it, and
+    whether a sentence may end there.
+    """
 
     def __init__(self, start: Key | None) -> None:
         """`start` is None for the empty language."""
         self.table = np.zeros((64, 256), dtype=np.int32)
-        """Row `state`, column byte: the next state; right only where `expanded`."""
+        """The next state in row `state` and column `byte`; a row is valid only where `expanded` is true."""
         self.expanded = np.zeros(64, dtype=np.bool_)
         self._accepting = np.zeros(64, dtype=np.bool_)
         self._keys: list[Key | None] = [None]
@@ -42,7 +46,8 @@ class Automaton(ABC, Generic[Key]):
 
     @abstractmethod
     def _successors(self, key: Key) -> Iterable[tuple[int, int, Key]]:
-        """What follows: `(first byte, last byte, key)`, disjoint byte ranges, both ends included; only keys that can still be finished."""
+        """The transitions of a state as `(first byte, last byte, key)`: disjoint byte ranges, both ends
+        included, and only keys from which a sentence can still be finished."""
 
     @abstractmethod
     def _is_accepting(self, key: Key) -> bool:
@@ -75,7 +80,8 @@ class Automaton(ABC, Generic[Key]):
         return self.accepting(self.run(self.start, text))
 
     def viable(self, text: bytes) -> int:
-        """How many leading bytes of the text some sentence begins with; -1 if the language is empty."""
+        """How many leading bytes of the text are the beginning of some sentence; -1 if the language is
+        empty."""
         state = self.start
         if state == DEAD:
             return -1
@@ -86,7 +92,8 @@ class Automaton(ABC, Generic[Key]):
         return len(text)
 
     def forced(self, state: int, limit: int = MAX_FORCED) -> bytes:
-        """The bytes that must come next: exactly one byte can follow, and the output cannot end instead."""
+        """The bytes that must come next, at most `limit`: at each of them exactly one byte can follow and the
+        output cannot end instead."""
         out = bytearray()
         while state != DEAD and len(out) < limit and not self._accepting[state]:
             self.expand(np.array([state], dtype=np.int32))
@@ -98,7 +105,7 @@ class Automaton(ABC, Generic[Key]):
         return bytes(out)
 
     def expand(self, states: States) -> None:
-        """Make the rows of these states right; duplicates are fine."""
+        """Fills the rows of these states in `table`; duplicates are fine."""
         if self.expanded.take(states).all():
             return
         wanted = np.zeros(len(self._keys), dtype=np.bool_)

@@ -1,4 +1,5 @@
-"""A choice among strings as an automaton: a state is which of the sorted strings begin with what was read, and how much was read."""
+"""A choice among strings as an automaton: a state names the sorted strings that begin with what was read, and
+how many bytes were read."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Key = tuple[int, int, int]
 
 
 class ChoiceAutomaton(Automaton[Key]):
-    """Exactly these byte strings."""
+    """The language that holds exactly these byte strings."""
 
     def __init__(self, choices: frozenset[bytes]) -> None:
         self._choices = sorted(choices)
@@ -29,13 +30,14 @@ class ChoiceAutomaton(Automaton[Key]):
             first = after
 
     def _is_accepting(self, key: Key) -> bool:
-        """A string that is the beginning of others comes before them."""
+        """Has the first string been read whole? A string that is the beginning of others is sorted before
+        them."""
         first, _, read = key
         return len(self._choices[first]) == read
 
 
 def choice_automaton(text: str) -> ChoiceAutomaton:
-    """Of the JSON array of strings that a choice is. Raises NoOracle if it is none."""
+    """The automaton of a choice, whose text is a JSON array of strings. Raises NoOracle if it is none."""
     try:
         choices = json.loads(text)
     except (ValueError, RecursionError) as error:

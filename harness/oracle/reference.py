@@ -1,7 +1,7 @@
-"""The perfect backend (adapters/reference.py): the automaton itself, slow in nothing but its first visit to a state.
+"""The reference backend (adapters/reference.py): it answers every call from the reference automaton, and is
+slow only on its first visit to a state.
 
-Mutants of it prove the checks.
-"""
+The checks are proven with mutants of this backend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from harness.grammar import (
+from harness.backend.grammar import (
     Adapter,
     Bitmask,
     BoolMask,
@@ -20,10 +20,10 @@ from harness.grammar import (
     InvalidGrammar,
     UnsupportedGrammar,
 )
+from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.language import language_of
 from harness.oracle.trie import trie_of
-from harness.vocabulary import Vocabulary
 
 
 class ReferenceObject(GrammarObject):
@@ -34,7 +34,11 @@ class ReferenceObject(GrammarObject):
         self._is_terminated = False
 
     def fill_bitmask(self, bitmask: Bitmask) -> None:
-        if bitmask.dtype != np.int32 or bitmask.shape != (self._adapter.words,) or not bitmask.flags.writeable:
+        if (
+            bitmask.dtype != np.int32
+            or bitmask.shape != (self._adapter.words,)
+            or not bitmask.flags.writeable
+        ):
             raise ValueError(f"a bitmask is a writable int32 array of {self._adapter.words} words")
         bits = np.zeros(self._adapter.words * 32, dtype=np.bool_)
         if not self._is_terminated:
@@ -97,7 +101,7 @@ class ReferenceGrammar(CompiledGrammar):
 
 
 class Reference(Adapter):
-    """Regular expressions, EBNF and choices, exactly; `mask=bool` for the second mask format."""
+    """Compiles regular expressions, EBNF and choices exactly; `mask=bool` selects the second mask format."""
 
     distribution: ClassVar[str] = ""
     dialects: ClassVar[frozenset[Dialect]] = frozenset({"regex", "ebnf", "choice"})

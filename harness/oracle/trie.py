@@ -1,4 +1,6 @@
-"""A vocabulary's trie, laid out level by level in arrays, and the true mask of a state from one pass over it."""
+"""A vocabulary's trie, laid out level by level in arrays, and the true mask of a state from one pass
+over it.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, Automaton, States
-from harness.vocabulary import Vocabulary
 
 TokenSet = NDArray[np.bool_]
-"""Shape `[vocabulary.size]`, True = allowed."""
+"""A mask of shape `[vocabulary.size]`; True means allowed."""
 
 SPARSE = 4  # below one node in so many alive, only their children are looked at
 
 
 @dataclass(frozen=True)
 class Level:
-    """The nodes at one depth, by parent and then byte; parents are places within the level above (the root, above all, is alone)."""
+    """The nodes at one depth, sorted by parent and then by byte. A parent is an index into the level above;
+    the root stands alone above the first level."""
 
     parents: NDArray[np.intp]
     bytes: NDArray[np.intp]
@@ -32,23 +35,26 @@ class Level:
 
 
 class TokenTrie:
-    """All plain-text tokens of a vocabulary. Specials, padding and empty tokens are in none of its nodes."""
+    """A trie of all plain-text tokens of a vocabulary; special, padding and empty tokens have no node."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
-        texts = sorted((text, token) for token, text in enumerate(vocabulary.tokens) if text and token not in never)
+        texts = sorted(
+            (text, token) for token, text in enumerate(vocabulary.tokens) if text and token not in never
+        )
         self.levels = _levels(texts)
         self._size = 1 + sum(len(level.bytes) for level in self.levels)
         self._node = np.zeros(vocabulary.size, dtype=np.intp)
-        """Of each token, counted level by level from 1; 0 for tokens without text."""
+        """The node of each token, counted level by level from 1; 0 for tokens without text."""
         first = 1
         for level in self.levels:
             self._node[level.tokens] = level.token_nodes + first
             first += len(level.bytes)
 
     def states(self, automaton: Automaton[Any], state: int) -> States:
-        """Shape `[vocabulary.size]`: the state after each token; DEAD where no sentence goes on so, and for tokens without text."""
+        """The automaton's state after each token, as an array of shape `[vocabulary.size]`. It is DEAD where
+        no sentence goes on so, and for tokens without text."""
         found = np.zeros(self._size, dtype=np.int32)  # of each node, level by level from 1
         here = np.array([state], dtype=np.int32)  # of the level above
         children = np.array([0, len(self.levels[0].bytes)]) if self.levels else np.zeros(2, np.intp)
@@ -74,7 +80,8 @@ class TokenTrie:
         return after
 
     def mask(self, automaton: Automaton[Any], state: int) -> TokenSet:
-        """The tokens that may come next; end-of-sequence exactly at an accepting state; specials, padding and empty tokens never."""
+        """The tokens that may come next, as a mask. End-of-sequence is allowed exactly at an accepting state;
+        special, padding and empty tokens never are."""
         allowed: TokenSet = self.states(automaton, state) != DEAD
         allowed[self.vocabulary.eos_token] = automaton.accepting(state)
         return allowed
@@ -87,14 +94,15 @@ def trie_of(vocabulary: Vocabulary) -> TokenTrie:
 
 
 def _ranges(starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDArray[np.intp]:
-    """All numbers from each start up to its end."""
+    """The numbers from each start up to, but without, its end, one range after another."""
     counts = ends - starts
     offsets = np.cumsum(counts) - counts
     return np.repeat(starts - offsets, counts) + np.arange(counts.sum())
 
 
 def _levels(texts: list[tuple[bytes, int]]) -> list[Level]:
-    """Of sorted texts. Works on arrays throughout: a node is a distinct prefix of some text."""
+    """The levels of the trie of sorted texts. It works on arrays throughout: a node is a distinct prefix of
+    some text."""
     levels: list[Level] = []
     if not texts:
         return levels

@@ -1,11 +1,11 @@
-"""Ranges of code points as ranges of bytes: the UTF-8 of Unicode scalar values, and nothing else."""
+"""Turns ranges of code points into ranges of bytes: the UTF-8 of Unicode scalar values, and nothing else."""
 
 from __future__ import annotations
 
 from functools import cache
 
 ByteRange = tuple[int, int]
-"""Inclusive."""
+"""The first and the last byte of a range, both included."""
 
 SURROGATES = (0xD800, 0xDFFF)
 LAST = 0x10FFFF
@@ -18,7 +18,8 @@ _BANDS = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000,
 def byte_sequences(first: int, last: int) -> tuple[tuple[ByteRange, ...], ...]:
     """The UTF-8 of all scalar values from `first` to `last`, as disjoint sequences of byte ranges, in order.
 
-    A sequence stands for every combination of one byte out of each of its ranges; a character's bytes are in exactly one sequence.
+    A sequence stands for every combination of one byte out of each of its ranges; a character's bytes are in
+    exactly one sequence.
     """
     found: list[tuple[ByteRange, ...]] = []
     for low, high in _BANDS:
@@ -29,7 +30,7 @@ def byte_sequences(first: int, last: int) -> tuple[tuple[ByteRange, ...], ...]:
 
 
 def _split(low: bytes, high: bytes) -> list[tuple[ByteRange, ...]]:
-    """Between two encodings of the same length."""
+    """The sequences of byte ranges between two encodings of the same length."""
     if len(low) == 1:
         return [((low[0], high[0]),)]
     if low[0] == high[0]:

@@ -1,5 +1,6 @@
-"""Runs as one HTML page that needs nothing else."""
+"""How it is shown: the HTML page, tables for the terminal, figures, the site of a history, and exports for
+other programs.
 
-from harness.report.page import write_report
-
-__all__ = ["write_report"]
+In: the folders of runs, measurements and decodings. Out: text and files. Nothing is concluded here that
+`outcomes` or the measuring rooms have not concluded, and whatever a backend or a user wrote is escaped.
+"""

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from harness import metrics
-from harness.report import charts, sections
-from harness.report.failing import KINDS
-from harness.row import OURS, VERDICTS
-from harness.table import number, visible
+from harness.outcomes import metrics
+from harness.report.cases.failing import KINDS
+from harness.report.page.cells import GLYPHS
+from harness.report.tables.instances import number, visible
+from harness.rows.row import OURS, VERDICTS, contested_lines
+from harness.text import duration
 
 
 def asset(name: str) -> str:
-    """A file of the content folder."""
-    return (files("harness.reports") / name).read_text("utf-8")
+    """The text of a file of the content folder, or of another folder on the path of `harness.reports`."""
+    folders = [Path(each) for each in import_module("harness.reports").__path__]
+    return next((each / name for each in folders if (each / name).is_file()), folders[0] / name).read_text(
+        "utf-8"
+    )
 
 
 def template_environment() -> jinja2.Environment:
@@ -31,18 +36,19 @@ def template_environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "number": lambda value, unit: "–" if value is None else number(value, unit),
-        "duration": lambda us: "–" if us is None else charts.duration(us * 1e3),
+        "duration": lambda us: "–" if us is None else duration(us * 1e3),
     }
     environment.globals |= {
-        "glyphs": sections.GLYPHS,
+        "glyphs": GLYPHS,
         "kinds": KINDS,
         "verdicts": VERDICTS,
         "ours": OURS,
-        "metrics": metrics.METRICS,
+        "contested_lines": contested_lines,
         "distributions": metrics.DISTRIBUTIONS,
         "levels": ("avg", *metrics.QUANTILES),
         "few": metrics.few,
     }
+    environment.globals["m"] = environment.get_template("macros.html.j2").module
     return environment
 
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pages
 import pytest
-
 from docs_commands.recipes import RECIPES
 from docs_commands.runner import Ran, Recipe, run_page
 from docs_commands.seeds import Store
-from harness.seen import read_arms
+from places import ROOT
+
+from harness.outcomes.summary import read_arms
 
 WITH_COMMANDS = [
-    str(each.relative_to(pages.ROOT))
+    str(each.relative_to(ROOT))
     for each in pages.PAGES
     if any(True for block in pages.blocks(each.read_text("utf-8")) for _ in pages.commands(block))
 ]
@@ -40,7 +41,10 @@ def test_there_is_no_recipe_for_a_page_that_is_gone() -> None:
 def the_example_backend_is_right(ran: Ran) -> None:
     """Of docs/extending.md."""
     arms = read_arms(ran.folder / "answered")
-    assert [(each.name, each.outcomes["pass"]) for each in arms] == [("my_backend:Choices", 4), ("reference", 4)]
+    assert [(each.name, each.outcomes["pass"]) for each in arms] == [
+        ("my_backend:Choices", 4),
+        ("reference", 4),
+    ]
     assert [name for each in arms for name, check in each.checks.items() if check.failed] == []
     assert arms[0].checks["the_mask_is_exact"].passed == 2
 
@@ -52,13 +56,23 @@ AFTER = {"docs/extending.md": the_example_backend_is_right}
     ("line", "recipe", "said"),
     [
         ("grammarbench table nowhere", Recipe(), "exit code 2, not (0,)"),
-        ("grammarbench suites", Recipe(says={"suites": "no such suite"}), "does not say 'no such suite'"),
+        (
+            "grammarbench list suites",
+            Recipe(says={"suites": "no such suite"}),
+            "does not say 'no such suite'",
+        ),
         ("tox run -e test", Recipe(), "neither run nor listed"),
-        ("grammarbench suites", Recipe(smaller={"--forks 8": ""}), "`--forks 8`, of which the recipe speaks (smaller)"),
+        (
+            "grammarbench list suites",
+            Recipe(smaller={"--forks 8": ""}),
+            "`--forks 8`, of which the recipe speaks (smaller)",
+        ),
         ("python broken.py", Recipe(codes={"broken": (1,)}), "a traceback"),
     ],
 )
-def test_what_is_wrong_with_a_planted_command_is_told(line: str, recipe: Recipe, said: str, store: Store, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_planted_command_is_told(
+    line: str, recipe: Recipe, said: str, store: Store, tmp_path: Path
+) -> None:
     (tmp_path / "broken.py").write_text("1 / 0\n", "utf-8")
     ran = run_page(f"# A page\n\nSome words:\n\n    {line}   # what it does\n", recipe, tmp_path, store)
     assert len(ran.problems) == 1 and said in ran.problems[0]

@@ -1,0 +1,91 @@
+"""An arm of a run: one backend at one version with one set of options, and how it is called where several are
+compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+
+class OfABackend(Protocol):
+    """What has a backend's name and its options as text: a row, an arm."""
+
+    @property
+    def backend(self) -> str: ...
+
+    @property
+    def options(self) -> str: ...
+
+
+def arm(of: OfABackend) -> str:
+    """The backend as people call it: name and options."""
+    return f"{of.backend}:{of.options}" if of.options else of.backend
+
+
+def are_versions(one: OfABackend, other: OfABackend) -> bool:
+    """Are the two versions of one thing, the same backend with the same options?
+
+    Only then is a difference between them a change.
+    """
+    return (one.backend, one.options) == (other.backend, other.options)
+
+
+AnArm = TypeVar("AnArm", bound=OfABackend)
+
+
+def base_of(head: AnArm, arms: Sequence[AnArm]) -> AnArm | None:
+    """The arm of a run that `head` is held against: the first with its backend and its options.
+
+    The first one itself is held against the first arm of its backend, whose options differ, so that the
+    difference is no change; None if it is the first of its backend too.
+    """
+    first = next(each for each in arms if are_versions(each, head))
+    if first is head:
+        first = next(each for each in arms if each.backend == head.backend)
+    return None if first is head else first
+
+
+def arm_names(arms: Iterable[Arm]) -> dict[tuple[str, str, str], str]:
+    """By backend, version and options: the arm as people call it, with `==version` where a backend has more
+    than one in the run."""
+    arms = list(arms)
+    versions = {
+        each.backend: {other.version for other in arms if other.backend == each.backend} for each in arms
+    }
+    return {
+        (
+            each.backend,
+            each.version,
+            each.options,
+        ): f"{each.backend}=={each.version}{':' if each.options else ''}{each.options}"
+        if len(versions[each.backend]) > 1
+        else arm(each)
+        for each in arms
+    }
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One backend of a run, as its worker described it."""
+
+    backend: str
+    version: str
+    options: str
+    distribution: str
+    dialects: tuple[str, ...]
+    mask_format: str
+    documented: tuple[str, ...] = ()
+    """The causes of divergences that the backend states of itself."""
+    unicode: str = field(default="", compare=False)
+    """The version of Unicode of its regular expressions, found by the letters that it knows; empty if it has
+    no such classes."""
+    python: str = field(default="", compare=False)
+    """The interpreter of the environment that holds this version; empty for the run's own."""
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Arm:
+        """The arm of a run's first line."""
+        return cls(
+            **fields | {name: tuple(fields[name]) for name in ("dialects", "documented") if name in fields}
+        )

@@ -1,0 +1,78 @@
+"""A vocabulary as serving engines know one: a fast tokenizer of Hugging Face's transformers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from harness.backend.bridge.twins import twins
+from harness.backend.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+def huggingface_tokenizer(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
+    """The tokenizer itself where the vocabulary is one of Hugging Face's, else one that is made of its
+    tokens.
+
+    A made one spells tokens byte-level, has the ids of the vocabulary and finds the longest match. What such
+    a tokenizer cannot have, empty tokens and all but the first of ids with the same bytes
+    (`harness.backend.bridge.twins`), are reserved specials; padding it has not. Raises ImportError if
+    transformers is not installed.
+    """
+    if vocabulary.name.startswith("hf:"):
+        from transformers import AutoTokenizer
+
+        found: Any = AutoTokenizer.from_pretrained(vocabulary.name.removeprefix("hf:"), local_files_only=True)
+        return cast("PreTrainedTokenizerFast", found)
+    return _made(vocabulary)
+
+
+def _made(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = _letters()
+    left_out = twins(vocabulary).keys() | vocabulary.special_tokens.keys() | vocabulary.padding_tokens
+    pieces = {
+        "".join(letters[byte] for byte in text): token
+        for token, text in enumerate(vocabulary.tokens)
+        if text and token not in left_out
+    }
+    names: dict[int, str] = {}
+    for token in sorted(set(range(vocabulary.size)) - set(pieces.values()) - vocabulary.padding_tokens):
+        name = vocabulary.special_tokens.get(token, f"<|reserved_{token}|>")
+        # text that reads like a special is a token of its own in some vocabularies, and here each spelling is
+        # one token
+        names[token] = name if name not in pieces else f"<|special_{token}|>"
+        pieces[names[token]] = token
+    end = names[vocabulary.eos_token]
+    tokenizer = Tokenizer(
+        models.WordPiece(
+            pieces, unk_token=end, max_input_chars_per_word=1 << 30, continuing_subword_prefix=""
+        )
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(
+        [AddedToken(name, special=True, normalized=False) for name in names.values()]
+    )
+    make: Any = PreTrainedTokenizerFast
+    made: PreTrainedTokenizerFast = make(
+        tokenizer_object=tokenizer,
+        eos_token=end,
+        additional_special_tokens=[name for name in names.values() if name != end],
+        clean_up_tokenization_spaces=False,
+    )
+    return made
+
+
+def _letters() -> list[str]:
+    """The letter by which byte-level tokenizers write each byte: itself where it can be printed, else one of
+    those from 256 on."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    letters, others = [], 256
+    for byte in range(256):
+        letters.append(chr(byte if byte in printable else others))
+        others += byte not in printable
+    return letters

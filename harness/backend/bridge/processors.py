@@ -1,0 +1,333 @@
+"""Any adapter's grammars as logits processors: for transformers' `generate`, and as vLLM calls them, per
+request or per batch.
+
+A processor sees ids, not events: each keeps what its grammar has taken, accepts only what is new, and goes
+back where the ids differ from what it has seen. Once a row has ended, only end-of-sequence is left of it, and
+the padding behind it is ignored. Neither transformers nor vLLM need be installed; their interfaces are kept
+by the methods' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from harness.backend.bridge.to_sglang import GrammarForSGLang, TokenRefused
+from harness.backend.grammar import Adapter, CompiledGrammar
+
+if TYPE_CHECKING:
+    import torch
+
+Phase = Literal["start", "accept", "rollback", "fill"]
+
+
+class BackendFault(RuntimeError):
+    """The backend raised: where, and what."""
+
+    def __init__(self, phase: Phase, row: str, after: int, error: BaseException) -> None:
+        super().__init__(
+            f"{row}: the backend raised in {phase} after {after} tokens: {type(error).__name__}: {error}"
+        )
+        self.phase = phase
+
+
+class Follower:
+    """One request's grammar, led along its output ids."""
+
+    def __init__(self, adapter: Adapter, compiled: CompiledGrammar, row: str = "the request") -> None:
+        """`row`: how messages call it. Raises BackendFault."""
+        self._adapter = adapter
+        self._compiled = compiled
+        self._row = row
+        self._ids: list[int] = []
+        self.size = adapter.vocabulary.size
+        self.grammar = self._start()
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """New ids. Raises ValueError if the grammar refuses one, BackendFault if the backend raises."""
+        for token in tokens:
+            try:
+                with self._booked("accept"):
+                    self.grammar.accept_token(token)
+            except TokenRefused as refused:
+                raise ValueError(
+                    f"{self._row}: {refused}; tokens must be chosen under the mask, and without beams"
+                ) from refused
+            self._ids.append(token)
+
+    def go_to(self, ids: Sequence[int]) -> None:
+        """To where these output ids lead, from what they share with those seen last.
+
+        Raises as `extend` does.
+        """
+        seen = len(self._ids)
+        kept = seen if list(ids[:seen]) == self._ids else _shared(self._ids, ids)
+        if kept < seen:
+            self._back_to(kept)
+        self.extend(ids[kept:])
+
+    def fill(self, mask: torch.Tensor, row: int) -> None:
+        """What may come next, into a row of the mask. Raises BackendFault."""
+        with self._booked("fill"):
+            self.grammar.fill_vocab_mask(mask, row)
+
+    def _start(self) -> GrammarForSGLang:
+        with self._booked("start"):
+            return GrammarForSGLang(self._compiled, self._adapter.vocabulary, self._adapter.mask_format)
+
+    def _back_to(self, kept: int) -> None:
+        replayed = self._ids[:kept]
+        try:
+            with self._booked("rollback"):
+                self.grammar.rollback(len(self._ids) - kept)
+            self._ids = replayed
+        except BackendFault as fault:
+            if not isinstance(fault.__cause__, NotImplementedError):
+                raise
+            # optional in the contract: then all is accepted anew
+            self._ids, self.grammar = [], self._start()
+            self.extend(replayed)
+
+    @contextmanager
+    def _booked(self, phase: Phase) -> Iterator[None]:
+        try:
+            yield
+        except (TokenRefused, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic in Rust is no Exception
+            raise BackendFault(phase, self._row, len(self._ids), error) from error
+
+
+def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """The length of the common prefix."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+class _Masking:
+    """A mask for some rows of logits, filled and applied together."""
+
+    def __init__(self) -> None:
+        self._mask: torch.Tensor | None = None
+
+    def apply(self, logits: torch.Tensor, followers: Mapping[int, Follower]) -> None:
+        """In place; rows without a follower are left as they are.
+
+        Raises ValueError if there are fewer logits than ids.
+        """
+        if not followers:
+            return
+        rows = sorted(followers)
+        first, (batch, width) = followers[rows[0]], logits.shape
+        if width < first.size:
+            raise ValueError(
+                f"{width} logits for a vocabulary of {first.size} tokens; give the adapter the "
+                "model's own vocabulary"
+            )
+        grammar, mask = first.grammar, self._mask
+        if mask is None or len(mask) < batch:
+            mask = self._mask = grammar.allocate_vocab_mask(width, batch, "cpu")
+        for row in rows:
+            followers[row].fill(mask, row)
+        if len(rows) == batch:
+            grammar.apply_vocab_mask(logits, grammar.move_vocab_mask(mask[:batch], logits.device))
+        else:
+            chosen = logits[rows]
+            grammar.apply_vocab_mask(chosen, grammar.move_vocab_mask(mask[rows], logits.device))
+            logits[rows] = chosen
+
+
+class GrammarLogitsProcessor:
+    """A processor for transformers' `generate(logits_processor=[...])`; one for each call of generate.
+
+    The first call's ids are the prompts, however they are padded. Rows keep their places: beams are refused.
+    Where a shorter history comes back (a candidate was dropped), the grammars go back too.
+    """
+
+    supports_continuous_batching = False
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        grammars: CompiledGrammar | Sequence[CompiledGrammar | None],
+        *,
+        pad_token: int | None = None,
+    ) -> None:
+        """`grammars`: the adapter's, one for all rows or one for each, where None leaves its row free.
+
+        `pad_token`: a row that gets it where its grammar refuses it has ended otherwise (by a stop string),
+        and is left alone from then on.
+        """
+        self._adapter = adapter
+        self._grammars = grammars
+        self._pad_token = pad_token
+        self._followers: dict[int, Follower] = {}
+        self._ids: torch.Tensor | None = None
+        self._prompt = 0
+        self._masking = _Masking()
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Masked scores, new, `[batch, vocabulary]`.
+
+        Raises ValueError if a row has got a token that its grammar refuses, or if the rows are not those of
+        the last call; BackendFault if a backend raises.
+        """
+        if self._ids is None:
+            self._begin(input_ids)
+        else:
+            self._follow(input_ids, self._ids)
+        self._ids = input_ids
+        if not self._followers:
+            return scores
+        masked = scores.clone()
+        self._masking.apply(masked, self._followers)
+        return masked
+
+    def _begin(self, ids: torch.Tensor) -> None:
+        batch, self._prompt = ids.shape
+        if isinstance(self._grammars, CompiledGrammar):
+            grammars: Sequence[CompiledGrammar | None] = [self._grammars] * batch
+        else:
+            grammars = self._grammars
+            if len(grammars) != batch:
+                raise ValueError(
+                    f"{len(grammars)} grammars do not fit {batch} rows; give one for each "
+                    "prompt, and use no beams"
+                )
+        self._followers = {
+            row: Follower(self._adapter, each, f"row {row}")
+            for row, each in enumerate(grammars)
+            if each is not None
+        }
+
+    def _follow(self, ids: torch.Tensor, seen: torch.Tensor) -> None:
+        if (
+            len(ids) != len(seen)
+            or ids.shape[1] < self._prompt
+            or not _same(ids[:, : self._prompt], seen[:, : self._prompt])
+        ):
+            raise ValueError(
+                f"other prompts than in the first call ({len(seen)} of {self._prompt} ids); make a new "
+                "processor for each generate"
+            )
+        shared = min(ids.shape[1], seen.shape[1])
+        if _same(ids[:, :shared], seen[:, :shared]) and ids.shape[1] >= seen.shape[1]:
+            for row, tokens in enumerate(ids[:, shared:].tolist()):
+                self._lead(row, tokens, Follower.extend)
+        elif ids.shape[1] > seen.shape[1]:
+            raise ValueError(
+                "rows have changed behind the prompt while they grew: beam search is not "
+                "supported, use num_beams=1"
+            )
+        else:
+            for row, tokens in enumerate(ids[:, self._prompt :].tolist()):
+                self._lead(row, tokens, Follower.go_to)
+
+    def _lead(self, row: int, tokens: list[int], move: Callable[[Follower, Sequence[int]], None]) -> None:
+        follower = self._followers.get(row)
+        if follower is None:
+            return
+        try:
+            move(follower, tokens)
+        except ValueError as error:
+            refused = error.__cause__
+            if (
+                self._pad_token is None
+                or not isinstance(refused, TokenRefused)
+                or refused.token != self._pad_token
+            ):
+                raise
+            del self._followers[row]
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    import torch
+
+    return torch.equal(one, other)
+
+
+class RequestLogitsProcessor:
+    """vLLM's processor of one request: `processor(prompt_ids, output_ids, logits)`, logits `[vocabulary]`,
+    changed in place and returned.
+
+    Several sequences may share it (`n > 1`): whatever history comes, the grammar goes there. vLLM's
+    `AdapterLogitsProcessor` takes it from `new_req_logits_processor`.
+    """
+
+    def __init__(self, adapter: Adapter, compiled: CompiledGrammar) -> None:
+        """Raises BackendFault."""
+        self._adapter = adapter
+        self._compiled = compiled
+        self._follower = Follower(adapter, compiled)
+        self._masking = _Masking()
+
+    def __call__(
+        self, prompt_ids: Sequence[int], output_ids: Sequence[int], logits: torch.Tensor
+    ) -> torch.Tensor:
+        """Raises ValueError if the grammar refuses an output id, BackendFault if the backend raises."""
+        self._follower.go_to(output_ids)
+        self._masking.apply(logits.unsqueeze(0), {0: self._follower})
+        return logits
+
+    def clone(self) -> RequestLogitsProcessor:
+        """A fresh one, which vLLM asks for instead of a deep copy."""
+        return RequestLogitsProcessor(self._adapter, self._compiled)
+
+
+class BatchUpdate(Protocol):
+    """vLLM's record of how its batch has changed; to be done in the order removed, added, moved."""
+
+    @property
+    def removed(self) -> Sequence[int]: ...
+    @property
+    def added(self) -> Sequence[tuple[int, Any, Sequence[int] | None, list[int]]]:
+        """Index, sampling parameters, prompt ids, and the list to which output ids are appended."""
+
+    @property
+    def moved(self) -> Sequence[tuple[int, int, Any]]:
+        """From, to, and an enum whose name is SWAP or UNIDIRECTIONAL."""
+
+
+class BatchLogitsProcessor:
+    """vLLM's processor of a batch (v1: `update_state`, `apply`), for a subclass of its LogitsProcessor to
+    hand its calls to."""
+
+    def __init__(self, adapter: Adapter, grammar_of: Callable[[Any], CompiledGrammar | None]) -> None:
+        """`grammar_of`: the adapter's grammar for a request's sampling parameters, None for none."""
+        self._adapter = adapter
+        self._grammar_of = grammar_of
+        self._requests: dict[int, tuple[Follower, list[int]]] = {}
+        self._masking = _Masking()
+
+    def is_argmax_invariant(self) -> bool:
+        """Whether greedy decoding may leave it out; it may not."""
+        return False
+
+    def update_state(self, batch_update: BatchUpdate | None) -> None:
+        """Follow the requests to their places. Raises BackendFault."""
+        if batch_update is None:
+            return
+        for row in batch_update.removed:
+            self._requests.pop(row, None)
+        for row, params, _, output_ids in batch_update.added:
+            compiled = self._grammar_of(params)
+            self._requests.pop(row, None)
+            if compiled is not None:
+                self._requests[row] = (Follower(self._adapter, compiled), output_ids)
+        for source, target, direction in batch_update.moved:
+            moved, there = self._requests.pop(source, None), self._requests.pop(target, None)
+            if moved is not None:
+                self._requests[target] = moved
+            if there is not None and direction.name == "SWAP":
+                self._requests[source] = there
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        """Logits `[batch, vocabulary]`, changed in place and returned.
+
+        Raises as the processor of one request does.
+        """
+        for follower, output_ids in self._requests.values():
+            follower.go_to(output_ids)
+        self._masking.apply(logits, {row: follower for row, (follower, _) in self._requests.items()})
+        return logits

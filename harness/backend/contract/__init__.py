@@ -1,0 +1,62 @@
+"""The checks that every adapter must pass, on tiny grammars and on the adapter's own vocabulary.
+
+They ask whether an adapter keeps the calling convention, not whether its backend keeps the grammar: a backend
+that is stricter or looser than it should be passes, or is skipped where there is nothing to try. A check is a
+function `check_<fact>(adapter)` in a module of this folder; it returns if the fact holds, and raises
+`ContractBroken` or `NotApplicable`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Literal
+
+from harness.backend.contract.place import ContractBroken as ContractBroken
+from harness.backend.contract.place import NotApplicable as NotApplicable
+from harness.backend.grammar import Adapter
+
+Check = Callable[[Adapter], None]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What one check said about one adapter."""
+
+    check: str
+    status: Literal["passed", "failed", "skipped", "error"]
+    """`error`: the adapter or its backend raised what the contract does not name."""
+    text: str
+    """Why, in one line; empty if passed."""
+
+
+def checks() -> list[Check]:
+    """Returns all checks, module by module in the order in which they are written."""
+    modules = [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    return [each for module in modules for name, each in vars(module).items() if name.startswith("check_")]
+
+
+def check_name(check: Check) -> str:
+    """The fact, as pytest, rows and the command line print it."""
+    return check.__name__.removeprefix("check_")
+
+
+def check_adapter(adapter: Adapter, chosen: Sequence[Check] | None = None) -> list[CheckResult]:
+    """The results of the chosen checks, or of all."""
+    return [_run(check, adapter) for check in (checks() if chosen is None else chosen)]
+
+
+def _run(check: Check, adapter: Adapter) -> CheckResult:
+    try:
+        check(adapter)
+    except ContractBroken as broken:
+        return CheckResult(check_name(check), "failed", str(broken))
+    except NotApplicable as reason:
+        return CheckResult(check_name(check), "skipped", str(reason))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in Rust is no Exception
+        return CheckResult(check_name(check), "error", f"{type(error).__name__}: {error}".replace("\n", " "))
+    return CheckResult(check_name(check), "passed", "")

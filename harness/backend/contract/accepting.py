@@ -1,0 +1,112 @@
+"""Accepting, refusing and ending."""
+
+from __future__ import annotations
+
+from harness.backend.contract.place import accepting_places, expect, places, refusals, starts, step
+from harness.backend.grammar import Adapter
+
+
+def check_a_valid_output_is_accepted_to_its_end(adapter: Adapter) -> None:
+    for start, tokens in starts(adapter):
+        grammar_object = start.compiled.start()
+        for position, token in enumerate(tokens):
+            taken = adapter.vocabulary.decode(tokens[:position])
+            expect(
+                grammar_object.accept_token(token),
+                start,
+                f"after {taken!r}, {adapter.vocabulary.tokens[token]!r} is refused",
+            )
+        expect(
+            grammar_object.is_accepting(),
+            start,
+            f"{adapter.vocabulary.decode(tokens)!r} is complete, but not accepting",
+        )
+
+
+def check_a_refused_token_does_not_move(adapter: Adapter) -> None:
+    for place, token in refusals(adapter):
+        grammar_object = place.reach()
+        before = place.state(grammar_object)
+        grammar_object.accept_token(token)
+        expect(
+            place.state(grammar_object) == before,
+            place,
+            f"refusing {adapter.vocabulary.tokens[token]!r} changes what is seen",
+        )
+
+
+def check_a_right_token_is_accepted_after_a_refused_one(adapter: Adapter) -> None:
+    for place, token in refusals(adapter):
+        right = step(place)
+        if right is not None:
+            grammar_object, untouched = place.reach(), place.reach()
+            grammar_object.accept_token(token)
+            texts = f"{adapter.vocabulary.tokens[token]!r}, {adapter.vocabulary.tokens[right]!r}"
+            expect(grammar_object.accept_token(right), place, f"after refusing {texts} is refused too")
+            untouched.accept_token(right)
+            expect(
+                place.state(grammar_object) == place.state(untouched),
+                place,
+                f"after refusing {texts} leads elsewhere",
+            )
+
+
+def check_accept_tokens_stops_at_a_refusal(adapter: Adapter) -> None:
+    for place, token in refusals(adapter):
+        grammar_object = place.compiled.start()
+        count = grammar_object.accept_tokens([*place.tokens, token, *place.tokens])
+        expect(
+            count == len(place.tokens),
+            place,
+            f"accept_tokens returns {count} where token {len(place.tokens)} is refused",
+        )
+        expect(
+            place.state(grammar_object) == place.state(place.reach()),
+            place,
+            "accept_tokens stops elsewhere than accept_token",
+        )
+
+
+def check_accepting_is_not_terminated(adapter: Adapter) -> None:
+    for place in places(adapter):
+        expect(
+            not place.reach().is_terminated(),
+            place,
+            "terminated, though end-of-sequence has not been accepted",
+        )
+
+
+def check_end_of_sequence_is_accepted_exactly_when_accepting(adapter: Adapter) -> None:
+    for place in places(adapter):
+        grammar_object = place.reach()
+        accepting = grammar_object.is_accepting()
+        taken = grammar_object.accept_token(adapter.vocabulary.eos_token)
+        expect(
+            taken == accepting,
+            place,
+            f"is_accepting() is {accepting}, but accept_token(end-of-sequence) is {taken}",
+        )
+
+
+def check_a_refused_end_of_sequence_does_not_move(adapter: Adapter) -> None:
+    for place in places(adapter):
+        grammar_object = place.reach()
+        if not grammar_object.accept_token(adapter.vocabulary.eos_token):
+            same = place.state(grammar_object) == place.state(place.reach())
+            expect(same, place, "refusing end-of-sequence changes what is seen")
+
+
+def check_end_of_sequence_terminates(adapter: Adapter) -> None:
+    for place, grammar_object in accepting_places(adapter):
+        expect(
+            grammar_object.is_terminated(), place, "not terminated, though end-of-sequence has been accepted"
+        )
+
+
+def check_an_ended_object_ends_no_other(adapter: Adapter) -> None:
+    for place, _ in accepting_places(adapter):
+        expect(
+            not place.compiled.start().is_terminated(),
+            place,
+            "start() is terminated once another object has ended",
+        )

@@ -1,0 +1,58 @@
+"""The contract checklist against one backend, in a process of its own: a check that hangs or crashes costs
+that check."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from harness.backend import contract  # a name `check_...` of this module itself would count as a check
+from harness.backend.contract import CheckResult
+from harness.backend.process.child import Answer, Handler
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
+from harness.errors import BadInput
+
+
+def run_checks(
+    spec: str, vocabulary: str, timeout_s: float, python: str = sys.executable
+) -> Iterator[CheckResult]:
+    """Yields one result per check, in order; `timeout_s` is for the loading and for each check.
+
+    Raises BadInput if the backend or the vocabulary is not to be had.
+    """
+    loader = f"{__name__}:{open_checks.__name__}"
+    arguments = {"spec": spec, "vocabulary": vocabulary}
+    with Service(loader, arguments, python=python, load_seconds=timeout_s) as service:
+        try:
+            service.wait()
+        except Lost as lost:
+            yield CheckResult("load", "error", str(lost))
+            return
+        for number, name in enumerate(service.said["names"]):
+            try:
+                result, _ = service.ask({"check": number}, seconds=timeout_s)
+            except Lost as lost:
+                yield CheckResult(name, "error", str(lost))
+            else:
+                yield CheckResult(result["check"], result["status"], result["text"])
+
+
+def open_checks(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
+    """Returns the handler that runs the check of a number, and the names of all checks. Raises BadInput."""
+    from harness.backend.registry import make, parse_specs
+    from harness.backend.vocabulary import load_vocabulary
+
+    try:
+        (backend,) = parse_specs(spec)
+        adapter = make(backend, load_vocabulary(vocabulary))
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    found = contract.checks()
+
+    def run_one(question: dict[str, Any], blob: bytes) -> Answer:
+        (result,) = contract.check_adapter(adapter, [found[question["check"]]])
+        return vars(result), b""
+
+    return run_one, {"names": [contract.check_name(check) for check in found]}

@@ -1,0 +1,98 @@
+"""Jump-forward and fast-forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.backend.contract.place import (
+    FORCED,
+    OPEN,
+    NotApplicable,
+    Place,
+    accepted,
+    allowed,
+    byte_tokens,
+    expect,
+    needs,
+    places,
+    spell,
+)
+from harness.backend.grammar import Adapter
+
+
+def check_jump_forward_does_not_move(adapter: Adapter) -> None:
+    for place in _all_places(adapter, "jump_forward"):
+        grammar_object = place.reach()
+        before = place.state(grammar_object)
+        first, second = grammar_object.jump_forward(), grammar_object.jump_forward()
+        expect(first == second, place, f"jump_forward gives {first!r}, asked again {second!r}")
+        expect(place.state(grammar_object) == before, place, "jump_forward changes what is seen")
+
+
+def check_jump_forward_bytes_are_forced(adapter: Adapter) -> None:
+    found = False
+    for place in _all_places(adapter, "jump_forward"):
+        forced = place.reach().jump_forward()
+        expect(isinstance(forced, bytes), place, f"jump_forward gives {type(forced).__name__}, not bytes")
+        found = found or bool(forced)
+        for count in range(len(forced)):
+            _expect_only(place, forced, count)
+        tokens = spell(adapter.vocabulary, forced)
+        expect(
+            accepted(place.reach(), tokens) == len(tokens), place, f"the forced bytes {forced!r} are refused"
+        )
+    if not found:
+        raise NotApplicable("jump_forward finds nothing in the sample grammars")
+
+
+def check_fast_forward_does_not_move(adapter: Adapter) -> None:
+    for place in _all_places(adapter, "fast_forward_tokens"):
+        grammar_object = place.reach()
+        before = place.state(grammar_object)
+        first, second = grammar_object.fast_forward_tokens(), grammar_object.fast_forward_tokens()
+        expect(first == second, place, f"fast_forward_tokens gives {first}, asked again {second}")
+        expect(place.state(grammar_object) == before, place, "fast_forward_tokens changes what is seen")
+
+
+def check_fast_forward_tokens_are_accepted(adapter: Adapter) -> None:
+    found = False
+    for place in _all_places(adapter, "fast_forward_tokens"):
+        tokens = place.reach().fast_forward_tokens()
+        found = found or bool(tokens)
+        count = accepted(place.reach(), tokens)
+        expect(count == len(tokens), place, f"of the forced tokens {tokens} only {count} are accepted")
+    if not found:
+        raise NotApplicable("fast_forward_tokens finds nothing in the sample grammars")
+
+
+def _all_places(adapter: Adapter, method: str) -> Iterator[Place]:
+    for samples in (FORCED, OPEN):
+        for place in places(adapter, samples):
+            needs(place.reach(), method)
+            yield place
+
+
+def _expect_only(place: Place, forced: bytes, count: int) -> None:
+    """After `count` of the forced bytes, the mask, accept_token and the end leave no way but the rest of
+    them."""
+    vocabulary = place.adapter.vocabulary
+    taken = tuple(spell(vocabulary, forced[:count]))
+    if accepted(place.reach(), taken) < len(taken):
+        return
+    here = Place(place.adapter, place.grammar, place.compiled, place.tokens + taken)
+    rest = forced[count:]
+    grammar_object = here.reach()
+    expect(not grammar_object.is_accepting(), here, f"{rest!r} is said to be forced, but the output may end")
+    for token in allowed(here, here.mask(grammar_object)):
+        text = vocabulary.tokens[token]
+        expect(
+            rest.startswith(text) or text.startswith(rest),
+            here,
+            f"{rest!r} is said to be forced, but {text!r} is allowed",
+        )
+    for token in byte_tokens(vocabulary):
+        if not rest.startswith(vocabulary.tokens[token]):
+            refused = not grammar_object.accept_token(token)
+            expect(
+                refused, here, f"{rest!r} is said to be forced, but {vocabulary.tokens[token]!r} is accepted"
+            )

@@ -1,0 +1,204 @@
+"""Finds out what the backends and vocabularies of a run are, in a process of its own so that the coordinator
+imports no backend."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.backend.arm import Arm
+from harness.backend.process.child import Answer, Handler
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
+from harness.errors import BadInput
+
+if TYPE_CHECKING:
+    from harness.backend.grammar import Adapter
+    from harness.backend.registry import BackendSpec
+
+SECONDS = 300.0
+"""The time for importing every backend and loading every vocabulary of a run."""
+PROBE_SECONDS = 10.0
+"""The time that a backend has to show its version of Unicode."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """Arms in the order asked for, and vocabularies by name (`size`, `sha256`)."""
+
+    arms: tuple[Arm, ...]
+    vocabularies: dict[str, dict[str, Any]]
+
+
+def describe(specs: Sequence[str], vocabularies: Sequence[str], pythons: Sequence[str] = ()) -> Description:
+    """Ask a process of each environment; `pythons` has the interpreter of each backend, where that is not
+    always ours.
+
+    Raises BadInput for an option, version or vocabulary that is not to be had.
+    """
+    pythons = pythons or [sys.executable] * len(specs)
+    arms: dict[int, Arm] = {}
+    found: dict[str, dict[str, Any]] = {}
+    for python in dict.fromkeys([sys.executable, *pythons]):
+        ours = python == sys.executable
+        asked = [place for place, interpreter in enumerate(pythons) if interpreter == python]
+        answer = _ask(
+            python,
+            op="arms",
+            specs=[specs[place] for place in asked],
+            vocabularies=list(vocabularies) if ours else [],
+        )
+        for place, fields in zip(asked, answer["arms"], strict=True):
+            arms[place] = Arm.from_json(fields | {"python": "" if ours else python})
+        found |= answer["vocabularies"]
+    return Description(tuple(arms[place] for place in range(len(specs))), found)
+
+
+def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Returns the distribution of each backend and its version here, both empty for none.
+
+    Raises BadInput for one that cannot be imported.
+    """
+    answer = _ask(sys.executable, op="places", names=list(names))
+    return {name: (distribution, version) for name, (distribution, version) in answer["places"].items()}
+
+
+def catalogue(python: str = sys.executable) -> list[dict[str, Any]]:
+    """Returns every adapter that can be found: `name`, `distribution`, `version`, `problem` (why it cannot be
+    used), `dialects`, `options`."""
+    found: list[dict[str, Any]] = _ask(python, op="catalogue")["catalogue"]
+    return found
+
+
+def _ask(python: str, **question: Any) -> dict[str, Any]:
+    """Returns the answer of `_answer` in a process of its own: backends print, and can end the process that
+    imports them. Raises BadInput."""
+    loader = f"{__name__}:{open_service.__name__}"
+    with Service(loader, python=python, keeps_output=True) as service:
+        try:
+            return service.ask(question, seconds=SECONDS)[0]
+        except Lost as lost:
+            last = "".join(f": {line}" for line in lost.printed.splitlines()[-1:])
+            raise BadInput(f"a backend ended the process that imported it ({lost}){last}") from lost
+
+
+def open_service() -> tuple[Handler, dict[str, Any]]:
+    """Returns the handler of the process that answers `arms`, `places` and `catalogue`."""
+    return _answer, {}
+
+
+def _answer(question: dict[str, Any], blob: bytes) -> Answer:
+    if question["op"] == "arms":
+        return _describe(question["specs"], question["vocabularies"]), b""
+    if question["op"] == "places":
+        return {"places": _places(question["names"])}, b""
+    return {"catalogue": _catalogue()}, b""
+
+
+def _catalogue() -> list[dict[str, Any]]:
+    from harness.backend.registry import installed_version, load, names, option_table
+
+    found = []
+    for name in names():
+        entry: dict[str, Any] = {
+            "name": name,
+            "distribution": "",
+            "version": "",
+            "problem": "",
+            "dialects": [],
+            "options": [],
+        }
+        try:
+            adapter = load(name)
+            entry["distribution"], entry["version"] = (
+                adapter.distribution,
+                installed_version(adapter.distribution) or "",
+            )
+            if adapter.distribution and not entry["version"]:
+                entry["problem"] = f"{adapter.distribution} is not installed"
+            entry["dialects"] = sorted(adapter.dialects)
+            for option in option_table(adapter):
+                entry["options"].append(
+                    f"{option.name}={'|'.join(option.choices) or option.kind} (default {option.default})"
+                )
+        except BadInput as error:
+            entry["problem"] = str(error)
+        found.append(entry)
+    return found
+
+
+def _places(names: list[str]) -> dict[str, tuple[str, str]]:
+    from harness.backend.registry import installed_version, load
+
+    found = {name: load(name).distribution for name in names}
+    return {name: (each, installed_version(each) or "") for name, each in found.items()}
+
+
+def _describe(specs: list[str], names: list[str]) -> dict[str, Any]:
+    from harness.backend.registry import parse_specs
+    from harness.backend.vocabulary import load_vocabulary
+
+    arms = [_arm(spec) for text in specs for spec in parse_specs(text)]
+    vocabularies = {}
+    for name in names:
+        vocabulary = load_vocabulary(name)
+        vocabularies[name] = {"size": vocabulary.size, "sha256": vocabulary.sha256}
+    return {"arms": [asdict(arm) for arm in arms], "vocabularies": vocabularies}
+
+
+def _arm(spec: BackendSpec) -> Arm:
+    from harness.backend.registry import load, make, recorded_version
+    from harness.backend.vocabulary import byte_vocabulary
+
+    adapter: Adapter | type[Adapter] = load(spec.name)
+    try:
+        adapter = make(spec, byte_vocabulary())
+    except ValueError as error:
+        raise BadInput(f'backend "{spec}": {error}') from error
+    except BadInput:
+        raise
+    except Exception:
+        pass  # not with 257 tokens, perhaps with the run's vocabulary: its worker will tell
+    options = ":".join(f"{name}={value}" for name, value in spec.options)
+    return Arm(
+        spec.name,
+        recorded_version(adapter),
+        options,
+        adapter.distribution,
+        tuple(sorted(adapter.dialects)),
+        adapter.mask_format,
+        tuple(sorted(adapter.documented)),
+        unicode=_unicode_version(adapter) if not isinstance(adapter, type) else "",
+    )
+
+
+def _unicode_version(adapter: Adapter) -> str:
+    """Returns the version of Unicode that the backend shows, or nothing if it dies or hangs.
+
+    It is asked in a child, because a backend that dies where it compiles must not end the run."""
+    from harness.backend.unicode_age import unicode_version
+
+    if not hasattr(os, "fork"):
+        return unicode_version(adapter)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, unicode_version(adapter).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    try:
+        answered, _, _ = select.select([read], [], [], PROBE_SECONDS)
+        return os.read(read, 64).decode() if answered else ""
+    finally:
+        os.close(read)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -1,0 +1,120 @@
+"""Asked inside an environment that was laid over another: what does its distribution still lack, and is it
+the one that is imported?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+from harness.backend.process.guard import forbid_network
+
+SHARED = ("torch", "numpy")
+"""What all arms of a run use at one version: they would not be comparable otherwise."""
+
+
+def missing(name: str) -> list[str]:
+    """Requirements of the distribution, and of what it requires, that are not met here.
+
+    Raises ValueError for one of what is shared.
+    """
+    found: dict[str, None] = {}
+    waiting, seen = [distribution(name)], {name.lower()}
+    while waiting:
+        for requirement in _requirements(waiting.pop()):
+            try:
+                there = distribution(requirement.name)
+            except PackageNotFoundError:
+                there = None
+            if there is None or not requirement.specifier.contains(there.version, prereleases=True):
+                if requirement.name in SHARED:
+                    here = f"has {there.version}" if there else "has none"
+                    raise ValueError(
+                        f"needs {_wanted(requirement)}; this environment {here}, which all "
+                        "arms of a run share"
+                    )
+                found[_wanted(requirement)] = None
+            elif there.metadata["Name"].lower() not in seen and _is_own(there):
+                seen.add(there.metadata["Name"].lower())
+                waiting.append(there)
+    return list(found)
+
+
+def _requirements(of: Distribution) -> Iterator[Requirement]:
+    for text in of.requires or []:
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield requirement
+
+
+def _wanted(requirement: Requirement) -> str:
+    """As an installer takes it, without the condition, which holds."""
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    where = f" @ {requirement.url}" if requirement.url else str(requirement.specifier)
+    return f"{requirement.name}{extras}{where}"
+
+
+def _is_own(of: Distribution) -> bool:
+    return Path(str(of.locate_file(""))).resolve().is_relative_to(Path(sys.prefix).resolve())
+
+
+def verify(name: str) -> str:
+    """The version of the distribution, which is imported from this environment itself.
+
+    Raises ValueError if it is not.
+    """
+    found = distribution(name)
+    if not _is_own(found):
+        raise ValueError(
+            f"is shadowed by version {found.version} in {found.locate_file('')}; is that "
+            "folder on PYTHONPATH?"
+        )
+    tops = {
+        Path(str(each)).parts[0].partition(".")[0]
+        for each in found.files or []
+        if _is_importable(Path(str(each)))
+    }
+    for top in sorted(tops):
+        try:
+            imported = import_module(top)
+        except BaseException as error:  # a panic of native code is no Exception
+            raise ValueError(
+                f"is installed, but cannot be imported: {type(error).__name__}: {error}"
+            ) from error
+        origin = Path(imported.__file__ or next(iter(imported.__path__))).resolve()
+        if not origin.is_relative_to(Path(sys.prefix).resolve()):
+            raise ValueError(f"is installed, but {top} is imported from {origin}")
+    return found.version
+
+
+def _is_importable(file: Path) -> bool:
+    """A module at the top, or a package's own file; not a script, a library or the metadata."""
+    depth = len(file.parts)
+    return (depth == 2 and file.name == "__init__.py") or (depth == 1 and file.suffix in (".py", ".so"))
+
+
+def main(arguments: list[str]) -> None:
+    """`missing NAME` or `verify NAME`: prints one JSON object as the last line."""
+    forbid_network()
+    question, name = arguments
+    answer: dict[str, Any]
+    try:
+        answer = {"missing": missing(name)} if question == "missing" else {"version": verify(name)}
+    except (PackageNotFoundError, ValueError) as error:
+        answer = {
+            "bad_input": f"is not installed after all: {error}"
+            if isinstance(error, PackageNotFoundError)
+            else str(error)
+        }
+    print()
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

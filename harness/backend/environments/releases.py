@@ -1,0 +1,114 @@
+"""The released versions of a distribution that can be installed here, as the configured package
+index tells.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import urllib.request
+from typing import Any
+
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
+from packaging.version import InvalidVersion, Version
+
+from harness.backend.environments.build import index_command
+from harness.errors import BadInput
+
+INDEX = "https://pypi.org/simple"
+"""The one that pip and uv use unless they are told another."""
+
+SECONDS = 20.0
+
+
+def released(distribution: str) -> list[str]:
+    """All of them, the oldest first, without those that were yanked.
+
+    Raises BadInput if there is none, or no index.
+
+    pip is asked, because it knows the indexes, folders and tags that hold here; it does not say what was
+    yanked, which the index does.
+    """
+    command = [*index_command(), "versions", "--pre", distribution]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=dict(os.environ)
+    )
+    found = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
+    if done.returncode or not found:
+        last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-1:]
+        raise BadInput(f"the releases of {distribution} cannot be listed: {''.join(last)}")
+    yanked = _yanked(distribution)
+    versions = [each for each in re.split(r",\s*", found[1].strip()) if _is_version(each)]
+    return sorted((each for each in versions if Version(each) not in yanked), key=Version)
+
+
+def between(versions: list[str], good: str, bad: str) -> list[str]:
+    """Those from `good` to `bad`, both included, released or not; pre-releases only if one of the two is one.
+
+    Raises BadInput.
+    """
+    for each in (good, bad):
+        if not _is_version(each):
+            raise BadInput(f'"{each}" is no version; write GOOD..BAD, for example 1.2.0..1.4.1')
+    if not Version(good) < Version(bad):
+        raise BadInput(f"{good}..{bad}: the older version must come first")
+    early = Version(good).is_prerelease or Version(bad).is_prerelease
+    middle = [
+        each
+        for each in versions
+        if Version(good) < Version(each) < Version(bad) and (early or not Version(each).is_prerelease)
+    ]
+    return [good, *middle, bad]
+
+
+def release(version: str) -> tuple[bool, Version]:
+    """What versions are ordered by; one that is no version of a release comes before all, and is ordered with
+    no other."""
+    try:
+        return True, Version(version)
+    except InvalidVersion:
+        return False, Version("0")
+
+
+def _is_version(text: str) -> bool:
+    return release(text)[0]
+
+
+def _yanked(distribution: str) -> set[Version]:
+    """The versions whose every file was withdrawn; empty where the index does not tell (no network, or an
+    index of another kind)."""
+    if os.environ.get("PIP_NO_INDEX"):
+        return set()
+    index = os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX") or INDEX
+    request = urllib.request.Request(
+        f"{index.rstrip('/')}/{distribution}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return withdrawn(json.load(answer))
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def withdrawn(page: dict[str, Any]) -> set[Version]:
+    """Of an index's page (PEP 691) the versions that have no file but yanked ones."""
+    offered: set[Version | None] = set()
+    gone: set[Version | None] = set()
+    for each in page["files"]:
+        version = _version_of(each["filename"])
+        (gone if each.get("yanked") else offered).add(version)
+    return {each for each in gone - offered if each is not None}
+
+
+def _version_of(file: str) -> Version | None:
+    try:
+        return parse_wheel_filename(file)[1] if file.endswith(".whl") else parse_sdist_filename(file)[1]
+    except (InvalidWheelFilename, InvalidSdistFilename):
+        return None

@@ -1,0 +1,300 @@
+"""The contract between the harness and a backend: two classes to subclass, and the value between them.
+
+Four sentences hold for every adapter and are checked by `grammarbench check`:
+a refused token does not move the object; accepting is not terminated;
+end-of-sequence is accepted exactly when accepting; after termination only `rollback` may be called.
+
+An adapter makes the *calling convention* the same everywhere, never the *language*: it does not hide a
+backend's fault. It holds no clock, writes nothing and sees no expected result.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.backend.vocabulary import Vocabulary
+
+Dialect = Literal["json_schema", "regex", "ebnf", "choice", "structural_tag"]
+DIALECTS: tuple[Dialect, ...] = ("json_schema", "regex", "ebnf", "choice", "structural_tag")
+
+MaskFormat = Literal["bitmask", "bool"]
+
+Bitmask = NDArray[np.int32]
+"""Shape `[words]`, 32 tokens a word, least significant bit first, 1 = allowed (the layout that the backends'
+own kernels share)."""
+
+BoolMask = NDArray[np.bool_]
+"""Shape `[vocabulary.size]`, True = forbidden (the layout of engines that scatter a list of ids)."""
+
+
+class UnsupportedGrammar(Exception):
+    """The backend says that it cannot enforce this grammar."""
+
+
+class InvalidGrammar(Exception):
+    """The backend says that this grammar is wrong."""
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A constraint as text, in one dialect.
+
+    `text` is for `json_schema` the schema as JSON text (`true` and `{"type": "object"}` are schemas too), for
+    `regex` the pattern (it describes the whole output), for `ebnf` GBNF rules whose start rule is `root`, for
+    `choice` a JSON array of strings, for `structural_tag` a JSON object `{"triggers": [...], "structures":
+    [{"begin", "schema", "end"}]}`.
+    """
+
+    dialect: Dialect
+    text: str
+
+
+class GrammarObject(ABC):
+    """A compiled grammar, at one position in one output."""
+
+    @abstractmethod
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        """Overwrite the whole bitmask: set a bit for each token that may come next, clear all others."""
+
+    @abstractmethod
+    def accept_token(self, token: int) -> bool:
+        """Advance past the token, or return False and do not move."""
+
+    @abstractmethod
+    def is_accepting(self) -> bool:
+        """Could the output end here?"""
+
+    @abstractmethod
+    def is_terminated(self) -> bool:
+        """Has end-of-sequence been accepted?"""
+
+    def filler(self, bitmask: Bitmask) -> Callable[[], object]:
+        """A call that does what `fill_bitmask(bitmask)` does, from wherever the object then stands; what it
+        returns means nothing.
+
+        For loops that time a fill: an adapter binds here once what `fill_bitmask` must look up each time. To
+        be called only while the object and the bitmask live. A fault that the backend tells only when asked
+        may wait for the object's next call.
+        """
+        return partial(self.fill_bitmask, bitmask)
+
+    def fill_bool_mask(self, mask: BoolMask) -> None:
+        """Overwrite the whole mask with True for each token that may *not* come next; only with the `bool`
+        mask format."""
+        raise NotImplementedError
+
+    def accept_tokens(self, tokens: Sequence[int]) -> int:
+        """Advance past the tokens until one is refused; return how many were accepted."""
+        for count, token in enumerate(tokens):
+            if not self.accept_token(token):
+                return count
+        return len(tokens)
+
+    def rollback(self, count: int) -> None:
+        """Take back the last `count` accepted tokens, end-of-sequence included."""
+        raise NotImplementedError
+
+    def copy(self) -> GrammarObject:
+        """Returns a clone at the current position, independent of this object."""
+        raise NotImplementedError
+
+    def jump_forward(self) -> bytes:
+        """Returns the bytes that must come next, without moving; may end inside a character; `b""` if none
+        or unknown."""
+        return b""
+
+    def fast_forward_tokens(self) -> list[int]:
+        """Returns the tokens that the backend would force next, chosen so as to stay canonical, without
+        moving."""
+        return []
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A library's own function that applies masks to logits, under one calling convention.
+
+    `load` imports what the function needs and gives it; ImportError says why it is not to be had here. The
+    function works in place on a torch tensor `logits` (`[batch, vocabulary]` or `[vocabulary]`, of any
+    strides) with a packed `bitmask` (int32, `[batch, words]` or `[words]`, of any strides) on the same
+    device. Where `indices`, it takes a third argument, a list of the only rows to touch; row i of the bitmask
+    is that of row i of the logits. What it returns means nothing. What it does not support it refuses by
+    raising.
+    """
+
+    load: Callable[[], Callable[..., object]]
+    devices: frozenset[str]
+    """Kinds of devices on which it exists: `cpu`, `cuda`."""
+    dtypes: frozenset[str]
+    """Of logits, torch's names: `float32`, `float16`, `bfloat16`."""
+    indices: bool = False
+    documented: Mapping[str, str] = field(default_factory=dict)
+    """Divergences that the library's own documentation states: the name of a probe, and a sentence with its
+    source."""
+
+
+class CompiledGrammar(ABC):
+    """A grammar, compiled for one vocabulary."""
+
+    @abstractmethod
+    def start(self) -> GrammarObject:
+        """Returns a fresh object at the start; cheap."""
+
+    def serialize(self) -> bytes:
+        """Returns the compiled grammar in the library's own stored form, where it has one; for its size."""
+        raise NotImplementedError
+
+
+class Adapter(ABC):
+    """A backend, bound to one vocabulary; made once, used for many grammars.
+
+    Options are the keyword-only parameters of `__init__`, annotated `bool`, `int`, `str` or `Literal[...]`,
+    each with a default: `grammarbench run --backends name:option=value` checks and converts them by that
+    signature.
+    """
+
+    distribution: ClassVar[str]
+    """The distribution whose version is recorded; empty if there is none."""
+
+    is_ours: ClassVar[bool] = False
+    """The adapter's own code is the backend, and it is the harness's: whatever goes wrong in it is a failure
+    of ours."""
+
+    wraps: str = ""
+    """For the wrapper of another library: that library's distribution, whose version is recorded too."""
+
+    dialects: ClassVar[frozenset[Dialect]]
+
+    documented: ClassVar[Mapping[str, str]] = {}
+    """Divergences that the backend's own documentation states: the cause that a check finds, and a sentence
+    with its source."""
+
+    mask_format: MaskFormat = "bitmask"
+    """The mask that the walk allocates; an adapter with a second format sets it by its `mask` option."""
+
+    threads: int | None = None
+    """On how many threads `fill_bitmasks` works, for adapters that have them; it may be set between two
+    calls."""
+
+    vocabulary: Vocabulary
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    @abstractmethod
+    def compile(self, grammar: Grammar) -> CompiledGrammar:
+        """Raises `UnsupportedGrammar` or `InvalidGrammar`; whatever else escapes is booked as the backend's
+        fault."""
+
+    def documents(self, cause: str) -> bool:
+        """Is every part of a cause (they are joined by `+`) a divergence that the backend states
+        of itself?
+        """
+        return are_documented(cause, self.documented)
+
+    def script(self, grammar: Grammar) -> str:
+        """Returns Python lines that show one walk with the backend's own library and nothing of ours; empty
+        if the adapter has none.
+
+        Above them stand `vocabulary: list[bytes]`, whose last entry is end-of-sequence (`b""`), `grammar:
+        str` (this grammar's text) and `walk: list[int]`; for each token of `walk`, up to the first refusal,
+        they print its bytes, whether the mask allows it, and whether it is accepted. A last line that begins
+        with FORCED is a comment in disguise: what follows prints the forced text where the walk has led, and
+        stands in the scripts that are about forced text only.
+        """
+        return ""
+
+    def kernels(self) -> Mapping[str, Kernel]:
+        """Returns the library's own functions that apply masks to logits, by name; empty if it has none."""
+        return {}
+
+    def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        """Fill row i of `bitmasks` (shape `[batch, words]`) from `objects[i]`."""
+        for grammar_object, row in zip(objects, bitmasks, strict=True):
+            grammar_object.fill_bitmask(row)
+
+
+UNICODE_VERSION = "unicode_version"
+"""The cause of what vanishes with the tables of the version of Unicode that a backend has: no fault, and so
+documented of all."""
+
+
+def are_documented(cause: str, documented: Collection[str]) -> bool:
+    """Is every part of a cause (they are joined by `+`) among the documented ones, or documented of all
+    backends?"""
+    return all(part in documented or part == UNICODE_VERSION for part in cause.split("+"))
+
+
+def forced_token(grammar: CompiledGrammar, tokens: Sequence[int], allowed: Sequence[int]) -> int | None:
+    """Returns the only allowed token after `tokens`, if a fresh object says that it forces this one; else
+    None."""
+    if len(allowed) != 1:
+        return None
+    fresh = grammar.start()
+    if all(fresh.accept_token(token) for token in tokens) and fresh.fast_forward_tokens()[:1] == [allowed[0]]:
+        return allowed[0]
+    return None
+
+
+def are_tokens(answer: object, size: int) -> bool:
+    """Is what a backend answered a list of ids of a vocabulary of that size?"""
+    return isinstance(answer, list) and all(isinstance(each, int) and 0 <= each < size for each in answer)
+
+
+ALIGNMENT = 64
+"""Bytes; an engine's masks come from torch, which aligns them so, and a fill of others costs some percent
+more."""
+
+
+FORCED = "# forced: "
+"""How the last line of an adapter's script begins that is left out unless forced text is in question."""
+
+
+def overrides(grammar_object: GrammarObject, method: str) -> bool:
+    """Does the object's class define this optional method itself?
+
+    Of an object that stands for another: does that one's?
+    """
+    grammar_object = getattr(grammar_object, "stands_for", grammar_object)
+    return getattr(type(grammar_object), method) is not getattr(GrammarObject, method)
+
+
+def allocate_bitmask(vocabulary_size: int) -> Bitmask:
+    """Returns a zeroed bitmask of `ceil(vocabulary_size / 32)` words, aligned to ALIGNMENT."""
+    size = (vocabulary_size + 31) // 32 * 4
+    memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size].view(np.int32)
+
+
+def is_allowed(bitmask: Bitmask, token: int) -> bool:
+    """Returns the token's bit."""
+    return bool(int(bitmask[token >> 5]) >> (token & 31) & 1)
+
+
+def allowed_tokens(bitmask: Bitmask, vocabulary_size: int) -> NDArray[np.int64]:
+    """Returns the ids of all set bits below `vocabulary_size`, ascending."""
+    return np.flatnonzero(unpack_mask(bitmask, vocabulary_size))
+
+
+def unpack_mask(bitmask: NDArray[Any], vocabulary_size: int) -> NDArray[np.bool_]:
+    """Returns one bool for each token, True where its bit is set; the shape is `[..., vocabulary_size]`.
+
+    The bitmask, or several rows of them, is contiguous and of shape `[..., words]`.
+    """
+    packed = bitmask.view(np.uint8)
+    return np.unpackbits(packed, axis=-1, count=vocabulary_size, bitorder="little").view(np.bool_)
+
+
+def pack_mask(allowed: NDArray[np.bool_]) -> Bitmask:
+    """Returns the bitmask in which the tokens are set that are True here; the inverse of `unpack_mask`."""
+    bitmask = allocate_bitmask(len(allowed))
+    packed = np.packbits(allowed, bitorder="little")
+    bitmask.view(np.uint8)[: len(packed)] = packed
+    return bitmask

@@ -1,0 +1,10 @@
+"""The process of a service."""
+
+from __future__ import annotations
+
+import sys
+
+from harness.backend.process.child import main
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

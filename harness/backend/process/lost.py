@@ -1,0 +1,43 @@
+"""A loss, as everybody who asks a process of ours is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.backend.process.system import signal_name
+
+Whose = Literal["backend", "harness"]
+
+Cause = Literal["raised", "load", "request", "crash", "timeout", "oom", "forged"]
+"""What happened: the handler raised; the service did not load, or had no child; the request was not read; the
+process ended; it did not answer in time; it took too much memory; it wrote what is no answer."""
+
+
+@dataclass(eq=False)
+class Lost(Exception):
+    """There is no answer, and the child that should have given it is gone."""
+
+    text: str
+    """Why, in one line; this is also the text of the exception."""
+    whose: Whose = "backend"
+    """Whose fault it is. A handler answers what a backend raises, so that what it raises itself is ours."""
+    cause: Cause = "crash"
+    signal: str = ""
+    """The name of the signal that ended the process, for example SIGSEGV; empty if none did."""
+    printed: str = ""
+    """The end of what the process printed, where the service keeps that."""
+
+    def __post_init__(self) -> None:
+        super().__init__(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def lost_by_status(status: int) -> Lost:
+    """Returns the loss of a child that ended by itself, from its wait status."""
+    if number := status & 0x7F:
+        name = signal_name(number)
+        return Lost(f"killed by {name}", signal=name)
+    return Lost(f"it ended its process with exit code {status >> 8}")

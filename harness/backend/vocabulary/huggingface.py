@@ -1,0 +1,279 @@
+"""Any Hugging Face tokenizer with a `tokenizer.json`, from a folder or the hub's cache."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.backend.vocabulary.metaspace import MARKER, byte_of_piece, spelling_markers
+from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
+from harness.errors import BadInput, one_line
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_FILES = [
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "generation_config.json",
+    "config.json",
+]
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+def prepare(source: str) -> str:
+    """Download the tokenizer's files if it is a hub name, and return the name, or the folder's
+    absolute path.
+    """
+    folder = _local_folder(source)
+    if folder is not None:
+        _require_tokenizer(folder)
+        return str(folder)
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise _missing_extra(source) from error
+    try:
+        snapshot_download(source, allow_patterns=_FILES)
+    except Exception as error:  # the hub client's errors and its transport's share no base
+        if _cached_folder(source) is None:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise BadInput(
+                f"hf:{source}: download failed ({reason}); check the name and the network, or "
+                "give a local folder"
+            ) from error
+    if _cached_folder(source) is None:
+        raise BadInput(f"hf:{source}: the hub's repository has no tokenizer.json")
+    return source
+
+
+def load(source: str) -> Vocabulary:
+    """The tokenizer from the folder or the hub's cache; never from the network."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise _missing_extra(source) from error
+    folder = _local_folder(source) or _cached_folder(source)
+    if folder is None:
+        raise BadInput(f"hf:{source} is not on this machine yet; prepare_vocabulary downloads it")
+    _require_tokenizer(folder)
+    document = _read(folder / "tokenizer.json")
+    try:
+        meaning = _meaning(document, folder)
+        for part in ("normalizer", "pre_tokenizer"):
+            document[part] = _without_prefix(document.get(part))
+        tokenizer = Tokenizer.from_str(json.dumps(document))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        return _vocabulary(source, folder, document, tokenizer, meaning)
+    except (BadInput, KeyboardInterrupt, SystemExit):
+        raise
+    # what a file of another shape can raise: bare Exception, and where Rust panics a BaseException
+    except BaseException as error:
+        raise BadInput(
+            f"{folder / 'tokenizer.json'}: not a tokenizer ({one_line(repr(error))[:300]})"
+        ) from error
+
+
+def _vocabulary(
+    source: str, folder: Path, document: dict[str, Any], tokenizer: Tokenizer, meaning: Callable[[str], bytes]
+) -> Vocabulary:
+    ids = tokenizer.get_vocab(with_added_tokens=True)
+    added = tokenizer.get_added_tokens_decoder()
+    eos = _end_of_sequence(folder, ids)
+    specials = {token: entry.content for token, entry in added.items() if entry.special}
+    for piece, token in ids.items():
+        if token == eos or piece == document["model"].get("unk_token"):
+            specials[token] = piece
+    # Ids that only specials have, beyond the model's width, are ids that the model cannot produce.
+    needed = 1 + max(token for token in ids.values() if token not in specials or token == eos)
+    width = _model_width(folder)
+    size = max(width, needed) if width else 1 + max(ids.values())
+    if size > MOST_IDS:
+        raise BadInput(
+            f"{folder}: its ids go up to {size - 1:,}, beyond any vocabulary that has masks ({MOST_IDS:,})"
+        )
+    tokens = [b""] * size
+    named: set[int] = set()
+    for piece, token in ids.items():
+        named.add(token)
+        if token not in specials:
+            tokens[token] = meaning(piece)
+    if meaning is _byte_level:
+        for token, entry in added.items():
+            if token not in specials:
+                tokens[token] = entry.content.encode()
+
+    def tokenize(text: str) -> list[int]:
+        return tokenizer.encode(text, add_special_tokens=False).ids
+
+    marker = [ids.get(f"<0x{byte:02X}>", -1) for byte in MARKER.encode()]
+    return Vocabulary(
+        name=f"hf:{source}",
+        tokens=tuple(tokens),
+        eos_token=eos,
+        special_tokens={token: name for token, name in sorted(specials.items()) if token < size},
+        padding_tokens=frozenset(range(size)) - named,
+        tokenize=spelling_markers(tokenize, marker)
+        if MARKER in _replacements(document) and min(marker) >= 0
+        else tokenize,
+    )
+
+
+def _meaning(document: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
+    """What the tokenizer's decoder makes of one piece, at any place but the start of the output."""
+    kinds = [decoder["type"] for decoder in _components(document.get("decoder"), "decoders")]
+    if "ByteLevel" in kinds and set(kinds) <= {"ByteLevel", "Fuse"}:
+        return _byte_level
+    if kinds and set(kinds) <= {"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"}:
+        replacements = _replacements(document)
+        byte_fallback = "ByteFallback" in kinds or bool(document["model"].get("byte_fallback"))
+
+        def meaning(piece: str) -> bytes:
+            byte = byte_of_piece(piece) if byte_fallback else None
+            if byte is not None:
+                return byte
+            for old, new in replacements.items():
+                piece = piece.replace(old, new)
+            return piece.encode()
+
+        return meaning
+    decoder = " + ".join(kinds) if kinds else "none"
+    raise BadInput(
+        f"{folder / 'tokenizer.json'}: its decoder ({decoder}) is neither byte-level nor "
+        "metaspace with byte fallback"
+    )
+
+
+def _replacements(document: dict[str, Any]) -> dict[str, str]:
+    """What a metaspace decoder replaces in every piece; `Strip` only takes away the space before the whole
+    text."""
+    replacements: dict[str, str] = {}
+    for decoder in _components(document.get("decoder"), "decoders"):
+        if decoder["type"] == "Metaspace":
+            replacements[decoder.get("replacement", MARKER)] = " "
+        elif decoder["type"] == "Replace" and "String" in decoder["pattern"]:
+            replacements[decoder["pattern"]["String"]] = decoder["content"]
+    return replacements
+
+
+def _byte_level_alphabet() -> dict[int, int]:
+    """The code point by which byte-level tokenizers write a byte -> that byte; other code points below 256 ->
+    one that Latin-1 lacks."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {byte: 0xFFFF for byte in others} | {256 + place: byte for place, byte in enumerate(others)}
+
+
+_BYTE_LEVEL = _byte_level_alphabet()
+
+
+def _byte_level(piece: str) -> bytes:
+    try:
+        return piece.translate(_BYTE_LEVEL).encode("latin-1")
+    except UnicodeEncodeError:
+        return piece.encode()
+
+
+def _without_prefix(component: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The normalizer or pre-tokenizer, less the space that it puts before every text: ours continue another
+    text."""
+    if component is None or component["type"] == "Prepend":
+        return None
+    component = dict(component)
+    if "add_prefix_space" in component:
+        component["add_prefix_space"] = False
+    if component["type"] == "Metaspace":
+        component["prepend_scheme"] = "never"
+    for parts in ("normalizers", "pretokenizers"):
+        if parts in component:
+            component[parts] = [part for part in map(_without_prefix, component[parts]) if part is not None]
+    return component
+
+
+def _components(component: dict[str, Any] | None, parts: str) -> Iterator[dict[str, Any]]:
+    """The component, or those of a sequence one by one."""
+    if component is None:
+        return
+    if component["type"] != "Sequence":
+        yield component
+        return
+    for part in component[parts]:
+        yield from _components(part, parts)
+
+
+def _end_of_sequence(folder: Path, ids: dict[str, int]) -> int:
+    known = set(ids.values())
+    for file in ("tokenizer_config.json", "special_tokens_map.json"):
+        piece = _read(folder / file).get("eos_token")
+        if isinstance(piece, dict):
+            piece = piece.get("content")
+        if isinstance(piece, str) and piece in ids:
+            return ids[piece]
+    for file in ("generation_config.json", "config.json"):
+        tokens = _read(folder / file).get("eos_token_id")
+        for token in tokens if isinstance(tokens, list) else [tokens]:
+            if isinstance(token, int) and not isinstance(token, bool) and token in known:
+                return token
+    raise BadInput(
+        f'{folder}: no end-of-sequence token found; name one of its tokens as "eos_token" in '
+        "tokenizer_config.json"
+    )
+
+
+def _model_width(folder: Path) -> int:
+    """The width of the model's logits, 0 if the folder does not say."""
+    config = _read(folder / "config.json")
+    of_text = config.get("text_config")
+    width = (
+        config.get("vocab_size") or (of_text.get("vocab_size") if isinstance(of_text, dict) else None) or 0
+    )
+    if not isinstance(width, int) or isinstance(width, bool) or width < 0:
+        raise BadInput(f'{folder / "config.json"}: "vocab_size" is no whole number')
+    return width
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The file's JSON object; empty if there is no such file."""
+    if not path.is_file():
+        return {}
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: no JSON ({one_line(str(error))[:200]})") from error
+    if not isinstance(document, dict):
+        raise BadInput(f"{path}: not a JSON object")
+    return document
+
+
+def _local_folder(source: str) -> Path | None:
+    """The folder, absolute; None if it is a hub name."""
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        return folder.absolute()
+    if not _HUB_NAME.fullmatch(source):
+        raise BadInput(f"hf:{source}: no such folder")
+    return None
+
+
+def _require_tokenizer(folder: Path) -> None:
+    if not (folder / "tokenizer.json").is_file():
+        raise BadInput(f"{folder / 'tokenizer.json'}: no such file; a folder with a tokenizer.json is needed")
+
+
+def _cached_folder(name: str) -> Path | None:
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ImportError as error:
+        raise _missing_extra(name) from error
+    path = try_to_load_from_cache(name, "tokenizer.json")
+    return Path(path).parent if isinstance(path, str) else None
+
+
+def _missing_extra(source: str) -> BadInput:
+    return BadInput(f'hf:{source} needs the extra "huggingface": pip install "grammarbench[huggingface]"')

@@ -1,0 +1,112 @@
+"""Vocabularies by name."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from harness.backend.vocabulary.model import Vocabulary, byte_vocabulary
+from harness.errors import BadInput, did_you_mean
+
+
+def vocabulary_names() -> list[str]:
+    """The names that load on every installation; `hf:NAME_OR_FOLDER` and `tiktoken:NAME_OR_FILE` load as
+    well."""
+    return sorted(_BUILT_IN)
+
+
+def prepare_vocabulary(name: str) -> str:
+    """Make sure that the vocabulary's files are on this machine, and return the name under which any process
+    loads them.
+
+    Downloads what comes from a hub; paths come back absolute, built-in names in their usual spelling.
+    Raises BadInput if there is no such vocabulary or its hub is out of reach.
+    """
+    kind, source = _parse(name)
+    if kind == "hf":
+        from harness.backend.vocabulary import huggingface
+
+        return f"hf:{huggingface.prepare(source)}"
+    if kind == "tiktoken":
+        from harness.backend.vocabulary import tiktoken_encoding
+
+        return f"tiktoken:{tiktoken_encoding.prepare(source)}"
+    return source
+
+
+def load_vocabulary(name: str) -> Vocabulary:
+    """The vocabulary of that name, from files on this machine only.
+
+    Raises BadInput if there is none, or if its files are not here yet (see `prepare_vocabulary`).
+    """
+    kind, source = _parse(name)
+    with _no_garbage_collection():
+        if kind == "hf":
+            from harness.backend.vocabulary import huggingface
+
+            return huggingface.load(source)
+        if kind == "tiktoken":
+            from harness.backend.vocabulary import tiktoken_encoding
+
+            return tiktoken_encoding.load(source)
+        return _BUILT_IN[source]()
+
+
+def _parse(name: str) -> tuple[str, str]:
+    """The kind (`built-in`, `hf`, `tiktoken`) and what to load of that kind."""
+    prefix, colon, rest = name.partition(":")
+    if colon and prefix.lower() in ("hf", "tiktoken"):
+        if not rest:
+            raise BadInput(f'vocabulary "{name}": nothing after the colon; write {prefix}:NAME')
+        return prefix.lower(), rest
+    plain = name.lower().replace("_", "-")
+    if plain in _BUILT_IN:
+        return "built-in", plain
+    with suppress(OSError, RuntimeError):  # what cannot be a path names no folder
+        if name and Path(name).expanduser().is_dir():
+            return "hf", name
+    raise BadInput(
+        "unknown vocabulary "
+        f'"{name}"{did_you_mean(plain, [*vocabulary_names(), "hf:NAME_OR_FOLDER", "tiktoken:NAME_OR_FILE"])}'
+    )
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """A vocabulary is hundreds of thousands of objects, all kept: looking for garbage among them more than
+    doubles the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _tekken() -> Vocabulary:
+    from harness.backend.vocabulary import mistral
+
+    return mistral.tekken()
+
+
+def _mistral_v3() -> Vocabulary:
+    from harness.backend.vocabulary import mistral
+
+    return mistral.mistral_v3()
+
+
+def _probe() -> Vocabulary:
+    from harness.backend.vocabulary import probe
+
+    return probe.probe_vocabulary()
+
+
+_BUILT_IN: dict[str, Callable[[], Vocabulary]] = {
+    "bytes": byte_vocabulary,
+    "mistral-v3": _mistral_v3,
+    "probe": _probe,
+    "tekken": _tekken,
+}

@@ -1,0 +1,116 @@
+"""The vocabulary as every adapter sees it: bytes by id, and the ids of a text."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+_BROKEN_UTF8 = re.compile("([\udc80-\udcff]+)")
+"""Runs of bytes that are no UTF-8, as the `surrogateescape` handler spells them."""
+
+
+MOST_IDS = 1 << 22
+"""No vocabulary is wider: the widest in use have a quarter of a million ids, and a file could name an id that
+fills any memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Token ids and their bytes.
+
+    `tokens[id]` is the token's bytes; it is `b""` for specials, for padding ids and for a token that is truly
+    empty. `size` counts padding ids too: it is the width of a model's logits, and of every mask.
+    """
+
+    name: str
+    tokens: tuple[bytes, ...]
+    eos_token: int
+    special_tokens: dict[int, str]
+    """Control ids (end-of-sequence among them) and their printed form, e.g. `{2: "</s>"}`; never text of the
+    grammar."""
+    padding_tokens: frozenset[int] = frozenset()
+    """Ids that the tokenizer does not have, up to the model's padded width."""
+    tokenize: Callable[[str], list[int]] | None = field(default=None, repr=False)
+    """The tokenizer's own (canonical) ids of a text, special tokens' names taken as plain text; None: longest
+    match."""
+
+    @property
+    def size(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def sha256(self) -> str:
+        """A hash of every id's bytes and kind, which goes into the run's record."""
+        digest = hashlib.sha256(
+            f"{self.eos_token} {sorted(self.special_tokens)} {sorted(self.padding_tokens)}".encode()
+        )
+        for token in self.tokens:
+            digest.update(len(token).to_bytes(4, "little") + token)
+        return digest.hexdigest()
+
+    @cached_property
+    def ids_by_bytes(self) -> dict[bytes, int]:
+        """The lowest id of each non-empty byte string that is plain text."""
+        ids: dict[bytes, int] = {}
+        for token, text in enumerate(self.tokens):
+            if text and token not in self.special_tokens and token not in self.padding_tokens:
+                ids.setdefault(text, token)
+        return ids
+
+    @cached_property
+    def longest_token(self) -> int:
+        """Bytes of the longest plain-text token."""
+        return max(map(len, self.ids_by_bytes), default=0)
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        """The lengths that plain-text tokens have, longest first."""
+        return sorted({len(text) for text in self.ids_by_bytes}, reverse=True)
+
+    def decode(self, tokens: Sequence[int]) -> bytes:
+        """The concatenated bytes; specials and padding have none."""
+        return b"".join(self.tokens[token] for token in tokens)
+
+    def encode(self, text: bytes) -> list[int]:
+        """The canonical ids of the text; the longest match where the tokenizer has no answer (bytes that are
+        no UTF-8).
+
+        Always decodes back to `text`, without specials. Raises ValueError where no token continues the
+        longest match.
+        """
+        if self.tokenize is None:
+            return self._longest_match(text)
+        tokens: list[int] = []
+        for part in _BROKEN_UTF8.split(text.decode("utf-8", "surrogateescape")):
+            wanted = part.encode("utf-8", "surrogateescape")
+            canonical = [] if _BROKEN_UTF8.match(part) else self.tokenize(part)
+            spelled = self.special_tokens.keys().isdisjoint(canonical) and self.decode(canonical) == wanted
+            tokens += canonical if spelled else self._longest_match(wanted)
+        return tokens
+
+    def _longest_match(self, text: bytes) -> list[int]:
+        tokens: list[int] = []
+        start = 0
+        while start < len(text):
+            for length in self._lengths:
+                token = self.ids_by_bytes.get(text[start : start + length])
+                if token is not None and start + length <= len(text):
+                    tokens.append(token)
+                    start += length
+                    break
+            else:
+                raise ValueError(f"vocabulary {self.name} has no token for byte 0x{text[start]:02x}")
+        return tokens
+
+
+def byte_vocabulary() -> Vocabulary:
+    """257 tokens: each byte, then end-of-sequence. For tests."""
+    return Vocabulary(
+        name="bytes",
+        tokens=(*(bytes([byte]) for byte in range(256)), b""),
+        eos_token=256,
+        special_tokens={256: "</s>"},
+    )

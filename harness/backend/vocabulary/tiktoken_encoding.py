@@ -1,0 +1,183 @@
+"""tiktoken's encodings, by name or from a file of ranks."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import tiktoken
+import tiktoken.load
+import tiktoken.registry
+
+from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
+from harness.errors import BadInput, did_you_mean, one_line
+
+DEFAULT_PATTERN_OF = "cl100k_base"
+"""The encoding whose pattern splits the text for a file of ranks that is not named after an encoding."""
+
+_END_OF_TEXT = "<|endoftext|>"
+
+
+def prepare(source: str) -> str:
+    """Download the encoding if it is a name, and return the name, or the file's absolute path."""
+    name = _known(source)
+    if name is None:
+        return str(_file(source))
+    try:
+        tiktoken.get_encoding(name)
+    except Exception as error:  # whatever the download can raise: the encodings come from plug-ins
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise BadInput(
+            f"tiktoken:{source}: download failed ({reason}); check the network or set TIKTOKEN_CACHE_DIR"
+        ) from error
+    return name
+
+
+def load(source: str) -> Vocabulary:
+    """The encoding from tiktoken's cache or from the file; never from the network."""
+    name = _known(source)
+    if name is None:
+        return _vocabulary(source, _encoding_of_file(_file(source)))
+    try:
+        with _replaced("read_file", _refuse):
+            encoding = tiktoken.get_encoding(name)
+    except _NotHere as error:
+        raise BadInput(
+            f"tiktoken:{source} is not on this machine yet; prepare_vocabulary downloads it"
+        ) from error
+    return _vocabulary(name, encoding)
+
+
+def _known(source: str) -> str | None:
+    """The encoding of that name; None if the source names a file."""
+    names = tiktoken.list_encoding_names()
+    plain = source.lower().replace("-", "_")
+    if plain in names:
+        return plain
+    if Path(source).expanduser().is_file() or "/" in source or source.endswith(".tiktoken"):
+        return None
+    raise BadInput(f'unknown tiktoken encoding "{source}"{did_you_mean(plain, names)}')
+
+
+def _file(source: str) -> Path:
+    path = Path(source).expanduser().absolute()
+    if not path.is_file():
+        raise BadInput(f"tiktoken:{source}: no such file")
+    return path
+
+
+def _vocabulary(source: str, encoding: tiktoken.Encoding) -> Vocabulary:
+    if _END_OF_TEXT not in encoding.special_tokens_set:
+        raise BadInput(f"tiktoken:{source}: no end-of-sequence token: the encoding has no {_END_OF_TEXT}")
+    specials = {encoding.encode_single_token(name): name for name in encoding.special_tokens_set}
+    tokens = [b""] * encoding.n_vocab
+    padding = set()
+    for token in range(encoding.n_vocab):
+        if token in specials:
+            continue
+        try:
+            tokens[token] = encoding.decode_single_token_bytes(token)
+        except KeyError:
+            padding.add(token)
+    return Vocabulary(
+        name=f"tiktoken:{source}",
+        tokens=tuple(tokens),
+        eos_token=encoding.eot_token,
+        special_tokens=specials,
+        padding_tokens=frozenset(padding),
+        tokenize=encoding.encode_ordinary,
+    )
+
+
+def _encoding_of_file(path: Path) -> tiktoken.Encoding:
+    ranks = _ranks(path)
+    missing = [byte for byte in range(256) if bytes([byte]) not in ranks]
+    if missing:
+        raise BadInput(
+            f"tiktoken:{path}: no token for byte 0x{missing[0]:02x}; tiktoken needs a token for "
+            "each of the 256 bytes"
+        )
+    first_free = max(ranks.values()) + 1
+    named_after = _definition(path.stem)
+    definition = named_after or _definition(DEFAULT_PATTERN_OF)
+    specials: dict[str, int] = named_after.get("special_tokens", {})
+    if not specials or min(specials.values()) < first_free:
+        specials = {_END_OF_TEXT: first_free}
+    try:
+        return tiktoken.Encoding(
+            path.stem, pat_str=definition["pat_str"], mergeable_ranks=ranks, special_tokens=specials
+        )
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # where Rust panics it is no Exception
+        raise BadInput(
+            f"tiktoken:{path}: tiktoken does not take it ({one_line(repr(error))[:300]})"
+        ) from error
+
+
+def _ranks(path: Path) -> dict[bytes, int]:
+    """Each token's rank. tiktoken's own reader is not used: it keeps a copy of the file and would not see
+    that it has changed."""
+    ranks: dict[bytes, int] = {}
+    used: set[int] = set()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"tiktoken:{path}: cannot be read: {error.strerror}") from error
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            token, rank = line.split()
+            text, place = base64.b64decode(token, validate=True), int(rank)
+        except ValueError as error:
+            raise BadInput(
+                f"tiktoken:{path}:{number}: not a token in base64, a space and its rank ({error})"
+            ) from error
+        if place >= MOST_IDS:
+            raise BadInput(
+                f"tiktoken:{path}:{number}: a rank beyond {MOST_IDS:,}, which is beyond any "
+                "vocabulary that has masks"
+            )
+        if place < 0 or place in used or text in ranks:
+            raise BadInput(
+                f"tiktoken:{path}:{number}: rank {place} is negative, or the rank or its token came before"
+            )
+        ranks[text] = place
+        used.add(place)
+    return ranks
+
+
+def _definition(name: str) -> dict[str, Any]:
+    """The encoding's pattern and special tokens, without its ranks; empty if tiktoken has no
+    such encoding.
+    """
+    constructors = tiktoken.registry.ENCODING_CONSTRUCTORS or {}
+    if name not in constructors:
+        return {}
+    try:
+        with _replaced("read_file_cached", lambda *_: b""):
+            return constructors[name]()
+    except ValueError:  # gpt2 comes in a format that may not be empty
+        return {}
+
+
+class _NotHere(Exception):
+    pass
+
+
+def _refuse(address: str) -> bytes:
+    raise _NotHere(address)
+
+
+@contextmanager
+def _replaced(function: str, replacement: Callable[..., bytes]) -> Iterator[None]:
+    """tiktoken has no switch to stay off the network: for a moment, one of its reading functions is another
+    one."""
+    original = getattr(tiktoken.load, function)
+    setattr(tiktoken.load, function, replacement)
+    try:
+        yield
+    finally:
+        setattr(tiktoken.load, function, original)

@@ -1,0 +1,219 @@
+"""Plans a run: reads and checks every case of every suite, and writes it to the run's `cases.jsonl` before
+anything starts."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.cases.case import LONGEST_CASE, Case, case_from_line, case_to_line
+from harness.cases.flags import with_verdicts
+from harness.cases.spellings import spelled
+from harness.cases.suite import Suite, deep, read_cases
+from harness.errors import LISTED, BadInput, did_you_mean
+from harness.oracle.judge import Judge, check_schema
+
+JUDGE_SECONDS = 5.0
+NAMED = 200
+"""Most characters of a contested instance's name in the run's first line."""
+ALL = -1
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much of a suite is walked, and for how long a backend may think."""
+
+    cases_per_suite: int | None
+    timeout_s: float
+    vocabularies: tuple[str, ...]
+    effort: int = 0
+    """How many places of a case each check looks at; 0 means no checks, ALL every place."""
+    cases_of_ours: int | None = None
+    """Most cases of each suite that comes with the package (None: all); a user's own cases are all walked."""
+
+
+GATE_EFFORT = 1
+"""Places of a case that each check looks at in a gate: few, so that the whole of our suites takes minutes."""
+
+PROFILES = {
+    "quick": Profile(20, 5.0, ("tekken",)),
+    "default": Profile(None, 10.0, ("tekken", "probe"), 2, cases_of_ours=12),
+    "gate": Profile(None, 10.0, ("probe",), GATE_EFFORT),
+    "full": Profile(None, 30.0, ("tekken", "mistral-v3", "probe"), 16),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cases of a run, on disk.
+
+    `offsets[i]` is where case i begins; `suites` is what the run's header says of the suites.
+    """
+
+    offsets: array[int]
+    dialects: tuple[str, ...]
+    suites: dict[str, dict[str, Any]]
+
+
+def write_plan(
+    suites: Sequence[Suite],
+    profile: Profile,
+    seed: int,
+    path: Path,
+    respell: bool = False,
+    only: Collection[str] = (),
+    unicode: Collection[str] = (),
+) -> Plan:
+    """Writes every case that is to be walked to `path`, and returns the plan.
+
+    Raises BadInput for the first case that is none, saying how many more there are.
+
+    Instances of regular expressions are judged by other dialects too, with the newest tables of Unicode and
+    with those of `unicode`, the versions that the backends have. `only` selects cases by name or id. With
+    `respell` a JSON Schema's instances are the spellings of its valid ones, and other cases are left out.
+    """
+    offsets = array("q")
+    dialects: list[str] = []
+    told: dict[str, dict[str, Any]] = {}
+    problems: list[str] = []
+    with open(path, "wb") as file, Judge(JUDGE_SECONDS) as judge:
+        for suite in suites:
+            name = _unused_name(suite.name, told)
+            digest = hashlib.sha256()
+            counts = {"cases": 0, "cases_in_all": 0, "instances": 0}
+            contested: dict[str, list[str]] = {}
+            limits = [profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None]
+            limit = min((each for each in limits if each is not None), default=None)
+            chosen = _chosen(suite, limit, seed, only)
+            for case in read_cases(suite):
+                if not chosen(case):
+                    counts["cases_in_all"] += not respell or case.grammar.dialect == "json_schema"
+                    continue
+                if problem := _problem(case):
+                    problems.append(
+                        f"{suite.files[0] if len(suite.files) == 1 else suite.name}: {case.name}: {problem}"
+                    )
+                    continue
+                if respell:
+                    case = (
+                        spelled(case)
+                        if case.grammar.dialect == "json_schema"
+                        else replace(case, instances=())
+                    )
+                    if not case.instances:
+                        continue
+                case, doubted = with_verdicts(
+                    case, judge, questioned=not suite.is_ours and not respell, both=not respell
+                )
+                for why, names in doubted.items():
+                    contested.setdefault(why, []).extend(f"{case.name}: {each}"[:NAMED] for each in names)
+                digest.update(case_to_line(name, suite.version, case))
+                # Not in the digest: the same cases are the same, whichever backends they are judged for.
+                line = case_to_line(name, suite.version, _read_otherwise(case, judge, unicode))
+                if len(line) > LONGEST_CASE:
+                    raise BadInput(
+                        f"{suite.name}: {case.name}: a case of {len(line) >> 20} MiB as a run stores it; the "
+                        f"most is {LONGEST_CASE >> 20} MiB"
+                    )
+                offsets.append(file.tell())
+                dialects.append(case.grammar.dialect)
+                file.write(line)
+                counts["cases"] += 1
+                counts["cases_in_all"] += 1
+                counts["instances"] += len(case.instances)
+            told[name] = {"version": suite.version, "sha256": digest.hexdigest(), **counts}
+            if contested:
+                told[name]["contested"] = contested
+    if problems:
+        more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
+        raise BadInput(f"{problems[0]}{more}")
+    if not offsets and only:
+        check_named(suites, only)
+    if not offsets:
+        raise BadInput(f"no case in {', '.join(each.name for each in suites)}")
+    return Plan(offsets, tuple(dialects), told)
+
+
+def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
+    """How many rows each case of a plan must have in the end, by suite and case id, in the plan's order.
+
+    That is one for each instance, or 1 for a case without any, and one more for the checks."""
+    checks = int(checked)
+    with open(path, "rb") as file:
+        return {
+            (suite, case.id): max(1, len(case.instances)) + checks
+            for suite, _, case in map(case_from_line, file)
+        }
+
+
+def _unused_name(name: str, taken: dict[str, Any]) -> str:
+    """The name, with a number behind it if it is taken: two folders of one name are two suites, and the
+    second is called `name-2`."""
+    number, candidate = 1, name
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}-{number}"
+    return candidate
+
+
+def _chosen(suite: Suite, limit: int | None, seed: int, only: Collection[str]) -> Callable[[Case], bool]:
+    """A function that says whether a case is walked: those named in `only` by name or id, or else all, or a
+    sample of `limit`.
+
+    The sample has the same cases for the same seed, wherever they stand in the suite.
+    """
+    if only:
+        return lambda case: case.id in only or case.name in only
+    if limit is None:
+        return lambda case: True
+
+    def rank(case_id: str) -> str:
+        return hashlib.sha256(f"{seed}:{case_id}".encode()).hexdigest()
+
+    ranked = sorted((rank(case.id), case.id) for case in read_cases(suite))
+    chosen = {case_id for _, case_id in ranked[:limit]}
+    return lambda case: case.id in chosen
+
+
+def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
+    """Raises BadInput, in one short line, if the suites have none of these cases."""
+    names = []
+    for case in (each for suite in suites for each in read_cases(suite)):
+        if case.id in wanted or case.name in wanted:
+            return
+        names.append(case.name)
+    first = next(iter(wanted))
+    where = ", ".join(each.name for each in suites[:LISTED]) + (
+        f" and {len(suites) - LISTED} more" if len(suites) > LISTED else ""
+    )
+    raise BadInput(f'no case "{first[:100]}" in {where}{did_you_mean(first, names)}')
+
+
+def _problem(case: Case) -> str:
+    """What is wrong with the case's schema; empty if it is a schema, or if the grammar is of another
+    dialect."""
+    if case.grammar.dialect != "json_schema":
+        return ""
+    check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.options.get("draft"))  # noqa: E731
+    said = deep(check, case.name)
+    return f"not a JSON Schema: {said}" if said else ""
+
+
+def _read_otherwise(case: Case, judge: Judge, unicode: Collection[str]) -> Case:
+    """The case with each instance's `contrary` filled in, if it is a regular expression: the readings by
+    which the verdict is the opposite."""
+    if case.grammar.dialect != "regex":
+        return case
+    instances = tuple(
+        instance
+        if instance.valid is None
+        else replace(
+            instance, contrary=judge.readings_against(case.grammar, instance.content, instance.valid, unicode)
+        )
+        for instance in case.instances
+    )
+    return replace(case, instances=instances)

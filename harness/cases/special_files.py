@@ -1,0 +1,73 @@
+"""Refuses paths that only look like files: a FIFO, a socket or a device, from which a command would read
+without an end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.errors import BadInput
+
+WRITTEN = ("record", "script", "html")
+"""The options that name a file to be written; `/dev/stdout` is allowed there."""
+
+NESTED = ("history", "trend")
+"""The options that name a folder whose subfolders hold the files that are read."""
+
+READ = (".json", ".jsonl", ".gz", ".i64")
+"""The name endings of the files that our commands read in a folder."""
+
+OPEN_ALREADY = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""Beginnings of paths that a shell opens for the command, e.g. for `<(...)`."""
+
+
+def refuse_special_files(options: argparse.Namespace) -> None:
+    """Raises BadInput if a path among the options, or a file that would be read in such a folder, is neither
+    an ordinary file nor a folder."""
+    records = getattr(options, "record", None) is True  # `expect --record` writes its file
+    for name, value in vars(options).items():
+        if name in WRITTEN or (records and name == "file"):
+            continue
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, Path):
+                refuse_special_file(path)
+                for each in _files_of(path, name in NESTED):
+                    refuse_special_file(each)
+
+
+def refuse_special_file(path: Path) -> None:
+    """Raises BadInput if something is there that is neither a file nor a folder."""
+    kind = kind_of(path)
+    if kind and not str(path).startswith(OPEN_ALREADY):
+        raise BadInput(
+            f"{path}: is a {kind}, which may have no end; copy what it gives into a file, and name that"
+        )
+
+
+def kind_of(path: Path) -> str:
+    """The kind of a path that is neither a file nor a folder, with links followed; empty otherwise, and if
+    nothing is there."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # nothing is there, or the name cannot be a path
+        return ""
+    for is_one, kind in (
+        (stat.S_ISFIFO, "FIFO"),
+        (stat.S_ISSOCK, "socket"),
+        (stat.S_ISCHR, "device"),
+        (stat.S_ISBLK, "device"),
+    ):
+        if is_one(mode):
+            return kind
+    return ""
+
+
+def _files_of(folder: Path, nested: bool) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        yield from (Path(place, name) for name in names if name.endswith(READ))
+        if not nested:
+            folders.clear()

@@ -1,0 +1,368 @@
+"""Makes the spellings of a JSON document: other texts for the same value, each different in one way.
+
+Whitespace, the order of names, escapes and number forms mean nothing in JSON; a backend that refuses one of
+them constrains more than the schema does, which it may document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, NamedTuple, NoReturn, Self
+
+from harness.cases.case import Case, Instance
+
+Family = Literal["whitespace", "property_order", "escapes", "number_forms"]
+FAMILIES: tuple[Family, ...] = ("whitespace", "property_order", "escapes", "number_forms")
+
+RAW_DELETE = "raw_delete_character"
+"""The name of the cause of a refusal where U+007F (delete) stands unescaped in a string, which RFC 8259
+allows."""
+
+MOST_BYTES = 1 << 16
+DEEPEST = 200
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as it is spelled."""
+
+    literal: str
+
+
+class Text(str):
+    """A string, and how it is spelled."""
+
+    literal: str
+
+    def __new__(cls, literal: str) -> Self:
+        text = super().__new__(cls, json.loads(literal))
+        text.literal = literal
+        return text
+
+
+class Name(Text):
+    """A property's name, apart from the strings that are values."""
+
+
+Value = Any
+"""An object (dict by Name), array (list), Text, Number, True, False or None."""
+
+
+class Style(NamedTuple):
+    """How whitespace, strings and numbers are written."""
+
+    comma: str = ","
+    colon: str = ":"
+    indent: str | None = None
+    newline: str = "\n"
+    padding: str = ""
+    """Whitespace inside brackets that are not empty."""
+    string: Callable[[Text], str] = lambda text: text.literal
+    number: Callable[[str], str] = lambda literal: literal
+
+
+COMPACT = Style()
+SPACED = Style(", ", ": ")
+BASES = ("compact", "spaced")
+"""The layouts in which everything else is spelled."""
+LAYOUTS: dict[str, Style] = {
+    "compact": COMPACT,
+    "spaced": SPACED,
+    "indented_2": Style(",", ": ", "  "),
+    "indented_4": Style(",", ": ", "    "),
+    "indented_tab": Style(",", ": ", "\t"),
+    "indented_crlf": Style(",", ": ", "  ", "\r\n"),
+    "padded": Style(" , ", " : ", padding=" "),
+}
+
+
+def read(content: bytes) -> Value:
+    """The document as it is spelled.
+
+    Raises ValueError for what is none, is too large or names a property twice.
+    """
+    if len(content) > MOST_BYTES:
+        raise ValueError("too large to be spelled again")
+    literals: list[str] = []
+
+    def numbered(found: re.Match[str]) -> str:
+        literals.append(found[0])
+        return f'"{len(literals) - 1}"'
+
+    skeleton = _STRING.sub(numbered, content.decode("utf-8"))
+    try:
+        value = json.loads(skeleton, parse_float=Number, parse_int=Number, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("nests too deeply") from error
+    if _depth(value) > DEEPEST:
+        raise ValueError("nests too deeply")
+    return _filled(value, literals)
+
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _filled(value: Any, literals: list[str]) -> Value:
+    """The value with its strings in the place of the numbers that stand for them."""
+    if isinstance(value, dict):
+        members = {Name(literals[int(name)]): _filled(each, literals) for name, each in value.items()}
+        if len(members) < len(value):
+            raise ValueError("a name twice in one object")
+        return members
+    if isinstance(value, list):
+        return [_filled(each, literals) for each in value]
+    return Text(literals[int(value)]) if isinstance(value, str) else value
+
+
+def _depth(value: Value) -> int:
+    deepest, stack = 0, [(value, 1)]
+    while stack:
+        each, depth = stack.pop()
+        deepest = max(deepest, depth)
+        if isinstance(each, dict | list):
+            stack += [(below, depth + 1) for below in (each.values() if isinstance(each, dict) else each)]
+    return deepest
+
+
+def write(value: Value, style: Style = COMPACT) -> bytes:
+    """The document in a style."""
+    return "".join(_parts(value, style, 0)).encode("utf-8")
+
+
+def _parts(value: Value, style: Style, depth: int) -> Iterator[str]:
+    match value:
+        case Number(literal):
+            yield style.number(literal)
+        case Text():
+            yield style.string(value)
+        case dict() | list():
+            yield from _container(value, style, depth)
+        case _:
+            yield json.dumps(value)
+
+
+def _container(value: dict[Name, Value] | list[Value], style: Style, depth: int) -> Iterator[str]:
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    yield opening
+    if value:
+        inner = style.padding if style.indent is None else style.newline + style.indent * (depth + 1)
+        outer = style.padding if style.indent is None else style.newline + style.indent * depth
+        between = style.comma if style.indent is None else style.comma + inner
+        yield inner
+        for number, each in enumerate(value):
+            if number:
+                yield between
+            if isinstance(value, dict):
+                yield style.string(each) + style.colon
+                yield from _parts(value[each], style, depth + 1)
+            else:
+                yield from _parts(each, style, depth + 1)
+        yield outer
+    yield closing
+
+
+# Strings
+
+
+def plain_string(text: str) -> str:
+    """The string with as few escapes as JSON allows, short ones where there are any; a lone surrogate is
+    escaped."""
+    return _escaped(json.dumps(text, ensure_ascii=False), re.compile("[\ud800-\udfff]"))
+
+
+def _escaped(quoted: str, characters: re.Pattern[str]) -> str:
+    """The string with those characters as `\\uXXXX`; one beyond the first plane becomes two surrogates."""
+    return characters.sub(lambda found: json.dumps(found[0])[1:-1], quoted)
+
+
+_UNICODE_ESCAPE = re.compile(r"\\(u[0-9a-f]{4}|.)")
+_SHORT_ESCAPE = re.compile(r'\\([bfnrt"\\])')
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_CODES = {"b": 8, "f": 12, "n": 10, "r": 13, "t": 9, '"': 34, "\\": 92}
+
+
+def _first_escaped(text: Text, is_name: bool) -> str:
+    """The string with its first letter escaped, either in names only or in values only."""
+    quoted = plain_string(text)
+    return _first_letter_escaped(quoted) if isinstance(text, Name) == is_name else quoted
+
+
+def _first_letter_escaped(quoted: str) -> str:
+    return re.sub(r'^"([A-Za-z0-9])', lambda found: f'"\\u{ord(found[1]):04x}', quoted)
+
+
+def _long_escapes(quoted: str) -> str:
+    return _SHORT_ESCAPE.sub(lambda found: f"\\u{_CODES[found[1]]:04x}", quoted)
+
+
+def _upper_escapes(quoted: str) -> str:
+    return _UNICODE_ESCAPE.sub(
+        lambda found: "\\u" + found[1][1:].upper() if len(found[1]) == 5 else found[0], quoted
+    )
+
+
+STRINGS: dict[str, Callable[[Text], str]] = {
+    "raw": plain_string,
+    "escaped_non_ascii": lambda text: _escaped(plain_string(text), _NOT_ASCII),
+    "escaped_upper_hex": lambda text: _upper_escapes(_escaped(plain_string(text), _NOT_ASCII)),
+    "escaped_slash": lambda text: plain_string(text).replace("/", "\\/"),
+    "escaped_value": lambda text: _first_escaped(text, False),
+    "escaped_name": lambda text: _first_escaped(text, True),
+    "long_escapes": lambda text: _long_escapes(plain_string(text)),
+}
+
+
+# Numbers
+
+
+def _as_fraction(literal: str) -> str:
+    return f"{literal}.0" if re.fullmatch("-?[0-9]+", literal) else literal
+
+
+def _with_trailing_zero(literal: str) -> str:
+    return f"{literal}0" if re.fullmatch(r"-?[0-9]+\.[0-9]+", literal) else literal
+
+
+def _with_exponent(suffix: str) -> Callable[[str], str]:
+    return lambda literal: literal if "e" in literal.lower() else literal + suffix
+
+
+def _shifted(literal: str) -> str:
+    """An integer multiplied by ten with a tenth as exponent: `12` as `120e-1`."""
+    return f"{literal}0e-1" if re.fullmatch("-?[1-9][0-9]*", literal) else literal
+
+
+def _negative_zero(literal: str) -> str:
+    return "-0" if literal == "0" else literal
+
+
+def plain_number(literal: str) -> str:
+    """The number without exponent and trailing zeros, if that is not long."""
+    try:
+        value = Decimal(literal)
+        if not value:
+            return "0"
+        text = f"{value:f}" if abs(value.adjusted()) < 40 else literal
+    except InvalidOperation:
+        return literal
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+NUMBERS: dict[str, Callable[[str], str]] = {
+    "plain_number": plain_number,
+    "fraction_zero": _as_fraction,
+    "trailing_zero": _with_trailing_zero,
+    "exponent_zero": _with_exponent("e0"),
+    "exponent_upper": _with_exponent("E+0"),
+    "exponent_negative": _shifted,
+    "negative_zero": _negative_zero,
+}
+
+
+# All of them
+
+
+def reordered(value: Value, order: Callable[[list[Name]], list[Name]]) -> Value:
+    if isinstance(value, dict):
+        return {name: reordered(value[name], order) for name in order(list(value))}
+    return [reordered(each, order) for each in value] if isinstance(value, list) else value
+
+
+ORDERS: dict[str, Callable[[list[Name]], list[Name]]] = {
+    "reversed_names": lambda names: names[::-1],
+    "sorted_names": sorted,
+}
+
+FAMILY: Mapping[str, Family] = {
+    **dict.fromkeys((*LAYOUTS, "leading_space", "trailing_newline"), "whitespace"),
+    **dict.fromkeys(ORDERS, "property_order"),
+    **dict.fromkeys(STRINGS, "escapes"),
+    **dict.fromkeys(NUMBERS, "number_forms"),
+}
+"""The family of each spelling, which is what a backend's documentation speaks of."""
+
+
+PLAIN = "plain"
+"""The name of the spelling in a layout that changes nothing else."""
+
+
+def layouts(value: Value) -> dict[str, bytes]:
+    """The document in every layout, by name."""
+    return {name: write(value, style) for name, style in LAYOUTS.items()}
+
+
+def respelled(value: Value, layout: Style) -> dict[str, bytes]:
+    """The document in one layout with all else spelled in every way that changes something, by name."""
+    plain = write(value, layout)
+    texts = {"leading_space": b" " + plain, "trailing_newline": plain + b"\n"}
+    texts |= {name: write(reordered(value, order), layout) for name, order in ORDERS.items()}
+    texts |= {name: write(value, layout._replace(string=string)) for name, string in STRINGS.items()}
+    texts |= {name: write(value, layout._replace(number=number)) for name, number in NUMBERS.items()}
+    return _new(texts, plain)
+
+
+def spellings(content: bytes) -> dict[str, bytes]:
+    """Other texts of the same value by name, none equal to `content`; empty for what is no document (or too
+    large a one).
+
+    All but those of whitespace keep the layout of `content` (if it is one of ours), so that one thing
+    differs.
+    """
+    try:
+        value = read(content)
+    except ValueError:
+        return {}
+    return _new({**layouts(value), **respelled(value, layout_of(content, value))}, content)
+
+
+def layout_of(content: bytes, value: Value) -> Style:
+    """The layout in which the document is written, whatever its escapes; compact if it is none of ours."""
+    bare = _SCALAR.sub(b"_", content)
+    return next(
+        (style for style in LAYOUTS.values() if _SCALAR.sub(b"_", write(value, style)) == bare), COMPACT
+    )
+
+
+_SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+', re.DOTALL)
+
+
+def _new(texts: dict[str, bytes], known: bytes) -> dict[str, bytes]:
+    """The texts without `known`, each text once."""
+    names = {text: name for name, text in reversed(texts.items()) if text != known}
+    return {name: text for name, text in texts.items() if names.get(text) == name}
+
+
+# A suite of them
+
+
+def spelled(case: Case) -> Case:
+    """The case with the spellings of its valid instances as instances, which nobody has judged yet; run as
+    any other case.
+
+    Names, escapes and numbers are spelled in two layouts, because a backend may insist on one.
+    """
+    found: list[Instance] = []
+    for number, instance in enumerate(case.instances):
+        try:
+            value = read(instance.content) if instance.valid else None
+        except ValueError:
+            continue
+        if instance.valid:
+            texts = {(name, PLAIN): text for name, text in layouts(value).items()}
+            texts |= {
+                (layout, name): text
+                for layout in BASES
+                for name, text in respelled(value, LAYOUTS[layout]).items()
+            }
+            found += [
+                Instance(f"{layout} {name} {number}", text, None) for (layout, name), text in texts.items()
+            ]
+    return replace(case, instances=tuple(found))

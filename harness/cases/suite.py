@@ -1,0 +1,253 @@
+"""Finds suites by name, folder or file, reads them one case at a time, and refuses bad input with file and
+line."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.cases.case import GRAMMAR_KEYS, Case, case_from_suite_line, cases_from_json
+from harness.cases.special_files import refuse_special_file
+from harness.errors import BadInput, did_you_mean
+from harness.oracle.judge.drafts import DRAFTS
+from harness.shape import bounded_lines
+
+T = TypeVar("T")
+
+DEEPEST = 100_000  # levels of nesting that we read
+
+
+class UnknownSuite(BadInput):
+    """No suite, file or folder has the name that was given."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Where cases come from; the cases themselves are read when asked for."""
+
+    name: str
+    version: str
+    description: str
+    files: tuple[Path, ...]
+    is_ours: bool = False
+    """It comes with the package."""
+    by_default: bool = True
+    """A run that names no suite walks it; a suite's header says `"default": false` if it should not."""
+
+
+def suite_names() -> list[str]:
+    """The suites that come with the package."""
+    return sorted(
+        Path(str(each)).stem for each in files("harness.suites").iterdir() if each.name.endswith(".jsonl")
+    )
+
+
+MEASURED = "speed"
+"""The suite that `measure` takes when none is named."""
+
+DECODED = "decode"
+"""The suite that holds the workloads of the decode loop."""
+
+
+def walked_by_default() -> list[str]:
+    """Returns the suites that a run walks when none is named: those whose header does not say otherwise."""
+    return [name for name in suite_names() if find_suite(name).by_default]
+
+
+def find_suite(wanted: str) -> Suite:
+    """A suite by name (`-` and `_` are the same), or the folder or file of that path. Raises BadInput."""
+    for name in suite_names():
+        if name.replace("_", "-") == wanted.replace("_", "-"):
+            path = Path(str(files("harness.suites"))) / f"{name}.jsonl"
+            return replace(_suite_of_file(path), is_ours=True)
+    path = Path(wanted)
+    if _is(path.is_dir):
+        found = tuple(
+            sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl") and each.is_file())
+        )
+        if not found:
+            raise BadInput(f"{wanted}: no .json or .jsonl file in this folder")
+        return Suite(_writable(path.resolve().name), "", "", found)
+    if _is(path.is_file):
+        return _suite_of_file(path)
+    refuse_special_file(path)
+    raise UnknownSuite(
+        f'unknown suite "{wanted}": no suite of that name, no such file or '
+        f"folder{did_you_mean(wanted, suite_names())}"
+    )
+
+
+def _is(question: Callable[[], bool]) -> bool:
+    """The answer; False where the name cannot even be a path."""
+    try:
+        return question()
+    except OSError:
+        return False
+
+
+def _suite_of_file(path: Path) -> Suite:
+    header: dict[str, Any] = {}
+    if path.suffix == ".jsonl":
+        with open_text(path) as lines:
+            first = lines.readline()
+        if first.strip() and _is_header(value := deep(lambda: parse_json(first, str(path)), str(path))):
+            header = value
+    name, version, description = (
+        str(header.get(key, other))
+        for key, other in (("suite", path.stem), ("version", ""), ("description", ""))
+    )
+    return Suite(
+        _writable(name), version, description, (path,), by_default=header.get("default", True) is not False
+    )
+
+
+def _writable(name: str) -> str:
+    """The name with lone surrogates (of bytes in a file name that are no UTF-8) spelled out: a row's schema
+    and a page can hold it."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def _is_header(value: object) -> bool:
+    """Is the first line of a suite file its header, and not yet a case?"""
+    return isinstance(value, dict) and "suite" in value and not GRAMMAR_KEYS.keys() & value.keys()
+
+
+def read_cases(suite: Suite) -> Iterator[Case]:
+    """Every case of the suite, in order; ids are unique within it (a second case with the same grammar gets
+    `-2`). Raises BadInput."""
+    seen: dict[str, int] = {}
+    for path in suite.files:
+        for case in _cases_of_file(path):
+            seen[case.id] = seen.get(case.id, 0) + 1
+            if seen[case.id] > 1:
+                case = Case(f"{case.id}-{seen[case.id]}", *list(vars(case).values())[1:])
+            yield case
+
+
+def _cases_of_file(path: Path) -> Iterator[Case]:
+    if path.suffix == ".jsonl":
+        with open_text(path) as lines:
+            for number, line in enumerate(lines, 1):
+                where = f"{path}:{number}"
+
+                def read(line: str = line, number: int = number, where: str = where) -> Case | None:
+                    value = parse_json(line, str(path), number)
+                    return None if number == 1 and _is_header(value) else case_from_suite_line(value, where)
+
+                if line.strip() and (case := deep(read, where)):
+                    yield case
+        return
+    draft = next((part for part in path.resolve().parts[::-1] if part in DRAFTS), None)
+    with open_text(path) as file:
+        text = file.read()
+    yield from deep(
+        lambda: list(cases_from_json(parse_json(text, str(path)), path.stem, str(path), draft)), str(path)
+    )
+
+
+def open_text(path: Path) -> Any:
+    """The file, opened as UTF-8. Raises BadInput if it cannot be read."""
+    try:
+        return _Utf8(path)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+
+
+class _Utf8:
+    """A text file whose decoding errors name the file and the line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.line = path, 0
+        self.file = path.open("rb")
+        self.lines = bounded_lines(self.file, path)
+
+    def __enter__(self) -> _Utf8:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.readline():
+            yield line
+
+    def readline(self) -> str:
+        self.line += 1
+        return self._decode(next(self.lines, b""), self.line)
+
+    def read(self) -> str:
+        content = self.file.read()
+        return self._decode(content, 1)
+
+    def _decode(self, content: bytes, line: int) -> str:
+        try:
+            return content.decode("utf-8-sig" if line == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            line += content[: error.start].count(b"\n")
+            raise BadInput(
+                f"{self.path}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
+            ) from error
+
+
+def parse_json(text: str, file: str, line: int = 1) -> Any:
+    """The JSON value that begins in this line of the file. Raises BadInput with file, line and column if it
+    is none.
+    """
+    where = f"{file}:{line}" if line > 1 else file
+
+    def refuse_constant(name: str) -> float:
+        raise BadInput(f"{where}: {name} is no JSON number")
+
+    def finite(number: str) -> float:
+        value = float(number)
+        if math.isinf(value):
+            raise BadInput(f"{where}: the number {number[:40]} is beyond a double's range")
+        return value
+
+    try:
+        return json.loads(text, parse_constant=refuse_constant, parse_float=finite)
+    except json.JSONDecodeError as error:
+        raise BadInput(
+            f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}"
+        ) from error
+    except ValueError as error:  # int() refuses numbers of more than 4300 digits
+        raise BadInput(f"{where}: {error}") from error
+
+
+def deep(read: Callable[[], T], where: str) -> T:
+    """The result of `read`, in a thread with a deep stack if the ordinary one is too shallow for the nesting
+    it meets."""
+    try:
+        return read()
+    except RecursionError:
+        pass
+    outcome: list[T | BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(read())
+        except BaseException as error:
+            outcome.append(error)
+
+    limit, stack = sys.getrecursionlimit(), threading.stack_size(1 << 29)
+    sys.setrecursionlimit(DEEPEST)
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(stack)
+    (result,) = outcome
+    if isinstance(result, RecursionError):
+        raise BadInput(f"{where}: nested deeper than we read (about {DEEPEST:,} levels)")
+    if isinstance(result, BaseException):
+        raise result
+    return result

@@ -1,0 +1,47 @@
+"""Other readings of a regular expression: is a backend that differs from the reference right by one
+of them?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from harness.backend.unicode_age import unicode_version
+from harness.checks.subject import Subject
+from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.regex.readings import Reading, depends_on_unicode, other_readings
+
+
+def reading_of(subject: Subject, explains: Callable[[Automaton[Any]], bool]) -> str:
+    """Returns the cause of what the backend does, if the automaton of another reading explains it; else
+    empty.
+
+    A reading that the backend states as its own comes before others, and one of another version of Unicode
+    only where it is the backend's.
+    """
+    return next(
+        (reading.cause for reading, language in readings(subject) if _holds(subject, explains, language)), ""
+    )
+
+
+def _holds(subject: Subject, explains: Callable[[Automaton[Any]], bool], language: Automaton[Any]) -> bool:
+    try:
+        return explains(language)
+    except NoOracle:
+        return False
+
+
+def readings(subject: Subject) -> Iterator[tuple[Reading, Automaton[Any]]]:
+    """Yields the other readings of the case's expression that there is an automaton of."""
+    grammar = subject.case.grammar
+    if grammar.dialect != "regex":
+        return
+    unicode = unicode_version(subject.adapter) if depends_on_unicode(grammar.text) else ""
+    found = other_readings(grammar.text, [unicode], subject.adapter.documented)
+    for reading in found:
+        try:
+            language = reading.automaton(grammar.text)
+        except NoOracle:
+            continue
+        yield reading, language

@@ -1,0 +1,129 @@
+"""The command line.
+
+Each command imports what it needs when it runs: `--help` must be quick, and the coordinator light.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from harness.cases.special_files import refuse_special_files
+from harness.cli import compare, decode, diagnose, live, measure, run, show
+from harness.cli import list as listing
+from harness.cli.streams import guarded_streams
+from harness.cli.values import SPREADING
+from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput, one_line
+
+DESCRIPTION = (
+    "Is a grammar backend right, fast and unchanged? Conformance and benchmarks for constrained LLM decoding."
+)
+
+GROUPS = (run, show, compare, measure, decode, live, diagnose, listing)
+"""The files that hold the commands, in the order of `--help`."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Takes the first two words for one command where there is a command of two words (`measure kernels`)."""
+
+    two_words: frozenset[str] = frozenset()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Returns the options and the words that no option takes."""
+        words = list(sys.argv[1:] if args is None else args)
+        if " ".join(words[:2]) in self.two_words:
+            words[:2] = [" ".join(words[:2])]
+        return super().parse_known_args(words, namespace)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the parser of every command and option."""
+    top = _Parser(prog="grammarbench", description=DESCRIPTION, allow_abbrev=False)
+    top.add_argument("--version", action="store_true", help="print the version")
+    verbs = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=argparse.ArgumentParser)
+    for group in GROUPS:
+        group.add(verbs)
+    top.two_words = frozenset(name for name in verbs.choices if " " in name)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; its exit code: 0 ok, 1 a gate failed, 2 bad input, 3 incomplete run, 4 unproven."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # names of files and cases need not be what the terminal can show
+            stream.reconfigure(errors="backslashreplace")
+    with guarded_streams() as (out, _), _ended_as_interrupted():
+        code = _run(arguments)
+        try:
+            out.flush()
+        except OSError as error:  # stdout is a full disk
+            out.close_quietly()
+            return _say(f"{error}; the answer was not written whole", BAD_INPUT)
+        return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Read the options and run the command; what a user or a machine did wrong is one line on stderr."""
+    top = parser()
+    options, rest = top.parse_known_args(arguments)
+    if rest and not (hasattr(options, "suites") and all(not each.startswith("-") for each in rest)):
+        top.error(f"unrecognized arguments: {' '.join(rest)}")
+    # argparse takes a list of words only where they stand together; a suite may stand behind an option as
+    # well
+    if rest:
+        options.suites = [*options.suites, *rest]
+    if options.version:
+        from harness import __version__
+
+        print(f"grammarbench {__version__}")
+        return OK
+    if options.command is None:
+        top.print_help()
+        return BAD_INPUT
+    try:
+        if getattr(options, "spread", None) is not None:
+            raise BadInput(
+                f"{options.command} measures times, on one machine and in one go: leave "
+                f"{', '.join(SPREADING)} out"
+            )
+        refuse_special_files(options)
+        code: int = options.function(options)
+        return code
+    except BadInput as error:
+        return _say(str(error), error.exit_code)
+    except OSError as error:
+        return _say(f"{error}; what was measured is stored", BAD_INPUT)
+    except KeyboardInterrupt:
+        return _say("interrupted; what was measured is stored", INCOMPLETE)
+
+
+def _say(text: str, code: int) -> int:
+    """One line on stderr; returns the exit code that goes with it."""
+    print(f"grammarbench: {one_line(text)}", file=sys.stderr)
+    return code
+
+
+@contextmanager
+def _ended_as_interrupted() -> Iterator[None]:
+    """SIGTERM, with which services end what runs too long, does what Ctrl-C does: children end, and the exit
+    code says incomplete."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""What a command prints: its progress, and its answer as text or as one JSON document."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Set
+from dataclasses import fields, is_dataclass
+from pathlib import PurePath
+from typing import Any
+
+from harness.errors import one_line
+from harness.text import SURROGATES
+
+
+def teller(options: argparse.Namespace) -> Callable[[str], None]:
+    """Prints progress and notes: to stdout, with `--json` to stderr."""
+    stream = sys.stderr if options.json else sys.stdout
+    return lambda said: print(one_line(said), file=stream, flush=True)
+
+
+def emit(options: argparse.Namespace, value: Callable[[], Any], text: Callable[[], str]) -> None:
+    """The command's answer on stdout: with `--json` the value as one document, else the text; the other one
+    is not made."""
+    if options.json:
+        print(json.dumps(plain(value()), allow_nan=False))
+    else:
+        print(text())
+
+
+def plain(value: Any) -> Any:
+    """The value as strict JSON has it: null for a number that is not finite, text for a path, U+FFFD for a
+    lone surrogate."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {plain(str(key)): plain(each) for key, each in value.items()}
+    if isinstance(value, Set):
+        return sorted(map(plain, value))
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str | PurePath):
+        return SURROGATES.sub("\ufffd", str(value))
+    return value

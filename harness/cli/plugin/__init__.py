@@ -1,0 +1,131 @@
+"""`pytest --grammarbench-backend=...`: conformance as tests of a backend's own repository.
+
+Found by pytest as an entry point.
+
+Nothing is imported and nothing is collected unless a backend is named.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MARK = "grammarbench"
+
+LATER = pytest.StashKey[list[str]]()
+"""Lines for the end of the session."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Our options."""
+    group = parser.getgroup(MARK, "conformance of grammar backends")
+    group.addoption(
+        "--grammarbench-backend",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help="as in `grammarbench run --backends`",
+    )
+    group.addoption(
+        "--grammarbench-suite",
+        action="append",
+        default=[],
+        metavar="SUITE",
+        help="a suite's name, a folder or a file (default: all of ours)",
+    )
+    group.addoption(
+        "--grammarbench-vocabulary",
+        default="probe",
+        metavar="V",
+        help="as in `grammarbench run` (default: probe)",
+    )
+    group.addoption(
+        "--grammarbench-effort",
+        type=int,
+        metavar="N",
+        help="places of a case that each check looks at (default: 0, no checks)",
+    )
+    group.addoption(
+        "--grammarbench-timeout",
+        type=float,
+        default=10.0,
+        metavar="S",
+        help="seconds for a compile and a walk (default: 10)",
+    )
+    group.addoption(
+        "--grammarbench-jobs", type=int, default=1, metavar="N", help="workers at a time (default: 1)"
+    )
+    group.addoption(
+        "--grammarbench-expect",
+        metavar="FILE",
+        help="a record of outcomes: recorded failures are strict xfails",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark that all our items carry."""
+    config.addinivalue_line("markers", f"{MARK}: a case of a suite of GrammarBench, walked through a backend")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """What a reader must know first of the record that outcomes are held against."""
+    if not config.getoption("grammarbench_backend"):
+        return []
+    from harness.cli.plugin.items import header
+    from harness.errors import BadInput
+
+    try:
+        return header(config)
+    except BadInput:
+        return []  # collecting tells it
+
+
+def pytest_report_collectionfinish(items: Sequence[pytest.Item]) -> list[str]:
+    """Says which sample of the suites the chosen cases are."""
+    if not any(each.get_closest_marker(MARK) for each in items):
+        return []
+    from harness.cli.plugin.items import sampled
+
+    return sampled(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Our items come behind the repository's own, before `-k` and `-m` choose."""
+    if config.getoption("grammarbench_backend"):
+        from harness.cli.plugin.items import collected
+
+        items.extend(collected(session, config))
+
+
+@pytest.hookimpl
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was chosen is walked together, when the first of it is asked for."""
+    if from_us := _ours(session):
+        from harness.cli.plugin.items import chosen
+
+        chosen(from_us)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """What failed behind other cases and not alone is no test's failure, and is told at the end."""
+    if from_us := _ours(session):
+        from harness.cli.plugin.items import delayed_lines
+
+        session.config.stash[LATER] = delayed_lines(from_us)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell it."""
+    for line in terminalreporter.config.stash.get(LATER, []):
+        terminalreporter.write_line(line)
+
+
+def _ours(session: pytest.Session) -> Sequence[pytest.Item]:
+    return [each for each in session.items if each.get_closest_marker(MARK) and hasattr(each, "walks")]

@@ -1,0 +1,197 @@
+"""A case of a suite as a test item."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.backend.registry import parse_specs
+from harness.cases.case import Case
+from harness.cases.suite import find_suite, read_cases, walked_by_default
+from harness.cli.plugin import MARK
+from harness.cli.plugin.walks import Walks, Wrong, fresh_folder
+from harness.cli.streams import for_logs
+from harness.errors import BadInput, one_line
+from harness.outcomes import delayed, expected
+from harness.outcomes.outcome import CaseOutcome
+from harness.rows.sample import sample
+
+NAME = re.compile(r"[^\w.+=<>-]+")
+LONGEST = 80
+
+
+def collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytest.Item]:
+    """An item for every case of every suite and backend; what is wrong with an option ends pytest with one
+    line."""
+    try:
+        yield from _collected(session, config)
+    except BadInput as error:
+        raise pytest.UsageError(one_line(str(error))) from error
+
+
+def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytest.Item]:
+    if getattr(config.option, "numprocesses", None):
+        raise BadInput(
+            "cases are walked in worker processes of their own: leave -n out and give --grammarbench-jobs N"
+        )
+    expect = config.getoption("grammarbench_expect")
+    recorded = expected.read(Path(expect)) if expect else None
+    effort = config.getoption("grammarbench_effort")
+    if effort is None:
+        effort = recorded.effort if recorded else 0
+    suites = {
+        each: list(read_cases(find_suite(each)))
+        for each in config.getoption("grammarbench_suite") or walked_by_default()
+    }
+    for word in sorted(
+        {
+            word
+            for suite, cases in suites.items()
+            for case in cases
+            for word in words_of(find_suite(suite).name, case)
+        }
+    ):
+        config.addinivalue_line("markers", f"{word}: a suite, dialect or tag of GrammarBench's cases")
+    specs = [str(each) for text in config.getoption("grammarbench_backend") for each in parse_specs(text)]
+    folder = fresh_folder(getattr(config, "cache", None))
+    for number, spec in enumerate(specs, 1):
+        walks = Walks(
+            spec,
+            tuple(suites),
+            config.getoption("grammarbench_vocabulary"),
+            effort,
+            config.getoption("grammarbench_timeout"),
+            config.getoption("grammarbench_jobs"),
+            recorded,
+            folder / str(number),
+        )
+        for suite, cases in suites.items():
+            name = find_suite(suite).name
+            walks.cases_in_all[name] = len(cases)
+            for case in cases:
+                yield CaseItem.from_parent(
+                    session, name=_named(spec, name, case), walks=walks, suite=name, case=case
+                )
+
+
+def chosen(items: Sequence[Any]) -> None:
+    """Tell the walks which cases were chosen."""
+    for each in items:
+        each.walks.chosen.add(each.case.id)
+
+
+def header(config: pytest.Config) -> list[str]:
+    """What a reader must know first of the record: of what sample it is, and whether its checks can be
+    compared. Raises BadInput."""
+    if not config.getoption("grammarbench_expect"):
+        return []
+    recorded, effort = (
+        expected.read(Path(config.getoption("grammarbench_expect"))),
+        config.getoption("grammarbench_effort"),
+    )
+    different = recorded.different(recorded.effort if effort is None else effort, recorded.decode)
+    said = [f"the record is of {recorded.sample}; what else fails, fails"] if recorded.sample else []
+    return [
+        f"grammarbench: {for_logs(each)}"
+        for each in (*said, *([f"{different}: only verdicts are compared"] if different else []))
+    ]
+
+
+def sampled(items: Sequence[pytest.Item]) -> list[str]:
+    """A line for each backend of which not all cases of the suites were chosen."""
+    told = []
+    for walks in {id(each.walks): each.walks for each in items if isinstance(each, CaseItem)}.values():
+        mine = Counter(each.suite for each in items if isinstance(each, CaseItem) and each.walks is walks)
+        suites = {
+            name: {"cases": mine[name], "cases_in_all": count} for name, count in walks.cases_in_all.items()
+        }
+        if said := sample(suites, "gate"):
+            told.append(f"grammarbench: {for_logs(walks.spec)}: {for_logs(said)}")
+    return told
+
+
+def delayed_lines(items: Sequence[Any]) -> list[str]:
+    """What failed behind others in one process and not alone, a line for each backend and kind."""
+    every = {id(each.walks): each.walks for each in items}.values()
+    return [
+        f"grammarbench: {for_logs(one_line(line))}"
+        for walks in every
+        for line in delayed.lines(walks.delayed)
+    ]
+
+
+def _named(spec: str, suite: str, case: Case) -> str:
+    words = NAME.sub("_", case.name).strip("_")[:LONGEST]
+    return f"{MARK}[{spec}-{suite}-{words}-{case.id}]"
+
+
+def words_of(suite: str, case: Case) -> set[str]:
+    """What can stand behind `-m`."""
+    return {
+        word
+        for each in (suite, case.grammar.dialect, *case.tags)
+        if (word := re.sub(r"\W+", "_", each).strip("_"))
+    }
+
+
+class CaseItem(pytest.Item):
+    """One case through one backend. Its tags, dialect and suite are marks (`-m utf8`) and words for `-k`."""
+
+    def __init__(self, *, walks: Walks, suite: str, case: Case, **options: Any) -> None:
+        super().__init__(**options)
+        self.walks, self.suite, self.case = walks, suite, case
+        self.add_marker(MARK)
+        for word in words_of(suite, case):
+            self.keywords[word] = True
+            self.own_markers.append(pytest.Mark(word, (), {}, _ispytest=True))
+        self.extra_keyword_matches.update((suite, case.name, case.id))
+
+    def setup(self) -> None:
+        """Walk what was chosen, once; a failure of ours is an error here, and no backend's failure."""
+        try:
+            self.walks.walk()
+        except BadInput as error:
+            pytest.exit(f"grammarbench: {one_line(str(error))}", returncode=pytest.ExitCode.USAGE_ERROR)
+        self.outcome = self.walks.outcome(self.suite, self.case)
+        for each in self.outcome.delayed:
+            self.add_report_section("setup", MARK, for_logs(delayed.in_words(each)))
+        if self.outcome.ours:
+            pytest.fail(f"harness error (ours): {for_logs(one_line(self.outcome.ours))}", pytrace=False)
+
+    def runtest(self) -> None:
+        """Hold the outcome against the record, or against what is right."""
+        outcome = self.outcome
+        passes = outcome.came_to in (CaseOutcome.PASSED, CaseOutcome.NOT_JUDGED)
+        if outcome.recorded and outcome.faults == outcome.recorded and not passes:
+            pytest.xfail(f"recorded: {', '.join(sorted(outcome.recorded))}")
+        if outcome.recorded and not outcome.faults:
+            raise Wrong(
+                [
+                    "[XPASS(strict)] recorded as failing, and right: "
+                    f"{', '.join(sorted(outcome.recorded))}; record anew"
+                ]
+            )
+        if outcome.came_to == CaseOutcome.FAILED or (outcome.recorded and outcome.faults != outcome.recorded):
+            raise Wrong(outcome.lines())
+        if outcome.came_to == CaseOutcome.DECLINED:
+            pytest.skip(f"declined: {for_logs(outcome.said[0]) if outcome.said else ''}")
+        if outcome.came_to == CaseOutcome.NOT_JUDGED:
+            pytest.skip(
+                "not judged: no instance of it has a known verdict, and no check compared its masks "
+                "with the truth"
+            )
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What is wrong, and how to see it; no traceback of ours."""
+        if isinstance(excinfo.value, Wrong):
+            return "\n".join(for_logs(each) for each in excinfo.value.lines)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Shown as the item's place."""
+        return self.path, None, self.name

@@ -1,0 +1,184 @@
+"""The walks behind the items: one run of the harness over all that was chosen, isolated as every run is."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from harness.cases.case import Case
+from harness.errors import one_line
+from harness.outcomes import expected
+from harness.outcomes.delayed import Delayed, delayed_of
+from harness.outcomes.outcome import CaseOutcome, CaseRows, walk_verdict
+from harness.rows.row import CHECKS_MODE, OURS, Row
+from harness.rows.store import read_rows
+from harness.run.session import Request, run
+
+MOST_LINES = 12
+
+SESSIONS = 3
+"""Sessions of pytest whose runs are kept."""
+
+
+def fresh_folder(cache: pytest.Cache | None) -> Path:
+    """A folder for this session's runs, in pytest's cache where it has one; all but the last sessions' are
+    removed there."""
+    if cache is None:
+        return Path(tempfile.mkdtemp(prefix="grammarbench-pytest-"))
+    kept = cache.mkdir("grammarbench")
+    for old in sorted(each for each in kept.iterdir() if each.is_dir())[: -(SESSIONS - 1)]:
+        shutil.rmtree(old, ignore_errors=True)
+    return kept / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+
+
+class Wrong(Exception):
+    """A case that did not come out as it should; the lines say how."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__(lines[0] if lines else "")
+        self.lines = lines
+
+
+@dataclass(frozen=True)
+class CaseReport:
+    """What came of a case."""
+
+    case: Case
+    came_to: CaseOutcome
+    faults: expected.Faults
+    recorded: expected.Faults
+    said: tuple[str, ...]
+    """A line for each thing that is wrong."""
+    ours: str
+    """Why it was not walked through our own fault; empty if it was."""
+    command: str
+    """Shows it step by step."""
+    delayed: tuple[Delayed, ...] = ()
+    """What befell it behind other cases and not alone."""
+
+    def lines(self) -> list[str]:
+        """For the report of a failed test."""
+        new, gone = sorted(self.faults - self.recorded), sorted(self.recorded - self.faults)
+        head = f"{self.case.grammar.dialect} {self.case.grammar.text[:400]}"
+        changed = [
+            f"recorded: {', '.join(sorted(self.recorded))}; new: {', '.join(new) or '-'}; gone: "
+            f"{', '.join(gone) or '-'}"
+        ]
+        more = [f"and {len(self.said) - MOST_LINES} more"] if len(self.said) > MOST_LINES else []
+        return [
+            head,
+            *(changed if self.recorded else []),
+            *self.said[:MOST_LINES],
+            *more,
+            f"to see it: {self.command}",
+        ]
+
+
+@dataclass(eq=False)
+class Walks:
+    """One backend over the chosen cases; walked when first asked."""
+
+    spec: str
+    suites: tuple[str, ...]
+    vocabulary: str
+    effort: int
+    timeout_s: float
+    jobs: int
+    recorded: expected.Recorded | None
+    folder: Path
+    """Where the run is kept, so that what failed can be shown again."""
+    chosen: set[str] = field(default_factory=set)
+    cases_in_all: dict[str, int] = field(default_factory=dict)
+    """How many cases each suite holds, chosen or not."""
+    rows: dict[tuple[str, str], list[Row]] | None = None
+
+    @property
+    def delayed(self) -> list[Delayed]:
+        """What failed behind other cases and not alone."""
+        return [found for rows in (self.rows or {}).values() for found in _delayed(rows)]
+
+    def walk(self) -> None:
+        """Run the harness, the first time. Raises BadInput."""
+        if self.rows is not None:
+            return
+        self.rows = {}
+        request = Request(
+            suites=self.suites,
+            backends=self.spec,
+            vocabularies=(self.vocabulary,),
+            profile="gate",
+            out=self.folder,
+            jobs=self.jobs,
+            timeout_s=self.timeout_s,
+            effort=self.effort,
+            argv=("pytest",),
+            only=tuple(sorted(self.chosen)),
+            decode=bool(self.recorded and self.recorded.decode),
+        )
+        for row in read_rows(run(request, lambda _: None, lambda _: None).folder):
+            self.rows.setdefault((row.suite, row.case_id), []).append(row)
+
+    @property
+    def compares_verdicts(self) -> bool:
+        """Was the record made with another effort? Then what checks found is not held against it."""
+        return bool(self.recorded and self.recorded.effort != self.effort)
+
+    @cached_property
+    def known(self) -> dict[str, expected.Faults]:
+        """What is recorded of this backend, by case."""
+        rows = next(iter((self.rows or {}).values()), None)
+        if self.recorded is None or rows is None:
+            return {}
+        return dict(expected.known_of(expected.name_of_arm(rows[0]), self.recorded.outcomes)[0] or {})
+
+    def outcome(self, suite: str, case: Case) -> CaseReport:
+        """Of one chosen case."""
+        rows = (self.rows or {}).get((suite, case.id), [])
+        folded = CaseRows()
+        for row in rows:
+            folded.add(row)
+        came_to = folded.outcome if rows else CaseOutcome.NOT_MEASURED
+        lost = next((row.text or row.status for row in rows if row.status in OURS), "it was not walked")
+        lost = lost if came_to == CaseOutcome.NOT_MEASURED else ""
+        faults = frozenset().union(*(expected.faults(row) for row in rows))
+        recorded = self.known.get(f"{suite}/{case.id}", frozenset())
+        command = shlex.join(["grammarbench", "repro", str(self.folder), case.id, "--backends", self.spec])
+        if self.compares_verdicts:
+            faults, recorded = faults & expected.OF_A_VERDICT, recorded & expected.OF_A_VERDICT
+        said = tuple(line for row in rows for line in _said(row))
+        return CaseReport(case, came_to, faults, recorded, said, lost, command, tuple(_delayed(rows)))
+
+
+def _delayed(rows: Iterable[Row]) -> Iterator[Delayed]:
+    return (found for row in rows if (found := delayed_of(row)) is not None)
+
+
+def _said(row: Row) -> list[str]:
+    lines = []
+    if walk_verdict(row) not in ("pass", "unjudged") and (row.mode != CHECKS_MODE or row.status != "ok"):
+        where = f" at token {row.stopped_at}" if row.stopped_at is not None else ""
+        instance = (
+            f"instance {row.instance} ({row.instance_name}), which is {_judged(row.valid)}"
+            if row.instance is not None
+            else "compile"
+        )
+        text = f": {row.text}" if row.text else ""
+        lines.append(one_line(f"{walk_verdict(row)}{where}, {instance}{text}"[:500]))
+    lines += [
+        one_line(f"{each.check}{':' if each.cause else ''}{each.cause}: {each.text}"[:500])
+        for each in row.findings
+    ]
+    return lines
+
+
+def _judged(valid: bool | None) -> str:
+    return "valid" if valid else "invalid" if valid is False else "of no known verdict"

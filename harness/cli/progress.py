@@ -1,0 +1,144 @@
+"""Progress of a command whose steps take long: told by the clock, so that a slow step is not silent."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from harness.run.limits import Progress
+
+from harness.errors import one_line
+from harness.text import shorten
+
+EVERY_S = 10.0
+"""Seconds between two lines where the stream is no terminal; on a terminal the line is renewed
+each second."""
+
+
+@dataclass(eq=False)
+class Ticker:
+    """Tells on stderr what is being done, how much of it is done and about how long the rest takes.
+
+    It is one live line on a terminal, and a plain line every ten seconds elsewhere. Used as a context;
+    between the steps `step` says what comes next, and `say` prints a line that stays.
+    """
+
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    clock: Callable[[], float] = time.monotonic
+    _done: int = 0
+    _total: int = 0
+    _doing: str = ""
+    _started: float = 0.0
+    _over: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Ticker:
+        self._started = self.clock()
+        self._thread = threading.Thread(target=self._tick, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._print("")
+
+    def step(self, done: int, total: int, doing: str) -> None:
+        """Takes note of how many of all cases are done, and of what is done now."""
+        self._done, self._total, self._doing = done, total, one_line(doing)
+        if self.stream.isatty():
+            self._print(self.line())
+
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        self._print(one_line(text), stays=True)
+
+    def line(self) -> str:
+        """How far it is, in words."""
+        elapsed = self.clock() - self._started
+        if not self._total:
+            return f"{elapsed:.0f} s: {self._doing}"
+        share = 100 * self._done // self._total
+        left = (
+            f"about {in_words(elapsed / self._done * (self._total - self._done))} left"
+            if self._done
+            else "time left unknown"
+        )
+        return (
+            f"{self._done}/{self._total} cases ({share} %), {in_words(elapsed)} so far, {left}; now "
+            f"{self._doing}"
+        )
+
+    def _tick(self) -> None:
+        while not self._over.wait(1.0 if self.stream.isatty() else EVERY_S):
+            self._print(self.line(), stays=not self.stream.isatty())
+
+    def _print(self, text: str, stays: bool = False) -> None:
+        """A line that stays, or on a terminal the live line; an empty one only wipes that."""
+        terminal = self.stream.isatty()
+        if not terminal and not text:
+            return
+        shown = text if stays else shorten(text, 100)
+        with self._lock, suppress(BrokenPipeError):  # nobody listens any more, but the work goes on
+            print(
+                ("\r\x1b[K" if terminal else "") + shown,
+                end="\n" if stays else "",
+                file=self.stream,
+                flush=True,
+            )
+
+
+def in_words(seconds: float) -> str:
+    """The time in the unit in which people say it: seconds up to two minutes, then minutes, then hours."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+class progress_line:
+    """Done, rate, time left and failures so far: one live line on a terminal, a plain line every ten seconds
+    elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.started = time.monotonic()
+        self.last_line = self.started
+        self.first: int | None = None
+
+    def __enter__(self) -> Callable[[Progress], None]:
+        return self.show
+
+    def __exit__(self, *_: object) -> None:
+        if self.stream.isatty():
+            print(file=self.stream)
+
+    def show(self, progress: Progress) -> None:
+        """Tell it."""
+        now = time.monotonic()
+        if self.first is None:
+            self.first, self.started = progress.done, now
+        terminal = self.stream.isatty()
+        if not terminal and now - self.last_line < 10 and progress.done < progress.total:
+            return
+        self.last_line = now
+        rate = (progress.done - self.first) / max(now - self.started, 1e-9)
+        left = f"{(progress.total - progress.done) / rate:.0f} s left" if rate > 0 else "time left unknown"
+        share = 100 * progress.done // max(progress.total, 1)
+        text = (
+            f"{progress.done}/{progress.total} cases ({share} %), {rate:.1f}/s, {left}, "
+            f"{progress.failures} broken"
+        )
+        print(
+            f"\r\x1b[K{text}" if terminal else text,
+            end="" if terminal else "\n",
+            file=self.stream,
+            flush=True,
+        )

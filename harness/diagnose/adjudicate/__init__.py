@@ -1,0 +1,218 @@
+"""Adjudication of JSON Schema: where the arms of a run disagree, whose fault is it, and which document shows
+it?
+
+Each arm lives in a service of its own, as isolated as a worker. Along the cases' instances, and along
+documents that the arms write themselves, masks are compared. From a token on which they disagree an arm that
+allows it finishes a document; two independent validators judge that document, and it is replayed on every
+arm. Invalid: whoever accepts it is under-constrained. Valid: whoever refuses its canonical tokenization is
+over-constrained. Without the same verdict of both validators nobody is blamed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.backend.arm import Arm, arm_names
+from harness.backend.environments.build import python_of
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
+from harness.backend.vocabulary import load_vocabulary
+from harness.cases.case import Case, case_from_line
+from harness.diagnose.adjudicate.trial import Settings, Trial
+from harness.diagnose.adjudicate.verdicts import Validators
+from harness.diagnose.adjudicate.witness import Summary as Summary
+from harness.diagnose.adjudicate.witness import Witness as Witness
+from harness.errors import one_line
+from harness.oracle.judge import Judge
+from harness.rows.folder import locked
+from harness.rows.row import DECLINED, Row, RunInfo
+from harness.rows.store import read_info, read_rows, refuse_published
+
+WITNESSES = "witnesses.jsonl"
+
+Step = Callable[[int, int, str], None]
+"""A function that is called with the number of cases done, the number of all cases, and what is done now."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A run, and how it is to be adjudicated."""
+
+    folder: Path
+    info: RunInfo
+    compiled: dict[tuple[str, str, str], set[str]]
+    """The arms that compiled a JSON Schema, by vocabulary, suite and case."""
+    settings: Settings
+    summary: Summary
+    say: Callable[[str], None]
+    step: Step
+    total: int
+    """The number of cases to adjudicate, each counted once for each vocabulary."""
+
+    @property
+    def cases(self) -> str:
+        return str(self.folder / "cases.jsonl")
+
+
+@dataclass(frozen=True)
+class _PlannedCase:
+    """A case to adjudicate in one vocabulary, and the arms that compiled it in the run."""
+
+    suite: str
+    offset: int
+    case: Case
+    arms: frozenset[str]
+
+
+def adjudicate(
+    folder: Path,
+    *,
+    positions: int | None = 8,
+    followed: int = 24,
+    tries: int = 3,
+    timeout_s: float = 10.0,
+    formats: bool = False,
+    say: Callable[[str], None] = print,
+    step: Step = lambda done, total, doing: None,
+) -> Summary:
+    """Adjudicates a finished run and writes its `witnesses.jsonl`. Raises BadInput.
+
+    `positions` is the number of a text's tokens at which masks are compared (None: all), `followed` the
+    number of disputed tokens of a case that are followed up, `tries` the number of documents that are
+    finished from one of them, `timeout_s` the seconds that one answer of an arm or a validator may take.
+    `formats` says whether formats are assertions.
+    """
+    refuse_published(
+        folder, "adjudicated", "run its command again where the suites are, and adjudicate that run"
+    )
+    with locked(folder):
+        step(0, 0, f"reading the rows of {folder}")
+        info = read_info(folder)
+        compiled = _compiled(read_rows(folder), arm_names(info.arms))
+        work = _Work(
+            folder,
+            info,
+            compiled,
+            Settings(positions, followed, tries, timeout_s, max(timeout_s, info.timeout_s)),
+            Summary(),
+            say,
+            step,
+            len({(vocabulary, case_id) for vocabulary, _, case_id in compiled}),
+        )
+        part = folder / f"{WITNESSES}.part"
+        second = Service(
+            "harness.diagnose.adjudicate.second:load_second", {"cases": work.cases}, info.memory_bytes
+        )
+        with open(part, "w") as file, Judge(timeout_s) as judge:
+            try:
+                validators = Validators(judge, second, timeout_s, formats)
+                done = 0
+                for vocabulary in info.vocabularies:
+                    for witness in _in_vocabulary(work, vocabulary, validators, done):
+                        work.summary.add(witness)
+                        file.write(json.dumps(witness.to_json()) + "\n")
+                        file.flush()
+                    done += len({case_id for name, _, case_id in compiled if name == vocabulary})
+            finally:
+                second.close()
+        os.replace(part, folder / WITNESSES)
+    return work.summary
+
+
+def _compiled(
+    rows: Iterator[Row], names: dict[tuple[str, str, str], str]
+) -> dict[tuple[str, str, str], set[str]]:
+    found: dict[tuple[str, str, str], set[str]] = {}
+    for row in rows:
+        if (
+            row.dialect == "json_schema"
+            and row.compile_ns is not None
+            and row.status not in DECLINED
+            and row.phase != "compile"
+        ):
+            name = names[row.backend, row.backend_version, row.options]
+            found.setdefault((row.vocabulary, row.suite, row.case_id), set()).add(name)
+    return found
+
+
+def _in_vocabulary(work: _Work, name: str, validators: Validators, before: int) -> Iterator[Witness]:
+    """The witnesses of all cases, one case after another; `before` is how many were adjudicated in other
+    vocabularies."""
+    vocabulary = load_vocabulary(name)
+    names = arm_names(work.info.arms)
+    arms = {names[arm.backend, arm.version, arm.options]: arm for arm in work.info.arms}
+    versions = {arm_name: arm.version for arm_name, arm in arms.items()}
+    services = {
+        arm_name: Service(
+            "harness.diagnose.adjudicate.arm:load_arm",
+            {"spec": _spec(arm), "vocabulary": name, "cases": work.cases},
+            work.info.memory_bytes,
+            python_of(arm, work.say),
+        )
+        for arm_name, arm in arms.items()
+    }
+    try:
+        work.step(before, work.total, f"starting {', '.join(services)} with {name}")
+        for service in services.values():
+            service.start()
+        for arm_name, service in list(services.items()):
+            try:
+                service.wait()
+            except Lost as why:
+                work.say(f"{arm_name} is left out: {why}")
+                del services[arm_name]
+        plan = list(_planned_cases(work, name))
+        for number, planned in enumerate(plan, 1):
+            work.step(before + number - 1, work.total, f"{planned.case.name} ({name})")
+            asked = {arm: service for arm, service in services.items() if arm in planned.arms}
+            trial = Trial(
+                planned.case,
+                planned.suite,
+                planned.offset,
+                vocabulary,
+                asked,
+                versions,
+                validators,
+                work.settings,
+                work.summary,
+            )
+            witnesses = trial.run()
+            work.say(f"{name} {number}/{len(plan)} {one_line(planned.case.name)}: {_blame(witnesses)}")
+            yield from witnesses
+    finally:
+        for service in services.values():
+            service.close()
+
+
+def _blame(witnesses: list[Witness]) -> str:
+    """What the witnesses of a case blame on which arm, in one line."""
+    causes: dict[str, list[str]] = {}
+    for witness in witnesses:
+        causes.setdefault(f"{witness.arm or 'nobody'} {witness.kind}", []).append(witness.cause)
+    return "; ".join(f"{who} ({', '.join(what)})" for who, what in causes.items()) or "nobody is blamed"
+
+
+def _planned_cases(work: _Work, vocabulary: str) -> Iterator[_PlannedCase]:
+    """Yields every case that some arm compiled, once, however many suites hold it."""
+    seen: set[str] = set()
+    offset = 0
+    with open(work.cases, "rb") as file:
+        for line in file:
+            suite, _, case = case_from_line(line)
+            arms = work.compiled.get((vocabulary, suite, case.id))
+            if arms and case.id not in seen:
+                seen.add(case.id)
+                yield _PlannedCase(suite, offset, case, frozenset(arms))
+            offset += len(line)
+
+
+def _spec(arm: Arm) -> str:
+    """The arm's specification, pinned to the version that the run saw, if there is one: another version must
+    not answer for it.
+    """
+    version = f"=={arm.version}" if arm.version else ""
+    return arm.backend + version + (f":{arm.options}" if arm.options else "")

@@ -1,0 +1,69 @@
+"""Asks two validators for their verdicts on a document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
+from harness.cases.case import Case
+from harness.oracle.judge import Judge
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Is the document valid?
+
+    None where there is no verdict, or where it hangs on formats that need not be asserted.
+    """
+
+    judge: bool | None
+    second: bool | None = None
+    keyword: str = ""
+    """The violated keyword, by the second validator."""
+    formats_decide: bool = False
+
+    @property
+    def valid(self) -> bool | None:
+        """The verdict of both validators; None if they differ."""
+        return self.judge if self.judge == self.second else None
+
+    @property
+    def disagree(self) -> bool:
+        """Does one validator say valid and the other invalid?"""
+        return None not in (self.judge, self.second) and self.judge != self.second
+
+
+class Validators:
+    """The judge and the second validator, for the cases of one run."""
+
+    def __init__(self, judge: Judge, second: Service, seconds: float, formats: bool) -> None:
+        self.judge, self.second, self.seconds, self.formats = judge, second, seconds, formats
+
+    def verdict(self, case: Case, offset: int, document: bytes) -> Verdict:
+        """The verdict on a document. Without `formats`, it must be valid, or invalid, whether formats are
+        assertions or not, because backends differ in that."""
+        formats = self.formats or case.options.get("format") == "assert"
+        modes = [True] if formats else [False, True] if '"format"' in case.grammar.text else [False]
+        options = case.options.get("draft")
+        judged = [
+            self.judge.verdict(case.grammar, document, draft=options, assert_formats=mode) for mode in modes
+        ]
+        if None in judged:
+            return Verdict(None)
+        if len(set(judged)) > 1:
+            return Verdict(None, formats_decide=True)
+        seconds = [self._second(offset, document, mode) for mode in modes]
+        valid, keyword = seconds[0]
+        if len({each for each, _ in seconds}) > 1:
+            valid = None
+        return Verdict(judged[0], valid, keyword)
+
+    def _second(self, offset: int, document: bytes, formats: bool) -> tuple[bool | None, str]:
+        try:
+            answer, _ = self.second.ask(
+                {"offset": offset, "formats": formats}, document, seconds=self.seconds
+            )
+        except Lost:
+            return None, ""
+        return answer["valid"], answer.get("keyword", "")

@@ -1,0 +1,278 @@
+"""Finds the first release of a backend that shows an outcome, or that is rid of a fault, by a binary search
+over the released versions, as `git bisect` does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from harness.backend.describe import places
+from harness.backend.environments.build import place
+from harness.backend.environments.releases import between, released
+from harness.backend.registry import BackendSpec, parse_specs
+from harness.cases.plan import check_named
+from harness.cases.suite import find_suite, walked_by_default
+from harness.checks import checks
+from harness.errors import BadInput, one_line
+from harness.outcomes.differences import CHECKS, Difference, Key, Outcome, case_lines, differences, outcomes
+from harness.rows.row import OURS, Row
+from harness.rows.store import read_rows
+from harness.run.session import Request
+from harness.run.session import run as run_session
+
+Kind = Literal["worse", "better", "other"]
+
+Probe = Callable[[str], bool | None]
+"""A function that says whether a version shows the outcome; None means that this version cannot tell."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of a search. Only versions that could not tell lie between `last_good` and `first_bad`: one
+    of them, or `first_bad`, is the first."""
+
+    last_good: str
+    first_bad: str
+    skipped: tuple[str, ...]
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        return (*self.skipped, self.first_bad)
+
+
+def first_bad(versions: Sequence[str], probe: Probe) -> Found:
+    """Finds the first version that shows the outcome. The first of `versions` is known not to show it and the
+    last to show it; neither is asked again."""
+    good, bad = 0, len(versions) - 1
+    skipped: set[int] = set()
+    while unknown := [index for index in range(good + 1, bad) if index not in skipped]:
+        middle = min(unknown, key=lambda index: abs(2 * index - good - bad))
+        shows = probe(versions[middle])
+        if shows is None:
+            skipped.add(middle)
+        elif shows:
+            bad = middle
+        else:
+            good = middle
+    return Found(versions[good], versions[bad], tuple(versions[good + 1 : bad]))
+
+
+@dataclass(frozen=True)
+class Question:
+    """The question that every version is asked: one case, walked and checked."""
+
+    backend: str
+    """The backend's name and options, without a version."""
+    case: str
+    """The name or id of the case."""
+    suites: tuple[str, ...]
+    """The suites in which the case is looked for; empty for all of ours."""
+    vocabulary: str = "probe"
+    effort: int = 2
+    timeout_s: float = 10.0
+    memory_gb: float = 4.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The first version that shows what the last one shows, and the first does not."""
+
+    found: Found
+    differences: tuple[Difference, ...]
+    """The differences between the last version without the outcome and the first with it."""
+    kind: Kind
+    steps: tuple[tuple[str, str], ...]
+    """Every version that was tried, and its result."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as one JSON object; the keys of a repair are `first_good` and `last_bad`."""
+        first, last = ("first_good", "last_bad") if self.kind == "better" else ("first_bad", "last_good")
+        return {
+            "kind": self.kind,
+            first: self.found.first_bad if not self.found.skipped else None,
+            "candidates": list(self.found.candidates),
+            last: self.found.last_good,
+            "differences": [difference.to_json() for difference in self.differences],
+            "steps": [{"version": version, "outcome": outcome} for version, outcome in self.steps],
+        }
+
+    def text(self, backend: str) -> str:
+        """The answer as text for people."""
+        found = self.found
+        one = f"{backend}=={found.first_bad}"
+        untried = f"one of {', '.join(found.candidates)}: the others of these could not be tried"
+        if self.kind == "better":
+            said = (
+                f"fixed in {untried if found.skipped else one}; {found.last_good} is the last version "
+                "with the fault"
+            )
+        else:
+            first = (
+                f"the first version with it is {untried}"
+                if found.skipped
+                else (f"{one} is the first version with it")
+            )
+            said = f"{first}; {found.last_good} is the last without"
+        return "\n".join(
+            [said, *(line for difference in self.differences for line in case_lines(difference))]
+        )
+
+
+SHOWS: Mapping[Kind, tuple[str, str]] = {
+    "worse": ("does not show it", "shows it"),
+    "better": ("still has the fault", "has the repair"),
+    "other": ("does not show it", "shows it"),
+}
+"""For each kind of change, the words for a version that is like the first one, and for one that is like the
+last."""
+
+
+class Unavailable(Exception):
+    """A version cannot be judged; the message says why in one line."""
+
+
+def bisect(
+    question: Question,
+    good: str,
+    bad: str,
+    say: Callable[[str], None] = print,
+    releases: Callable[[str], list[str]] = released,
+) -> Answer:
+    """Walks the released versions between the two, and returns where the outcome changed. Raises BadInput,
+    also if both show the same, or if one of them cannot tell."""
+    # The case first: to look a backend up is to import it, in seconds.
+    check_named([find_suite(each) for each in question.suites or walked_by_default()], (question.case,))
+    spec, distribution, installed = without_version(question.backend)
+    versions = between(releases(distribution), good, bad)
+    seen: dict[str, tuple[Row, ...]] = {}
+    steps: list[tuple[str, str]] = []
+
+    def rows(version: str) -> tuple[Row, ...]:
+        if version not in seen:
+            its_spec = placed(version)
+            say(f"{version}: walking ...")
+            seen[version] = walked(question, its_spec)
+        return seen[version]
+
+    def placed(version: str) -> BackendSpec:
+        try:
+            return place(replace(spec, version=version), distribution, installed, say)[0]
+        except BadInput as error:
+            raise Unavailable(one_line(str(error))) from error
+
+    def step(version: str, outcome: str) -> None:
+        steps.append((version, outcome))
+        say(f"{version}: {outcome}")
+
+    for look, end in ((placed, good), (placed, bad), (rows, good), (rows, bad)):
+        try:
+            look(end)
+        except Unavailable as why:
+            raise BadInput(
+                f"{distribution} {end} cannot be told, so there is nothing to search between: {why}"
+            ) from why
+    wanted = difference_of(seen[good], seen[bad])
+    if not wanted:
+        raise BadInput(
+            f"{distribution} {good} and {bad} come to the same in this case; there is nothing to search for"
+        )
+    kind = kind_of(differences(seen[good], seen[bad]).cases)
+    step(good, SHOWS[kind][0])
+    step(bad, SHOWS[kind][1])
+
+    def probe(version: str) -> bool | None:
+        try:
+            shows = shown(wanted, outcomes(rows(version)))
+        except Unavailable as why:
+            step(version, f"skipped: {why}")
+            return None
+        step(
+            version,
+            "skipped: it lacks the part or the check in question" if shows is None else SHOWS[kind][shows],
+        )
+        return shows
+
+    found = first_bad(versions, probe)
+    return Answer(found, differences(seen[found.last_good], seen[found.first_bad]).cases, kind, tuple(steps))
+
+
+def kind_of(changed: Sequence[Difference]) -> Kind:
+    """The kind of the change: `worse` if faults only came, `better` if they only went (a repair), else
+    `other`."""
+    kinds = {each.kind for each in changed}
+    return "worse" if kinds == {"worse"} else "better" if kinds == {"better"} else "other"
+
+
+def without_version(backend: str) -> tuple[BackendSpec, str, str]:
+    """The backend, its distribution and the version of it that is installed.
+
+    Raises BadInput if there is nothing to search in.
+    """
+    (spec,) = parse_specs(backend)
+    if spec.version is not None:
+        raise BadInput(
+            f'"{spec}" has a version; write the backend without one, and the versions as GOOD..BAD'
+        )
+    ((distribution, installed),) = places([spec.name]).values()
+    if not distribution:
+        raise BadInput(f'backend "{spec.name}" belongs to no distribution, so it has no releases')
+    return spec, distribution, installed
+
+
+def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:
+    """The rows of the case on that version.
+
+    Raises Unavailable if there are none, BadInput for a question that no version can answer.
+    """
+    with tempfile.TemporaryDirectory(prefix="grammarbench-bisect-") as folder:
+        request = Request(
+            suites=question.suites,
+            backends=str(spec),
+            vocabularies=(question.vocabulary,),
+            out=Path(folder, "run"),
+            timeout_s=question.timeout_s,
+            memory_gb=question.memory_gb,
+            effort=question.effort,
+            only=(question.case,),
+        )
+        outcome = run_session(request, lambda _: None, lambda _: None)
+        rows = tuple(read_rows(outcome.folder))
+    ours = next((row for row in rows if row.status == "harness_error"), None)
+    if ours is not None:
+        raise Unavailable(f"our own failure: {one_line(ours.text)}")
+    if all(row.status in OURS for row in rows):
+        raise Unavailable(f"not walked: {one_line(rows[0].text)}")
+    return rows
+
+
+Wanted = Mapping[tuple[Key, str, str], bool]
+"""Whether a fault is there in the last version (and not in the first), or gone there, by case, part and
+fault."""
+
+
+def difference_of(before: Sequence[Row], after: Sequence[Row]) -> Wanted:
+    """The faults in which the later rows differ from the earlier ones."""
+    wanted: dict[tuple[Key, str, str], bool] = {}
+    for case in differences(before, after).cases:
+        for part in case.parts:
+            wanted |= {(case.key, part.part, fault): True for fault in part.new}
+            wanted |= {(case.key, part.part, fault): False for fault in part.gone}
+    return wanted
+
+
+def shown(wanted: Wanted, cases: Mapping[Key, Outcome]) -> bool | None:
+    """Do these cases show all of the wanted faults? None if a part of them was not measured, or a check in
+    question was not made."""
+    answers = []
+    for (key, part, fault), there in wanted.items():
+        case = cases[key]
+        if part not in case.parts:
+            return None
+        check = fault.partition(":")[0]
+        if part == CHECKS and check in checks() and check not in case.looked:
+            return None
+        answers.append((fault in case.parts[part]) == there)
+    return all(answers)

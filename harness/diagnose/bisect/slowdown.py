@@ -1,0 +1,142 @@
+"""Finds the first release of a backend that is slower, by the same search as for an outcome, with a
+measurement at every step."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.backend.environments.releases import between, released
+from harness.backend.registry import BackendSpec
+from harness.cases.plan import check_named
+from harness.cases.suite import find_suite
+from harness.diagnose.bisect.outcome import Found, Question, Unavailable, first_bad, without_version
+from harness.errors import BadInput, one_line
+from harness.measure.estimate import METRICS
+from harness.measure.session import SUITES, Request, measure
+from harness.measure.statistics import Interval
+
+
+@dataclass(frozen=True)
+class Slowdown:
+    """The first version whose time is nearer to the last one's than to the first one's."""
+
+    metric: str
+    found: Found
+    total: Interval
+    """The time of the last version divided by that of the first."""
+    steps: tuple[tuple[str, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The slowdown as one JSON object."""
+        return {
+            "metric": self.metric,
+            "first_bad": self.found.first_bad if not self.found.skipped else None,
+            "candidates": list(self.found.candidates),
+            "last_good": self.found.last_good,
+            "ratio": [self.total.ratio, self.total.low, self.total.high],
+            "steps": [{"version": version, "outcome": outcome} for version, outcome in self.steps],
+        }
+
+    def text(self, backend: str) -> str:
+        """The slowdown as text for people."""
+        found = self.found
+        names = f"one of {', '.join(found.candidates)}" if found.skipped else f"{backend}=={found.first_bad}"
+        whole = f"over the whole range {self.metric} takes {shown(self.total)} times as long"
+        return f"{names} is the first version with it; {found.last_good} is the last without\n{whole}"
+
+
+def shown(found: Interval) -> str:
+    return f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+def slowdown(
+    question: Question,
+    metric: str,
+    good: str,
+    bad: str,
+    say: Callable[[str], None] = print,
+    releases: Callable[[str], list[str]] = released,
+) -> Slowdown:
+    """Measures released versions between the two against the first, each in one interleaved run.
+
+    A version shows the slowdown if its interval lies above the middle (geometric) between the first version
+    and the last, and does not if it lies below; across it, or where the run is unproven, it cannot be told.
+    Raises BadInput, also if the last is not proven to be slower.
+    """
+    if metric not in METRICS:
+        raise BadInput(f'"{metric}" is not measured; choose one of {", ".join(METRICS)}')
+    check_named([find_suite(each) for each in question.suites or SUITES["quick"]], (question.case,))
+    spec, distribution, _ = without_version(question.backend)
+    versions = between(releases(distribution), good, bad)
+    steps: list[tuple[str, str]] = []
+
+    def step(version: str, outcome: str) -> None:
+        steps.append((version, outcome))
+        say(f"{version}: {outcome}")
+
+    try:
+        total, verdict = ratio(question, spec, metric, good, bad, say)
+    except Unavailable as why:
+        raise BadInput(
+            f"{distribution} {good} and {bad} cannot be measured against each other: {why}"
+        ) from why
+    if verdict != "regressed":
+        raise BadInput(
+            f"{distribution} {bad} is not proven to be slower than {good} in {metric}: "
+            f"{shown(total)}, {verdict}"
+        )
+    step(good, "does not show it")
+    step(bad, f"shows it: {shown(total)}")
+    middle = math.sqrt(total.ratio)
+
+    def probe(version: str) -> bool | None:
+        try:
+            found, verdict = ratio(question, spec, metric, good, version, say)
+        except Unavailable as why:
+            step(version, f"skipped: {why}")
+            return None
+        if verdict == "unproven" or found.low <= middle <= found.high:
+            step(version, f"skipped: {shown(found)}, which is not clear of {middle:.3f}")
+            return None
+        step(version, f"{'shows' if found.low > middle else 'does not show'} it: {shown(found)}")
+        return found.low > middle
+
+    return Slowdown(metric, first_bad(versions, probe), total, tuple(steps))
+
+
+def ratio(
+    question: Question, spec: BackendSpec, metric: str, good: str, version: str, say: Callable[[str], None]
+) -> tuple[Interval, str]:
+    """The time of the version divided by that of the good one, and the verdict. Raises Unavailable."""
+    with tempfile.TemporaryDirectory(prefix="grammarbench-bisect-") as folder:
+        arms = [str(replace(spec, version=each)) for each in (good, version)]
+        request = Request(
+            suites=question.suites,
+            backends=",".join(arms),
+            reference=None,
+            vocabulary=question.vocabulary,
+            profile="quick",
+            out=Path(folder, "run"),
+            forks=None,
+            timeout_s=question.timeout_s,
+            memory_gb=question.memory_gb,
+            argv=(),
+            case=question.case,
+        )
+        say(f"{version}: measuring against {good} ...")
+        try:
+            _, comparisons = measure(request, lambda _: None)
+        except BadInput as error:
+            raise Unavailable(one_line(str(error))) from error
+    # The A/A arm is compared first, and is no version.
+    found = [
+        each for each in comparisons if each.metric == metric and not each.head.startswith(f"{each.base} ")
+    ]
+    if not found:
+        raise Unavailable("the case is not solved by both")
+    return found[0].found, found[0].verdict

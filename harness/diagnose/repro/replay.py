@@ -1,0 +1,125 @@
+"""The failure walked again in a process of its own, which says each step; it may hang or crash as the run's
+did."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+from harness.backend.arm import arm
+from harness.backend.grammar import Adapter, Grammar
+from harness.backend.process.child import Answer, Handler
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
+from harness.backend.vocabulary import Vocabulary
+from harness.checks import asks_for_forced_text
+from harness.diagnose.repro.find import Failure
+from harness.diagnose.shrink.stepping import small_vocabulary, spelled, stepped, tokens_of, words_of
+from harness.rows.row import Finding
+from harness.serve.live.judging import MODE as LIVE
+
+EXAMPLES = 20
+LOAD_SECONDS = 300.0
+
+
+def replay(failure: Failure) -> list[dict[str, Any]]:
+    """Returns the messages of the process that walks it, up to its end or the deadline."""
+    if failure.row.mode == LIVE:
+        return [{"lost": "not here: a live server wrote it; `grammarbench live` asks it anew"}]
+    row = failure.row
+    question: dict[str, Any] = {
+        "spec": arm(row),
+        "vocabulary": row.vocabulary,
+        "dialect": failure.case.grammar.dialect,
+        "grammar": failure.case.grammar.text,
+        "content": failure.instance.content.hex(),
+        "walk": walk_of(failure.finding),
+    }
+    messages: list[dict[str, Any]] = []
+    with Service(f"{__name__}:{open_replay.__name__}", python=failure.python) as service:
+        seconds = LOAD_SECONDS
+        while True:
+            try:
+                answer, _ = service.ask(question, seconds=seconds)
+            except Lost as lost:
+                return [*messages, {"lost": str(lost)}]
+            if answer["message"] is None:
+                return messages
+            messages.append(answer["message"])
+            question, seconds = {}, failure.timeout_s
+
+
+def walk_of(finding: Finding | None) -> tuple[int, ...] | None:
+    """The tokens that show the finding; none where forced text is asked for at the very start.
+
+    None: those of the instance.
+    """
+    if finding is None:
+        return None
+    at_start = finding.position == 0 and asks_for_forced_text(finding.check)
+    return finding.walk if finding.walk or at_start else None
+
+
+def open_replay() -> tuple[Handler, dict[str, Any]]:
+    """Returns the handler that answers a question, and then each empty request, with the next message; the
+    message is None at the end."""
+    walked: list[Iterator[dict[str, Any]]] = []
+
+    def answer_next(question: dict[str, Any], blob: bytes) -> Answer:
+        if "spec" in question:
+            walked.append(_messages(question))
+        return {"message": next(walked[0], None)}, b""
+
+    return answer_next, {}
+
+
+def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Walk, and yield a message for each step."""
+    from harness.backend.registry import installed_version, make, parse_specs
+    from harness.backend.vocabulary import load_vocabulary
+
+    (spec,) = parse_specs(question["spec"])
+    vocabulary = load_vocabulary(question["vocabulary"])
+    adapter = make(spec, vocabulary)
+    grammar = Grammar(question["dialect"], question["grammar"])
+    # A finding's own walk ends with the token in question, an instance's with the end of the output.
+    tokens = question["walk"]
+    if tokens is None:
+        tokens = [*vocabulary.encode(bytes.fromhex(question["content"])), vocabulary.eos_token]
+    walk = spelled(vocabulary, tokens)
+    library = f"{adapter.distribution} {installed_version(adapter.distribution)}"
+    yield {"script": "" if walk is None else adapter.script(grammar), "library": library, "walk": walk}
+    try:
+        steps = yield from _steps(adapter, grammar, tokens)
+        if walk is not None:
+            few = small_vocabulary(words_of(walk))
+            again = [
+                (step.allowed, step.accepted)
+                for step in stepped(make(spec, few), grammar, tokens_of(few, walk))
+            ]
+            yield {"few_suffice": steps == again}
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        yield {"said": f"{type(error).__name__}: {error}"[:2000]}
+
+
+def _steps(
+    adapter: Adapter, grammar: Grammar, tokens: list[int]
+) -> Generator[dict[str, Any], None, list[tuple[bool, bool]]]:
+    """Yield a message for each step, and return which steps were allowed and accepted."""
+    vocabulary = adapter.vocabulary
+    steps = []
+    yield {"said": "for each token: does the mask allow it, is it accepted"}
+    for step in stepped(adapter, grammar, tokens):
+        steps.append((step.allowed, step.accepted))
+        yield {"step": [step.token, _name(vocabulary, step.token), step.allowed, step.accepted]}
+        if step.refused or (len(steps) == len(tokens) and step.token != vocabulary.eos_token):
+            examples = [f"{token} {_name(vocabulary, token)}" for token in step.allowed_tokens[:EXAMPLES]]
+            more = ["..."] * (len(step.allowed_tokens) > EXAMPLES)
+            yield {"allowed": examples + more, "count": len(step.allowed_tokens)}
+    return steps
+
+
+def _name(vocabulary: Vocabulary, token: int) -> str:
+    return vocabulary.special_tokens.get(token) or repr(vocabulary.tokens[token])

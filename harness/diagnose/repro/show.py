@@ -1,0 +1,158 @@
+"""Shows a failure to a person: grammar, instance, each token of the walk, and the script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.backend.arm import arm
+from harness.diagnose.repro.find import Failure
+from harness.diagnose.repro.replay import replay
+from harness.diagnose.repro.standalone import Shown, stand_alone
+from harness.diagnose.shrink import outcome_of
+from harness.diagnose.shrink.stepping import END, words_of
+from harness.rows.row import verdict
+
+LONGEST_GRAMMAR = 4000
+
+
+def show(failure: Failure) -> str:
+    """The text that shows the grammar, the instance, the tokens up to the failure with their bytes, what was
+    allowed there, and the script."""
+    row, case = failure.row, failure.case
+    lines = [
+        *heading(failure),
+        *(f"finding   {each.check} at token {each.position}: {safe(each.text)}" for each in row.findings),
+        "",
+        f"{case.grammar.dialect}:",
+        indented(case.grammar.text),
+        f"instance {case.instances.index(failure.instance)} ({safe(failure.instance.name)}), "
+        f"{said_of(failure.instance.valid)}:"
+        if case.instances
+        else "no instance",
+        indented(failure.instance.content.decode("utf-8", "backslashreplace")),
+        "walked again:" if failure.finding is None else f"walked again to {failure.finding.check}:",
+    ]
+    messages = replay(failure)
+    for message in messages:
+        if "lost" in message:
+            lines.append(f"  {message['lost']}")
+        elif "step" in message:
+            token, text, allowed, accepted = message["step"]
+            lines.append(f"  {_yes(allowed)}, {_yes(accepted)}: token {token} {safe(text)}")
+        elif "allowed" in message:
+            examples = safe(", ".join(message["allowed"]))
+            lines.append(f"  allowed there: {message['count']} token(s){': ' if examples else ''}{examples}")
+        elif "said" in message:
+            lines.append(f"  {safe(message['said'])}")
+    return "\n".join([*lines, "", *with_script(_script(failure, messages))])
+
+
+def to_json(failure: Failure) -> dict[str, Any]:
+    """The failure as one JSON object: `walked` holds the messages of the process that walked it again, and
+    `script` is empty if there is none."""
+    row, case, messages = failure.row, failure.case, replay(failure)
+    steps = [each["step"] for each in messages if "step" in each]
+    return {
+        **heading_to_json(failure),
+        "findings": row.findings,
+        "dialect": case.grammar.dialect,
+        "grammar": case.grammar.text,
+        "instance": case.instances.index(failure.instance) if case.instances else None,
+        "content": failure.instance.content.hex() if case.instances else None,
+        "valid": failure.instance.valid,
+        "walked": [dict(zip(("token", "text", "allowed", "accepted"), step, strict=True)) for step in steps],
+        "allowed": next((each["allowed"] for each in messages if "allowed" in each), None),
+        "lost": next((each["lost"] for each in messages if "lost" in each), None),
+        "script": _script(failure, messages),
+    }
+
+
+def heading_to_json(failure: Failure) -> dict[str, Any]:
+    """The case, the backend, and what the run saw."""
+    row = failure.row
+    names = (
+        "case",
+        "case_id",
+        "suite",
+        "backend",
+        "backend_version",
+        "options",
+        "vocabulary",
+        "status",
+        "phase",
+        "text",
+    )
+    return {name: getattr(row, name) for name in names} | {
+        "verdict": verdict(row.status, row.valid, row.accepted)
+    }
+
+
+def script(failure: Failure) -> str:
+    """Only the stand-alone script; empty if the adapter has none, or if the walk has a special token that no
+    script can name."""
+    return _script(failure, replay(failure))
+
+
+def heading(failure: Failure) -> list[str]:
+    """The case, the backend, and what the run saw."""
+    row, case = failure.row, failure.case
+    return [
+        f"case      {safe(case.name)} ({safe(row.suite)}, {case.id})",
+        f"backend   {safe(arm(row))} {row.backend_version}, vocabulary {safe(row.vocabulary)}",
+        f"seen      {verdict(row.status, row.valid, row.accepted)}, status {row.status}"
+        + (f" in {row.phase}: {safe(row.text)}" if row.text else ""),
+    ]
+
+
+def with_script(text: str) -> list[str]:
+    """The lines at the end of every page."""
+    return [
+        "without GrammarBench:"
+        if text
+        else "there is no script: the adapter brings none, or the walk has a special token",
+        "",
+        text,
+    ]
+
+
+def said_of(valid: bool | None) -> str:
+    """The validity in words."""
+    return {True: "valid", False: "invalid", None: "of unknown validity"}[valid]
+
+
+def _script(failure: Failure, messages: list[dict[str, Any]]) -> str:
+    found = next((message for message in messages if "script" in message), None)
+    if found is None:
+        return ""
+    walk: list[str] = found["walk"] or []
+    few_suffice = any(message.get("few_suffice") for message in messages)
+    shown = Shown(
+        library=found["library"],
+        grammar=failure.case.grammar,
+        content=failure.instance.content,
+        valid=failure.instance.valid,
+        asserts_formats=failure.case.options.get("format") == "assert",
+        draft=failure.case.options.get("draft"),
+        walk=tuple(bytes.fromhex(each) for each in walk if each != END),
+        ends=bool(walk) and walk[-1] == END,
+        outcome=outcome_of(failure.row, failure.finding),
+        text=failure.finding.text if failure.finding is not None else failure.row.text,
+        words=words_of(walk) if few_suffice else None,
+        vocabulary=failure.row.vocabulary,
+    )
+    return stand_alone(shown, found["script"])
+
+
+def _yes(flag: bool) -> str:
+    return "yes" if flag else "NO "
+
+
+def safe(text: str) -> str:
+    """The text without characters that a terminal obeys."""
+    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text)
+
+
+def indented(text: str, limit: int = LONGEST_GRAMMAR) -> str:
+    """The text, cut and indented."""
+    cut = text if len(text) <= limit else f"{text[:limit]} ... ({len(text) - limit} characters more)"
+    return "".join(f"    {safe(line)}\n" for line in cut.splitlines() or [""])

@@ -1,0 +1,120 @@
+"""Shrinks a failure and shows the small one to a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.backend.arm import arm
+from harness.cases.case import Case
+from harness.diagnose.repro.find import Failure
+from harness.diagnose.repro.show import heading, heading_to_json, indented, safe, said_of, with_script
+from harness.diagnose.repro.standalone import Shown, stand_alone
+from harness.diagnose.shrink import Fault, Outcome, Shrunk, outcome_of, shrink
+from harness.diagnose.shrink.search import CANDIDATES, SECONDS
+from harness.rows.row import CHECKS_MODE, Row
+
+
+def shrink_failure(failure: Failure, *, seconds: float = SECONDS, candidates: int = CANDIDATES) -> Shrunk:
+    """The failure, as small as the budget makes it. Raises BadInput if the backend does not load."""
+    return shrink(fault_of(failure), seconds=seconds, candidates=candidates, python=failure.python)
+
+
+def fault_of(failure: Failure) -> Fault:
+    """The failure in the form that the shrinker takes."""
+    row, case, finding = failure.row, failure.case, failure.finding
+    outcome = outcome_of(row, finding)
+    return Fault(
+        spec=arm(row),
+        vocabulary=row.vocabulary,
+        grammar=case.grammar,
+        content=failure.instance.content if case.instances else None,
+        valid=failure.instance.valid,
+        outcome=outcome,
+        walk=finding.walk if finding is not None else (),
+        check=_check(row, outcome),
+        options=case.options,
+        timeout_s=failure.timeout_s,
+        memory_bytes=failure.memory_bytes,
+    )
+
+
+def _check(row: Row, outcome: Outcome) -> str:
+    """The check that must be made to see it: that of the finding; where one was lost, the one that the row
+    names."""
+    if row.mode != CHECKS_MODE:
+        return ""
+    if outcome.check:
+        return outcome.check if outcome.check in row.checks else ""
+    return row.checking if outcome.phase == "check" else ""
+
+
+def show_shrunk(failure: Failure, shrunk: Shrunk) -> str:
+    """The text that shows grammar and instance before and after, and the script."""
+    if not shrunk.shown:
+        return "\n".join(
+            [*heading(failure), "", f"{shrunk.outcome} was not seen again, so nothing was shrunk"]
+        )
+    case = failure.case
+    sizes = f"grammar {_bytes(case)} -> {len(shrunk.grammar.text.encode('utf-8', 'surrogatepass'))} bytes"
+    if shrunk.content is not None:
+        sizes += f", instance {len(failure.instance.content)} -> {len(shrunk.content)} bytes"
+    lines = [
+        *heading(failure),
+        f"shrunk    {shrunk.outcome}: {sizes}, in {shrunk.steps} steps and {shrunk.tried} trials"
+        + ("" if shrunk.is_minimal else "; the budget ended, it may get smaller"),
+        f"tokens    {_tokens(failure, shrunk)}",
+        *([f"finding   {safe(shrunk.text)}"] if shrunk.text else []),
+        "",
+        f"{shrunk.grammar.dialect}:",
+        indented(shrunk.grammar.text),
+        f"instance, {said_of(shrunk.valid)}:" if shrunk.content is not None else "no instance",
+        indented((shrunk.content or b"").decode("utf-8", "backslashreplace")),
+        *with_script(shrunk_script(shrunk)),
+    ]
+    return "\n".join(lines)
+
+
+def shrunk_to_json(failure: Failure, shrunk: Shrunk) -> dict[str, Any]:
+    """The small failure as one JSON object, with contents as hex."""
+    return {
+        **heading_to_json(failure),
+        "seen_again": shrunk.shown,
+        "outcome": str(shrunk.outcome),
+        "dialect": shrunk.grammar.dialect,
+        "grammar": shrunk.grammar.text,
+        "content": shrunk.content.hex() if shrunk.content is not None else None,
+        "valid": shrunk.valid,
+        "steps": shrunk.steps,
+        "tried": shrunk.tried,
+        "is_minimal": shrunk.is_minimal,
+        "script": shrunk_script(shrunk) if shrunk.shown else "",
+    }
+
+
+def shrunk_script(shrunk: Shrunk) -> str:
+    """The stand-alone script of the small failure; empty if the adapter has none."""
+    shown = Shown(
+        library=shrunk.library,
+        grammar=shrunk.grammar,
+        content=shrunk.content,
+        valid=shrunk.valid,
+        asserts_formats=shrunk.asserts_formats,
+        walk=shrunk.walk,
+        ends=shrunk.ends,
+        outcome=shrunk.outcome,
+        text=shrunk.text,
+        words=shrunk.words,
+        vocabulary=shrunk.vocabulary,
+    )
+    return stand_alone(shown, shrunk.script)
+
+
+def _bytes(case: Case) -> int:
+    return len(case.grammar.text.encode("utf-8", "surrogatepass"))
+
+
+def _tokens(failure: Failure, shrunk: Shrunk) -> str:
+    if shrunk.words is None:
+        return f"those of {safe(failure.row.vocabulary)}: fewer do not show it"
+    others = safe(", ".join(map(repr, shrunk.words)))
+    return f"every byte, end-of-sequence{f', {others}' if others else ''}"

@@ -1,0 +1,148 @@
+"""Writes the script that shows a failure with the backend's own library alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.backend.grammar import FORCED, Grammar
+from harness.checks import asks_for_forced_text
+from harness.diagnose.repro.evidence import Evidence, evidence
+from harness.diagnose.shrink import Outcome
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a script shows: a grammar, the tokens of a walk by their bytes, and what is wrong with it."""
+
+    library: str
+    """The backend's distribution and its version."""
+    grammar: Grammar
+    content: bytes | None
+    valid: bool | None
+    walk: tuple[bytes, ...]
+    asserts_formats: bool
+    ends: bool
+    """Does end-of-sequence come last?"""
+    outcome: Outcome
+    text: str
+    """What was observed, in words."""
+    words: tuple[bytes, ...] | None
+    """The tokens that the vocabulary must have besides every byte; None takes those of the walk."""
+    vocabulary: str
+    """The name of the run's vocabulary."""
+    draft: str | None = None
+    """The case's JSON Schema draft, where the schema does not name it."""
+
+
+def stand_alone(shown: Shown, body: str) -> str:
+    """The script: a validator's verdict on the instance, then the adapter's lines under a vocabulary that
+    holds only what the walk needs. It is empty if there are no lines."""
+    if not body:
+        return ""
+    walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
+    judged = None
+    if shown.content is not None and shown.valid is not None:
+        judged = evidence(shown.grammar, shown.content, shown.valid, shown.draft, shown.asserts_formats)
+    lines = [
+        f"# {_line(shown.library)}",
+        *_vocabulary(shown),
+        f"grammar = {shown.grammar.text!r}",
+        *(judged.lines if judged else ()),
+        walked,
+        *([forced] if forced and asks_for_forced_text(shown.outcome.check or "") else []),
+        *(f"# {each}" for each in (*_notes(shown), _expected(shown, judged))),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _vocabulary(shown: Shown) -> list[str]:
+    """The lines that define the tokens and the walk; single bytes are their own ids where there are no other
+    tokens."""
+    words = shown.words if shown.words is not None else tuple(dict.fromkeys(shown.walk))
+    if all(len(each) == 1 for each in (*words, *shown.walk)):
+        end = ", 256" if shown.ends else ""
+        return [
+            "vocabulary = [bytes([byte]) for byte in range(256)] + [b'']",
+            f"walk = [*{b''.join(shown.walk)!r}{end}]",
+        ]
+    ids = {each: number for number, each in enumerate(words)}
+    for byte in range(256):
+        ids.setdefault(bytes([byte]), len(ids))
+    end = " + [len(vocabulary) - 1]" if shown.ends else ""
+    return [
+        f"vocabulary = {list(words)!r}",
+        "vocabulary += [bytes([byte]) for byte in range(256) if bytes([byte]) not in vocabulary] + [b'']",
+        f"walk = {[ids[each] for each in shown.walk]!r}{end}",
+    ]
+
+
+def _notes(shown: Shown) -> list[str]:
+    if shown.words is None:
+        return [
+            f"seen with the vocabulary {_line(shown.vocabulary)}; the few tokens of this script may not "
+            "be enough to show it"
+        ]
+    return []
+
+
+WHY = {
+    "ebnf": ("the text is a sentence of the grammar", "the text is no sentence of the grammar"),
+    "choice": ("it is one of the choices", "it is none of the choices"),
+    "structural_tag": (
+        "the text is what the structural tag wants",
+        "the text is not what the structural tag wants",
+    ),
+}
+"""The reasons of the dialects for which GrammarBench's own oracle speaks."""
+
+
+def _why(shown: Shown, judged: Evidence | None) -> str:
+    """Why the instance is expected to be accepted, or refused."""
+    word = "valid" if shown.valid else "not valid"
+    if judged is not None and judged.agrees:
+        return f"the instance is {word}, says {judged.who}"
+    if judged is not None:
+        return f"the case says that the instance is {word}; {judged.who} says the opposite"
+    if shown.grammar.dialect in WHY:
+        return WHY[shown.grammar.dialect][0 if shown.valid else 1]
+    return f"GrammarBench took the instance for {word}; no validator that this script could ask says so"
+
+
+def _expected(shown: Shown, judged: Evidence | None) -> str:
+    outcome = shown.outcome
+    said = f"; seen: {_line(shown.text)}" if shown.text else ""
+    if outcome.check:
+        match outcome.check, outcome.direction:
+            case "mask_accept_mismatch", _:
+                return f"expected: both answers of the last line are the same{said}"
+            case _, "over":
+                return (
+                    "expected: the last token is allowed and accepted, because an output can go on with "
+                    f"it{said}"
+                )
+            case _, "under":
+                return f"expected: the last token is refused, because no output goes on with it{said}"
+        return f"expected: {outcome.check.replace('_', ' ')}{said}"
+    match outcome.verdict:
+        case "over_constrained":
+            return (
+                "expected: accepted to the end (True True on every line of a token), because "
+                f"{_why(shown, judged)}"
+            )
+        case "under_constrained":
+            return (
+                f"expected: refused somewhere (False False on the last line), because {_why(shown, judged)}"
+            )
+        case "declined":
+            return f"expected: it compiles, because it is a right {shown.grammar.dialect}{said}"
+        case "broken":
+            return f"expected: it ends, and without an error (not: {outcome}){said}"
+    if shown.valid is None:
+        return "expected: nothing in particular; nobody said whether the instance is valid"
+    return f"expected: {'accepted' if shown.valid else 'refused'}, because {_why(shown, judged)}"
+
+
+def _line(text: str, limit: int = 300) -> str:
+    """The text as part of a comment, on one line and without anything that ends the comment."""
+    shown = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text)
+    return shown if len(shown) <= limit else f"{shown[:limit]} ..."

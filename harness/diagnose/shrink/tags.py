@@ -1,0 +1,83 @@
+"""Judges whether a text fits a structural tag: free text, and after a trigger one of the structures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+MOST_ENDS = 200
+"""Most places at which the content of a tag could end that are tried."""
+
+
+def tag_is_valid(
+    text: str, content: bytes, document_is_valid: Callable[[str, bytes], bool | None]
+) -> bool | None:
+    """Does the text fit the tag? None where that is not decided: a wrong form, a schema that is not judged,
+    too many places to try.
+
+    The output starts outside of all tags and may end only there. Outside, any text is free in which no
+    trigger occurs; where one does, the `begin` of a structure that starts with it must stand, then a JSON
+    document valid by its schema, then its `end`.
+    """
+    try:
+        form = json.loads(text)
+        triggers = [str(each) for each in form["triggers"]]
+        structures = [
+            (str(each["begin"]), json.dumps(each["schema"]), str(each["end"])) for each in form["structures"]
+        ]
+        output = content.decode()
+    except UnicodeDecodeError:
+        return False
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if not all(triggers) or not all(end for _, _, end in structures):
+        return None
+    waiting, seen, tried = [0], set[int](), 0
+    while waiting:
+        start = waiting.pop()
+        place = min(
+            (found for trigger in triggers if (found := output.find(trigger, start)) >= 0), default=-1
+        )
+        if place < 0:
+            return True
+        here = tuple(trigger for trigger in triggers if output.startswith(trigger, place))
+        for begin, schema, end in structures:
+            if not (begin.startswith(here) and output.startswith(begin, place)):
+                continue
+            inside = place + len(begin)
+            stop = output.find(end, inside)
+            while stop >= 0:
+                tried += 1
+                if tried > MOST_ENDS:
+                    return None
+                valid = document_is_valid(schema, output[inside:stop].encode())
+                if valid is None:
+                    return None
+                if valid and stop + len(end) not in seen:
+                    seen.add(stop + len(end))
+                    waiting.append(stop + len(end))
+                stop = output.find(end, stop + 1)
+    return False
+
+
+def is_tag_form(text: str, is_schema: Callable[[str], bool]) -> bool:
+    """Does the text have the form of a structural tag, with every `begin` starting with a trigger and every
+    schema valid?"""
+    try:
+        form: Any = json.loads(text)
+        triggers = tuple(form["triggers"])
+        return (
+            bool(triggers and all(triggers))
+            and bool(form["structures"])
+            and all(
+                each.keys() == {"begin", "schema", "end"}
+                and each["end"]
+                and isinstance(each["end"], str)
+                and each["begin"].startswith(triggers)
+                and is_schema(json.dumps(each["schema"]))
+                for each in form["structures"]
+            )
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False

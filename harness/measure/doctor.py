@@ -1,0 +1,234 @@
+"""What can be concluded from times on this machine: its settings, and the noise that two arms of identical
+code show on it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.backend.describe import catalogue
+from harness.cases.suite import MEASURED
+from harness.errors import BadInput
+from harness.measure.estimate import METRICS, Comparison, Figures, is_proven
+from harness.measure.record import read_measurement
+from harness.measure.session import Request, measure
+from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
+
+BUSY = 0.5
+"""The load, in processors, above which it is reported that the machine was busy before anything of ours
+ran."""
+
+STOLEN = 0.01
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One observation of the machine."""
+
+    what: str
+    seen: str
+    is_well: bool
+    """False if it makes times worse than they need be; the text then says what to do."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The result of `measure doctor`."""
+
+    hardware: str
+    advice: tuple[Advice, ...]
+    backend: str
+    folder: Path
+    comparisons: tuple[Comparison, ...]
+    """The comparisons of the A/A arm with the reference."""
+    proven: bool
+    stolen: float
+    """The share of the measured time that the hypervisor took."""
+    remade: int
+    slots: int
+
+
+def diagnose(
+    backend: str | None, vocabulary: str, forks: int | None, out: Path | None, say: Callable[[str], None]
+) -> Diagnosis:
+    """Look at the machine, then measure one backend against itself. Raises BadInput."""
+    advice = tuple(look(describe_machine()))
+    for each in advice:
+        say(f"{'ok  ' if each.is_well else 'MIND'} {each.what}: {each.seen}")
+    backend = backend or default_backend()
+    say(f"measuring {backend} against itself ...")
+    request = Request(
+        (MEASURED,), backend, None, vocabulary, "quick", out, forks, None, 4.0, ("measure", "doctor")
+    )
+    folder, comparisons = measure(request, say)
+    recorded = read_measurement(folder)
+    figures = Figures(recorded)
+    wall = sum(slot.wall_ns for slot in recorded.slots) / 1e9
+    return Diagnosis(
+        hardware_key(hardware()),
+        advice,
+        backend,
+        folder,
+        tuple(comparisons),
+        is_proven(comparisons, figures),
+        sum(slot.stolen_s for slot in recorded.slots) / wall if wall else 0.0,
+        sum(slot.again > 0 for slot in recorded.slots),
+        len(recorded.slots),
+    )
+
+
+def default_backend() -> str:
+    """The first backend that is installed and takes JSON Schema. Raises BadInput."""
+    for entry in catalogue():
+        if entry["version"] and "json_schema" in entry["dialects"]:
+            return str(entry["name"])
+    raise BadInput('no backend is installed to measure with; pip install "grammarbench[backends]"')
+
+
+def look(machine: dict[str, Any]) -> list[Advice]:
+    """Observations of governor, turbo, address randomisation, load, processors and hypervisor."""
+    found = []
+    config = machine.get("cpu_config", "")
+    governor = next(
+        (
+            part.partition("=")[2]
+            for part in config.split(";")[-1].replace(",", " ").split()
+            if part.startswith("governor")
+        ),
+        "",
+    )
+    if not config:
+        found.append(
+            Advice("governor and turbo", "the system does not tell (usual in virtual machines)", True)
+        )
+    else:
+        steady = "powersave" not in config and "schedutil" not in config and "ondemand" not in config
+        hint = "" if steady else "; set it to performance (cpupower frequency-set -g performance)"
+        found.append(
+            Advice(
+                "governor and turbo",
+                f"{config}{hint}" if not governor else f"{governor} ({config}){hint}",
+                steady,
+            )
+        )
+    usable = usable_processors()
+    enough = usable > 1
+    found.append(
+        Advice(
+            "processors",
+            f"{usable} usable" + ("" if enough else "; a second one for the coordinator would help"),
+            enough,
+        )
+    )
+    isolated = machine.get("isolated_cpus", "")
+    found.append(Advice("isolated processors", isolated or "none (isolcpus= would keep others away)", True))
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    quiet = load < BUSY * usable
+    found.append(
+        Advice(
+            "load",
+            f"{load:.2f} over the last minute" + ("" if quiet else "; end what else is running"),
+            quiet,
+        )
+    )
+    virtual = hardware().get("hypervisor") == "True"
+    found.append(
+        Advice(
+            "hypervisor",
+            "yes: neighbours share the machine, so compare only within one run" if virtual else "no",
+            True,
+        )
+    )
+    found.append(
+        Advice(
+            "address randomisation",
+            machine.get("aslr", "unknown") + " (fresh processes average over it)",
+            True,
+        )
+    )
+    return found
+
+
+def text(found: Diagnosis) -> str:
+    """What can be concluded here, in plain words."""
+    by_metric: dict[str, list[Comparison]] = {}
+    for comparison in found.comparisons:
+        by_metric.setdefault(comparison.metric, []).append(comparison)
+    apart = ", ".join(
+        f"{comparison.metric} {comparison.family}"
+        for comparison in found.comparisons
+        if comparison.verdict != "equivalent"
+    )
+    lines = [
+        f"hardware {found.hardware}; {found.backend} against itself: "
+        + (
+            "equivalent everywhere"
+            if found.proven
+            else f"not equivalent in {apart}: there, times would be called unproven"
+        ),
+        f"the hypervisor took {found.stolen:.1%} of the time; {found.remade} of {found.slots} slots were "
+        "made again",
+        "",
+        f"{'metric':12} {'noise floor':>12} {'margin':>8} {'smallest change that would be seen':>36}",
+    ]
+    for metric in METRICS:
+        for comparison in by_metric.get(metric, []):
+            seen = comparison.margin + 2 * comparison.found.half_width
+            shown = f"{seen:.1%}" if math.isfinite(seen) else "none: one fork"
+            lines.append(
+                f"{metric:12} {comparison.floor:12.2%} {comparison.margin:8.1%} {shown:>36}  "
+                f"{comparison.family}"
+            )
+    lines += ["", *conclusions(found, by_metric)]
+    return "\n".join(lines)
+
+
+def to_json(found: Diagnosis) -> dict[str, Any]:
+    """The diagnosis as JSON: the advice, the comparisons of the arm with itself, and what can be
+    concluded."""
+    by_metric: dict[str, list[Comparison]] = {}
+    for comparison in found.comparisons:
+        by_metric.setdefault(comparison.metric, []).append(comparison)
+    return {**asdict(found), "conclusions": list(conclusions(found, by_metric))}
+
+
+def conclusions(found: Diagnosis, by_metric: dict[str, list[Comparison]]) -> Sequence[str]:
+    """A sentence for each kind of claim."""
+    said = []
+    for metric, what in (
+        ("fill", "a slower mask"),
+        ("compile", "a slower compile"),
+        ("cold_fill", "a slower first pass"),
+    ):
+        effects = [
+            comparison.margin + 2 * comparison.found.half_width
+            for comparison in by_metric.get(metric, [])
+            if comparison.verdict == "equivalent"
+        ]
+        if not effects:
+            said.append(
+                f"- {what} between two versions cannot be told here: two arms of identical code "
+                "were not equivalent"
+            )
+        elif max(effects) < 0.25:
+            said.append(
+                f"- {what} between two versions is seen from {max(effects):.0%} on; less is called "
+                "no change or left open"
+            )
+        else:
+            said.append(
+                f"- {what} is seen from {max(effects):.0%} on only: enough to tell backends apart, "
+                "not versions"
+            )
+    if found.stolen > STOLEN:
+        said.append(
+            "- the hypervisor takes time away: measure at another hour, or on another machine, "
+            "before you believe a small change"
+        )
+    if any(not advice.is_well for advice in found.advice):
+        said.append("- mind what is marked above; it makes these figures worse than they need be")
+    return said

@@ -1,0 +1,96 @@
+"""The subjects of the comparison: the backends' own kernels, and plain torch operations that belong to no
+backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.backend.grammar import Kernel
+from harness.backend.registry import installed_version, load, make, names, parse_specs
+from harness.backend.vocabulary import byte_vocabulary
+from harness.errors import BadInput
+from harness.measure.kernels.masks import Form
+from harness.measure.kernels.situations import DTYPES
+
+if TYPE_CHECKING:
+    import torch
+
+PLAIN = "plain"
+"""The name that plain operations have in the place of a backend's."""
+
+EVERYWHERE = frozenset({"cpu", "cuda"})
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel, and the form of mask that it reads."""
+
+    kernel: Kernel
+    form: Form = "packed"
+
+
+def masked_fill(logits: torch.Tensor, forbidden: torch.Tensor) -> object:
+    """Write -inf where the mask, with one byte a token, forbids."""
+    return logits.masked_fill_(forbidden, float("-inf"))
+
+
+def fill_forbidden_ids(logits: torch.Tensor, ids: torch.Tensor) -> object:
+    """Write -inf at each forbidden id."""
+    return logits.view(-1).index_fill_(0, ids, float("-inf"))
+
+
+def keep_allowed_ids(logits: torch.Tensor, ids: torch.Tensor) -> object:
+    """Keep the allowed values, write -inf everywhere, put them back."""
+    flat = logits.view(-1)
+    kept = flat[ids]
+    flat.fill_(float("-inf"))
+    return flat.index_copy_(0, ids, kept)
+
+
+def plain_subjects() -> dict[str, Subject]:
+    """The plain subjects by name. They are compared with `masked_fill` where they are timed; only the
+    backends' kernels are probed."""
+    functions: dict[Form, Callable[..., object]] = {
+        "bool": masked_fill,
+        "forbidden_ids": fill_forbidden_ids,
+        "allowed_ids": keep_allowed_ids,
+    }
+    return {f"{PLAIN}/{function.__name__}": _plain(function, form) for form, function in functions.items()}
+
+
+def _plain(function: Callable[..., object], form: Form) -> Subject:
+    return Subject(Kernel(lambda: function, EVERYWHERE, frozenset(DTYPES)), form)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The subjects and backends of this environment."""
+
+    subjects: Mapping[str, Subject]
+    """The subjects by name, `backend/kernel`, with the plain ones last."""
+    backends: Sequence[dict[str, Any]] = field(default_factory=list)
+    """For each backend `backend`, `version`, and `problem` if it cannot be used."""
+
+
+def find_subjects(specs: str | None) -> Found:
+    """The subjects of these backends, or of all that are installed. Raises BadInput for one that is named and
+    cannot be had."""
+    subjects: dict[str, Subject] = {}
+    backends: list[dict[str, Any]] = []
+    for spec in parse_specs(specs if specs is not None else ",".join(names())):
+        entry: dict[str, Any] = {"backend": spec.name, "version": "", "problem": ""}
+        try:
+            entry["version"] = installed_version(load(spec.name).distribution) or ""
+            kernels = make(spec, byte_vocabulary()).kernels()
+        except BadInput as error:
+            if specs is not None:
+                raise
+            entry["problem"] = str(error)
+            kernels = {}
+        except ValueError as error:
+            raise BadInput(f'backend "{spec}": {error}') from error
+        subjects |= {f"{spec.name}/{name}": Subject(kernel) for name, kernel in kernels.items()}
+        backends.append(entry)
+    return Found(subjects | plain_subjects(), backends)

@@ -1,0 +1,108 @@
+"""Turns forced text into tokens: the tokenizer's own ids of everything so far, keeping those that were
+already accepted."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import takewhile
+from typing import Any
+
+from harness.backend.vocabulary import Vocabulary
+from harness.oracle.automaton import DEAD, Automaton
+
+Follows = Callable[[bytes], int]
+"""A function of a text that returns how many of its leading bytes may follow. Where the whole text may
+follow, what comes after it is open."""
+
+
+def retokenize(
+    vocabulary: Vocabulary,
+    history: Sequence[int],
+    forced: bytes,
+    *,
+    hold: bool = True,
+    follows: Follows | None = None,
+) -> tuple[int, list[int]]:
+    """How many tokens of the history stay, and the ids that follow them, once the forced text has come.
+
+    The ids are the canonical ones of the text of `history` and `forced` together: `history[:keep] + ids`.
+    With `hold`, as a decoder needs it, the tokens at the end that may merge with what follows are left out (a
+    character that is not complete, for one, where a token has the whole of it); the model chooses there,
+    under the mask. What the history says is never taken back: where leaving out would reach into it, nothing
+    changes (`len(history), []`). Without `hold` the ids spell all of the text. `follows` says what may come
+    after the forced text; without it anything may. Raises ValueError if the vocabulary cannot spell the text.
+    """
+    said = vocabulary.decode(history)
+    text = said + forced
+    ids = vocabulary.encode(text)
+    if hold:
+        ids, length = _tokens_within(vocabulary, ids, settled_bytes(vocabulary, text, follows))
+        if length < len(said):
+            return len(history), []
+    keep = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(history, ids, strict=False)))
+    return keep, ids[keep:]
+
+
+def settled_bytes(vocabulary: Vocabulary, text: bytes, follows: Follows | None = None) -> int:
+    """How many leading bytes of the text no token can cover together with bytes that follow the text.
+
+    For tokenization by longest match that is enough: the tokens within these bytes stay, whatever follows.
+    Merges (BPE) may in rare cases change more.
+    """
+    for length in range(min(vocabulary.longest_token - 1, len(text)), 0, -1):
+        if _may_merge(_sorted_tokens(vocabulary), text[-length:], follows):
+            return len(text) - length
+    return len(text)
+
+
+def follows_from(automaton: Automaton[Any], state: int) -> Follows:
+    """What may follow at this state of the automaton."""
+
+    def follows(text: bytes) -> int:
+        here = state
+        for count, byte in enumerate(text):
+            here = automaton.step(here, byte)
+            if here == DEAD:
+                return count
+        return len(text)
+
+    return follows
+
+
+def _may_merge(spelled: list[bytes], suffix: bytes, follows: Follows | None) -> bool:
+    """Does a token begin with the suffix and go on with what may follow?
+
+    Tokens that share an impossible beginning are skipped.
+    """
+    at = bisect_right(spelled, suffix)
+    while at < len(spelled) and spelled[at].startswith(suffix):
+        rest = spelled[at][len(suffix) :]
+        possible = len(rest) if follows is None else follows(rest)
+        if possible == len(rest):
+            return True
+        beyond = _after_all_beginning_with(suffix + rest[: possible + 1])
+        at = len(spelled) if beyond is None else bisect_left(spelled, beyond, at + 1)
+    return False
+
+
+def _after_all_beginning_with(text: bytes) -> bytes | None:
+    """The smallest text that is greater than every text with this beginning; None if there is none."""
+    text = text.rstrip(b"\xff")
+    return text[:-1] + bytes([text[-1] + 1]) if text else None
+
+
+def _tokens_within(vocabulary: Vocabulary, ids: list[int], limit: int) -> tuple[list[int], int]:
+    """The leading tokens that lie within the first `limit` bytes, and their length in bytes."""
+    length = 0
+    for count, token in enumerate(ids):
+        if length + len(vocabulary.tokens[token]) > limit:
+            return ids[:count], length
+        length += len(vocabulary.tokens[token])
+    return ids, length
+
+
+@lru_cache(maxsize=4)
+def _sorted_tokens(vocabulary: Vocabulary) -> list[bytes]:
+    return sorted(vocabulary.ids_by_bytes)

@@ -1,0 +1,466 @@
+"""The documents of a JSON Schema as an automaton over bytes: a state is a stack of values that were begun.
+
+Each value on the stack has a formula that is true of exactly those completions with which the values around
+it can still be completed as the schema wants. So a state is kept only if its topmost value can be completed,
+and a dead end is never entered. Every spelling is allowed: white space, the order of members, escapes, and
+forms of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.json_schema import numbers
+from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
+from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, conjunction, disjunction, negation
+from harness.oracle.json_schema.numbers import Literal
+from harness.oracle.json_schema.schemas import Schemas
+from harness.oracle.json_schema.strings import UTF8
+from harness.oracle.json_schema.values import (
+    Names,
+    Part,
+    Values,
+    array_holds,
+    behind,
+    boolean_holds,
+    listed_names,
+    next_item,
+    object_holds,
+    simple_items,
+)
+from harness.oracle.utf8 import LAST, byte_sequences
+
+WHITESPACE = b" \t\n\r"
+ESCAPES = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 8, 0x66: 12, 0x6E: 10, 0x72: 13, 0x74: 9}
+"""RFC 8259, section 7: the byte behind a backslash, and the character that both are."""
+HEX = b"0123456789abcdefABCDEF"
+
+Formulas: TypeAlias = tuple[Formula, ...]
+"""First what is wanted of the value, then what the value around it asks about it."""
+
+
+class Start(NamedTuple):
+    """A value comes next."""
+
+    formulas: Formulas
+    """Empty for an item of the array around it, which says what is asked of the item."""
+    may_close: bool = False
+    """Instead, the array may end here: nothing is in it yet."""
+
+
+class Word(NamedTuple):
+    """`true`, `false` or `null` was begun."""
+
+    rest: bytes
+    answers: tuple[bool, ...]
+
+
+class Number(NamedTuple):
+    formulas: Formulas
+    literal: Literal
+
+
+class Text(NamedTuple):
+    """A string was begun."""
+
+    formulas: Formulas
+    within: int = 0
+    """What must follow within a character, as in `strings.UTF8`."""
+    escape: tuple[int, ...] = ()
+    """Of an escape that was begun: 0 for the backslash; then 1 and the bits and the count of hexadecimal
+    digits; a high surrogate before them makes it 2 (its backslash), 3 (its `u`) or 4 (its digits), and stands
+    last."""
+    name: bytes | None = None
+    """For the name of a member: what was read of it, while a listed name begins so."""
+    is_name: bool = False
+
+
+class Array(NamedTuple):
+    """An item has ended."""
+
+    formulas: Formulas
+
+
+class Items(NamedTuple):
+    """Waits for an item to end."""
+
+    part: Part
+
+
+class Object(NamedTuple):
+    """A member has ended, or (`is_empty`) the object has just begun."""
+
+    formulas: Formulas
+    listed: Names
+    seen: Names
+    is_empty: bool = False
+
+
+class Comma(NamedTuple):
+    """A name comes next."""
+
+    object: Object
+
+
+class Colon(NamedTuple):
+    """A name has ended."""
+
+    part: Part
+    listed: Names
+    seen: Names
+
+
+class Member(NamedTuple):
+    """Waits for the value of a member to end."""
+
+    part: Part
+    listed: Names
+    seen: Names
+
+
+class Done(NamedTuple):
+    """The document has ended."""
+
+
+Frame: TypeAlias = Start | Word | Number | Text | Array | Items | Object | Comma | Colon | Member | Done
+Key: TypeAlias = tuple[Frame, Any]
+"""The topmost value, and the key of those around it (None: it is the document)."""
+
+
+class JsonSchemaAutomaton(Automaton[Key]):
+    """All documents of a schema, in every spelling."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self.schemas = schemas
+        self.values = Values(schemas)
+        self._names: dict[tuple[Formulas, Names, Names], Formula | None] = {}
+        self._items: dict[Formulas, Part | None] = {}
+        self._beginnings: dict[Names, frozenset[bytes]] = {}
+        self._ranges: dict[tuple[Formula, int, int], bool] = {}
+        root = schemas.root
+        super().__init__((Start((root,)), None) if self.values.exists(root) else None)
+
+    # --------------------------------------------------------------------------------------------- automaton
+
+    def _is_accepting(self, key: Key) -> bool:
+        frame, around = key
+        if isinstance(frame, Done):
+            return True
+        return (
+            around is None
+            and isinstance(frame, Number)
+            and numbers.ends_well(frame.formulas[0], frame.literal)
+        )
+
+    def _successors(self, key: Key) -> Iterator[tuple[int, int, Key]]:
+        try:
+            found = self._after(key)
+        except RecursionError as error:
+            raise NoOracle("the schema nests too deeply") from error
+        for byte, after in found:
+            yield byte, byte, after
+
+    def _after(self, key: Key) -> Iterator[tuple[int, Key]]:
+        frame, around = key
+        if isinstance(frame, Start):
+            yield from self._start(frame, key)
+        elif isinstance(frame, Word):
+            rest = frame.rest[1:]
+            yield (
+                frame.rest[0],
+                (Word(rest, frame.answers), around) if rest else self._ended(frame.answers, around),
+            )
+        elif isinstance(frame, Number):
+            yield from self._number(frame, around)
+        elif isinstance(frame, Text):
+            yield from self._text(frame, around)
+        else:
+            yield from ((byte, key) for byte in WHITESPACE)
+            yield from self._between(frame, around)
+
+    def _start(self, frame: Start, key: Key) -> Iterator[tuple[int, Key]]:
+        around = key[1]
+        yield from ((byte, key) for byte in WHITESPACE)
+        if not frame.formulas:
+            array, outside = around
+            if frame.may_close:
+                yield 0x5D, self._ended(tuple(map(array_holds, array.formulas[1:])), outside)
+            part = self._item(array.formulas)
+            if part is None:
+                return
+            around, frame = (Items(part), outside), Start((part.wanted, *part.asked))
+        wanted, *asked = frame.formulas
+        if self._of_type(wanted, "null") is TRUE:
+            yield 0x6E, (Word(b"ull", tuple(self._of_type(each, "null") is TRUE for each in asked)), around)
+        for word, value in ((b"true", True), (b"false", False)):
+            if boolean_holds(self._of_type(wanted, "boolean"), value):
+                answers = tuple(boolean_holds(self._of_type(each, "boolean"), value) for each in asked)
+                yield word[0], (Word(word[1:], answers), around)
+        formulas = tuple(self._of_type(each, "number") for each in frame.formulas)
+        if formulas[0] is not FALSE:
+            yield from self._number(Number(formulas, Literal()), around)
+        formulas = tuple(self.values.strings.simple(self._of_type(each, "string")) for each in frame.formulas)
+        if self.values.strings.can_end(formulas[0]):
+            yield 0x22, (Text(formulas), around)
+        formulas = tuple(self._of_type(each, "array") for each in frame.formulas)
+        if self.values.array_can_end(formulas[0]):
+            yield 0x5B, self._opened(formulas, around)
+        formulas = tuple(self._of_type(each, "object") for each in frame.formulas)
+        listed = listed_names(*formulas)
+        if self.values.object_can_end(formulas[0], listed, frozenset()):
+            yield 0x7B, (Object(formulas, listed, frozenset(), True), around)
+
+    def _opened(self, formulas: Formulas, around: Any) -> Key:
+        formulas = tuple(map(simple_items, formulas))
+        return (Start((), array_holds(formulas[0])), (Array(formulas), around))
+
+    def _of_type(self, formula: Formula, kind: Any) -> Formula:
+        return self.schemas.restricted(formula, kind)
+
+    def _ended(self, answers: tuple[bool, ...], around: Any) -> Key:
+        """The key behind a value that has ended, by what was asked about it."""
+        if around is None:
+            return (Done(), None)
+        frame, outside = around
+        part: Part = frame.part
+        known = dict(part.settled) | dict(zip(part.asked, answers, strict=True))
+        formulas = tuple(map(simple_items, behind(part, known)))
+        if isinstance(frame, Items):
+            return (Array(formulas), outside)
+        return (Object(formulas, frame.listed, frame.seen), outside)
+
+    # ---------------------------------------------------------------------------------- between the values
+
+    def _between(self, frame: Frame, around: Any) -> Iterator[tuple[int, Key]]:
+        if isinstance(frame, Array):
+            if self._item(frame.formulas) is not None:
+                yield 0x2C, (Start(()), (frame, around))
+            if array_holds(frame.formulas[0]):
+                yield 0x5D, self._ended(tuple(map(array_holds, frame.formulas[1:])), around)
+        elif isinstance(frame, Object):
+            if object_holds(frame.formulas[0]):
+                yield 0x7D, self._ended(tuple(map(object_holds, frame.formulas[1:])), around)
+            name = self._name(frame)
+            if name is not None:
+                if frame.is_empty:
+                    yield 0x22, self._named(frame, name, around)
+                else:
+                    yield 0x2C, (Comma(frame), around)
+        elif isinstance(frame, Comma):
+            name = self._name(frame.object)
+            assert name is not None
+            yield 0x22, self._named(frame.object, name, around)
+        elif isinstance(frame, Colon):
+            part = frame.part
+            yield 0x3A, (Start((part.wanted, *part.asked)), (Member(part, frame.listed, frame.seen), around))
+
+    def _item(self, formulas: Formulas) -> Part | None:
+        """The next item of an array; None if no further item may come."""
+        if formulas not in self._items:
+            self._items[formulas] = self.values.wanted(next_item(formulas), self.values.array_can_end)
+        return self._items[formulas]
+
+    def _named(self, frame: Object, name: Formula, around: Any) -> Key:
+        questions = self.values.name_questions(frame.formulas)
+        text = Text((name, *questions), name=b"" if frame.listed else None, is_name=True)
+        return (text, (frame._replace(is_empty=False), around))
+
+    def _name(self, frame: Object) -> Formula | None:
+        """The formula of the names that may come next; None if there is none."""
+        key = (frame.formulas, frame.listed, frame.seen)
+        if key not in self._names:
+            values = self.values
+            good = frozenset(
+                name for name in frame.listed - frame.seen if self._member(frame, name, None) is not None
+            )
+            parts = [self.schemas.is_one_of(good)] if good else []
+            questions = values.name_questions(frame.formulas)
+            other = values.unlisted(frame.listed)
+            for answers in values.answers(questions, other, values.string_exists):
+                if self._member(frame, None, dict(zip(questions, answers, strict=True))) is not None:
+                    signs = [
+                        each if answer else negation(each)
+                        for each, answer in zip(questions, answers, strict=True)
+                    ]
+                    parts.append(conjunction([other, *signs]))
+            formula = values.strings.simple(disjunction(parts))
+            self._names[key] = formula if values.strings.can_end(formula) else None
+        return self._names[key]
+
+    def _member(self, frame: Object, name: str | None, answers: dict[Formula, bool] | None) -> Part | None:
+        """What is asked of the value behind a name; None if the object cannot be completed with any."""
+        values = self.values
+        if name is not None:
+            answers = values.answers_of(frame.formulas, name)
+        assert answers is not None
+        seen = frame.seen | {name} if name is not None else frame.seen
+        part = values.next_member(frame.formulas, name, answers)
+        return values.wanted(part, lambda formula: values.object_can_end(formula, frame.listed, seen))
+
+    # ----------------------------------------------------------------------------------------------- numbers
+
+    def _number(self, frame: Number, around: Any) -> Iterator[tuple[int, Key]]:
+        for character in numbers.CHARACTERS:
+            literal = numbers.after(frame.literal, character, frame.formulas)
+            if literal is not None and numbers.can_end(frame.formulas[0], literal):
+                yield ord(character), (Number(frame.formulas, literal), around)
+        if numbers.ends_well(frame.formulas[0], frame.literal):
+            answers = tuple(numbers.ends_well(each, frame.literal) for each in frame.formulas[1:])
+            # A number ends where something else begins.
+            yield from self._after(self._ended(answers, around))
+
+    # ----------------------------------------------------------------------------------------------- strings
+
+    def _text(self, frame: Text, around: Any) -> Iterator[tuple[int, Key]]:
+        if frame.escape:
+            yield from self._escape(frame, around)
+            return
+        strings = self.values.strings
+        if frame.within == 0:
+            if strings.holds(frame.formulas[0]):
+                yield 0x22, self._text_ended(frame, around)
+            if self._some(frame.formulas[0], 0, LAST):
+                yield 0x5C, (frame._replace(escape=(0,)), around)
+        kinds = self._kinds(frame.formulas)
+        begun = self._begun(around[0].listed) if frame.name is not None else frozenset()
+        after: dict[Any, Key | None] = {}
+        for byte, within in enumerate(UTF8[frame.within]):
+            if within < 0 or byte < 0x20 or byte in (0x22, 0x5C):
+                continue
+            name = frame.name + bytes((byte,)) if frame.name is not None else None
+            if name is not None and name not in begun:
+                name = None
+            kind = (within, name, *(row[byte] for row in kinds))
+            if kind not in after:
+                formulas = tuple(strings.after_byte(each, byte, frame.within == 0) for each in frame.formulas)
+                is_good = strings.can_end(formulas[0], within)
+                after[kind] = (Text(formulas, within, (), name, frame.is_name), around) if is_good else None
+            key = after[kind]
+            if key is not None:
+                yield byte, key
+
+    def _kinds(self, formulas: Formulas) -> list[list[int]]:
+        """For each automaton of the formulas, the state behind each byte."""
+        rows = {}
+        for formula in formulas:
+            for value in formula.atoms:
+                if isinstance(value, InLanguage) and value not in rows:
+                    automaton = self.schemas.automata[value.automaton]
+                    automaton.expand(np.array([value.state], dtype=np.int32))
+                    rows[value] = automaton.table[value.state].tolist()
+                assert isinstance(value, InLanguage | AtLeastCharacters)
+        return list(rows.values())
+
+    def _begun(self, names: Names) -> frozenset[bytes]:
+        """Every beginning of the UTF-8 of these names."""
+        found = self._beginnings.get(names)
+        if found is None:
+            texts = [name.encode("utf-8", "surrogatepass") for name in names]
+            found = self._beginnings[names] = frozenset(
+                text[:end] for text in texts for end in range(len(text) + 1)
+            )
+        return found
+
+    def _text_ended(self, frame: Text, around: Any) -> Key:
+        strings = self.values.strings
+        if not frame.is_name:
+            return self._ended(tuple(map(strings.holds, frame.formulas[1:])), around)
+        owner, outside = around
+        name = frame.name.decode() if frame.name is not None else None
+        if name not in owner.listed:
+            name = None
+        questions = self.values.name_questions(owner.formulas)
+        answers = dict(zip(questions, map(strings.holds, frame.formulas[1:]), strict=True))
+        part = self._member(owner, name, answers)
+        assert part is not None
+        seen = owner.seen | {name} if name is not None else owner.seen
+        return (Colon(part, owner.listed, seen), outside)
+
+    def _escape(self, frame: Text, around: Any) -> Iterator[tuple[int, Key]]:
+        stage, *begun = frame.escape
+        wanted = frame.formulas[0]
+        if stage == 0:
+            for byte, point in ESCAPES.items():
+                if self._some(wanted, point, point):
+                    yield byte, self._character(frame, point, around)
+            yield 0x75, (frame._replace(escape=(1, 0, 0)), around)
+        elif stage == 2:
+            yield 0x5C, (frame._replace(escape=(3, *begun)), around)
+        elif stage == 3:
+            yield 0x75, (frame._replace(escape=(4, 0, 0, *begun)), around)
+        else:
+            bits, count, *high = begun
+            for byte in HEX:
+                value, left = bits * 16 + int(chr(byte), 16), 3 - count
+                first, last = value << 4 * left, ((value + 1) << 4 * left) - 1
+                if not any(self._some(wanted, low, up) for low, up in _points(first, last, *high)):
+                    continue
+                if left:
+                    yield byte, (frame._replace(escape=(stage, value, count + 1, *high)), around)
+                elif high:
+                    point = 0x10000 + ((high[0] - 0xD800) << 10) + (value - 0xDC00)
+                    yield byte, self._character(frame, point, around)
+                elif 0xD800 <= value <= 0xDBFF:
+                    yield byte, (frame._replace(escape=(2, value)), around)
+                else:
+                    yield byte, self._character(frame, value, around)
+
+    def _character(self, frame: Text, point: int, around: Any) -> Key:
+        text = chr(point).encode()
+        formulas = tuple(self.values.strings.after_text(each, text) for each in frame.formulas)
+        name = frame.name + text if frame.name is not None else None
+        if name is not None and name not in self._begun(around[0].listed):
+            name = None
+        return (Text(formulas, 0, (), name, frame.is_name), around)
+
+    def _some(self, formula: Formula, first: int, last: int) -> bool:
+        """May the string go on with a character between these two, both included, and be completed?"""
+        if not formula.atoms:
+            return formula is TRUE and first <= last
+        key = (formula, first, last)
+        if key not in self._ranges:
+            self._ranges[key] = any(self._sequence(formula, each, 0) for each in byte_sequences(first, last))
+        return self._ranges[key]
+
+    def _sequence(self, formula: Formula, ranges: tuple[tuple[int, int], ...], place: int) -> bool:
+        strings = self.values.strings
+        if place == len(ranges):
+            return strings.can_end(formula)
+        first, last = ranges[place]
+        tried = set()
+        for byte in range(first, last + 1):
+            after = strings.after_byte(formula, byte, place == 0)
+            if after is not FALSE and after not in tried:
+                tried.add(after)
+                if self._sequence(after, ranges, place + 1):
+                    return True
+        return False
+
+
+def _points(first: int, last: int, high: int | None = None) -> list[tuple[int, int]]:
+    """The characters that a UTF-16 unit between these two begins or, behind a high surrogate, ends."""
+    if high is not None:
+        low, up = max(first, 0xDC00), min(last, 0xDFFF)
+        base = 0x10000 + ((high - 0xD800) << 10) - 0xDC00
+        return [(base + low, base + up)] if low <= up else []
+    found = [(first, min(last, 0xD7FF))] if first <= 0xD7FF else []
+    if max(first, 0xD800) <= min(last, 0xDBFF):
+        low, up = max(first, 0xD800) - 0xD800, min(last, 0xDBFF) - 0xD800
+        found.append((0x10000 + (low << 10), 0x10000 + (up << 10) + 0x3FF))
+    if last >= 0xE000:
+        found.append((max(first, 0xE000), last))
+    return found
+
+
+def json_schema_automaton(
+    text: str, draft: str | None = None, asserts_formats: bool = False
+) -> JsonSchemaAutomaton:
+    """The automaton of the schema's documents. Raises NoOracle with the reason where there is none."""
+    try:
+        return JsonSchemaAutomaton(Schemas(text, draft, asserts_formats))
+    except RecursionError as error:
+        raise NoOracle("the schema nests too deeply") from error

@@ -1,0 +1,288 @@
+"""Numbers as JSON spells them: what a literal that was begun can still become, decided exactly.
+
+An exponent can move the value of any digits to any size, so a literal without one is only held to its sign
+and its leading digits; one with an exponent is held to its value times powers of ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from math import lcm
+from typing import NamedTuple
+
+from harness.oracle.automaton import NoOracle
+from harness.oracle.json_schema.atoms import Above, AtLeast, IsMultiple, IsSpelledInteger
+from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, constant, is_true, rewritten
+
+MOST_STEPS = 10_000
+"""Multiples that are tried before a combination of divisors has no reference."""
+
+Phase = str
+"""What was read last: start, minus, zero, integer, point, fraction, e, sign, exponent."""
+
+ENDS = ("zero", "integer", "fraction", "exponent")
+"""The phases in which the literal may end."""
+
+
+class Literal(NamedTuple):
+    """A number that was begun. Where nothing is asked of its value, only the phase is kept."""
+
+    phase: Phase = "start"
+    is_negative: bool = False
+    digits: int = 0
+    """All digits of integer and fraction, as one integer."""
+    places: int = 0
+    """How many of them are behind the point."""
+    exponent: int = 0
+    is_small: bool = False
+    """The exponent is negative."""
+
+
+_NEXT: dict[Phase, dict[str, Phase]] = {
+    "start": {"-": "minus", "0": "zero", "1": "integer"},
+    "minus": {"0": "zero", "1": "integer"},
+    "zero": {".": "point", "e": "e"},
+    "integer": {"0": "integer", "1": "integer", ".": "point", "e": "e"},
+    "point": {"0": "fraction", "1": "fraction"},
+    "fraction": {"0": "fraction", "1": "fraction", "e": "e"},
+    "e": {"-": "sign", "+": "sign", "0": "exponent", "1": "exponent"},
+    "sign": {"0": "exponent", "1": "exponent"},
+    "exponent": {"0": "exponent", "1": "exponent"},
+}
+"""RFC 8259, section 6; `1` stands for the digits 1 to 9, `e` for both cases."""
+
+CHARACTERS = "-+.eE0123456789"
+
+
+def after(literal: Literal, character: str, formulas: tuple[Formula, ...]) -> Literal | None:
+    """The literal with one more character; None where no number goes on so."""
+    kind = "1" if character in "123456789" else "e" if character == "E" else character
+    phase = _NEXT[literal.phase].get(kind)
+    if phase is None:
+        return None
+    if not any(formula.atoms for formula in formulas):
+        return Literal(phase)
+    if character == "-":
+        return (
+            literal._replace(phase=phase, is_negative=True)
+            if phase == "minus"
+            else literal._replace(phase=phase, is_small=True)
+        )
+    if not character.isdigit():
+        return literal._replace(phase=phase)
+    if phase == "exponent":
+        most = largest_exponent(formulas, literal)
+        return literal._replace(phase=phase, exponent=min(literal.exponent * 10 + int(character), most))
+    return literal._replace(
+        phase=phase,
+        digits=literal.digits * 10 + int(character),
+        places=literal.places + (phase == "fraction"),
+    )
+
+
+def largest_exponent(formulas: tuple[Formula, ...], literal: Literal) -> int:
+    """From this exponent on, all atoms of the formulas have one value for the literal's digits, also if it is
+    negative."""
+    sizes = [0]
+    for formula in formulas:
+        for value in formula.atoms:
+            number = value.divisor if isinstance(value, IsMultiple) else getattr(value, "bound", Fraction(0))
+            sizes.append(len(str(abs(number.numerator))) + len(str(number.denominator)))
+    return 5 * max(sizes) + len(str(literal.digits)) + literal.places + 10
+
+
+def value_of(literal: Literal) -> Fraction:
+    """The number that the literal is."""
+    exponent = (-literal.exponent if literal.is_small else literal.exponent) - literal.places
+    value = literal.digits * (Fraction(10) ** exponent)
+    return -value if literal.is_negative else value
+
+
+def holds(formula: Formula, value: Fraction, is_spelled_integer: bool) -> bool:
+    """Does a number satisfy the formula?"""
+
+    def of(fact: object) -> bool:
+        if isinstance(fact, AtLeast):
+            return value >= fact.bound
+        if isinstance(fact, Above):
+            return value > fact.bound
+        if isinstance(fact, IsMultiple):
+            return (value / fact.divisor).denominator == 1
+        assert isinstance(fact, IsSpelledInteger)
+        return is_spelled_integer
+
+    return is_true(formula, of)
+
+
+def ends_well(formula: Formula, literal: Literal) -> bool:
+    """May the literal end here, with the formula satisfied?"""
+    if literal.phase not in ENDS:
+        return False
+    return (
+        holds(formula, value_of(literal), literal.phase in ("zero", "integer"))
+        if formula.atoms
+        else formula is TRUE
+    )
+
+
+def can_end(formula: Formula, literal: Literal) -> bool:
+    """Does some number begin with the literal and satisfy the formula?"""
+    if not formula.atoms:
+        return formula is TRUE
+    phase = literal.phase
+    if phase in ("e", "sign", "exponent"):
+        return any(holds(formula, value, False) for value in _with_exponents(formula, literal))
+    signs = (False, True) if phase == "start" else (literal.is_negative,)
+    for is_negative in signs:
+        if phase == "zero":
+            # The integer ends here, or is a fraction or has an exponent.
+            if holds(formula, Fraction(0), True) or _exists(formula, is_negative, 0, False):
+                return True
+            continue
+        if phase in ("start", "minus", "integer") and _exists(formula, is_negative, literal.digits, True):
+            return True
+        if _exists(formula, is_negative, literal.digits, False):
+            return True
+    return False
+
+
+def _with_exponents(formula: Formula, literal: Literal) -> Iterator[Fraction]:
+    """The values that the literal's digits have with the exponents that can still be written."""
+    most = largest_exponent((formula,), literal)
+    for is_small in (False, True) if literal.phase == "e" else (literal.is_small,):
+        if literal.phase in ("e", "sign"):
+            exponents = set(range(most + 1))
+        else:
+            exponents, begun = set(), {literal.exponent}
+            while begun:
+                exponents |= begun
+                begun = {min(each * 10 + digit, most) for each in begun for digit in range(10)} - exponents
+        for exponent in sorted(exponents):
+            yield value_of(literal._replace(exponent=exponent, is_small=is_small))
+
+
+def _exists(formula: Formula, is_negative: bool, digits: int, is_spelled: bool) -> bool:
+    """Is there a number with this sign and these leading digits (0: any) that satisfies the formula?
+
+    `is_spelled`: without a fraction and an exponent, so an integer whose first digits are exactly these.
+    """
+    formula = rewritten(
+        formula, lambda value: constant(is_spelled) if isinstance(value, IsSpelledInteger) else atom(value)
+    )
+    bounds = {value.bound for value in formula.atoms if isinstance(value, AtLeast | Above)}
+    sizes = sorted(
+        {abs(bound) for bound in bounds if bound == 0 or (bound < 0) == is_negative} | {Fraction(0)}
+    )
+    sign = -1 if is_negative else 1
+    for size in sizes:
+        if _begins(size, digits, is_spelled) and holds(formula, sign * size, is_spelled):
+            return True
+    for low, high in zip(sizes, [*sizes[1:], None], strict=True):
+        inside = sign * (low + 1 if high is None else (low + high) / 2)
+        left = rewritten(formula, lambda value, inside=inside: _between(value, inside))  # type: ignore[misc]
+        if left is not FALSE and _exists_between(left, low, high, digits, is_spelled):
+            return True
+    return False
+
+
+def _between(value: object, inside: Fraction) -> Formula:
+    """Bounds have one value between two neighbouring bounds."""
+    if isinstance(value, AtLeast):
+        return constant(inside >= value.bound)
+    return constant(inside > value.bound) if isinstance(value, Above) else atom(value)
+
+
+def _begins(size: Fraction, digits: int, is_spelled: bool) -> bool:
+    """Can a number of this size be written with these leading digits?"""
+    if is_spelled and size.denominator != 1:
+        return False
+    if digits == 0:
+        return True
+    if size == 0:
+        return False
+    while size.denominator != 1:
+        size *= 10
+    text, wanted = str(size.numerator), str(digits)
+    if is_spelled:
+        return text.startswith(wanted)
+    return (text + "0" * len(wanted)).startswith(wanted)
+
+
+def _exists_between(
+    formula: Formula, low: Fraction, high: Fraction | None, digits: int, is_spelled: bool
+) -> bool:
+    """Is there a size above `low` and below `high` (None: any) with these leading digits that satisfies a
+    formula over divisors?"""
+    divisors = sorted(value.divisor for value in formula.atoms if isinstance(value, IsMultiple))
+    for truths in product((True, False), repeat=len(divisors)):
+        chosen = dict(zip(divisors, truths, strict=True))
+        if is_true(formula, lambda value, chosen=chosen: chosen[value.divisor]):  # type: ignore[misc]
+            wanted = [divisor for divisor, is_one in chosen.items() if is_one] + [Fraction(1)] * is_spelled
+            unwanted = [divisor for divisor, is_one in chosen.items() if not is_one]
+            for begin, end in _windows(low, high, digits, is_spelled, [*wanted, *unwanted]):
+                if _has_multiple(begin, end, low, wanted, unwanted):
+                    return True
+    return False
+
+
+def _windows(
+    low: Fraction, high: Fraction | None, digits: int, is_spelled: bool, divisors: list[Fraction]
+) -> Iterator[tuple[Fraction, Fraction | None]]:
+    """Where the sizes with these leading digits lie: from the first, included, to the second, excluded."""
+    if digits == 0:
+        yield low, high
+        return
+    step = _common(divisors) if divisors else Fraction(1)
+    largest = high if high is not None else max(low, step) * 100 + digits
+    smallest = low if low > 0 else min([step, largest, *divisors]) / 100
+    scale = 0
+    while digits * Fraction(10) ** scale > smallest:
+        scale -= 1
+    if is_spelled:
+        scale = max(scale, 0)
+    # Above all bounds a window that is wider than the common multiple has every combination in it.
+    while (begin := digits * Fraction(10) ** scale) < largest or (
+        high is None and Fraction(10) ** scale <= 2 * step
+    ):
+        yield (
+            begin,
+            begin + Fraction(10) ** scale if high is None else min(begin + Fraction(10) ** scale, high),
+        )
+        scale += 1
+    if high is None:
+        yield begin, begin + Fraction(10) ** scale
+
+
+def _has_multiple(
+    begin: Fraction, end: Fraction | None, low: Fraction, wanted: list[Fraction], unwanted: list[Fraction]
+) -> bool:
+    """Is there a size from `begin` to before `end`, and above `low`, that is a multiple of all these and none
+    of those?"""
+    if end is not None and (end <= begin or end <= low):
+        return False
+    if not wanted:
+        return True  # between two numbers lies a decimal that is no multiple of anything given
+    step = _common(wanted)
+    every = _common([*wanted, *unwanted])
+    steps = int(every / step) + 1
+    if steps > MOST_STEPS:
+        raise NoOracle("the divisors of numbers have too large a common multiple")
+    least = max(begin, low)
+    count = -(-least.numerator * step.denominator // (least.denominator * step.numerator))
+    for number in range(count, count + steps + 2):
+        value = number * step
+        if value <= low:
+            continue
+        if end is not None and value >= end:
+            return False
+        if value >= begin and not any((value / divisor).denominator == 1 for divisor in unwanted):
+            return True
+    return False
+
+
+def _common(divisors: list[Fraction]) -> Fraction:
+    """The least common multiple."""
+    below = lcm(*(divisor.denominator for divisor in divisors))
+    return Fraction(lcm(*(int(divisor * below) for divisor in divisors)), below)

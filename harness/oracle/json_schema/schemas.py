@@ -1,0 +1,459 @@
+"""A JSON Schema as formulas over atoms; what is not such a language raises NoOracle with the reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.choice import ChoiceAutomaton
+from harness.oracle.json_schema.atoms import (
+    TYPES,
+    Above,
+    AllItems,
+    AllMembers,
+    AllNames,
+    AtLeast,
+    AtLeastCharacters,
+    AtLeastItems,
+    AtLeastProperties,
+    Contains,
+    HasName,
+    InLanguage,
+    IsMultiple,
+    IsSpelledInteger,
+    IsTrue,
+    IsType,
+    JsonType,
+)
+from harness.oracle.json_schema.formats import format_pattern
+from harness.oracle.json_schema.formula import (
+    FALSE,
+    TRUE,
+    Formula,
+    atom,
+    conjunction,
+    constant,
+    disjunction,
+    negation,
+    reference,
+)
+from harness.oracle.judge.pattern import NotAPattern, written_out
+from harness.oracle.judge.schema import Unjudgeable, draft_of
+from harness.oracle.regex.automaton import regex_automaton
+
+LARGEST_COUNT = 100_000
+"""A larger bound on a count of characters, items or members has no reference."""
+MOST_DIGITS = 400
+"""Decimal digits that a bound of a number may have, with its exponent written out."""
+
+
+class Schemas:
+    """The subschemas of one document as formulas, made when they are asked for."""
+
+    def __init__(self, text: str, draft: str | None, asserts_formats: bool) -> None:
+        """Raises NoOracle for what is no schema."""
+        from jsonschema_specifications import REGISTRY
+        from referencing.jsonschema import specification_with
+
+        try:
+            document = json.loads(text, parse_float=Decimal)
+            self.draft = draft_of(document, draft)
+        except (ValueError, RecursionError, Unjudgeable) as error:
+            raise NoOracle(f"the schema cannot be read: {error}"[:200]) from error
+        if self.draft == "draft3":
+            raise NoOracle("no reference for draft 3")
+        self.asserts_formats = asserts_formats
+        self.automata: list[Automaton[Any]] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._made: dict[Hashable, Formula] = {}
+        self._found: dict[Hashable, tuple[Any, Any]] = {}
+        self._kept: list[Any] = []
+        try:
+            specification: Any = specification_with(_uri(self.draft))
+            resource = specification.create_resource(document)
+            registry: Any = REGISTRY.with_resource("", resource)
+            self._resolver = registry.resolver_with_root(resource)
+        except Exception as error:  # a broken identifier raises whatever the library's parser meets
+            raise NoOracle(f"the schema's identifiers cannot be read: {error}"[:200]) from error
+        self.is_dynamic = '"$dynamicAnchor"' in text or '"$recursiveAnchor"' in text
+        self.root = self.formula(document, self._resolver)
+
+    # ------------------------------------------------------------------------------------------- references
+
+    def named(self, name: Hashable) -> Formula:
+        """The formula that a reference stands for."""
+        made = self._made.get(name)
+        if made is None:
+            self._made[name] = (
+                FALSE  # only while it is made: a formula holds references, not what they stand for
+            )
+            contents, resolver = self._found[name]
+            made = self._made[name] = self.formula(contents, resolver)
+        return made
+
+    def _reference(self, target: str, resolver: Any) -> Formula:
+        from referencing.exceptions import Unresolvable
+
+        try:
+            resolved = resolver.lookup(target)
+        except Unresolvable as error:
+            raise NoOracle(f"the reference {target[:80]!r} points out of the schema") from error
+        except Exception as error:
+            raise NoOracle(f"the reference {target[:80]!r} cannot be followed: {error}"[:200]) from error
+        return self._of_contents(resolved.contents, resolved.resolver)
+
+    def _of_contents(self, contents: Any, resolver: Any) -> Formula:
+        name = id(contents)
+        if name not in self._found:
+            self._found[name] = (contents, resolver)
+            self._kept.append(contents)  # so that nothing else gets its id
+        return reference(name)
+
+    def restricted(self, formula: Formula, kind: JsonType) -> Formula:
+        """What the formula asks of a value of one type, with references looked up.
+
+        Raises NoOracle for a schema that is defined by itself alone.
+        """
+        return self._restricted(formula, kind, ())
+
+    def _restricted(self, formula: Formula, kind: JsonType, above: tuple[Hashable, ...]) -> Formula:
+        if formula.kind == "reference":
+            name = formula.parts[0]
+            if name in above:
+                raise NoOracle("a schema refers to itself without anything between")
+            return self._restricted(self.named(name), kind, (*above, name))
+        if formula.kind == "atom":
+            value = formula.parts[0]
+            return constant(value.type == kind) if isinstance(value, IsType) else formula
+        parts = [self._restricted(part, kind, above) for part in formula.parts if isinstance(part, Formula)]
+        if formula.kind == "not":
+            return negation(parts[0])
+        if formula.kind == "and":
+            return conjunction(parts)
+        return disjunction(parts) if formula.kind == "or" else formula
+
+    # --------------------------------------------------------------------------------------------- keywords
+
+    def formula(self, schema: Any, resolver: Any) -> Formula:
+        """What a schema asks of a value."""
+        if isinstance(schema, bool):
+            return constant(schema)
+        if not isinstance(schema, dict):
+            raise NoOracle("a schema is neither an object nor a boolean")
+        name = ("schema", id(schema))
+        made = self._made.get(name)
+        if made is None:
+            self._kept.append(schema)
+            made = self._made[name] = self._formula(schema, resolver)
+        return made
+
+    def _formula(self, schema: Mapping[str, Any], resolver: Any) -> Formula:
+        old = self.draft in ("draft4", "draft6", "draft7")
+        if isinstance(schema.get("$ref"), str) and old:
+            return self._reference(schema["$ref"], resolver)
+        identifier = schema.get("id" if self.draft == "draft4" else "$id")
+        if isinstance(identifier, str) and not identifier.startswith("#"):
+            from referencing.jsonschema import specification_with
+
+            specification: Any = specification_with(_uri(self.draft))
+            resolver = resolver.in_subresource(specification.create_resource(schema))
+        asked: list[Formula] = []
+        for keyword, value in schema.items():
+            asked += self._of_keyword(keyword, value, schema, resolver)
+        return conjunction(asked)
+
+    def _of_keyword(
+        self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
+    ) -> Iterable[Formula]:
+        if keyword in ("$ref", "$recursiveRef", "$dynamicRef"):
+            if keyword != "$ref" and self.is_dynamic:
+                raise NoOracle(f"{keyword} is resolved while a value is read")
+            if keyword == "$recursiveRef" and self.draft == "draft2020-12":
+                return ()
+            return (self._reference(value, resolver),)
+        for group in (self._of_any, self._of_string, self._of_number, self._of_array, self._of_object):
+            found = group(keyword, value, schema, resolver)
+            if found is not None:
+                return (found,)
+        if keyword.startswith("unevaluated") and self.draft not in ("draft4", "draft6", "draft7"):
+            raise NoOracle(f"{keyword} is not resolved")
+        return ()  # an annotation, or a keyword that the draft does not know
+
+    def _of_any(self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any) -> Formula | None:
+        def below() -> list[Formula]:
+            return [self.formula(each, resolver) for each in value]
+
+        if keyword == "type":
+            return disjunction(self._type(each) for each in ([value] if isinstance(value, str) else value))
+        if keyword == "enum":
+            return self._enumeration(value)
+        if keyword == "const" and self.draft != "draft4":
+            return self._enumeration([value])
+        if keyword == "allOf":
+            return conjunction(below())
+        if keyword == "anyOf":
+            return disjunction(below())
+        if keyword == "oneOf":
+            return one_of(below())
+        if keyword == "not":
+            return negation(self.formula(value, resolver))
+        if keyword == "if" and self.draft not in ("draft4", "draft6"):
+            condition = self.formula(value, resolver)
+            then, otherwise = (self.formula(schema.get(name, True), resolver) for name in ("then", "else"))
+            return conjunction(
+                [disjunction([negation(condition), then]), disjunction([condition, otherwise])]
+            )
+        return None
+
+    def _type(self, name: str) -> Formula:
+        if name == "integer":
+            whole = IsSpelledInteger() if self.draft == "draft4" else IsMultiple(Fraction(1))
+            return conjunction([_is("number"), atom(whole)])
+        if name not in TYPES:
+            raise NoOracle(f"unknown type {name[:40]!r}")
+        return _is(name)
+
+    def _of_string(
+        self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
+    ) -> Formula | None:
+        if keyword == "minLength":
+            return _if("string", _at_least(AtLeastCharacters, value))
+        if keyword == "maxLength":
+            return _if("string", negation(_at_least(AtLeastCharacters, value + 1)))
+        if keyword == "pattern":
+            return _if("string", self.finds(value))
+        if keyword == "format" and self.asserts_formats and isinstance(value, str):
+            pattern = format_pattern(value)
+            return None if pattern is None else _if("string", self._matches(pattern, "python"))
+        return None
+
+    def _of_number(
+        self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
+    ) -> Formula | None:
+        if keyword == "minimum":
+            is_exclusive = self.draft == "draft4" and schema.get("exclusiveMinimum") is True
+            return _if("number", atom((Above if is_exclusive else AtLeast)(_bound(value))))
+        if keyword == "maximum":
+            is_exclusive = self.draft == "draft4" and schema.get("exclusiveMaximum") is True
+            return _if("number", negation(atom((AtLeast if is_exclusive else Above)(_bound(value)))))
+        if keyword == "exclusiveMinimum" and self.draft != "draft4":
+            return _if("number", atom(Above(_bound(value))))
+        if keyword == "exclusiveMaximum" and self.draft != "draft4":
+            return _if("number", negation(atom(AtLeast(_bound(value)))))
+        if keyword == "multipleOf":
+            return _if("number", atom(IsMultiple(_bound(value))))
+        return None
+
+    def _of_array(self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any) -> Formula | None:
+        is_new = self.draft == "draft2020-12"
+        if keyword == "minItems":
+            return _if("array", _at_least(AtLeastItems, value))
+        if keyword == "maxItems":
+            return _if("array", negation(_at_least(AtLeastItems, value + 1)))
+        if keyword == "items":
+            if isinstance(value, list) and not is_new:
+                rest = self.formula(schema.get("additionalItems", True), resolver)
+                return _if(
+                    "array", atom(AllItems(tuple(self._later(each, resolver) for each in value), rest))
+                )
+            prefix = (
+                tuple(self._later(each, resolver) for each in schema.get("prefixItems", ())) if is_new else ()
+            )
+            rest = self._later(value, resolver)
+            return _if("array", atom(AllItems((TRUE,) * len(prefix), rest)))
+        if keyword == "prefixItems" and is_new:
+            return _if("array", atom(AllItems(tuple(self._later(each, resolver) for each in value), TRUE)))
+        if keyword == "contains" and self.draft != "draft4":
+            wanted = self._later(value, resolver)
+            is_counted = self.draft in ("draft2019-09", "draft2020-12")
+            least = _count(schema.get("minContains", 1)) if is_counted else 1
+            found = atom(Contains(wanted, least)) if least else TRUE
+            if is_counted and "maxContains" in schema:
+                most = _count(schema["maxContains"])
+                found = conjunction([found, negation(atom(Contains(wanted, most + 1)))])
+            return _if("array", found)
+        if keyword == "uniqueItems" and value is True:
+            longest = schema.get("maxItems")
+            if isinstance(longest, int) and longest <= 1:
+                return None
+            raise NoOracle("uniqueItems compares values, which no such language does")
+        return None
+
+    def _of_object(
+        self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
+    ) -> Formula | None:
+        if keyword == "minProperties":
+            return _if("object", _at_least(AtLeastProperties, value))
+        if keyword == "maxProperties":
+            return _if("object", negation(_at_least(AtLeastProperties, value + 1)))
+        if keyword == "required" and isinstance(value, list):
+            return _if("object", conjunction(atom(HasName(name)) for name in value))
+        members = ("properties", "patternProperties", "additionalProperties")
+        if keyword in members:
+            # One atom for the three, where the first of them stands.
+            return (
+                self._members(schema, resolver)
+                if keyword == next(k for k in members if k in schema)
+                else TRUE
+            )
+        if keyword == "propertyNames" and self.draft != "draft4":
+            return _if("object", atom(AllNames(self._later(value, resolver))))
+        if keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
+            is_new = self.draft in ("draft2019-09", "draft2020-12")
+            if is_new == (keyword == "dependencies") and is_new:
+                return None
+            if not is_new and keyword != "dependencies":
+                return None
+            asked = []
+            for name, needs in value.items():
+                then = (
+                    conjunction(atom(HasName(each)) for each in needs)
+                    if isinstance(needs, list)
+                    else self.formula(needs, resolver)
+                )
+                asked.append(disjunction([negation(atom(HasName(name))), then]))
+            return _if("object", conjunction(asked))
+        return None
+
+    def _members(self, schema: Mapping[str, Any], resolver: Any) -> Formula:
+        named = tuple(
+            (name, self._later(each, resolver)) for name, each in sorted(schema.get("properties", {}).items())
+        )
+        patterns = tuple(
+            (self._search(pattern), self._later(each, resolver))
+            for pattern, each in schema.get("patternProperties", {}).items()
+        )
+        others = self._later(schema.get("additionalProperties", True), resolver)
+        return _if("object", atom(AllMembers(named, patterns, others)))
+
+    def _later(self, schema: Any, resolver: Any) -> Formula:
+        """The formula of a subschema of a part of the value; a reference to it unless it is a boolean."""
+        if schema is True or schema == {}:
+            return TRUE
+        if schema is False:
+            return FALSE
+        return self.formula(schema, resolver)
+
+    # ----------------------------------------------------------------------------------- values and strings
+
+    def _enumeration(self, values: list[Any]) -> Formula:
+        texts = frozenset(value for value in values if isinstance(value, str))
+        others = [value for value in values if not isinstance(value, str)]
+        parts = [self._equals(value) for value in others]
+        if texts:
+            parts.append(conjunction([_is("string"), self.is_one_of(texts)]))
+        return disjunction(parts)
+
+    def _equals(self, value: Any) -> Formula:
+        if value is None:
+            return _is("null")
+        if isinstance(value, bool):
+            return conjunction([_is("boolean"), atom(IsTrue()) if value else negation(atom(IsTrue()))])
+        if isinstance(value, int | Decimal):
+            bound = _bound(value)
+            return conjunction([_is("number"), atom(AtLeast(bound)), negation(atom(Above(bound)))])
+        if isinstance(value, str):
+            return conjunction([_is("string"), self.is_one_of(frozenset((value,)))])
+        if isinstance(value, list):
+            length = [_at_least(AtLeastItems, len(value)), negation(_at_least(AtLeastItems, len(value) + 1))]
+            items = atom(AllItems(tuple(self._equals(each) for each in value), FALSE))
+            return conjunction([_is("array"), *length, items])
+        named = tuple((name, self._equals(each)) for name, each in sorted(value.items()))
+        present = [atom(HasName(name)) for name in value]
+        return conjunction([_is("object"), *present, atom(AllMembers(named, (), FALSE))])
+
+    def is_one_of(self, texts: frozenset[str]) -> Formula:
+        """The string is one of these; a text with a lone surrogate is none."""
+        known = frozenset(
+            text.encode() for text in texts if not any("\ud800" <= each <= "\udfff" for each in text)
+        )
+        if not known:
+            return FALSE
+        key = ("choice", known)
+        if key not in self._numbers:
+            self._numbers[key] = self._add(ChoiceAutomaton(known))
+        return self._starting(self._numbers[key])
+
+    def finds(self, pattern: str) -> Formula:
+        """The ECMA-262 pattern matches somewhere in the string."""
+        return self._starting(self._search(pattern))
+
+    def _search(self, pattern: str) -> int:
+        key = ("search", pattern)
+        if key not in self._numbers:
+            try:
+                whole = rf"(?s:.*)(?:{written_out(pattern)})(?s:.*)"
+            except NotAPattern as error:
+                raise NoOracle(str(error)[:200]) from error
+            self._numbers[key] = self._add(regex_automaton(whole, "python"))
+        return self._numbers[key]
+
+    def _matches(self, pattern: str, dialect: Any) -> Formula:
+        key = ("match", pattern)
+        if key not in self._numbers:
+            self._numbers[key] = self._add(regex_automaton(pattern, dialect))
+        return self._starting(self._numbers[key])
+
+    def _add(self, automaton: Automaton[Any]) -> int:
+        self.automata.append(automaton)
+        return len(self.automata) - 1
+
+    def matches(self, number: int) -> Formula:
+        """The string is in the language of an automaton."""
+        return self._starting(number)
+
+    def _starting(self, number: int) -> Formula:
+        start = self.automata[number].start
+        return atom(InLanguage(number, start)) if start else FALSE
+
+
+def one_of(formulas: list[Formula]) -> Formula:
+    """True where exactly one of them is; its size is linear in their number."""
+    none, one = TRUE, FALSE
+    for each in formulas:
+        one = disjunction([conjunction([one, negation(each)]), conjunction([none, each])])
+        none = conjunction([none, negation(each)])
+    return one
+
+
+def _is(kind: Any) -> Formula:
+    return atom(IsType(kind))
+
+
+def _if(kind: JsonType, formula: Formula) -> Formula:
+    """A keyword asks nothing of values of other types."""
+    return disjunction([negation(_is(kind)), formula])
+
+
+def _count(value: Any) -> int:
+    number = int(value)
+    if number != value or not 0 <= number <= LARGEST_COUNT:
+        raise NoOracle(f"a count of {value} is none, or above {LARGEST_COUNT:,}")
+    return number
+
+
+def _at_least(fact: Any, count: Any) -> Formula:
+    """At least so many characters, items or members; none always are."""
+    number = _count(count)
+    return atom(fact(number)) if number else TRUE
+
+
+def _bound(value: int | Decimal) -> Fraction:
+    if isinstance(value, Decimal) and (
+        abs(value.adjusted()) > MOST_DIGITS or len(value.as_tuple().digits) > MOST_DIGITS
+    ):
+        raise NoOracle("a bound has too many digits")
+    number = Fraction(value)
+    if len(str(number.numerator)) > MOST_DIGITS:
+        raise NoOracle("a bound has too many digits")
+    return number
+
+
+def _uri(draft: str) -> str:
+    from harness.oracle.judge.drafts import DRAFT_URIS
+
+    return DRAFT_URIS[draft]

@@ -1,0 +1,172 @@
+"""Strings as formulas that are rewritten byte by byte of their UTF-8, and whether such a formula can still
+come true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from harness.oracle.automaton import DEAD, Automaton, NoOracle
+from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
+from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, is_true, rewritten
+
+MOST_LOOKED_AT = 20_000
+"""Formulas that are looked at to decide whether one can come true."""
+MOST_UNIVERSAL = 12
+"""States that are looked at to see that an automaton has accepted for good."""
+
+
+def _utf8() -> list[list[int]]:
+    """By what must follow (0: a new character), the same behind each byte; -1 where the byte is no UTF-8
+    there."""
+    table = [[-1] * 256 for _ in range(8)]
+    for first, last, after in (
+        (0x00, 0x7F, 0), (0xC2, 0xDF, 1), (0xE0, 0xE0, 4), (0xE1, 0xEC, 2), (0xED, 0xED, 5), (0xEE, 0xEF, 2),
+        (0xF0, 0xF0, 6), (0xF1, 0xF3, 3), (0xF4, 0xF4, 7),
+    ):  # fmt: skip
+        table[0][first : last + 1] = [after] * (last + 1 - first)
+    for state, first, last, after in (
+        (1, 0x80, 0xBF, 0), (2, 0x80, 0xBF, 1), (3, 0x80, 0xBF, 2), (4, 0xA0, 0xBF, 1), (5, 0x80, 0x9F, 1),
+        (6, 0x90, 0xBF, 2), (7, 0x80, 0x8F, 2),
+    ):  # fmt: skip
+        table[state][first : last + 1] = [after] * (last + 1 - first)
+    return table
+
+
+UTF8 = _utf8()
+
+
+class Strings:
+    """What is known of strings for the automata of one schema."""
+
+    def __init__(self, automata: list[Automaton[Any]]) -> None:
+        self._automata = automata
+        self._after: dict[tuple[Formula, int, bool], Formula] = {}
+        self._can_end: dict[tuple[Formula, int], bool] = {}
+        self._universal: dict[tuple[int, int], bool] = {}
+        self._simple: dict[Formula, Formula] = {}
+
+    def simple(self, formula: Formula) -> Formula:
+        """The formula without automata that accept for good."""
+        found = self._simple.get(formula)
+        if found is None:
+            found = self._simple[formula] = rewritten(formula, self._settled)
+        return found
+
+    def _settled(self, value: Any) -> Formula:
+        if isinstance(value, InLanguage) and self._accepts_all(value.automaton, value.state):
+            return TRUE
+        return atom(value)
+
+    def _accepts_all(self, number: int, state: int) -> bool:
+        key = (number, state)
+        found = self._universal.get(key)
+        if found is None:
+            found = self._universal[key] = self._looks_universal(self._automata[number], state)
+        return found
+
+    def _looks_universal(self, automaton: Automaton[Any], state: int) -> bool:
+        seen, waiting = {(state, 0)}, [(state, 0)]
+        while waiting:
+            here, within = waiting.pop()
+            if within == 0 and not automaton.accepting(here):
+                return False
+            automaton.expand(np.array([here], dtype=np.int32))
+            for byte, after in enumerate(UTF8[within]):
+                if after >= 0:
+                    following = int(automaton.table[here, byte])
+                    if following == DEAD:
+                        return False
+                    if (following, after) not in seen:
+                        seen.add((following, after))
+                        waiting.append((following, after))
+                        if len(seen) > MOST_UNIVERSAL:
+                            return False
+        return True
+
+    def after_byte(self, formula: Formula, byte: int, is_first: bool) -> Formula:
+        """What is asked of the rest behind one more byte; `is_first`: it begins a character."""
+        if not formula.atoms:
+            return formula
+        key = (formula, byte, is_first)
+        found = self._after.get(key)
+        if found is None:
+
+            def of(value: Any) -> Formula:
+                if isinstance(value, AtLeastCharacters):
+                    if not is_first:
+                        return atom(value)
+                    return TRUE if value.count <= 1 else atom(AtLeastCharacters(value.count - 1))
+                assert isinstance(value, InLanguage)
+                state = self._automata[value.automaton].step(value.state, byte)
+                if state == DEAD:
+                    return FALSE
+                return atom(InLanguage(value.automaton, state))
+
+            found = self._after[key] = self.simple(rewritten(formula, of))
+        return found
+
+    def after_text(self, formula: Formula, text: bytes) -> Formula:
+        """What is asked of the rest behind whole characters."""
+        for byte in text:
+            formula = self.after_byte(formula, byte, byte & 0xC0 != 0x80)
+        return formula
+
+    def holds(self, formula: Formula) -> bool:
+        """Is the formula true of a string that ends here?"""
+
+        def of(value: Any) -> bool:
+            return isinstance(value, InLanguage) and self._automata[value.automaton].accepting(value.state)
+
+        return is_true(formula, of)
+
+    def is_true_of(self, formula: Formula, text: str) -> bool:
+        """Is the formula true of this string?"""
+        return self.holds(self.after_text(formula, text.encode()))
+
+    def can_end(self, formula: Formula, within: int = 0) -> bool:
+        """Is there a rest of the string, which `within` a character may begin with its last bytes, that makes
+        it true?"""
+        if not formula.atoms:
+            return formula is TRUE
+        key = (formula, within)
+        found = self._can_end.get(key)
+        if found is None:
+            found = self._can_end[key] = self._search(formula, within)
+        return found
+
+    def _search(self, formula: Formula, within: int) -> bool:
+        seen = {(formula, within)}
+        waiting = [(formula, within)]
+        for here, state in waiting:
+            if state == 0 and self.holds(here):
+                return True
+            for byte in self._different(here, state):
+                following = (self.after_byte(here, byte, state == 0), UTF8[state][byte])
+                if following[0] is TRUE:
+                    return True
+                if following[0] is FALSE or following in seen:
+                    continue
+                if self._can_end.get(following):
+                    return True
+                seen.add(following)
+                waiting.append(following)
+                if len(seen) > MOST_LOOKED_AT:
+                    raise NoOracle("it takes too long to see which strings there are")
+        return False
+
+    def _different(self, formula: Formula, within: int) -> Iterator[int]:
+        """One byte of each kind that the automata tell apart."""
+        rows = [UTF8[within]]
+        for value in formula.atoms:
+            if isinstance(value, InLanguage):
+                automaton = self._automata[value.automaton]
+                automaton.expand(np.array([value.state], dtype=np.int32))
+                rows.append(automaton.table[value.state].tolist())
+        seen = set()
+        for byte, kind in enumerate(zip(*rows, strict=True)):
+            if kind[0] >= 0 and kind not in seen:
+                seen.add(kind)
+                yield byte

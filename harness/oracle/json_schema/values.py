@@ -1,0 +1,438 @@
+"""Which values there are: whether some JSON value makes a formula true, and what parts of a value must then
+be.
+
+Arrays and objects are followed item by item and member by member, without their contents: of a part it only
+matters which of the formulas that are asked of it are true, and for which of these answers there is a value
+at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, NamedTuple
+
+from harness.oracle.automaton import NoOracle
+from harness.oracle.json_schema import numbers
+from harness.oracle.json_schema.atoms import (
+    TYPES,
+    AllItems,
+    AllMembers,
+    AllNames,
+    AtLeastItems,
+    AtLeastProperties,
+    Contains,
+    HasName,
+    IsTrue,
+    JsonType,
+)
+from harness.oracle.json_schema.formula import (
+    FALSE,
+    TRUE,
+    Formula,
+    atom,
+    conjunction,
+    disjunction,
+    is_true,
+    negation,
+    polarity,
+    rewritten,
+)
+from harness.oracle.json_schema.schemas import Schemas
+from harness.oracle.json_schema.strings import Strings
+
+MOST_STEPS = 200_000
+"""Steps of all searches of one schema."""
+MOST_ANSWERS = 512
+"""Combinations of answers to what is asked of one part of a value."""
+
+Names = frozenset[str]
+
+
+class Part(NamedTuple):
+    """What is asked of one part of an array or object, and what its answers mean for the whole."""
+
+    wanted: Formula
+    """True of exactly the values with which the whole can still come true."""
+    asked: tuple[Formula, ...]
+    """What the whole must know of the part when it has ended."""
+    before: tuple[Formula, ...]
+    """The formulas of the whole, in which `effects` are replaced."""
+    effects: tuple[tuple[Hashable, Formula, Formula], ...]
+    """An atom of the whole, the formula that the part must satisfy, and what the atom becomes if it
+    does not."""
+    gains: tuple[tuple[Hashable, Formula, Formula], ...]
+    """The same, for what the atom becomes if it does."""
+    settled: tuple[tuple[Formula, bool], ...] = ()
+    """What is asked and has the same answer for every value that is wanted."""
+
+
+class Values:
+    """Decides for one schema. Raises NoOracle where that takes too long."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self.schemas = schemas
+        self.strings = Strings(schemas.automata)
+        self._known: dict[Hashable, bool] = {}
+        self._open: dict[Hashable, int] = {}
+        self._lowest = 1 << 30
+        self._steps = 0
+
+    # -------------------------------------------------------------------------------------- least fixpoint
+
+    def _decide(self, key: Hashable, search: Callable[[], bool]) -> bool:
+        """The answer of a search that may ask for its own answer: then the least one is meant.
+
+        A search that is asked again inside of itself is taken for false there: a value that has itself as a
+        part is none. What was found false by that is only kept once the outer search has ended.
+        """
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        if key in self._open:
+            self._lowest = min(self._lowest, self._open[key])
+            return False
+        self._count()
+        depth = self._open[key] = len(self._open)
+        outer, self._lowest = self._lowest, 1 << 30
+        try:
+            answer = search()
+        finally:
+            del self._open[key]
+            own, self._lowest = self._lowest, min(outer, self._lowest if self._lowest < depth else 1 << 30)
+        if answer or own >= depth:
+            self._known[key] = answer
+        return answer
+
+    def exists(self, formula: Formula) -> bool:
+        """Is there a value that makes the formula true?"""
+        return self._decide(("value", formula), lambda: any(self.exists_of(formula, kind) for kind in TYPES))
+
+    def exists_of(self, formula: Formula, kind: JsonType) -> bool:
+        """Is there one of that type?"""
+        left = self.schemas.restricted(formula, kind)
+        if left is FALSE:
+            return False
+        if kind == "null":
+            return left is TRUE
+        if kind == "boolean":
+            return any(boolean_holds(left, value) for value in (True, False))
+        if kind == "number":
+            return numbers.can_end(left, numbers.Literal())
+        if kind == "string":
+            return self.strings.can_end(self.strings.simple(left))
+        if kind == "array":
+            return self.array_can_end(left)
+        return self.object_can_end(left, listed_names(left), frozenset())
+
+    # ---------------------------------------------------------------------------------------------- arrays
+
+    def array_can_end(self, formula: Formula) -> bool:
+        """Can an array of which the formula is asked from here on be completed?"""
+        if array_holds(formula):
+            return True
+        if not formula.atoms:
+            return False
+        return self._decide(("array", formula), lambda: self._array_search(formula))
+
+    def _array_search(self, formula: Formula) -> bool:
+        seen, waiting = {formula}, [formula]
+        for here in waiting:
+            for following in self._after_parts(next_item((here,))):
+                after = simple_items(following[0])
+                if after in seen or after is FALSE:
+                    continue
+                if array_holds(after) or self._known.get(("array", after)):
+                    return True
+                seen.add(after)
+                waiting.append(after)
+                self._count()
+        return False
+
+    def _count(self) -> None:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise NoOracle("it takes too long to see which values there are")
+
+    # --------------------------------------------------------------------------------------------- objects
+
+    def object_can_end(self, formula: Formula, listed: Names, seen: Names) -> bool:
+        """Can an object be completed of which the formula is asked from here on, and that has these listed
+        names?"""
+        if object_holds(formula):
+            return True
+        if not formula.atoms:
+            return False
+        free = useful_names(formula, listed - seen)
+        return self._decide(
+            ("object", formula, listed, free), lambda: self._object_search(formula, listed, free)
+        )
+
+    def _object_search(self, formula: Formula, listed: Names, free: Names) -> bool:
+        """Members commute, so each listed name is taken or left in turn, and other names follow."""
+        required = {value.name for value in formula.atoms if isinstance(value, HasName)}
+        reached = {formula: None}
+        for name in sorted(free, key=lambda name: (name not in required, name)):
+            for here in list(reached):
+                part = self.next_member((here,), name, self.answers_of((here,), name))
+                left = _without_name(here, name)
+                if left is not here:
+                    del reached[here]
+                    if left is not FALSE:
+                        reached[left] = None
+                for following in self._after_parts(part):
+                    self._count()
+                    if object_holds(following[0]):
+                        return True
+                    if following[0] is not FALSE:
+                        reached[following[0]] = None
+        waiting = list(reached)
+        for here in waiting:
+            for part in self._other_members(here, listed):
+                for following in self._after_parts(part):
+                    self._count()
+                    after = following[0]
+                    if object_holds(after):
+                        return True
+                    if after is not FALSE and after not in reached:
+                        reached[after] = None
+                        waiting.append(after)
+        return False
+
+    def _other_members(self, formula: Formula, listed: Names) -> Iterator[Part]:
+        """Every kind of member whose name is not listed."""
+        questions = self.name_questions((formula,))
+        other = self.unlisted(listed)
+        for answers in self.answers(questions, other, self.string_exists):
+            yield self.next_member((formula,), None, dict(zip(questions, answers, strict=True)))
+
+    def unlisted(self, listed: Names) -> Formula:
+        """The formula of the names that are not listed."""
+        return negation(self.schemas.is_one_of(listed)) if listed else TRUE
+
+    def string_exists(self, formula: Formula) -> bool:
+        """Is there a string that makes the formula true?"""
+        return self.strings.can_end(self.strings.simple(self.schemas.restricted(formula, "string")))
+
+    def name_questions(self, formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
+        """What must be known of a name that is not listed: the patterns that match it, and whether names may
+        be so."""
+        found: dict[Formula, None] = {}
+        for value in atoms_of(formulas):
+            if isinstance(value, AllMembers):
+                found |= dict.fromkeys(self.pattern(number) for number, _ in value.patterns)
+            elif isinstance(value, AllNames):
+                found[self.schemas.restricted(value.formula, "string")] = None
+        return tuple(each for each in found if each.atoms)
+
+    def pattern(self, number: int) -> Formula:
+        """The formula that a string matches a pattern of names."""
+        return self.strings.simple(self.schemas.matches(number))
+
+    def answers_of(self, formulas: tuple[Formula, ...], name: str) -> dict[Formula, bool]:
+        """The answers to the questions for one name."""
+        return {each: self.strings.is_true_of(each, name) for each in self.name_questions(formulas)}
+
+    def next_member(
+        self, formulas: tuple[Formula, ...], name: str | None, answers: dict[Formula, bool]
+    ) -> Part:
+        """What is asked of the value behind a name (None: one that is not listed) of which the answers are
+        known."""
+
+        def answer(question: Formula) -> bool:
+            return answers[question] if question.atoms else question is TRUE
+
+        asked: list[tuple[Hashable, Formula, Formula]] = []
+
+        def of(value: Any) -> Formula:
+            if isinstance(value, HasName):
+                return TRUE if value.name == name else atom(value)
+            if isinstance(value, AtLeastProperties):
+                return TRUE if value.count <= 1 else atom(AtLeastProperties(value.count - 1))
+            if isinstance(value, AllNames):
+                return atom(value) if answer(self.schemas.restricted(value.formula, "string")) else FALSE
+            assert isinstance(value, AllMembers)
+            found = [each for listed, each in value.named if listed == name]
+            found += [each for number, each in value.patterns if answer(self.pattern(number))]
+            wanted = conjunction(found) if found else value.others
+            if wanted is FALSE:
+                return FALSE
+            if wanted is not TRUE:
+                asked.append((value, wanted, FALSE))
+            return atom(value)
+
+        left = tuple(rewritten(formula, of) for formula in formulas)
+        kept = atoms_of(left)
+        return Part(TRUE, (), left, tuple(dict.fromkeys(each for each in asked if each[0] in kept)), ())
+
+    # ------------------------------------------------------------------------------------------------ parts
+
+    def _after_parts(self, part: Part) -> Iterator[tuple[Formula, ...]]:
+        """What can be asked of the whole behind the part, for each combination of answers that some value
+        gives."""
+        questions = tuple(dict.fromkeys(wanted for _, wanted, _ in (*part.effects, *part.gains)))
+        for answers in self.answers(questions, TRUE, self.exists):
+            yield behind(part, dict(zip(questions, answers, strict=True)))
+
+    def answers(
+        self, questions: tuple[Formula, ...], given: Formula, exists: Callable[[Formula], bool]
+    ) -> Iterator[tuple[bool, ...]]:
+        """Every combination of answers that some value gives; true before false, so that what is wanted comes
+        first."""
+        count = 0
+        waiting: list[tuple[tuple[bool, ...], Formula]] = [((), given)]
+        while waiting:
+            answers, formula = waiting.pop()
+            if not exists(formula):
+                continue
+            if len(answers) == len(questions):
+                count += 1
+                if count > MOST_ANSWERS:
+                    raise NoOracle("too many answers to what is asked of one part of a value")
+                yield answers
+                continue
+            question = questions[len(answers)]
+            waiting.append(((*answers, False), conjunction([formula, negation(question)])))
+            waiting.append(((*answers, True), conjunction([formula, question])))
+
+    def wanted(self, part: Part, can_end: Callable[[Formula], bool]) -> Part | None:
+        """The part with what is wanted of it and asked about it; None if no value lets the whole
+        come true.
+        """
+        questions = tuple(dict.fromkeys(wanted for _, wanted, _ in (*part.effects, *part.gains)))
+        good = [
+            answers
+            for answers in self.answers(questions, TRUE, self.exists)
+            if can_end(simple_items(behind(part, dict(zip(questions, answers, strict=True)))[0]))
+        ]
+        if not good:
+            return None
+        asked = tuple(
+            each for place, each in enumerate(questions) if len({answers[place] for answers in good}) > 1
+        )
+        settled = tuple(
+            (each, answer) for each, answer in zip(questions, good[0], strict=True) if each not in asked
+        )
+        return part._replace(wanted=_without_choice(questions, good), asked=asked, settled=settled)
+
+
+def _without_choice(questions: tuple[Formula, ...], good: list[tuple[bool, ...]]) -> Formula:
+    """True of the values with one of these answers; without questions whose answer does not matter."""
+    left: dict[tuple[bool | None, ...], None] = dict.fromkeys(good)
+    places = list(range(len(questions)))
+    for place in range(len(questions)):
+        without = {tuple(value for at, value in enumerate(answers) if at != place) for answers in left}
+        if len(without) * 2 == len(left):
+            left = dict.fromkeys((*answers[:place], None, *answers[place + 1 :]) for answers in left)
+    return disjunction(
+        conjunction(
+            questions[place] if answers[place] else negation(questions[place])
+            for place in places
+            if answers[place] is not None
+        )
+        for answers in left
+    )
+
+
+def behind(part: Part, answers: dict[Formula, bool]) -> tuple[Formula, ...]:
+    """The formulas of the whole behind a part of which the answers are known."""
+    becomes = {value: after for value, wanted, after in part.effects if not answers[wanted]}
+    becomes |= {value: after for value, wanted, after in part.gains if answers[wanted]}
+    if not becomes:
+        return part.before
+    wanted = frozenset(becomes)
+    return tuple(
+        rewritten(formula, lambda value: becomes.get(value) or atom(value), wanted) for formula in part.before
+    )
+
+
+def simple_items(formula: Formula) -> Formula:
+    """The formula without atoms that ask nothing of further items."""
+
+    def of(value: Any) -> Formula:
+        return (
+            TRUE if isinstance(value, AllItems) and not value.prefix and value.rest is TRUE else atom(value)
+        )
+
+    return rewritten(formula, of)
+
+
+def next_item(formulas: tuple[Formula, ...]) -> Part:
+    """What is asked of the next item of an array."""
+    effects: dict[tuple[Hashable, Formula, Formula], None] = {}
+    gains: dict[tuple[Hashable, Formula, Formula], None] = {}
+
+    def of(value: Any) -> Formula:
+        if isinstance(value, AtLeastItems):
+            return TRUE if value.count <= 1 else atom(AtLeastItems(value.count - 1))
+        if isinstance(value, AllItems):
+            wanted = value.prefix[0] if value.prefix else value.rest
+            after = AllItems(value.prefix[1:], value.rest)
+            if wanted is FALSE:
+                return FALSE
+            if not after.prefix and after.rest is TRUE and wanted is TRUE:
+                return TRUE
+            if wanted is not TRUE:
+                effects[after, wanted, FALSE] = None
+            return atom(after)
+        assert isinstance(value, Contains)
+        gains[
+            value, value.formula, TRUE if value.count <= 1 else atom(Contains(value.formula, value.count - 1))
+        ] = None
+        return atom(value)
+
+    left = tuple(rewritten(formula, of) for formula in formulas)
+    kept = atoms_of(left)
+    return Part(
+        TRUE,
+        (),
+        left,
+        tuple(each for each in effects if each[0] in kept),
+        tuple(each for each in gains if each[0] in kept),
+    )
+
+
+def atoms_of(formulas: tuple[Formula, ...]) -> frozenset[Any]:
+    """The atoms of all of them."""
+    return frozenset().union(*(formula.atoms for formula in formulas)) if formulas else frozenset()
+
+
+def useful_names(formula: Formula, free: Names) -> Names:
+    """The names of `free` whose members can help to make the formula true."""
+    helping, hindering = polarity(formula)
+    if any(isinstance(value, AtLeastProperties) for value in helping):
+        return free
+    if any(isinstance(value, AllMembers | AllNames) for value in hindering):
+        return free
+    return free & {value.name for value in helping if isinstance(value, HasName)}
+
+
+def _without_name(formula: Formula, name: str) -> Formula:
+    """The formula if no member has this name."""
+    value = HasName(name)
+    return rewritten(formula, lambda _: FALSE, frozenset((value,))) if value in formula.atoms else formula
+
+
+def listed_names(*formulas: Formula) -> Names:
+    """The names that the formulas list: none of them may be there twice."""
+    names: set[str] = set()
+    for value in atoms_of(formulas):
+        if isinstance(value, HasName):
+            names.add(value.name)
+        elif isinstance(value, AllMembers):
+            names |= {name for name, _ in value.named}
+    return frozenset(names)
+
+
+def boolean_holds(formula: Formula, value: bool) -> bool:
+    """Is the formula true of this boolean?"""
+    return is_true(formula, lambda fact: isinstance(fact, IsTrue) and value)
+
+
+def array_holds(formula: Formula) -> bool:
+    """Is the formula true of an array that ends here?"""
+    return is_true(formula, lambda value: isinstance(value, AllItems))
+
+
+def object_holds(formula: Formula) -> bool:
+    """Is the formula true of an object that ends here?"""
+    return is_true(formula, lambda value: isinstance(value, AllMembers | AllNames))

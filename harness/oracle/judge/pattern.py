@@ -1,0 +1,130 @@
+"""Matches the patterns of JSON Schema (ECMA-262 with the `u` flag) by writing them out for the `regex`
+library.
+
+`\\d`, `\\w`, `\\s`, `\\b`, `.`, `^` and `$` mean what they mean in ECMA-262, not what they mean in Python.
+Where ECMA-262 without the flag is laxer (`\\_`, a lone `}`), so is this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from harness.oracle.regex.ecma_classes import (
+    LAST,
+    NO_LINE_END,
+    QUANTIFIER,
+    SETS,
+    NotEcma,
+    read_class,
+    read_escape,
+)
+
+
+class NotAPattern(ValueError):
+    """The text is not a pattern of ECMA-262 that can be matched here; the message says why, in one line."""
+
+
+def finds(pattern: str, text: str) -> bool:
+    """Does the pattern match somewhere in the text?  Raises `NotAPattern`."""
+    return _compiled(pattern).search(text) is not None
+
+
+def is_pattern(pattern: str) -> bool:
+    """Is this a pattern of ECMA-262 that can be matched here?"""
+    try:
+        _compiled(pattern)
+    except NotAPattern:
+        return False
+    return True
+
+
+_GROUP = re.compile(r"\(\?(?::|=|!|<=|<!|<[A-Za-z_][A-Za-z0-9_]*>)")
+_BACKREFERENCE = re.compile(r"\\(?:([1-9][0-9]*)|k<([A-Za-z_][A-Za-z0-9_]*)>)")
+
+
+def _ranges(pairs: Iterable[tuple[int, int]]) -> str:
+    """The pairs as the inside of a class."""
+    return "".join(
+        f"\\U{first:08x}" if first == last else f"\\U{first:08x}-\\U{last:08x}" for first, last in pairs
+    )
+
+
+_SETS = {letter: _ranges(pairs) for letter, pairs in SETS.items()}
+_IN_WORD = f"[{_SETS['w']}]"
+_BOUNDARY = f"(?:(?<={_IN_WORD})(?!{_IN_WORD})|(?<!{_IN_WORD})(?={_IN_WORD}))"
+_ASSERTIONS = {"^": r"\A", "$": r"\Z", ".": f"[{_ranges(NO_LINE_END)}]"}
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    import regex
+
+    try:
+        return regex.compile(written_out(pattern))
+    except regex.error as error:
+        raise NotAPattern(f"pattern {pattern[:80]!r}: {error}") from error
+
+
+def written_out(pattern: str) -> str:
+    """The same pattern in the syntax of the `regex` library, and in that of Python's `re` if it needs no more
+    than that has. Raises `NotAPattern`."""
+    try:
+        return "".join(_pieces(pattern))
+    except NotEcma as error:
+        raise NotAPattern(f"pattern {pattern[:80]!r}: {error}") from error
+
+
+def _pieces(pattern: str) -> Iterator[str]:
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if quantifier := QUANTIFIER.match(pattern, at):
+            begins = at == 0
+            at = quantifier.end()
+            if pattern[at : at + 1] in ("+", "*", "?") or begins:
+                raise NotEcma("nothing to repeat")
+            yield quantifier[0]
+        elif character == "[":
+            piece, at = _class(pattern, at + 1)
+            yield piece
+        elif character == "\\":
+            piece, at = _escape(pattern, at)
+            yield piece
+        elif character == "(" and pattern[at + 1 : at + 2] == "?":
+            group = _GROUP.match(pattern, at)
+            if group is None:
+                raise NotEcma("not a group of ECMA-262")
+            yield group[0]
+            at = group.end()
+        else:
+            yield _ASSERTIONS.get(character) or (
+                character if character in "()|" else f"\\U{ord(character):08x}"
+            )
+            at += 1
+
+
+def _escape(pattern: str, at: int) -> tuple[str, int]:
+    """What the escape at `at` becomes outside a class, and the offset behind it."""
+    letter = pattern[at + 1 : at + 2]
+    if back := _BACKREFERENCE.match(pattern, at):
+        group = back[1] or back[2]
+        # A group that took no part matches the empty text in ECMA-262; it does not fail.
+        return f"(?({group})(?:\\g<{group}>))", back.end()
+    if letter in ("b", "B"):
+        return (_BOUNDARY if letter == "b" else f"(?!{_BOUNDARY})"), at + 2
+    member, end = read_escape(pattern, at)
+    return (f"\\U{member:08x}" if isinstance(member, int) else f"[{_SETS.get(member, member)}]"), end
+
+
+def _class(pattern: str, at: int) -> tuple[str, int]:
+    """What the class whose `[` ends at `at` becomes, and the offset behind it."""
+    negated, members, end = read_class(pattern, at)
+    if not members:
+        return (f"[{_ranges([(0, LAST)])}]" if negated else "(?!)"), end
+    inside = (
+        _SETS.get(member, member) if isinstance(member, str) else _ranges([member]) for member in members
+    )
+    return f"[{'^' if negated else ''}{''.join(inside)}]", end

@@ -1,0 +1,109 @@
+"""A second validator, jsonschema-rs behind the JSON parser jiter: neither shares a line of code with the
+first one."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from harness.oracle.judge.drafts import DRAFTS
+from harness.oracle.judge.schema import DIALECT_URI
+
+CLASSES = {draft: draft.title().replace("-", "") + "Validator" for draft in DRAFTS if draft != "draft3"}
+"""The class of each draft; draft 3 is beyond this validator."""
+_LIMITS = ("recursion limit exceeded", "number out of range")
+"""What jiter says of a document that it will not read though it may be JSON."""
+
+
+def refusal(content: bytes) -> str | None:
+    """Why jiter does not take the bytes for one JSON document of RFC 8259 in UTF-8.
+
+    It is empty where jiter takes them, and None where its own limits leave that open.
+    """
+    import pydantic_core
+
+    try:
+        pydantic_core.from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        return None if any(limit in str(error) for limit in _LIMITS) else str(error)
+    return ""
+
+
+def second_verdict(
+    schema_text: str, content: bytes, draft: str | None, assert_formats: bool
+) -> tuple[bool | None, str]:
+    """Is the document valid, and which keyword says that it is not?
+
+    None where this validator has no answer: a name twice in one object, a number that is no double, a
+    document beyond jiter's limits, a draft or a schema that it does not take.
+    """
+    import pydantic_core
+
+    why = refusal(content)
+    if why is None:
+        return None, ""
+    if why:
+        return False, "no_json"
+    try:
+        _look_for_what_is_open(content)
+        errors = _validator(schema_text, draft, assert_formats).iter_errors(
+            pydantic_core.from_json(content, allow_inf_nan=False)
+        )
+        error = next(iter(errors), None)
+    except (
+        ValueError,
+        RecursionError,
+        AttributeError,
+        KeyError,
+    ):  # AttributeError, KeyError: a draft that it does not know
+        return None, ""
+    return (True, "") if error is None else (False, _keyword(error))
+
+
+@lru_cache(maxsize=4)
+def _validator(schema_text: str, draft: str | None, assert_formats: bool) -> Any:
+    import jsonschema_rs
+
+    schema: Any = json.loads(schema_text)
+    makes: Any = jsonschema_rs.validator_for
+    if not isinstance(schema, dict) or not DIALECT_URI.fullmatch(str(schema.get("$schema"))):
+        # The first judge does the same: an unknown `$schema` counts as absent.
+        schema = (
+            {name: value for name, value in schema.items() if name != "$schema"}
+            if isinstance(schema, dict)
+            else schema
+        )
+        makes = getattr(jsonschema_rs, CLASSES[draft or "draft2020-12"])
+    return makes(schema, validate_formats=assert_formats, offline=True)
+
+
+def _look_for_what_is_open(content: bytes) -> None:
+    """Raises ValueError for a name twice in one object and for a number that is no double."""
+
+    def members(pairs: list[tuple[str, Any]]) -> None:
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise ValueError("a name occurs twice")
+
+    json.loads(
+        content.decode("utf-8"), parse_constant=_no_constant, parse_float=_double, object_pairs_hook=members
+    )
+
+
+def _double(literal: str) -> float:
+    value = float(literal)
+    mantissa = literal.lower().partition("e")[0]
+    if math.isinf(value) or (value == 0 and mantissa.strip("-0.")):
+        raise ValueError("no double")
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _keyword(error: Any) -> str:
+    """The keyword that is violated, e.g. `minLength`."""
+    name = type(error.kind).__name__
+    return name[:1].lower() + name[1:]

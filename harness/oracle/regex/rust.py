@@ -1,0 +1,303 @@
+"""Reads patterns of Rust's `regex` crate, with Unicode on, into trees."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from harness.oracle.automaton import NoOracle
+from harness.oracle.regex.char_classes import (
+    ASCII_WORD,
+    DIGITS,
+    EVERY,
+    NEWLINE,
+    Ranges,
+    asked,
+    complement,
+    intersection,
+    one,
+    ranges_of,
+    union,
+    with_simple_cases,
+)
+from harness.oracle.regex.syntax import Placeholders
+from harness.oracle.regex.tree import (
+    END,
+    LINE_END,
+    LINE_START,
+    START,
+    Chars,
+    Look,
+    Node,
+    boundary,
+    no_boundary,
+    word_end,
+    word_start,
+)
+from harness.oracle.utf8 import LAST
+
+_GROUP = re.compile(r"\((?:\?(?:P?<[^>]*>|([A-Za-z]*)(?:-([A-Za-z]+))?([:)])))?")
+_COUNT = re.compile(r"\{\s*([0-9]+)\s*(?:(,)\s*([0-9]*)\s*)?\}")
+_HEX = re.compile(r"[xuU]\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})")
+_PROPERTY = re.compile(r"[pP](?:([A-Z])|\{([^}:=!^]+)(?:(=|:|!=)([^}]+))?\})")
+_CONTROLS = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
+_POSIX = re.compile(r"\[:(\^?)([a-z]+):\]")
+_ASCII = {
+    "alnum": ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)), "alpha": ((0x41, 0x5A), (0x61, 0x7A)), "ascii": ((0,
+    0x7F),),
+    "blank": ((9, 9), (32, 32)), "cntrl": ((0, 31), (0x7F, 0x7F)), "digit": DIGITS, "graph": ((0x21, 0x7E),),
+    "lower": ((0x61, 0x7A),),
+    "print": ((0x20, 0x7E),), "punct": ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)), "space": ((9,
+    13), (32, 32)),
+    "upper": ((0x41, 0x5A),), "word": ASCII_WORD, "xdigit": ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
+}  # fmt: skip
+_OPERATORS = ("&&", "--", "~~")
+
+
+def rust_tree(pattern: str) -> Node:
+    """The tree of the pattern. Raises NoOracle."""
+    return _Reader(pattern).tree()
+
+
+def _wrong(what: str) -> NoOracle:
+    return NoOracle(f"not a pattern: {what}")
+
+
+@dataclass
+class _Reader:
+    """Reads one pattern. Flags and classes are worked out here; groups, alternatives and counts are left to
+    the parser of the `regex` library."""
+
+    pattern: str
+    at: int = 0
+    flags: frozenset[str] = frozenset()
+    out: list[str] = field(default_factory=list)
+    atom: int | None = None
+    """The index in `out` at which that begins which a quantifier would repeat; None where there is nothing to
+    repeat."""
+    repeated: bool = False
+    """Is that a repetition already? Rust repeats it once more, where other dialects read a lazy or possessive
+    quantifier."""
+    groups: list[tuple[int, frozenset[str]]] = field(default_factory=list)
+    places: Placeholders = field(default_factory=Placeholders)
+
+    def tree(self) -> Node:
+        while self.blanks() < len(self.pattern):
+            match self.pattern[self.at]:
+                case "(":
+                    self.group()
+                case ")":
+                    if not self.groups:
+                        raise _wrong("a group ends that did not begin")
+                    self.atom, self.flags = self.groups.pop()
+                    self.repeated = False
+                    self.skip(")")
+                case "|":
+                    self.atom = None
+                    self.skip("|")
+                case "*" | "+" | "?" | "{":
+                    self.quantifier()
+                case _:
+                    self.atom, self.repeated = len(self.out), False
+                    self.out.append(self.places.of(self.single()))
+        if self.groups:
+            raise _wrong("a group does not end")
+        return self.places.parsed("".join(self.out))
+
+    def skip(self, text: str) -> None:
+        self.out.append(text)
+        self.at += 1
+
+    def blanks(self) -> int:
+        """Skips what verbose mode leaves out; returns the position behind it."""
+        while "x" in self.flags and self.at < len(self.pattern):
+            if self.pattern[self.at] == "#":
+                end = self.pattern.find("\n", self.at)
+                self.at = end if end >= 0 else len(self.pattern)
+            elif not self.pattern[self.at].isspace():
+                break
+            else:
+                self.at += 1
+        return self.at
+
+    def next_is(self, text: str) -> bool:
+        """Does the text come next? If so, it is skipped."""
+        found = self.pattern.startswith(text, self.at)
+        self.at += len(text) * found
+        return found
+
+    def group(self) -> None:
+        found = _GROUP.match(self.pattern, self.at)
+        if found is None or (self.pattern.startswith("(?", self.at) and len(found[0]) == 1):
+            raise NoOracle(f"{self.pattern[self.at : self.at + 4]!r} begins no group of Rust's")
+        if not {*(found[1] or "")} <= {*"imsxuUR"} or not {*(found[2] or "")} <= {*"imsxUR"}:
+            raise NoOracle("a flag that has no reference automaton")
+        before = self.flags
+        self.at = found.end()
+        self.flags = (self.flags | {*(found[1] or "")}) - {*(found[2] or "")}
+        if found[3] == ")":
+            self.atom = None
+            return
+        self.groups.append((len(self.out), before))
+        self.out.append("(?:")
+        self.atom = None
+
+    def quantifier(self) -> None:
+        if self.atom is None:
+            raise _wrong("nothing to repeat")
+        if self.repeated:
+            self.out.insert(self.atom, "(?:")
+            self.out.append(")")
+        if self.pattern[self.at] == "{":
+            count = _COUNT.match(self.pattern, self.at)
+            if count is None:
+                raise _wrong("a brace that begins no count")
+            self.out.append("{" + "".join(part or "" for part in count.groups()) + "}")
+            self.at = count.end()
+        else:
+            self.skip(self.pattern[self.at])
+        self.repeated = True
+        if self.blanks() < len(self.pattern):
+            self.next_is("?")  # as few as possible: the same language
+
+    def single(self) -> Node:
+        character = self.pattern[self.at]
+        self.at += 1
+        match character:
+            case "[":
+                return Chars(self.bracketed())
+            case "\\":
+                return self.assertion() or Chars(self.escape())
+            case ".":
+                line_end = ((10, 10), (13, 13)) if "R" in self.flags else NEWLINE
+                return Chars(EVERY if "s" in self.flags else complement(line_end))
+            case "^" | "$" if {"m", "R"} <= self.flags:
+                raise NoOracle("ends of lines of CRLF mode have no reference automaton")
+            case "^":
+                return LINE_START if "m" in self.flags else START
+            case "$":
+                return LINE_END if "m" in self.flags else END
+        return Chars(self.cases(one(ord(character))))
+
+    def cases(self, ranges: Ranges) -> Ranges:
+        return with_simple_cases(ranges) if "i" in self.flags else ranges
+
+    def assertion(self) -> Node | None:
+        word = asked(r"\w")
+        if self.next_is("A"):
+            return START
+        if self.next_is("z"):
+            return END
+        if self.next_is("b{start}") or self.next_is("<"):
+            return word_start(word)
+        if self.next_is("b{end}") or self.next_is(">"):
+            return word_end(word)
+        if self.next_is("b{start-half}"):
+            return Look(Chars(word), behind=True, negative=True)
+        if self.next_is("b{end-half}"):
+            return Look(Chars(word), behind=False, negative=True)
+        if self.next_is("b{"):
+            raise _wrong(r"an unknown \b{...}")
+        if self.next_is("b"):
+            return boundary(word)
+        return no_boundary(word) if self.next_is("B") else None
+
+    def escape(self) -> Ranges:
+        """The characters of the escape whose backslash was read; a literal stands for one character, or for
+        its cases."""
+        letter = self.pattern[self.at : self.at + 1]
+        if letter and letter in "dswDSW":
+            self.at += 1
+            return asked(f"\\{letter}")
+        if letter and letter in "pP":
+            found = _PROPERTY.match(self.pattern, self.at)
+            if found is None:
+                raise _wrong("an incomplete property")
+            self.at = found.end()
+            ranges = self.cases(
+                asked(f"\\p{{{found[1] or '='.join(part for part in (found[2], found[4]) if part)}}}")
+            )
+            return ranges if (letter == "p") != (found[3] == "!=") else complement(ranges)
+        return self.cases(one(self.point()))
+
+    def point(self) -> int:
+        letter = self.pattern[self.at : self.at + 1]
+        if found := _HEX.match(self.pattern, self.at):
+            self.at = found.end()
+            value = int(next(filter(None, found.groups())), 16)
+            if value > LAST or 0xD800 <= value <= 0xDFFF:
+                raise _wrong("not a scalar value")
+            return value
+        self.at += 1
+        if letter in _CONTROLS:
+            return _CONTROLS[letter]
+        if letter and letter.isascii() and not letter.isalnum() and letter not in "<>":
+            return ord(letter)
+        raise _wrong(f"\\{letter} is not an escape of Rust's")
+
+    def bracketed(self) -> Ranges:
+        """The characters of the class whose `[` was read; the position moves behind its `]`."""
+        self.blanks()
+        negated = self.next_is("^")
+        found: Ranges = ()
+        operator = ""
+        members: list[Ranges] = []
+        while self.blanks() < len(self.pattern) and self.next_is("-"):
+            members.append(((0x2D, 0x2D),))
+        if not members and self.next_is("]"):
+            members.append(((0x5D, 0x5D),))
+        while True:
+            if self.blanks() >= len(self.pattern):
+                raise _wrong("a class does not end")
+            ends = self.next_is("]")
+            following = next((each for each in _OPERATORS if self.next_is(each)), "") if not ends else ""
+            if ends or following:
+                found = _combined(operator, found, self.cases(union(*members)))
+                operator, members = following, []
+                if ends:
+                    return complement(found) if negated else found
+            else:
+                members.append(self.member())
+
+    def member(self) -> Ranges:
+        if posix := _POSIX.match(self.pattern, self.at):
+            if posix[2] not in _ASCII:
+                raise _wrong(f"[:{posix[2]}:] is unknown")
+            self.at = posix.end()
+            ranges = self.cases(_ASCII[posix[2]])
+            return complement(ranges) if posix[1] else ranges
+        if self.next_is("["):
+            return self.bracketed()
+        if re.match(r"\\[dswDSWpP]", self.pattern[self.at : self.at + 2]):
+            self.at += 1
+            return self.escape()
+        first = self.class_point()
+        self.blanks()
+        if not self.pattern.startswith("-", self.at) or self.pattern[self.at + 1 : self.at + 2] in (
+            "-",
+            "]",
+            "",
+        ):
+            return ((first, first),)
+        self.at += 1
+        self.blanks()
+        last = self.class_point()
+        if first > last:
+            raise _wrong("a range runs backwards")
+        return ranges_of([(first, last)])
+
+    def class_point(self) -> int:
+        if self.at >= len(self.pattern):
+            raise _wrong("a class does not end")
+        self.at += 1
+        return self.point() if self.pattern[self.at - 1] == "\\" else ord(self.pattern[self.at - 1])
+
+
+def _combined(operator: str, left: Ranges, right: Ranges) -> Ranges:
+    if operator == "&&":
+        return intersection(left, right)
+    if operator == "--":
+        return intersection(left, complement(right))
+    if operator == "~~":
+        return union(intersection(left, complement(right)), intersection(right, complement(left)))
+    return right

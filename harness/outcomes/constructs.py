@@ -1,0 +1,111 @@
+"""What a grammar is made of: the keywords of a JSON Schema, the constructs of a regex or an EBNF grammar.
+
+Cases of ours say it in their tags. For cases without tags, such as a user's own, it is derived here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from harness.backend.grammar import Grammar
+from harness.cases.case import SCHEMA_KEYWORDS
+from harness.rows.store import read_cases
+
+MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+"""The keywords whose value holds schemas by name, so that its keys are no keywords."""
+VALUES = ("const", "enum", "default", "examples")
+"""The keywords whose value is data and holds no schema."""
+SILENT = frozenset(("$schema", "$id", "id", "$comment", "title", "description", "default", "examples"))
+"""The keywords that constrain nothing."""
+LATER = frozenset(("dependentSchemas", "dependentRequired", "dependencies", "unevaluatedItems",
+"unevaluatedProperties", "minContains",
+                   "maxContains", "additionalItems", "$recursiveRef", "$dynamicAnchor"))  # fmt: skip
+KEYWORDS = (SCHEMA_KEYWORDS | LATER) - SILENT
+LONGEST = 200_000
+"""Characters of a regex or an EBNF grammar that are looked at."""
+
+ESCAPED = re.compile(r"\\[^dDwWsSbBpPnrtAzZ1-9k]")
+"""Characters that stand for themselves; they are taken out before constructs are looked for."""
+REGEX = {
+    "class": r"\[", "negated class": r"\[\^", "shorthand class": r"\\[dDwWsS]",
+    "unicode property": r"\\[pP]\{?", "any character": r"\.",
+    "alternation": r"\|", "group": r"\((?!\?[=!<])", "lookaround": r"\(\?<?[=!]",
+    "inline flag": r"\(\?[aimsux-]+[:)]",
+    "star or plus": r"[*+]", "optional": r"(?<![(*+?}])\?", "counted repetition": r"\{\d+(,\d*)?\}",
+    "lazy quantifier": r"[*+?}]\?",
+    "anchor": r"(?<!\[)\^|\$|\\[bBAzZ]", "back-reference": r"\\[1-9k]",
+}  # fmt: skip
+EBNF = {
+    "class": r"\[(?!\^)", "negated class": r"\[\^", "alternation": r"\|", "group": r"\(",
+    "star or plus": r"[*+]", "optional": r"\?",
+    "counted repetition": r"\{\d+(,\d*)?\}", "several rules": r"::=(?s:.)*::=",
+}  # fmt: skip
+QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+
+
+def constructs(grammar: Grammar) -> tuple[str, ...]:
+    """The names of what the grammar is made of, sorted; empty where there is nothing to name."""
+    text = grammar.text[:LONGEST]
+    if grammar.dialect == "json_schema":
+        try:
+            return tuple(sorted(_keywords(json.loads(grammar.text))))
+        except (ValueError, RecursionError):
+            return ()
+    if grammar.dialect == "regex":
+        return _found(REGEX, ESCAPED.sub("", text))
+    if grammar.dialect == "ebnf":
+        rules = set(re.findall(r"^\s*([\w-]+)\s*::=", text, re.MULTILINE))
+        bare = QUOTED.sub(" ", text)
+        recursive = any(
+            name in _words(body)
+            for name, body in re.findall(r"^\s*([\w-]+)\s*::=(.*)", bare, re.MULTILINE)
+            if name in rules
+        )
+        return tuple(sorted({*_found(EBNF, bare), *(("recursion",) if recursive else ())}))
+    return ()
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[\w-]+", text))
+
+
+def _found(names: dict[str, str], text: str) -> tuple[str, ...]:
+    return tuple(sorted(name for name, pattern in names.items() if re.search(pattern, text)))
+
+
+def _keywords(schema: Any) -> set[str]:
+    """The keywords that stand where a schema may stand; names of properties and data are none."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            for key, value in node.items():
+                if key in KEYWORDS:
+                    found.add(key)
+                if key in MAPS and isinstance(value, dict):
+                    waiting += value.values()
+                elif key not in VALUES and isinstance(value, dict | list):
+                    waiting.append(value)
+    return found
+
+
+def derived_tags(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Returns, by suite and id, what the grammars of the run's cases without tags are made of.
+
+    Raises BadInput.
+    """
+    if not (
+        folder / "cases.jsonl"
+    ).exists():  # of a published run, or of one whose cases were taken away: their features are not known
+        return {}
+    return {
+        (suite, case.id): found
+        for suite, _, case in read_cases(folder)
+        if not case.tags and (found := constructs(case.grammar))
+    }

@@ -1,0 +1,86 @@
+"""The cases that failed behind others in one process and not alone: told on every surface, and counted
+against nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from harness.outcomes.expected import name_of_arm
+from harness.rows.row import Before, Row
+
+MOST, MOST_TOLD = 4, 40
+"""Cases that the one line names, and that a page or a file tells of one by one, at most."""
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """One such case of one backend."""
+
+    arm: str
+    """The backend with its options, its version and the vocabulary."""
+    suite: str
+    case_id: str
+    case: str
+    text: str
+    """What was seen the first time."""
+    behind: tuple[Before, ...]
+    """The last cases that the process had served by then: it may be the doing of one of them."""
+
+    @property
+    def led(self) -> str:
+        """The words before the names of the cases behind which it failed, if there are such."""
+        return "failed behind " if self.behind else "failed once"
+
+    @property
+    def said(self) -> str:
+        """The words after them, with what was seen."""
+        return f" and not when walked again in a process of its own: {self.text}"
+
+
+def delayed_of(row: Row) -> Delayed | None:
+    """What the row tells of it, if anything."""
+    return (
+        Delayed(name_of_arm(row), row.suite, row.case_id, row.case, row.delayed, row.behind)
+        if row.delayed
+        else None
+    )
+
+
+@dataclass
+class DelayedCases:
+    """Takes in rows, keeps what befell a first walk only."""
+
+    seen: list[Delayed] = field(default_factory=list)
+
+    def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows, unchanged, each taken in."""
+        for row in rows:
+            if (found := delayed_of(row)) is not None:
+                self.seen.append(found)
+            yield row
+
+
+def in_words(each: Delayed) -> str:
+    """One of them in one sentence."""
+    return f"{each.case} ({each.suite}) {each.led}{', '.join(one.case for one in each.behind)}{each.said}"
+
+
+def lines(found: Sequence[Delayed]) -> list[str]:
+    """All of them in a line for each kind; none if there are none."""
+    kinds = {"behind others and not alone": [each for each in found if each.behind]}
+    kinds["once and not again"] = [each for each in found if not each.behind]
+    return [
+        f"{_count(mine)} failed {how}; it is counted against nobody: {_names(mine)}"
+        for how, mine in kinds.items()
+        if mine
+    ]
+
+
+def _count(found: Sequence[Delayed]) -> str:
+    return "1 case" if len(found) == 1 else f"{len(found):,} cases"
+
+
+def _names(found: Sequence[Delayed]) -> str:
+    more = f" and {len(found) - MOST:,} more" if len(found) > MOST else ""
+    return "; ".join(f"{each.case} ({each.suite}, {each.arm})" for each in found[:MOST]) + more

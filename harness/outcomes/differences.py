@@ -1,0 +1,222 @@
+"""What two sets of rows do not agree on, case by case: the verdict of each instance, and what the checks
+found.
+
+Pure functions over rows. Each side is one arm (a backend with its options at one version) over the same
+cases; what only one side has, and what is missing through our fault, is counted and compared with nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.outcomes.expected import TIMEOUT, Faults, faults
+from harness.rows.row import CHECKS_MODE, OURS, Row
+from harness.text import printable
+
+TITLES = {"worse": "new faults", "better": "faults that are gone", "other": "other faults than before"}
+"""Of each kind of difference, in the order in which they are told."""
+
+CHECKS = "checks"
+"""The part of a case that is no instance of it."""
+
+Key = tuple[str, str, str]
+"""Vocabulary, suite and case id."""
+
+
+@dataclass
+class Outcome:
+    """What a case came to on one arm."""
+
+    name: str
+    dialect: str
+    parts: dict[str, Faults] = field(default_factory=dict)
+    """By instance, or `CHECKS`: what is wrong; empty where nothing is. A part that we did not measure is not
+    there."""
+    looked: frozenset[str] = frozenset()
+    """The checks that passed or failed; the others say nothing."""
+    unmeasured: int = 0
+    """Parts that are missing through our fault."""
+
+    def shown(self, part: str, others: Outcome) -> Faults | None:
+        """What is wrong with the part, without the checks that only one of the two made; None if it is
+        missing."""
+        found = self.parts.get(part)
+        if found is None or part != CHECKS:
+            return found
+        silent = (self.looked | others.looked) - (self.looked & others.looked)
+        return frozenset(each for each in found if each.partition(":")[0] not in silent)
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One part of a case that came out differently."""
+
+    part: str
+    before: Faults
+    after: Faults
+
+    @property
+    def new(self) -> Faults:
+        return self.after - self.before
+
+    @property
+    def gone(self) -> Faults:
+        return self.before - self.after
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A case that came out differently."""
+
+    key: Key
+    name: str
+    dialect: str
+    parts: tuple[Changed, ...]
+
+    @property
+    def depends_on_the_machine(self) -> bool:
+        """A deadline was missed on one side at least."""
+        return any(TIMEOUT in each.before | each.after for each in self.parts)
+
+    @property
+    def kind(self) -> str:
+        """`worse` if there are only new faults, `better` if there are none, else `other`."""
+        new, gone = any(each.new for each in self.parts), any(each.gone for each in self.parts)
+        return "other" if new and gone else "worse" if new else "better"
+
+    def to_json(self) -> dict[str, Any]:
+        """As a flat object."""
+        vocabulary, suite, case_id = self.key
+        parts = [
+            {"part": each.part, "before": sorted(each.before), "after": sorted(each.after)}
+            for each in self.parts
+        ]
+        return {
+            "vocabulary": vocabulary,
+            "suite": suite,
+            "case_id": case_id,
+            "case": self.name,
+            "kind": self.kind,
+            "parts": parts,
+        }
+
+
+@dataclass(frozen=True)
+class Differences:
+    """All of them, and what they were looked for in."""
+
+    cases: tuple[Difference, ...]
+    compared: int
+    """Cases that both sides have and that were measured in part at least."""
+    unmeasured: int
+    """Cases of which something is missing through our fault, on either side."""
+    only_before: int
+    only_after: int
+
+
+def outcomes(rows: Iterable[Row]) -> dict[Key, Outcome]:
+    """What every case came to. Raises ValueError if the rows are of more than one arm."""
+    found: dict[Key, Outcome] = {}
+    arms = set()
+    for row in rows:
+        arms.add((row.backend, row.backend_version, row.options))
+        if len(arms) > 1:
+            raise ValueError(f"rows of more than one arm: {sorted(arms)}")
+        case = found.setdefault((row.vocabulary, row.suite, row.case_id), Outcome(row.case, row.dialect))
+        if row.mode == CHECKS_MODE:
+            case.looked |= {name for name, said in row.checks.items() if said in ("passed", "failed")}
+        if row.status in OURS:
+            case.unmeasured += 1
+        else:
+            part = part_of(row)
+            case.parts[part] = case.parts.get(part, frozenset()) | faults(row)
+    return found
+
+
+def part_of(row: Row) -> str:
+    """Which part of its case the row is of."""
+    if row.mode == CHECKS_MODE:
+        return CHECKS
+    walked = "the grammar" if row.instance is None else f"instance {row.instance} ({row.instance_name})"
+    return f"{walked}, jumping" if row.jump_forward else walked
+
+
+def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
+    """The cases that came out differently, in the order of the first rows.
+
+    Raises ValueError if a side is of more than one arm.
+    """
+    old, new = outcomes(before), outcomes(after)
+    both = [key for key in old if key in new]
+    found = []
+    for key in both:
+        if parts := tuple(_changed(old[key], new[key])):
+            found.append(Difference(key, old[key].name, old[key].dialect, parts))
+    return Differences(
+        tuple(found),
+        compared=sum(bool(old[key].parts.keys() & new[key].parts.keys()) for key in both),
+        unmeasured=sum(bool(old[key].unmeasured or new[key].unmeasured) for key in both),
+        only_before=len(old) - len(both),
+        only_after=len(new) - len(both),
+    )
+
+
+def _changed(old: Outcome, new: Outcome) -> Iterator[Changed]:
+    for part in old.parts:
+        before, after = old.shown(part, new), new.shown(part, old)
+        if before is not None and after is not None and before != after:
+            yield Changed(part, before, after)
+
+
+def text(found: Differences, most: int | None = 40) -> str:
+    """The differences for people: worse ones first; of each kind so many."""
+    lines: list[str] = []
+    for kind, title in TITLES.items():
+        chosen = [each for each in found.cases if each.kind == kind]
+        if chosen:
+            lines.append(f"{title}: {len(chosen)} case(s)")
+            lines += [line for each in chosen[:most] for line in case_lines(each)]
+            lines += [f"  ... and {len(chosen) - len(chosen[:most])} more"] * (
+                len(chosen) > len(chosen[:most])
+            )
+    slow = sum(each.depends_on_the_machine for each in found.cases)
+    if slow:
+        lines.append(f"{slow} of them differ by a missed deadline, which depends on the machine")
+    if found.unmeasured:
+        lines.append(f"{found.unmeasured} case(s) have a part that we did not measure")
+    if alone := found.only_before + found.only_after:
+        lines.append(f"{alone} case(s) are in one of the two only")
+    return "\n".join([*lines, f"{found.compared} case(s) compared, {len(found.cases)} came out differently"])
+
+
+def case_lines(each: Difference) -> list[str]:
+    """The case, and a line for each of its parts."""
+    vocabulary, suite, case_id = each.key
+    lines = [
+        f"  {each.name} ({suite}/{case_id}, {vocabulary})",
+        *(f"    {part.part}: {said(part)}" for part in each.parts),
+    ]
+    return [printable(line) for line in lines]
+
+
+def in_words(parts: Sequence[Changed]) -> str:
+    """The faults that are new and those that are gone, each once, with the number of parts that have it."""
+    counts = {
+        "new": Counter(fault for part in parts for fault in part.new),
+        "gone": Counter(fault for part in parts for fault in part.gone),
+    }
+    return "; ".join(
+        f"{title} {', '.join(f'{count} × {fault}' if count > 1 else fault for fault, count in sorted(faults.items()))}"  # noqa: E501
+        for title, faults in counts.items()
+        if faults
+    )
+
+
+def said(part: Changed) -> str:
+    """What became of the part."""
+    if not part.before or not part.after:
+        return f"{' '.join(sorted(part.before)) or 'right'} -> {' '.join(sorted(part.after)) or 'right'}"
+    return " ".join([*(f"+{each}" for each in sorted(part.new)), *(f"-{each}" for each in sorted(part.gone))])

@@ -1,0 +1,270 @@
+"""What became of each feature of the cases, run by run: the conformance runs of a history, folded.
+
+    DIR/conformance/<UTC>_<run>.jsonl.gz      the header; then one line per arm and suite: how many cases of each tag came to what
+
+Counts only, so that years of nightly runs stay small; which cases they are, the run says, or `grammarbench
+compare` of two runs.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+from harness.backend.arm import arm
+from harness.backend.environments.releases import release
+from harness.errors import BadInput, Incomplete
+from harness.outcomes.history.measurements import read_lines, write_once
+from harness.outcomes.outcome import CaseRows, Outcome
+from harness.rows.row import BROKEN, OUT_OF_TIME, Row
+from harness.rows.sample import sample_of
+from harness.rows.store import read_end, read_info, read_rows
+from harness.shape import shaped
+
+FORM, FOLDER = 2, "conformance"
+
+CASE_OUTCOMES = (
+    "passed", "declined", "finding", "over_constrained", "under_constrained", "broken", "timeout",
+    "not_judged", "not_measured",
+)  # fmt: skip
+"""What a case comes to (harness/outcomes/outcome.py), a failed one by its worst fault; at the end what says
+nothing for certain."""
+
+HURRIED, BESIDE = "hurried", "beside"
+"""Counted in addition: of those that passed, the ones whose checks ran out of time; of the declined, those
+that nothing could judge."""
+
+EVERY = ""
+"""The feature that every case of a suite has."""
+
+Counts = Mapping[str, int]
+"""How many cases by outcome, and HURRIED and BESIDE; those that are not there are 0."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One arm on one suite in one run."""
+
+    time: str
+    run: str
+    backend: str
+    version: str
+    options: str
+    vocabulary: str
+    suite: str
+    work: str
+    """A digest of what must be equal for two of these to be comparable: cases, vocabulary, effort, seed."""
+    features: Mapping[str, Counts]
+    sample: str = ""
+    """The sample of its suites that the run walked; empty if it walked them whole, and in histories that do
+    not tell."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A feature of which more or fewer cases pass than in the release before, whatever the cases were that
+    ran out of time."""
+
+    before: Seen
+    after: Seen
+    feature: str
+
+    @property
+    def lost(self) -> int:
+        """At least so many pass no more."""
+        return lost(self._counts(self.before), self._counts(self.after))
+
+    @property
+    def won(self) -> int:
+        """At least so many pass that did not."""
+        return lost(self._counts(self.after), self._counts(self.before))
+
+    def _counts(self, seen: Seen) -> Counts:
+        return seen.features.get(self.feature, {})
+
+
+def lost(before: Counts, after: Counts) -> int:
+    """How many fewer cases pass, even if all that are undecided afterwards passed, and none that was
+    undecided before."""
+    undecided = ("passed", "timeout", "not_judged", "not_measured")
+    return max(
+        0, before.get("passed", 0) - before.get(HURRIED, 0) - sum(after.get(each, 0) for each in undecided)
+    )
+
+
+def judged(counts: Counts) -> int:
+    """How many of these cases were judged: the denominator of `conformance`."""
+    return sum(
+        counts.get(each, 0) for each in CASE_OUTCOMES if each not in ("not_judged", "not_measured")
+    ) - counts.get(BESIDE, 0)
+
+
+def case_outcome(case: CaseRows) -> str:
+    """One of CASE_OUTCOMES: the kind of the worst fault of a failed case, `broken` for a crash, running out
+    of memory and an exception."""
+    if case.worst is None:
+        return case.outcome.value
+    return "broken" if case.worst in BROKEN and case.worst != Outcome.TIMEOUT else case.worst.value
+
+
+def add(history: Path, folder: Path) -> Path:
+    """Fold one complete run into the history; the file that was written. Raises BadInput."""
+    if read_end(folder) is None:
+        raise Incomplete(
+            f"{folder}: the run is incomplete and goes into no history; `grammarbench run "
+            "--resume` completes it"
+        )
+    info = read_info(folder)
+    if info.shard:
+        raise BadInput(
+            f"{folder}: shard {info.shard} of a run goes into no history; put the shards "
+            "together first (grammarbench merge)"
+        )
+    header = {
+        "form": FORM,
+        "run": info.run,
+        "started": info.started,
+        "harness": info.harness,
+        "sample": sample_of(info),
+    }
+    lines: list[dict[str, Any]] = [header]
+    for (backend, version, options, vocabulary, suite), features in _fold(read_rows(folder)).items():
+        of_suite, of_vocabulary = info.suites.get(suite, {}), info.vocabularies.get(vocabulary, {})
+        work = [
+            suite,
+            of_suite.get("sha256"),
+            vocabulary,
+            of_vocabulary.get("sha256"),
+            info.effort,
+            info.seed,
+            FORM,
+        ]
+        work += ["decode"] if info.decode else []
+        of_arm = {
+            "backend": backend,
+            "version": version,
+            "options": options,
+            "vocabulary": vocabulary,
+            "suite": suite,
+        }
+        lines.append(
+            of_arm
+            | {"work": hashlib.sha256(json.dumps(work).encode()).hexdigest()[:12], "features": features}
+        )
+    if len(lines) == 1:
+        raise BadInput(f"{folder}: this run has no rows; there is nothing for a history")
+    return write_once(history / FOLDER, info.started, info.run, lines)
+
+
+def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]]]:
+    """By backend, version, options, vocabulary and suite; then by feature and outcome: how many cases."""
+    cases: dict[tuple[str, ...], tuple[set[str], CaseRows]] = {}
+    hurried = set()
+    for row in rows:
+        key: tuple[str, ...] = (
+            row.backend,
+            row.backend_version,
+            row.options,
+            row.vocabulary,
+            row.suite,
+            row.case_id,
+        )
+        tags, found = cases.setdefault(key, (set(), CaseRows()))
+        tags.update(row.tags)
+        found.add(row)
+        if OUT_OF_TIME in row.checks.values():
+            hurried.add(key)
+    folded: dict[tuple[str, ...], dict[str, dict[str, int]]] = {}
+    for key, (tags, found) in cases.items():
+        said = [case_outcome(found)]
+        said += [HURRIED] * (said == ["passed"] and key in hurried) + [BESIDE] * (
+            said == ["declined"] and not found.is_judged
+        )
+        features = folded.setdefault(key[:-1], {})
+        for tag in {EVERY, *tags}:
+            counts = features.setdefault(tag, {})
+            for each in said:
+                counts[each] = counts.get(each, 0) + 1
+    return folded
+
+
+def read(history: Path) -> list[Seen]:
+    """Everything, the oldest first. Raises BadInput."""
+    found = []
+    for path in sorted((history / FOLDER).glob("*.jsonl.gz")):
+        header, *lines = read_lines(path)
+        form = header.get("form", header.get("fates"))  # `fates` is its name in histories written before
+        if form != FORM:
+            raise BadInput(
+                f"{path}: of form {form}, this version reads {FORM}; add the runs "
+                "anew to a history of their own"
+            )
+        try:
+            who = {
+                "time": header.get("started"),
+                "run": header.get("run"),
+                "sample": header.get("sample", ""),
+            }
+            found += [shaped(Seen, {**line, **who}) for line in lines]
+        except ValueError as error:
+            raise BadInput(f"{path}: no file of a history ({error})") from error
+    return sorted(found, key=lambda each: (each.time, each.run))
+
+
+def releases(seen: Iterable[Seen]) -> list[Seen]:
+    """The last run of each version, the oldest version first; in the order of time where a version is none of
+    a release."""
+    latest: dict[str, Seen] = {}
+    first: dict[str, int] = {}
+    for number, each in enumerate(seen):
+        latest[each.version] = each
+        first.setdefault(each.version, number)
+    ordered = all(release(version)[0] for version in latest)
+    return sorted(
+        latest.values(),
+        key=lambda each: (release(each.version), first[each.version]) if ordered else first[each.version],
+    )
+
+
+def steps(seen: Iterable[Seen]) -> list[Step]:
+    """Every feature of which a release lost or won cases, against the release before it that was run on the
+    same work."""
+
+    def key(each: Seen) -> tuple[str, ...]:
+        return each.backend, each.options, each.vocabulary, each.suite, each.work
+
+    found = []
+    for _, group in groupby(sorted(seen, key=lambda each: (key(each), each.time, each.run)), key=key):
+        for before, after in pairwise(releases(group)):
+            every = (Step(before, after, feature) for feature in after.features)
+            found += [step for step in every if step.lost or step.won]
+    return found
+
+
+def losses(seen: Iterable[Seen]) -> list[Step]:
+    """The steps down."""
+    return [each for each in steps(seen) if each.lost]
+
+
+def last_sample(seen: Sequence[Seen]) -> str:
+    """The sample of its suites that the last run walked; empty if it walked them whole."""
+    return seen[-1].sample if seen else ""
+
+
+def text(history: Path) -> str:
+    """How many runs there are, and what was lost."""
+    seen = read(history)
+    last = last_sample(seen)
+    lines = [
+        f"outcomes: {len({(each.time, each.run) for each in seen})} run(s)"
+        + (f"; the last is {last}" if last else "")
+    ]
+    for each in losses(seen):
+        what = f"{arm(each.after)} {each.after.version} on {each.after.suite}: {each.feature or 'all cases'}"
+        lines.append(f"  lost        {what}: at least {each.lost} fewer pass than in {each.before.version}")
+    return "\n".join(lines)

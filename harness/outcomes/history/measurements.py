@@ -1,0 +1,311 @@
+"""Measurements over time: append-only files by hardware and workload, ratios to the reference beside absolute
+values, and the alert rule.
+
+    DIR/<hardware key>/<workload key>/<UTC>_<run>.jsonl.gz      measurements; beside them what harness/outcomes/history/conformance.py keeps of outcomes
+
+Two figures are comparable if they lie in the same folder and are of the same reference. Merging two histories
+is copying files.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from harness.backend.environments.releases import release
+from harness.errors import BadInput, Incomplete
+from harness.measure.estimate import METRICS, Figures, compare, is_proven
+from harness.measure.record import read_measurement
+from harness.measure.statistics import geometric_mean
+from harness.outcomes.history.alert_rule import Event, State, events, state
+from harness.shape import json_line, shaped
+
+HISTORY = 1
+"""The form of the files."""
+
+MOST_BYTES = 256 << 20
+"""Most bytes that one file of a history may have when it is unpacked."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One arm in one metric over one family of cases, in one run."""
+
+    time: str
+    run: str
+    backend: str
+    version: str
+    options: str
+    metric: str
+    family: str
+    cases: int
+    nanoseconds: float
+    """The geometric mean over the cases of the median over forks and rounds: for people."""
+    reference: str
+    """The arm that the ratio is to, with its version."""
+    ratio: float
+    low: float
+    high: float
+    forks: int
+    proven: bool
+
+
+@dataclass(frozen=True)
+class Series:
+    """The same figure over time, the ratios to the reference of its last entry."""
+
+    backend: str
+    options: str
+    metric: str
+    family: str
+    beside: str
+    """The version, where this is one that was measured beside or after a newer one; empty: the newest version
+    of each run."""
+    entries: tuple[Entry, ...]
+    events: tuple[Event, ...]
+    """Their indices count the entries."""
+    state: State
+
+    @property
+    def is_reference(self) -> bool:
+        """Its ratios are to itself."""
+        last = self.entries[-1]
+        return all(
+            each.ratio == each.low == each.high == 1 for each in self.entries
+        ) and last.reference.startswith(f"{last.backend}==")
+
+
+def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
+    """Hardware key, workload key and entries of a complete measurement. Raises BadInput."""
+    recorded = read_measurement(folder)
+    if recorded.end is None:
+        raise Incomplete(f"{folder}: this measurement has no end and goes into no history")
+    figures, measurement = Figures(recorded), recorded.measurement
+    comparisons = compare(figures)
+    proven = is_proven(comparisons, figures)
+    arms = {each.name: each for each in measurement.arms}
+    reference = next(each for each in measurement.arms if each.role == "reference")
+    ratios = {
+        (each.head, each.metric, each.family): each for each in comparisons if each.base == reference.name
+    }
+    found = []
+    for name in figures.arms:
+        for metric in METRICS:
+            for family, traces in figures.families.items():
+                values = [
+                    value
+                    for each in traces
+                    if (value := figures.median(name, metric, each.case_id)) is not None
+                ]
+                ratio = ratios.get((name, metric, family))
+                if not values or (ratio is None and name != reference.name):
+                    continue
+                arm = arms[name]
+                found.append(
+                    Entry(
+                        time=measurement.started,
+                        run=measurement.run,
+                        backend=arm.backend,
+                        version=arm.version,
+                        options=arm.options,
+                        metric=metric,
+                        family=family,
+                        cases=len(values),
+                        nanoseconds=geometric_mean(values),
+                        reference=_full(reference.backend, reference.version, reference.options),
+                        ratio=ratio.found.ratio if ratio else 1.0,
+                        low=ratio.found.low if ratio else 1.0,
+                        high=ratio.found.high if ratio else 1.0,
+                        forks=len(figures.forks),
+                        proven=proven,
+                    )
+                )
+    return measurement.hardware, measurement.workload, found
+
+
+def _full(backend: str, version: str, options: str) -> str:
+    return f"{backend}=={version}" + (f":{options}" if options else "")
+
+
+def append(history: Path, folder: Path) -> Path:
+    """Add one run; the file that was written. Raises BadInput if it is there already."""
+    hardware, workload, entries = entries_of(folder)
+    if not entries:
+        raise BadInput(f"{folder}: nothing was measured on two arms; there is nothing for a history")
+    where = history / safe_name(hardware) / safe_name(workload)
+    lines = [{"history": HISTORY, "hardware": hardware, "workload": workload}, *map(asdict, entries)]
+    return write_once(where, entries[0].time, entries[0].run, lines)
+
+
+def write_once(where: Path, time: str, run: str, lines: Iterable[dict[str, Any]]) -> Path:
+    """One file of the run, with these lines. Raises BadInput if it is there already."""
+    stamp = "".join(each for each in time if each.isascii() and each.isalnum())[:15]
+    path = where / f"{stamp}_{safe_name(run)}.jsonl.gz"
+    if path.exists():
+        raise BadInput(f"{path} is there already; a history is only appended to")
+    where.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".new")
+    with gzip.GzipFile(draft, "wb", mtime=0) as file:
+        file.write(b"".join(json.dumps(line, allow_nan=True).encode() + b"\n" for line in lines))
+    draft.replace(path)
+    return path
+
+
+def safe_name(text: str) -> str:
+    """The text as a part of a file's name: itself where it can be, else what can be of it and a digest."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,79}", text):
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{re.sub(r'[^A-Za-z0-9=+]+', '-', text[:60]).strip('-=+') or 'name'}-{digest}"
+
+
+def read(history: Path) -> dict[tuple[str, str], list[Entry]]:
+    """By hardware and workload: all entries, the oldest first. Raises BadInput."""
+    if not history.is_dir():
+        raise BadInput(f"{history} is no folder; `grammarbench history {history} --add RUN` begins one")
+    found: dict[tuple[str, str], list[Entry]] = {}
+    for path in sorted(history.glob("*/*/*.jsonl.gz")):
+        for entry in _entries(path):
+            found.setdefault((path.parent.parent.name, path.parent.name), []).append(entry)
+    return {key: sorted(entries, key=lambda each: (each.time, each.run)) for key, entries in found.items()}
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of one file. Raises BadInput."""
+    try:
+        with gzip.open(path, "rb") as file:
+            # A file that is made to burst a memory is a thousandth of what it becomes; ours hold some
+            # megabytes.
+            content = file.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"{path}: no file of a history ({error})") from error
+    if len(content) > MOST_BYTES:
+        raise BadInput(f"{path}: no file of a history (it unpacks to more than {MOST_BYTES >> 20} MiB)")
+    lines = [json_line(line, f"{path}:{number}") for number, line in enumerate(content.splitlines(), 1)]
+    if not lines or not all(isinstance(line, dict) for line in lines):
+        raise BadInput(f"{path}: no file of a history (its lines are no objects)")
+    return lines
+
+
+def _entries(path: Path) -> Iterator[Entry]:
+    header, *lines = read_lines(path)
+    if header.get("history") != HISTORY:
+        raise BadInput(f"{path}: history of form {header.get('history')}, this version reads {HISTORY}")
+    try:
+        yield from (shaped(Entry, line) for line in lines)
+    except ValueError as error:
+        raise BadInput(f"{path}: no file of a history ({error})") from error
+
+
+def series(entries: Iterable[Entry]) -> list[Series]:
+    """The entries of one hardware and workload by arm, metric and family, each with what the alert rule says
+    of it.
+
+    A series follows the newest version of its backend. A version that a run measured beside a newer one, or
+    after one, is a series of its own: two versions side by side in one series would look like steps to and
+    fro.
+    """
+    entries = list(entries)
+    groups: dict[tuple[str, str, str, str], list[Entry]] = {}
+    for each in entries:
+        groups.setdefault((each.backend, each.options, each.metric, each.family), []).append(each)
+    found = []
+    for key, group in groups.items():
+        for beside, track in _tracks(group).items():
+            spliced = splice(track, entries)
+            # A run that proves nothing is shown, and neither makes a baseline nor an alert.
+            judged = [
+                number for number, each in enumerate(spliced) if each.proven and 0 < each.ratio < math.inf
+            ]
+            ratios = [spliced[number].ratio for number in judged]
+            told = tuple(
+                replace(each, since=judged[each.since], at=judged[each.at]) for each in events(ratios)
+            )
+            found.append(Series(*key, beside, tuple(spliced), told, state(ratios)))
+    return found
+
+
+def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """By version, those that are not the newest of their run and of all before it; under "" the rest."""
+    found: dict[str, list[Entry]] = {}
+    newest = release("")
+    for _, run in groupby(group, key=lambda each: (each.time, each.run)):
+        *others, head = sorted(run, key=lambda each: (release(each.version), each.version))
+        is_release, _ = of_head = release(head.version)
+        found.setdefault(head.version if is_release and of_head < newest else "", []).append(head)
+        newest = max(newest, of_head)
+        for each in others:
+            found.setdefault(each.version, []).append(each)
+    return found
+
+
+def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
+    """The group's entries with all ratios to the last one's reference, back to where that cannot be known.
+
+    Where the reference changed, a run that measured the old one against the new one has the factor.
+    """
+    last = group[-1]
+    if len({each.reference for each in group}) == 1:
+        return list(group)
+    factors = {last.reference: 1.0}
+    for each in entries:
+        if each.reference == last.reference and (each.metric, each.family) == (last.metric, last.family):
+            factors[_full(each.backend, each.version, each.options)] = each.ratio
+    found = []
+    for each in reversed(group):
+        factor = factors.get(each.reference)
+        if factor is None:
+            break
+        low, ratio, high = (value * factor for value in (each.low, each.ratio, each.high))
+        found.append(replace(each, reference=last.reference, ratio=ratio, low=low, high=high))
+    return found[::-1]
+
+
+def text(history: Path) -> str:
+    """What there is: what is in alert or better, one by one; the rest counted."""
+    found = read(history)
+    if not found:
+        return f"{history}: no measurement yet; `grammarbench history {history} --add RUN`"
+    lines = []
+    for (hardware, workload), entries in found.items():
+        runs = len({each.run for each in entries})
+        lines.append(f"hardware {hardware}, workload {workload}: {runs} run(s)")
+        rest: dict[str, Counter[str]] = {}
+        for each in sorted(series(entries), key=lambda one: one.state):
+            last = each.entries[-1]
+            arm = each.backend + (f":{each.options}" if each.options else "")
+            name = f"{arm} {last.version}{' beside newer ones' if each.beside else ''}"
+            if each.state in ("alert", "better"):
+                lines.append(f"  {each.state:7} {name}: {each.metric} {each.family}")
+                lines.append(f"          {last.ratio:.3f} of {last.reference}, {len(each.entries)} run(s)")
+            elif not each.is_reference:
+                rest.setdefault(name, Counter())[each.state] += 1
+        for name, states in rest.items():
+            lines.append(
+                f"  {name}: {', '.join(f'{count} figure(s) {state}' for state, count in states.items())}"
+            )
+    return "\n".join(lines)
+
+
+def alerts(history: Path) -> list[Series]:
+    """Every series that is in alert."""
+    return [each for entries in read(history).values() for each in series(entries) if each.state == "alert"]
+
+
+def to_json(history: Path) -> list[dict[str, Any]]:
+    """Every series, for machines."""
+    return [
+        {"hardware": hardware, "workload": workload, **asdict(each)}
+        for (hardware, workload), entries in read(history).items()
+        for each in series(entries)
+    ]

@@ -1,0 +1,269 @@
+"""What rows mean: the faults of a row, the outcome of a row, and the outcome of a case.
+
+Nothing else in the program decides this.
+
+A case *passes* if it was judged, every instance was judged rightly, and no check has a finding that the
+backend does not document. A case of which nothing could be judged is *not judged*, and never a pass. Four
+questions are answered here once:
+
+- **Who judges?** An instance whose verdict is known, and a check whose module says that it judges (`JUDGES`):
+  the comparison of whole masks with a reference automaton. The silence of a check that looks at documents
+  which the backend wrote itself judges nothing: that they are valid does not tell that the backend accepts
+  the others. Its findings are faults all the same.
+- **What does a loss inside a check cost?** A crash, a missed deadline and running out of memory cost the pass
+  wherever they happen, for a call of the backend did not come back. While code of ours was at work the row is
+  a `harness_error`, and the backend's fault is none.
+- **What does a check cost that said nothing?** Nothing: it was skipped because there was nothing to check, or
+  no time.
+- **What does a refused spelling cost?** Nothing: every value can still be written in another spelling, and
+  which spellings a backend writes is its choice. A check says that its findings are of this kind by `POLICY`;
+  they stay visible, and are counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+
+from harness.checks import is_policy, judged_dialects, judging_dialects
+from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, OURS, VERDICT, Finding, Row, verdict
+
+NOT_COMPILED = ("load", "dialect", "compile")
+"""The phases of a row that did not get as far as a compiled grammar."""
+
+MORE = "more"
+"""The cause of a finding that only says how many more there are."""
+
+
+class Outcome(StrEnum):
+    """What one row comes to, the worst first.
+
+    First stands what takes a server down, then what is wrong without a word, then what fails with one. What
+    follows is no failure of the backend: what it documents or declines, what is ours, and what is right or
+    unknown.
+    """
+
+    CRASH = "crash"
+    OOM = "oom"
+    UNDER_CONSTRAINED = "under_constrained"
+    OVER_CONSTRAINED = "over_constrained"
+    BACKEND_ERROR = "backend_error"
+    TIMEOUT = "timeout"
+    FINDING = "finding"
+    DECLINED = "declined"
+    HARNESS_ERROR = "harness_error"
+    SKIPPED = "skipped"
+    DOCUMENTED = "documented"
+    PASS = "pass"
+    UNJUDGED = "unjudged"
+
+    @property
+    def gravity(self) -> int:
+        """0 is the worst."""
+        return GRAVITY[self]
+
+    @property
+    def fails(self) -> bool:
+        """Does it cost the backend the case?"""
+        return GRAVITY[self] < GRAVITY[Outcome.DECLINED]
+
+
+GRAVITY = {each: place for place, each in enumerate(Outcome)}
+
+FAILURES = tuple(each for each in Outcome if each.fails)
+
+
+class CaseOutcome(StrEnum):
+    """What a case comes to on one arm."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    DECLINED = "declined"
+    """The backend says that it cannot; no failure, and no pass."""
+    NOT_JUDGED = "not_judged"
+    NOT_MEASURED = "not_measured"
+    """Something of it is missing through our fault, and nothing is wrong with the rest."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with a row."""
+
+    kind: Outcome
+    name: str
+    """`over_constrained`, `crash_in_a_check`, `check:cause`, ...: it does not depend on the machine, but for
+    `timeout`."""
+    documented: bool = False
+    """The backend says so of itself, or the check is one of policy: the fault stays visible and costs
+    nothing."""
+    finding: Finding | None = None
+    """The finding that it is; None for how the walk ended."""
+
+    @property
+    def fails(self) -> bool:
+        """Does it cost the backend the case?"""
+        return self.kind.fails and not self.documented
+
+
+def walk_verdict(row: Row) -> str:
+    """The verdict of the row's walk alone, without its findings; for our own failures the status, so that
+    they stand apart."""
+    return row.status if row.status in OURS else verdict(row.status, row.valid, row.accepted)
+
+
+def is_documented(row: Row) -> bool:
+    """Is the row's wrong verdict one that the backend documents?
+
+    Then the row has a documented finding named `verdict`.
+    """
+    return any(each.check == VERDICT and each.documented for each in row.findings)
+
+
+def faults(row: Row) -> Iterator[Fault]:
+    """Everything that is wrong with the row: how it ended, and each finding.
+
+    The refusal of a case is among them, as `declined`.
+    """
+    if row.status in BROKEN:
+        in_a_check = row.mode == CHECKS_MODE and row.status != "timeout"
+        yield Fault(Outcome(row.status), f"{row.status}_in_a_check" if in_a_check else row.status)
+    elif row.mode != CHECKS_MODE or row.phase in NOT_COMPILED:
+        said = verdict(row.status, row.valid, row.accepted)
+        if said not in ("pass", "unjudged"):
+            yield Fault(Outcome(said), said, said != "declined" and is_documented(row))
+    for finding in row.findings:
+        if finding.cause != MORE and finding.check != VERDICT:
+            name = f"{finding.check}:{finding.cause}" if finding.cause else finding.check
+            yield Fault(Outcome.FINDING, name, finding.documented or is_policy(finding.check), finding)
+
+
+def outcome(row: Row) -> Outcome:
+    """What the row comes to: the worst of its faults, else what it says of its case."""
+    found = list(faults(row))
+    kinds = [fault.kind for fault in found if not fault.documented]
+    if row.status in OURS:
+        kinds.append(Outcome(row.status))
+    if not kinds:
+        kinds.append(Outcome.DOCUMENTED if found else Outcome.PASS if judges(row) else Outcome.UNJUDGED)
+    return min(kinds, key=GRAVITY.__getitem__)
+
+
+def worst_fault(row: Row) -> Fault | None:
+    """The worst fault that costs the backend the case, the first of its kind; None if there is none."""
+    return min(
+        (fault for fault in faults(row) if fault.fails), key=lambda fault: fault.kind.gravity, default=None
+    )
+
+
+def judges(row: Row) -> bool:
+    """Does the row tell whether the backend takes what it should take, and refuses the rest?"""
+    if row.mode == CHECKS_MODE:
+        said = (
+            row.checks.get(name) for name, dialects in judging_dialects().items() if row.dialect in dialects
+        )
+        return any(each in ("passed", "failed") for each in said)
+    return row.valid is not None and row.accepted is not None
+
+
+def _could_judge(row: Row) -> bool:
+    """Would the row judge, had the backend not declined the case?"""
+    return row.dialect in judged_dialects() if row.mode == CHECKS_MODE else row.valid is not None
+
+
+@dataclass(slots=True)
+class CaseRows:
+    """The rows of one case from one arm, folded."""
+
+    kinds: set[Outcome] = field(default_factory=set)
+    """The kinds of the faults that cost the case."""
+    declined: bool = False
+    ours: bool = False
+    judged: bool = False
+    could_judge: bool = False
+
+    def add(self, row: Row) -> None:
+        """Take in one more row of the case."""
+        self.kinds.update(fault.kind for fault in faults(row) if fault.fails)
+        self.declined |= row.status in DECLINED
+        self.ours |= row.status in OURS
+        self.judged |= judges(row)
+        self.could_judge |= _could_judge(row)
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        """A fault outweighs all else; a refusal is certain whatever of ours is missing beside it."""
+        if self.kinds:
+            return CaseOutcome.FAILED
+        if self.declined:
+            return CaseOutcome.DECLINED
+        if self.ours:
+            return CaseOutcome.NOT_MEASURED
+        return CaseOutcome.PASSED if self.judged else CaseOutcome.NOT_JUDGED
+
+    @property
+    def worst(self) -> Outcome | None:
+        """The kind of the worst fault that costs the case; None if there is none."""
+        return min(self.kinds, key=GRAVITY.__getitem__, default=None)
+
+    @property
+    def is_judged(self) -> bool:
+        """Is the case in the denominator of `conformance`?
+
+        Passed and failed cases are, and declined ones that had something to be judged by.
+
+        A declined case without anything to be judged by is not: another backend that takes it on is not
+        judged on it either.
+        """
+        found = self.outcome
+        return found in (CaseOutcome.PASSED, CaseOutcome.FAILED) or (
+            found == CaseOutcome.DECLINED and self.could_judge
+        )
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many cases came to what; the outcomes are disjoint and sum up to `cases`."""
+
+    cases: int = 0
+    passed: int = 0
+    failed: int = 0
+    declined: int = 0
+    not_judged: int = 0
+    not_measured: int = 0
+    judged: int = 0
+    """The denominator of `conformance`: the cases passed, failed, or declined though there was something to
+    be judged by."""
+
+    @property
+    def conformance(self) -> float | None:
+        """The share of judged cases that passed; None where none was judged."""
+        return self.passed / self.judged if self.judged else None
+
+
+def counts_of(cases: Iterable[CaseRows]) -> Counts:
+    """The cases by what they came to."""
+    every = list(cases)
+    found = [case.outcome for case in every]
+    numbers = {each.value: found.count(each) for each in CaseOutcome}
+    return Counts(cases=len(every), judged=sum(case.is_judged for case in every), **numbers)
+
+
+def summed(counts: Iterable[Counts]) -> Counts:
+    """The counts of disjoint sets of cases together."""
+    every = list(counts)
+    return Counts(**{each.name: sum(getattr(one, each.name) for one in every) for each in fields(Counts)})
+
+
+def in_words(counts: Counts) -> str:
+    """One line: how many of the cases were judged, and why the others were not."""
+    if not counts.cases:
+        return "no case was walked"
+    line = f"{counts.judged:,} of {counts.cases:,} {'case' if counts.cases == 1 else 'cases'} judged"
+    beside = counts.declined - (counts.judged - counts.passed - counts.failed)
+    rest = [
+        (counts.not_judged, "not judged (no instance with a known verdict)"),
+        (beside, "declined that nothing could judge"),
+        (counts.not_measured, "not measured (our failure)"),
+    ]
+    return "; ".join([line, *(f"{number:,} {what}" for number, what in rest if number)])

@@ -1,0 +1,333 @@
+"""A run, and what it is held against, made into one result."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.backend.arm import arm as arm_name
+from harness.errors import BadInput, one_line
+from harness.measure.estimate import ALL
+from harness.measure.record import has_measurement, read_measurement
+from harness.outcomes import compare, differences, expected, metrics, outcome
+from harness.outcomes.delayed import DelayedCases
+from harness.outcomes.history import measurements
+from harness.outcomes.result.parts import Arm, Change, Counts, Failing, Figure, Gate, Kind, Result
+from harness.outcomes.summary import ArmSummary, summarize
+from harness.rows.again import resume
+from harness.rows.machine import hardware, hardware_key
+from harness.rows.row import Row, RunInfo
+from harness.rows.sample import sample_of
+from harness.rows.store import read_end, read_info, read_rows, read_samples
+
+HEADLINE = ("conformance", "walks_under_constrained", "tbm_p50_us")
+"""Of the metrics over rows; with the measured ratios a few series per backend, as a dashboard of charts can
+bear."""
+
+EXAMPLES = 3
+"""Cases that a change of counts names."""
+
+KINDS: dict[str, Kind] = {"worse": "worse", "better": "better", "other": "other"}
+
+
+def result_of(
+    run: Path,
+    base: Path | None = None,
+    *,
+    expect: Path | None = None,
+    gate: bool = False,
+    time: bool = False,
+    read: tuple[Noticed, Sequence[ArmSummary]] | None = None,
+) -> Result:
+    """The run, held against another run (`base`) or a record of outcomes (`expect`).
+
+    With neither, versions of one backend with the same options within the run are held against the first.
+    With `time` a proven slowdown fails the gate as well. `read`: what was gathered from its rows, where they
+    were read already. Raises BadInput.
+    """
+    if base and expect:
+        raise BadInput("a run is held against one thing: BASE or --expect; leave one out")
+    info = read_info(run)
+    complete = read_end(run) is not None
+    recorded = read_measurement(run) if has_measurement(run) else None
+    if read is None:
+        noticed = Noticed(run)
+        read = noticed, summarize(noticed.passing(read_rows(run)), read_samples(run), info)
+    noticed, arms = read
+    changes: list[Change] = []
+    told: Gate
+    if not complete:
+        told = Gate("incomplete", "", (f"the run has no end; `{resume(run, info)}` completes it",))
+    elif recorded and recorded.end is None:
+        told = Gate("incomplete", "", (f"the measurement in {run} has no end; measure anew",))
+    elif expect:
+        changes, told = _held_to_record(run, expect)
+    elif base:
+        changes, told = _held_to_pairs(compare.compare_runs(base, run), str(base), time)
+    elif pairs := [each for each in compare.compare_arms(run) if each.is_change]:
+        changes, told = _held_to_pairs(pairs, "the first version in the run", time)
+    elif gate:
+        raise BadInput(
+            "a gate needs something to hold the run against: BASE (another run's folder), --expect FILE, "
+            "or two versions of a backend in the run"
+        )
+    else:
+        told = Gate("ok", "", ())
+    if told.against and not expect:
+        told = replace(told, reasons=(*_samples(info, base), *told.reasons))
+    measured = list(_measured(run)) if recorded else []
+    return Result(
+        sample=sample_of(info),
+        run=info.run,
+        started=info.started,
+        harness=info.harness,
+        profile=info.profile,
+        hardware=recorded.measurement.hardware if measured and recorded else hardware_key(hardware()),
+        arms=tuple(
+            Arm(_name(each), each.backend, each.version, each.options, each.vocabulary) for each in arms
+        ),
+        counts=tuple(_counts(arms)),
+        figures=(*_figures(arms), *measured),
+        failing=tuple(noticed.failing()),
+        delayed=tuple(noticed.delayed.seen),
+        changes=tuple(changes),
+        gate=told,
+    )
+
+
+def _samples(info: RunInfo, base: Path | None) -> Iterator[str]:
+    """Says which samples the run, and the run that it is held against, are."""
+    walked, of_base = sample_of(info), sample_of(read_info(base)) if base else ""
+    if walked:
+        yield walked
+    if of_base and of_base != walked:
+        yield f"{base} is of {of_base}"
+
+
+def _name(each: ArmSummary) -> str:
+    return f"{each.name} {each.version or '-'} {each.vocabulary}"
+
+
+class Noticed:
+    """What the rows say case by case, gathered while they pass."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        self.faults: dict[str, dict[tuple[str, str], set[str]]] = {}
+        self.undocumented: dict[str, dict[tuple[str, str], set[str]]] = {}
+        self.cases: dict[str, dict[tuple[str, str], outcome.CaseRows]] = {}
+        self.messages: dict[tuple[str, str, str], tuple[int, str]] = {}
+        """By arm, suite and case: the gravity of the worst row, and its message."""
+        self.gravity: dict[str, int] = {}
+        """By name of a fault: its place in the order of gravity."""
+        self.arms: dict[str, tuple[str, str]] = {}
+        self.names: dict[str, str] = {}
+        self.delayed = DelayedCases()
+
+    def passing(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows, unchanged."""
+        for row in self.delayed.noting(rows):
+            name = expected.name_of_arm(row)
+            self.arms.setdefault(name, (arm_name(row), row.vocabulary))
+            key = (row.suite, row.case_id)
+            self.names["/".join(key)] = row.case
+            found = self.faults.setdefault(name, {}).setdefault(key, set())
+            self.cases.setdefault(name, {}).setdefault(key, outcome.CaseRows()).add(row)
+            faults = list(outcome.faults(row))
+            self.gravity |= {expected.name_of(fault): fault.kind.gravity for fault in faults}
+            documented = {expected.name_of(fault) for fault in faults if fault.documented}
+            wrong = expected.faults(row)
+            self.undocumented.setdefault(name, {}).setdefault(key, set()).update(wrong - documented)
+            gravity = outcome.outcome(row).gravity
+            if wrong and ((name, *key) not in self.messages or gravity < self.messages[name, *key][0]):
+                text = row.text or next((finding.text for finding in row.findings), "")
+                self.messages[name, *key] = gravity, one_line(text)[:400]
+            found |= wrong
+            yield row
+
+    def failing(self) -> Iterator[Failing]:
+        """Every case with a fault, declined and documented ones too."""
+        for name, cases in self.faults.items():
+            backend, vocabulary = self.arms[name]
+            for (suite, case_id), wrong in cases.items():
+                if wrong:
+                    command = [
+                        "grammarbench",
+                        "repro",
+                        str(self.run),
+                        case_id,
+                        "--backends",
+                        backend,
+                        "--vocabularies",
+                        vocabulary,
+                    ]
+                    rows = self.cases[name][suite, case_id]
+                    undocumented = self.undocumented[name][suite, case_id]
+                    yield Failing(
+                        arm=name,
+                        suite=suite,
+                        case=self.names[f"{suite}/{case_id}"],
+                        case_id=case_id,
+                        faults=self._worst_first(wrong),
+                        documented=self._worst_first(wrong - undocumented),
+                        said=self.messages[name, suite, case_id][1],
+                        repro=shlex.join(command),
+                        outcome=rows.outcome.value,
+                        worst=rows.worst.value if rows.worst else "",
+                    )
+
+    def _worst_first(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The names of faults by gravity, those of one gravity by name."""
+        mildest = len(outcome.GRAVITY)
+        return tuple(sorted(names, key=lambda name: (self.gravity.get(name, mildest), name)))
+
+
+def _counts(arms: Iterable[ArmSummary]) -> Iterator[Counts]:
+    for arm in arms:
+        for suite in dict.fromkeys(key[0] for key in arm.cases):
+            yield Counts(arm=_name(arm), suite=suite, **vars(arm.counts(suite)))
+
+
+def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
+    """Every metric of every arm that has a value."""
+    for arm in arms:
+        values = metrics.values_of(arm)
+        for name, each in metrics.METRICS.items():
+            value = values[name]
+            if value is not None:
+                yield Figure(
+                    _name(arm),
+                    ALL,
+                    name,
+                    each.title,
+                    each.unit,
+                    each.better,
+                    float(value),
+                    headline=name in HEADLINE,
+                    values=len(arm.cases),
+                )
+        for name, times in metrics.DISTRIBUTIONS.items():
+            count = int(values[f"{name}_n"] or 0)
+            for level in ("p50", "p99"):
+                value = values[f"{name}_{level}_us"]
+                if value is not None and not metrics.few(level, count):
+                    column = f"{name}_{level}_us"
+                    title = f"{times.title}, {level}"
+                    yield Figure(
+                        _name(arm),
+                        ALL,
+                        column,
+                        title,
+                        "us",
+                        "lower",
+                        float(value),
+                        values=count,
+                        headline=column in HEADLINE,
+                    )
+
+
+def _measured(run: Path) -> Iterator[Figure]:
+    """Nanoseconds, and ratios to the reference with their intervals."""
+    if read_measurement(run).end is None:
+        return
+    for each in measurements.entries_of(run)[2]:
+        arm = f"{each.backend}{':' if each.options else ''}{each.options} {each.version}"
+        what = each.metric.replace("_", " ")
+        yield Figure(
+            arm,
+            each.family,
+            f"{each.metric}_ns",
+            f"{what}, per case",
+            "ns",
+            "lower",
+            each.nanoseconds,
+            values=each.cases,
+        )
+        if math.isfinite(each.high):
+            title = f"{what}, ratio to {each.reference}"
+            main = each.family == ALL and each.metric in ("compile", "fill")
+            yield Figure(
+                arm,
+                each.family,
+                f"{each.metric}_ratio",
+                title,
+                "ratio",
+                "lower",
+                each.ratio,
+                each.low,
+                each.high,
+                each.forks,
+                headline=main,
+            )
+
+
+def _held_to_record(run: Path, expect: Path) -> tuple[list[Change], Gate]:
+    verdict = expected.expect(run, expect)
+    changes = [
+        Change(
+            "worse" if each.new else "better",
+            each.arm,
+            f"{each.name} ({each.case}): {expected.difference(each)}",
+        )
+        for each in verdict.changes
+    ]
+    if not verdict.compared:
+        return changes, Gate(
+            "unproven", str(expect), (*verdict.notes, "nothing of this run is in the record")
+        )
+    new, gone = (sum(each.kind == kind for each in changes) for kind in ("worse", "better"))
+    reasons = [f"{new} case(s) fail that are not recorded as failing"] if new else []
+    reasons += [f"{gone} case(s) are fixed and still recorded as failing; record anew"] if gone else []
+    return changes, Gate(verdict.word, str(expect), (*verdict.notes, *reasons))
+
+
+def _held_to_pairs(pairs: Sequence[compare.Pair], against: str, time: bool) -> tuple[list[Change], Gate]:
+    changes = [change for pair in pairs for change in _changes(pair)]
+    reasons = [f"{pair.head.title}: {pair.what_is_worse}" for pair in pairs if pair.counts_worse]
+    slower = [f"{pair.head.title}: slower, beyond the margin" for pair in pairs if time and pair.slower]
+    if reasons or slower:
+        return changes, Gate("failed", against, (*reasons, *slower))
+    if not any(pair.outcomes.compared for pair in pairs):
+        return changes, Gate("unproven", against, ("they have no measured case in common",))
+    if time and not all(pair.times and not pair.unproven for pair in pairs):
+        return changes, Gate(
+            "unproven",
+            against,
+            ("no time is proven either way; measure both versions in one run, on a quiet machine",),
+        )
+    return changes, Gate("ok", against, ())
+
+
+def _alike(counted: Iterable[compare.Counted]) -> dict[tuple[str, bool], list[compare.Counted]]:
+    found: dict[tuple[str, bool], list[compare.Counted]] = {}
+    for each in counted:
+        found.setdefault((each.count, each.worse), []).append(each)
+    return found
+
+
+def _changes(pair: compare.Pair) -> Iterator[Change]:
+    name = pair.head.title
+    for each in pair.outcomes.cases:
+        if not each.depends_on_the_machine:
+            what = f"{each.name} ({each.key[1]}/{each.key[2]}): {differences.in_words(each.parts)}"
+            yield Change(KINDS[each.kind], name, one_line(what))
+    for (count, is_worse), every in _alike(pair.counted).items():
+        cases = [f"{each.before} -> {each.after} ({each.case})" for each in every]
+        left_out = f" and {len(cases) - EXAMPLES} more" if len(cases) > EXAMPLES else ""
+        number = f" in {len(cases)} cases" if len(cases) > 1 else ""
+        yield Change(
+            "worse" if is_worse else "other",
+            name,
+            one_line(f"{count}{number}: {', '.join(cases[:EXAMPLES])}{left_out}"),
+        )
+    for time in pair.times:
+        if time.verdict in ("regressed", "improved"):
+            found = time.found
+            text = (
+                f"{time.metric} {time.family}: {time.verdict}, {found.ratio:.3f} [{found.low:.3f}, "
+                f"{found.high:.3f}]"
+            )
+            yield Change("worse" if time.verdict == "regressed" else "better", name, text)

@@ -1,0 +1,134 @@
+"""What a result is made of: plain data, of which every export is a function."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from harness.errors import GATE_FAILED, INCOMPLETE, OK, UNPROVEN
+from harness.outcomes import outcome
+from harness.outcomes.delayed import Delayed
+
+Better = Literal["lower", "higher", "neither"]
+
+Kind = Literal["worse", "better", "other"]
+
+Verdict = Literal["ok", "failed", "incomplete", "unproven"]
+
+EXIT_CODES: dict[Verdict, int] = {
+    "ok": OK,
+    "failed": GATE_FAILED,
+    "incomplete": INCOMPLETE,
+    "unproven": UNPROVEN,
+}
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A backend with its options, on one vocabulary (empty for a measured arm's own)."""
+
+    name: str
+    backend: str
+    version: str
+    options: str
+    vocabulary: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of one arm, with its interval where it has one."""
+
+    arm: str
+    family: str
+    """The cases that it is of: a suite, `all`, or a workload."""
+    name: str
+    title: str
+    unit: str
+    better: Better
+    value: float
+    low: float | None = None
+    high: float | None = None
+    values: int | None = None
+    """From how many cases, walks or forks it comes."""
+    headline: bool = False
+    """Among the few that a dashboard plots."""
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A case in which something is wrong on an arm, or diverges as the backend documents, or is declined."""
+
+    arm: str
+    suite: str
+    case: str
+    case_id: str
+    faults: tuple[str, ...]
+    """Verdicts other than `pass`, and findings as `check:cause`, the worst first."""
+    documented: tuple[str, ...]
+    """The faults among them that cost no pass: the backend documents them, or they are policy."""
+    said: str
+    """The message of the backend or a check in the worst row, on one line; empty if there is none."""
+    repro: str
+    """The command that shows it."""
+    outcome: str
+    """What the case comes to: `failed`, `declined`, or `passed` where the backend documents all of it."""
+    worst: str
+    """The kind of its worst fault, as in the order of outcomes; empty if the case did not fail."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that is not as it was."""
+
+    kind: Kind
+    arm: str
+    what: str
+    """One line."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a CI may go on, and why not."""
+
+    verdict: Verdict
+    against: str
+    """What the run was held against; empty if nothing: then only completeness counts."""
+    reasons: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 ok, 1 failed, 3 incomplete, 4 unproven."""
+        return EXIT_CODES[self.verdict]
+
+
+@dataclass(frozen=True)
+class Counts(outcome.Counts):
+    """Cases of one suite on one arm, by what they came to (harness/outcomes/outcome.py)."""
+
+    arm: str = ""
+    suite: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Everything that an export tells."""
+
+    sample: str
+    """The sample of its suites that the run walked; empty if it walked them whole."""
+    run: str
+    started: str
+    harness: str
+    profile: str
+    hardware: str
+    arms: tuple[Arm, ...]
+    counts: tuple[Counts, ...]
+    figures: tuple[Figure, ...]
+    failing: tuple[Failing, ...]
+    delayed: tuple[Delayed, ...]
+    """What failed behind other cases and not alone: no failure, and in none of the counts."""
+    changes: tuple[Change, ...]
+    gate: Gate
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)

@@ -1,0 +1,274 @@
+"""The rows of a run folded by arm and by case: what every metric looks at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.backend.arm import arm
+from harness.errors import BadInput
+from harness.outcomes.outcome import MORE, NOT_COMPILED, CaseRows, counts_of, walk_verdict
+from harness.outcomes.outcome import Counts as Counts
+from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, OURS, Row, RunInfo
+from harness.rows.store import Samples, read_info, read_rows, read_samples
+
+MaskbenchError = Literal[
+    "compile_error", "crash", "out_of_memory", "timeout", "validation_error", "invalidation_error"
+]
+Nanoseconds = NDArray[np.int64]
+
+ArmKey = tuple[str, str, str, str]
+"""Backend, version, options, vocabulary."""
+
+
+def arm_key(row: Row) -> ArmKey:
+    """Whose row it is."""
+    return row.backend, row.backend_version, row.options, row.vocabulary
+
+
+def maskbench_error(row: Row) -> MaskbenchError | None:
+    """Which of MaskBench's errors the row is, if any."""
+    if row.status in DECLINED:
+        return "compile_error"
+    if row.status == "backend_error":
+        return "compile_error" if row.phase in NOT_COMPILED else "validation_error"
+    if row.status == "crash" or row.status == "timeout":
+        return row.status
+    if row.status == "oom":
+        return "out_of_memory"
+    kinds: dict[str, MaskbenchError] = {
+        "over_constrained": "validation_error",
+        "under_constrained": "invalidation_error",
+    }
+    return kinds.get(walk_verdict(row))
+
+
+@dataclass(slots=True)
+class CaseSummary:
+    """All rows of one case from one arm, folded."""
+
+    rows: CaseRows = field(default_factory=CaseRows)
+    """What the case comes to."""
+    failures: set[MaskbenchError] = field(default_factory=set)
+    """MaskBench's errors, of its walks."""
+    compiled: bool = False
+    """A walk got past compiling."""
+    compile_failed: bool = False
+    ours: bool = False
+    """A walk is missing through our fault."""
+    compile_ns: int | None = None
+    ttfm_ns: int | None = None
+    slices: list[tuple[int, int]] = field(default_factory=list)
+    first_fill_ns: int | None = None
+
+    @property
+    def walked(self) -> bool:
+        """Do we know how its walks went?
+
+        Not where some are missing through our fault and none of the others failed.
+        """
+        return bool(self.failures) or not self.ours
+
+    @property
+    def declared(self) -> bool:
+        """The backend compiled it."""
+        return self.walked and self.compiled and not self.compile_failed
+
+    @property
+    def solved(self) -> bool:
+        """It compiled and no walk is wrong, judged or not: its times may be compared.
+
+        Whether it passes, `rows` says.
+        """
+        return self.declared and not self.failures
+
+    def add(self, row: Row) -> None:
+        """Take in one more row of the case."""
+        self.rows.add(row)
+        if row.mode == CHECKS_MODE:
+            return
+        if row.status in OURS:
+            self.ours = True
+            return
+        if kind := maskbench_error(row):
+            self.failures.add(kind)
+        if row.status in DECLINED or (row.status != "ok" and row.phase in NOT_COMPILED):
+            self.compile_failed = True
+            return
+        self.compiled = True
+        if self.compile_ns is None:
+            self.compile_ns = row.compile_ns
+        if self.first_fill_ns is None:
+            self.first_fill_ns = row.first_fill_ns
+        if self.ttfm_ns is None and None not in (row.matcher_new_ns, row.first_fill_ns, self.compile_ns):
+            self.ttfm_ns = (self.compile_ns or 0) + (row.matcher_new_ns or 0) + (row.first_fill_ns or 0)
+        if row.samples:
+            self.slices.append(row.samples)
+
+
+@dataclass(slots=True)
+class CheckSummary:
+    """What one check said of one arm, counted over cases."""
+
+    passed: int = 0
+    failed: int = 0
+    documented: int = 0
+    """Of the failed: cases whose every finding is a divergence that the backend documents."""
+    skipped: int = 0
+    """There was nothing to check."""
+    lost: int = 0
+    """The child was lost in the check: a crash, a timeout, out of memory."""
+    ours: int = 0
+    causes: Counter[str] = field(default_factory=Counter)
+    """Cases by cause; empty where none is known."""
+    over: int = 0
+    under: int = 0
+    """Tokens wrongly forbidden and wrongly allowed, summed over all places looked at."""
+    ids: int = 0
+    passes: int = 0
+    """Of the texts that a strategy wrote."""
+
+    @property
+    def looked(self) -> int:
+        """Cases of which the check said something."""
+        return self.passed + self.failed
+
+    @property
+    def saved(self) -> float | None:
+        """Of the ids that a strategy wrote, the share without a forward pass of its own; None where nothing
+        was written."""
+        return 1 - self.passes / self.ids if self.ids else None
+
+
+@dataclass
+class ArmSummary:
+    """All rows of one backend with its options, on one vocabulary, folded; everything that a metric may look
+    at."""
+
+    backend: str
+    version: str
+    options: str
+    vocabulary: str
+    samples: Samples
+    cases: dict[tuple[str, str], CaseSummary] = field(default_factory=dict)
+    """By suite and case id."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    by_suite: dict[str, Counter[str]] = field(default_factory=dict)
+    by_tag: dict[str, Counter[str]] = field(default_factory=dict)
+    rows: int = 0
+    with_findings: int = 0
+    checks: dict[str, CheckSummary] = field(default_factory=dict)
+    peak_rss_bytes: int | None = None
+
+    @property
+    def key(self) -> ArmKey:
+        return self.backend, self.version, self.options, self.vocabulary
+
+    @property
+    def name(self) -> str:
+        return arm(self)
+
+    def add(self, row: Row) -> None:
+        """Take in one more row of the arm."""
+        self.rows += 1
+        self.cases.setdefault((row.suite, row.case_id), CaseSummary()).add(row)
+        if row.mode == CHECKS_MODE:
+            self._add_checks(row)
+            return
+        kind = walk_verdict(row)
+        self.outcomes[kind] += 1
+        self.by_suite.setdefault(row.suite, Counter())[kind] += 1
+        for tag in row.tags:
+            self.by_tag.setdefault(tag, Counter())[kind] += 1
+        self.with_findings += bool(row.findings)
+        if row.peak_rss_bytes is not None:
+            self.peak_rss_bytes = max(self.peak_rss_bytes or 0, row.peak_rss_bytes)
+
+    def _add_checks(self, row: Row) -> None:
+        """What the checks found of one case, and counted."""
+        for name, counted in row.counted.items():
+            check = self.checks.setdefault(name, CheckSummary())
+            check.ids += counted.get("ids", 0)
+            check.passes += counted.get("passes", 0)
+        for name, said in row.checks.items():
+            check = self.checks.setdefault(name, CheckSummary())
+            mine = [each for each in row.findings if each.check == name]
+            if said == "failed":
+                check.failed += 1
+                check.documented += all(each.documented for each in mine if each.cause != MORE)
+                check.causes.update({each.cause for each in mine})
+                check.over += sum(each.over for each in mine)
+                check.under += sum(each.under for each in mine)
+            elif said == "passed":
+                check.passed += 1
+            elif said == "harness_error":
+                check.ours += 1
+            else:
+                check.skipped += 1
+        if row.status in BROKEN and row.phase in ("check", "oracle"):
+            self.checks.setdefault(row.checking or "unknown", CheckSummary()).lost += 1
+
+    @property
+    def solves_any(self) -> bool:
+        """False for a baseline that allows everything, and for a backend that does not load."""
+        solved = [case for case in self.cases.values() if case.solved]
+        judged = any(case.rows.is_judged for case in self.cases.values())
+        return any(case.rows.judged for case in solved) if judged else bool(solved)
+
+    def counts(self, suite: str | None = None) -> Counts:
+        """How many cases, of one suite or of all, came to what."""
+        return counts_of(case.rows for key, case in self.cases.items() if suite in (None, key[0]))
+
+    def walked(self) -> list[CaseSummary]:
+        """The cases of which we know how their walks went."""
+        return [case for case in self.cases.values() if case.walked]
+
+    def only(self, keys: set[tuple[str, str]]) -> ArmSummary:
+        """The same arm with these cases alone, for the metrics over cases."""
+        cases = {key: case for key, case in self.cases.items() if key in keys}
+        return ArmSummary(self.backend, self.version, self.options, self.vocabulary, self.samples, cases)
+
+
+def summarize(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None) -> list[ArmSummary]:
+    """The rows by arm: one for each backend with options of the run and vocabulary, in the run's order, seen
+    or not."""
+    arms: dict[ArmKey, ArmSummary] = {}
+    # A plain view: slicing a memmap 10^5 times is slow.
+    samples = samples.view(np.ndarray)
+    for each in info.arms if info else ():
+        for vocabulary in info.vocabularies if info else ():
+            key = each.backend, each.version, each.options, vocabulary
+            arms[key] = ArmSummary(*key, samples)
+    for row in rows:
+        key = arm_key(row)
+        if key not in arms:
+            arms[key] = ArmSummary(*key, samples)
+        arms[key].add(row)
+    return list(arms.values())
+
+
+def read_arms(run: Path) -> list[ArmSummary]:
+    """The arms of a run on disk. Raises BadInput."""
+    return summarize(read_rows(run), read_samples(run), read_info(run))
+
+
+def common_solved(arms: Sequence[ArmSummary]) -> set[tuple[str, str]]:
+    """The cases that every arm solves, but for arms that solve none: the set on which their times can be
+    compared."""
+    solved = [{key for key, case in each.cases.items() if case.solved} for each in arms if each.solves_any]
+    return set.intersection(*solved) if solved else set()
+
+
+def pairs(arm: ArmSummary, cases: Iterable[CaseSummary]) -> Iterator[Nanoseconds]:
+    """Per walk the nanoseconds of fill and accept, [tokens, 2]."""
+    for case in cases:
+        for start, count in case.slices:
+            if start + count > len(arm.samples):
+                raise BadInput("samples.i64 is shorter than the rows say; the file was changed or damaged")
+            yield arm.samples[start : start + count // 2 * 2].reshape(-1, 2)

@@ -1,0 +1,267 @@
+"""Every case of the runs with what came of it on each arm: what the case explorer, its files and the groups
+are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.cases.case import Instance
+from harness.errors import BadInput
+from harness.outcomes.delayed import Delayed, delayed_of
+from harness.outcomes.outcome import NOT_COMPILED, Outcome, outcome
+from harness.outcomes.summary import arm_key
+from harness.report.cases.failing import KINDS, OUTCOMES, CaseKey, Who, kind_of
+from harness.rows.row import CHECKS_MODE, DECLINED, Row
+from harness.rows.store import published_without, read_cases, read_info
+
+NOTED = frozenset(KINDS)
+"""The outcomes of cases of which there is something to show."""
+LETTERS = {kind: chr(ord("a") + place) for place, kind in enumerate(OUTCOMES)}
+"""One letter for each, so that a column of outcomes is a string; `.` where the case was not run."""
+
+TEXT = 65_536
+"""Characters of a grammar, bytes of an instance, that are kept at most."""
+NAME, TAG, TAGS, MESSAGE = 300, 80, 24, 2000
+INSTANCES, NOTES, FINDINGS, EXAMPLES, WALK = 12, 40, 8, 12, 200
+"""How many of each are kept of one case."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing that went wrong."""
+
+    who: Who
+    instance: int | None
+    kind: str
+    row: dict[str, Any]
+    """What is kept of the row."""
+
+
+@dataclass
+class CaseNoted:
+    """One case and what came of it."""
+
+    suite: str
+    id: str
+    name: str
+    dialect: str
+    tags: tuple[str, ...]
+    worst: dict[Who, int] = field(default_factory=dict)
+    """The worst outcome by arm, as its place in OUTCOMES."""
+    walks: dict[Who, dict[int, int]] = field(default_factory=dict)
+    """The same by instance."""
+    notes: dict[tuple[Who, int | None, str, str, str], Note] = field(default_factory=dict)
+    delayed: list[tuple[Who, Delayed]] = field(default_factory=list)
+    """What befell it behind other cases, and not alone."""
+    more: int = 0
+    """Notes that are not kept."""
+
+    @property
+    def failing(self) -> bool:
+        return any(place < PLACES[Outcome.DECLINED] for place in self.worst.values())
+
+
+PLACES = {kind: place for place, kind in enumerate(OUTCOMES)}
+
+Vocabularies = dict[tuple[str, str], Vocabulary | None]
+"""Those that were looked for, by name and SHA-256."""
+
+
+@dataclass
+class Cases:
+    """Takes in every row of the runs."""
+
+    seen: dict[CaseKey, CaseNoted] = field(default_factory=dict)
+
+    def add(self, row: Row, run: int) -> None:
+        """Take in one row of the run at this position."""
+        if row.mode == CHECKS_MODE and (row.status in DECLINED or row.phase in NOT_COMPILED):
+            return  # the walks of the case say it already
+        key = row.suite, row.case_id
+        case = self.seen.get(key)
+        if case is None:
+            tags = tuple(tag[:TAG] for tag in dict.fromkeys(row.tags))[:TAGS]
+            case = self.seen[key] = CaseNoted(row.suite, row.case_id, row.case[:NAME], row.dialect, tags)
+        who = run, arm_key(row)
+        if (later := delayed_of(row)) is not None:
+            case.delayed.append((who, later))
+        failed = kind_of(row)
+        place = PLACES[outcome(row)]
+        case.worst[who] = min(place, case.worst.get(who, place))
+        if row.instance is not None:
+            walks = case.walks.setdefault(who, {})
+            walks[row.instance] = min(place, walks.get(row.instance, place))
+        if failed is None:
+            return
+        # From the compile on, what happened to the case happened to every instance: one note says it.
+        along = None if row.phase in NOT_COMPILED or failed == "declined" else row.instance
+        kept = (
+            who,
+            along,
+            failed,
+            row.phase,
+            row.text if along is None else f"{row.mode} {row.jump_forward} {row.repeat} {row.text}",
+        )
+        if kept in case.notes:
+            return
+        if len(case.notes) >= NOTES:
+            case.more += 1
+            return
+        case.notes[kept] = Note(who, along, failed, _kept(row))
+
+
+def _kept(row: Row) -> dict[str, Any]:
+    """What the page shows of a failing row; what is not there is left out, for that is most of it."""
+    findings = [
+        _there(
+            check=each.check[:100],
+            at=each.position,
+            text=each.text[:MESSAGE],
+            cause=each.cause[:100],
+            documented=each.documented or None,
+            instance=each.instance,
+            over=each.over or None,
+            under=each.under or None,
+            examples=[example[:200] for example in each.examples[:EXAMPLES]],
+            walk=list(each.walk[:WALK]),
+        )
+        for each in row.findings[:FINDINGS]
+    ]
+    return _there(
+        status=row.status,
+        phase=row.phase,
+        signal=row.signal,
+        text=row.text[:MESSAGE],
+        at=row.stopped_at,
+        allowed=row.allowed,
+        tokens=row.tokens or None,
+        findings=findings,
+        more_findings=max(0, len(row.findings) - FINDINGS) or None,
+    )
+
+
+def _there(**fields: Any) -> dict[str, Any]:
+    return {
+        name: value for name, value in fields.items() if value is not None and value != "" and value != []
+    }
+
+
+def details(
+    cases: Sequence[CaseNoted], folders: Sequence[Path], positions: dict[Who, int], vocabularies: Vocabularies
+) -> list[dict[str, Any]]:
+    """What the page of each case shows: grammar, instances, notes; texts cut at `TEXT`. Raises BadInput."""
+    made = [_blank(case, positions) for case in cases]
+    wanted = {(case.suite, case.id): (case, detail) for case, detail in zip(cases, made, strict=True)}
+    for folder in dict.fromkeys(folders):
+        known = read_info(folder).vocabularies
+        for suite, _, source in () if published_without(folder, "cases.jsonl") else read_cases(folder):
+            case, detail = wanted.get((suite, source.id), (None, {}))
+            if case is None or "grammar" in detail:
+                continue
+            detail["grammar"] = source.grammar.text[:TEXT]
+            if len(source.grammar.text) > TEXT:
+                detail["grammar_left_off"] = len(source.grammar.text) - TEXT
+            if source.options:
+                detail["options"] = source.options
+            failed = {note["instance"] for note in detail["notes"] if "instance" in note}
+            order = sorted(range(len(source.instances)), key=lambda each: each not in failed)[:INSTANCES]
+            detail["instances"] = [_instance(number, source.instances[number]) for number in sorted(order)]
+            detail["more_instances"] = max(0, len(source.instances) - INSTANCES)
+            for note, raw in zip(case.notes.values(), detail["notes"], strict=True):
+                if note.instance is not None and note.instance < len(source.instances):
+                    name = note.who[1][3]
+                    sha256 = str(known.get(name, {}).get("sha256", ""))
+                    vocabulary = vocabulary_of(name, sha256, vocabularies)
+                    _refused(raw, source.instances[note.instance].content, vocabulary)
+    return made
+
+
+def _blank(case: CaseNoted, positions: dict[Who, int]) -> dict[str, Any]:
+    last = max((number for walks in case.walks.values() for number in walks), default=-1)
+    letters = list(LETTERS.values())
+    by_arm = {positions[who]: walks for who, walks in case.walks.items()}
+    notes = []
+    for note in case.notes.values():
+        where: dict[str, Any] = {"arm": positions[note.who], "kind": note.kind}
+        notes.append(where | ({} if note.instance is None else {"instance": note.instance}) | note.row)
+    walks = {
+        str(arm): "".join(
+            letters[each[number]] if number in each else "." for number in range(min(last + 1, 1000))
+        )
+        for arm, each in sorted(by_arm.items())
+    }
+    made = {"instances": [], "more_instances": 0, "walks": walks, "notes": notes, "more": case.more}
+    return made | (
+        {"delayed": [_later(positions[who], each) for who, each in case.delayed[:NOTES]]}
+        if case.delayed
+        else {}
+    )
+
+
+def _later(arm: int, each: Delayed) -> dict[str, Any]:
+    behind = [{"id": one.case_id, "name": one.case[:NAME]} for one in each.behind]
+    return {"arm": arm, "led": each.led, "behind": behind, "said": each.said[:MESSAGE]}
+
+
+def _instance(number: int, instance: Instance) -> dict[str, Any]:
+    cut = instance.content[:TEXT]
+    made: dict[str, Any] = {
+        "number": number,
+        "name": instance.name[:NAME],
+        "valid": instance.valid,
+        "content": cut.decode("utf-8", "backslashreplace"),
+    }
+    if len(instance.content) > TEXT:
+        made["left_off"] = len(instance.content) - TEXT
+    try:
+        instance.content.decode("utf-8")
+    except UnicodeDecodeError:
+        made["invalid_utf8"] = True
+    return made
+
+
+def vocabulary_of(name: str, sha256: str, known: Vocabularies) -> Vocabulary | None:
+    """The run's vocabulary, if it is on this machine and the same."""
+    if (name, sha256) not in known:
+        try:
+            vocabulary = load_vocabulary(name)
+            known[name, sha256] = vocabulary if vocabulary.sha256 == sha256 else None
+        except BadInput:
+            known[name, sha256] = None
+    return known[name, sha256]
+
+
+def _refused(raw: dict[str, Any], content: bytes, vocabulary: Vocabulary | None) -> None:
+    """Adds the bytes of the refused token and where they begin; nothing where it cannot be told."""
+    at, count = raw.get("at"), raw.get("tokens", 0)
+    if vocabulary is None or at is None or at >= count or len(content) > TEXT:
+        return
+    try:
+        tokens = vocabulary.encode(content)
+    except ValueError:
+        return
+    if len(tokens) == count:  # another spelling was walked, or another tokenization
+        raw["token"] = vocabulary.tokens[tokens[at]].hex()
+        raw["offset"] = sum(len(vocabulary.tokens[each]) for each in tokens[:at])
+
+
+def said(cases: Iterable[CaseNoted], shorten: Callable[[str], str]) -> str:
+    """What was said most often of these cases, shortened; empty if nothing was."""
+    counted: dict[str, int] = {}
+    for case in cases:
+        for each in {shorten(text) for note in case.notes.values() if (text := _message(note))}:
+            counted[each] = counted.get(each, 0) + 1
+    return max(counted, key=lambda each: (counted[each], each), default="")
+
+
+def _message(note: Note) -> str:
+    found = note.row.get("findings")
+    return (
+        str(found[0]["check"] + (f" ({found[0]['cause']})" if "cause" in found[0] else ""))
+        if found
+        else str(note.row.get("text", ""))
+    )

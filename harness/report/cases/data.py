@@ -1,0 +1,304 @@
+"""What the case explorer is given: an index of all cases by column, and their details in shards; packed, and
+cut to fit one page."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from harness.backend.arm import arm_names
+from harness.outcomes.outcome import FAILURES
+from harness.outcomes.summary import ArmSummary, CaseSummary, pairs
+from harness.report.cases.cases import LETTERS, NOTED, CaseNoted, Cases, Vocabularies, details, said
+from harness.report.cases.failing import OUTCOMES
+from harness.report.cases.groups import Group, Signed, differs, grouped
+from harness.report.page.lines import Line
+
+FORMAT = 1
+USUAL, MOST = 2_000_000, 5_000_000
+"""Bytes of a page: what we aim at, and what it never exceeds."""
+SHARD = 1_500_000
+"""Characters of JSON in one shard: it opens at once, and many compress better than one by one."""
+CUT = 4096
+"""Characters of a grammar, bytes of an instance, where the page would be too large with all of them."""
+
+
+@dataclass(frozen=True)
+class Explored:
+    """All cases of the page, the failing ones first."""
+
+    index: dict[str, Any]
+    """Columns; a case is its place in them."""
+    failing: int
+    cases: list[CaseNoted]
+    groups: list[Group]
+    details: list[dict[str, Any]]
+    """Of each case: grammar, instances, what went wrong."""
+    vocabularies: Vocabularies
+    """Those of the runs that are on this machine."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What goes onto the page, or into files beside it: gzip as base64."""
+
+    index: str
+    shards: list[str]
+    stated: list[str]
+    """What was left off, in words."""
+    split: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.index) + sum(map(len, self.shards))
+
+
+def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
+    """Everything that the runs say of every case, in the order of the groups. Raises BadInput."""
+    positions = {(line.run.place, line.arm.key): line.position for line in lines}
+    hopeless = frozenset(line.position for line in lines if line.arm.cases and not line.arm.solves_any)
+    if len(hopeless) == len(lines):
+        hopeless = frozenset()
+    noted = sorted(cases.seen.values(), key=lambda each: (each.suite, each.name, each.id))
+    names = list(OUTCOMES)
+    signed = [Signed(each.tags, _vector(each, positions, len(lines), names)) for each in noted]
+    chosen = [place for place, each in enumerate(signed) if NOTED.intersection(each.vector)]
+    groups = grouped(signed, chosen, hopeless)
+    of = {place: number for number, group in enumerate(groups) for place in group.members}
+    failing = set(chosen)
+    order = sorted(range(len(noted)), key=lambda place: (place not in failing, of.get(place, 0), place))
+    new = {place: number for number, place in enumerate(order)}
+    groups = [replace(group, members=tuple(new[place] for place in group.members)) for group in groups]
+    noted, signed = [noted[place] for place in order], [signed[place] for place in order]
+    folders = list(dict.fromkeys(line.run.folder for line in lines))
+    vocabularies: Vocabularies = {}
+    return Explored(
+        _index(noted, signed, groups, lines, hopeless),
+        len(failing),
+        noted,
+        groups,
+        details(noted, folders, positions, vocabularies),
+        vocabularies,
+    )
+
+
+def _vector(case: CaseNoted, positions: dict[Any, int], arms: int, names: list[str]) -> tuple[str, ...]:
+    vector = [""] * arms
+    for who, place in case.worst.items():
+        vector[positions[who]] = names[place]
+    return tuple(vector)
+
+
+def _index(
+    noted: list[CaseNoted],
+    signed: list[Signed],
+    groups: list[Group],
+    lines: Sequence[Line],
+    hopeless: frozenset[int],
+) -> dict[str, Any]:
+    suites, dialects = (
+        list(dict.fromkeys(column))
+        for column in ([each.suite for each in noted], [each.dialect for each in noted])
+    )
+    tags = list(dict.fromkeys(tag for each in noted for tag in each.tags))
+    place_of = [{name: place for place, name in enumerate(names)} for names in (suites, dialects, tags)]
+    group_of = {member: number for number, group in enumerate(groups) for member in group.members}
+    runs = {line.run.place: line.run for line in lines}
+    times = [_times(line.arm, noted) for line in lines]
+    return {
+        "kind": "grammarbench report",
+        "format": FORMAT,
+        "runs": [{"run": run.info.run, "started": run.info.started,
+        "folder": str(run.folder)} for run in runs.values()],
+        "arms": [_arm(line, list(runs).index(line.run.place), line.position in hopeless) for line in lines],
+        "outcomes": [
+            {"name": name, "letter": LETTERS[name], "title": title, "fails": name in FAILURES} for name,
+            title in OUTCOMES.items()
+        ],
+        "suites": suites,
+        "dialects": dialects,
+        "tags": tags,
+        "groups": [{"tags": each.tags, "vector": each.vector, "cases": len(each.members),
+        "different": each.different} for each in groups],
+        "cases": {
+            "id": [each.id for each in noted],
+            "name": [each.name for each in noted],
+            "suite": [place_of[0][each.suite] for each in noted],
+            "dialect": [place_of[1][each.dialect] for each in noted],
+            "tags": [[place_of[2][tag] for tag in each.tags] for each in noted],
+            "group": [group_of.get(place, -1) for place in range(len(noted))],
+            "different": [int(differs(each.vector, hopeless)) for each in signed],
+        },
+        "outcome": ["".join(LETTERS.get(each.vector[arm],
+        ".") for each in signed) for arm in range(len(lines))],
+        "compile_us": [each[0] for each in times],
+        "fill_p50_us": [each[1] for each in times],
+        "fill_p99_us": [each[2] for each in times],
+    }  # fmt: skip
+
+
+def _arm(line: Line, run: int, hopeless: bool) -> dict[str, Any]:
+    of = line.arm
+    return {
+        "label": line.label,
+        "backend": of.backend,
+        "version": of.version,
+        "options": of.options,
+        "vocabulary": of.vocabulary,
+        "spec": arm_names(line.run.info.arms).get(of.key[:3], of.name),
+        "several_vocabularies": len(line.run.info.vocabularies) > 1,
+        "run": run,
+        "solves_nothing": hopeless,
+        "colour": line.colour,
+        "dash": line.dash,
+        "marker": line.marker,
+    }
+
+
+def _times(of: ArmSummary, noted: Sequence[CaseNoted]) -> tuple[list[float | None], ...]:
+    """Per case in microseconds: compile, median and 99th percentile (an observed value) of the fills."""
+    compile_us: list[float | None] = []
+    middle: list[float | None] = []
+    late: list[float | None] = []
+    for each in noted:
+        case = of.cases.get((each.suite, each.id), CaseSummary())
+        fills = np.sort(np.concatenate([walk[:, 0] for walk in pairs(of, [case])] or [np.zeros(0, np.int64)]))
+        count = len(fills)
+        compile_us.append(_us(case.compile_ns))
+        middle.append(_us(int(fills[(count - 1) // 2])) if count else None)
+        late.append(_us(int(fills[-(-99 * count // 100) - 1])) if count else None)
+    return compile_us, middle, late
+
+
+def _us(ns: int | None) -> float | None:
+    return None if ns is None else float(f"{ns / 1000:.3g}")
+
+
+def pack(value: object) -> str:
+    """JSON in gzip in base64: nothing in it can end a script element, and the same value is the same text."""
+    return _zipped(_json(value))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _zipped(text: str) -> str:
+    return base64.b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
+
+
+def unpack(text: str) -> Any:
+    """The value again."""
+    return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, most: int = MOST) -> Packed:
+    """The data with what fits beside `page` bytes of the page itself, and what was left off in words.
+
+    First the details of passing cases go, then passing cases; then long texts are cut; then the data leaves
+    the page.
+    """
+    everything = len(explored.cases)
+    passing = everything - explored.failing
+    packed = _packed(explored, everything, everything, None, [], split)
+    if split or page + packed.size <= usual:
+        return packed
+    left = "report.json has them" if passing else ""
+    stated = (
+        [
+            f"To keep the page small, it has no grammars and instances of the {passing:,} cases that fail "
+            f"nowhere; {left}."
+        ]
+        if passing
+        else []
+    )
+    packed = _packed(explored, everything, explored.failing, None, stated, split)
+    if page + packed.size <= most:
+        return packed
+    if passing:
+        stated = [
+            f"To keep the page under 5 MB, the {passing:,} cases that fail nowhere are left off; {left}."
+        ]
+        packed = _packed(explored, explored.failing, explored.failing, None, stated, split)
+    if page + packed.size > most:
+        stated = [
+            *stated,
+            f"To keep the page under 5 MB, grammars and instances are cut after {CUT:,} bytes, and there "
+            "are no scripts that need the "
+            "backend alone (grammarbench repro --script writes them); report.json has more of them.",
+        ]
+        packed = _packed(explored, explored.failing, explored.failing, CUT, stated, split)
+    if page + packed.size > most:
+        stated = [
+            "The cases would not fit into one page of 5 MB: they lie in the folder assets beside it, "
+            "which has to be moved with it."
+        ]
+        packed = _packed(explored, everything, everything, None, stated, True)
+    return packed
+
+
+def _packed(
+    explored: Explored, cases: int, detailed: int, limit: int | None, stated: list[str], split: bool
+) -> Packed:
+    starts: list[int] = []
+    shards: list[str] = []
+    lines: list[str] = []
+    size = 0
+    for place, each in enumerate(explored.details[:detailed]):
+        lines.append(_json(each if limit is None else _cut(each, limit)))
+        size += len(lines[-1])
+        if size >= SHARD or place + 1 in (detailed, explored.failing):
+            starts.append(place + 1 - len(lines))
+            shards.append(_zipped(f"[{','.join(lines)}]"))
+            lines, size = [], 0
+    index = _first(explored.index, cases) | {"shards": starts, "detailed": detailed, "stated": stated}
+    return Packed(pack(index), shards, stated, split)
+
+
+def _cut(detail: dict[str, Any], limit: int) -> dict[str, Any]:
+    """The details with long texts cut, and how much is missing; without snippets, whose walks are cut out of
+    the instances."""
+    cut = {name: value for name, value in detail.items() if name != "snippets"}
+    if len(detail.get("grammar", "")) > limit:
+        cut |= {
+            "grammar": detail["grammar"][:limit],
+            "grammar_left_off": detail.get("grammar_left_off", 0) + len(detail["grammar"]) - limit,
+        }
+    cut["instances"] = [
+        each
+        if len(each["content"]) <= limit
+        else each
+        | {
+            "content": each["content"][:limit],
+            "left_off": each.get("left_off", 0) + len(each["content"]) - limit,
+        }
+        for each in detail["instances"]
+    ]
+    return cut
+
+
+def _first(index: dict[str, Any], cases: int) -> dict[str, Any]:
+    """The index with its first so many cases."""
+    columns = {name: column[:cases] for name, column in index["cases"].items()}
+    by_arm = {
+        name: [column[:cases] for column in index[name]]
+        for name in ("outcome", "compile_us", "fill_p50_us", "fill_p99_us")
+    }
+    return index | {"cases": columns} | by_arm
+
+
+def as_json(explored: Explored) -> str:
+    """`report.json`: the index and the details of every case; texts are cut at 64 kB. Raises BadInput."""
+    return _json(explored.index | {"details": explored.details}) + "\n"
+
+
+def commonest(explored: Explored, group: Group, shorten: Callable[[str], str]) -> str:
+    """What was said most often in the group."""
+    return said([explored.cases[member] for member in group.members], shorten)

@@ -1,0 +1,254 @@
+"""The failing cases, grouped so that thousands of them stay readable, and cut so that they stay small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.outcomes.delayed import Delayed, delayed_of
+from harness.outcomes.outcome import NOT_COMPILED, Outcome, outcome
+from harness.outcomes.summary import ArmKey, arm_key
+from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, Row
+from harness.rows.store import published_without, read_cases
+
+WORDS = {
+    Outcome.CRASH: "✖ crash",
+    Outcome.OOM: "✖ out of memory",
+    Outcome.UNDER_CONSTRAINED: "▲ under-constrained",
+    Outcome.OVER_CONSTRAINED: "▼ over-constrained",
+    Outcome.BACKEND_ERROR: "✖ backend error",
+    Outcome.TIMEOUT: "✖ timeout",
+    Outcome.FINDING: "◆ finding",
+    Outcome.DECLINED: "⊘ declined",
+    Outcome.HARNESS_ERROR: "⚑ harness error (ours)",
+    Outcome.SKIPPED: "– skipped (ours)",
+    Outcome.DOCUMENTED: "◇ documented divergence",
+    Outcome.PASS: "✓ pass",
+    Outcome.UNJUDGED: "? not judged",
+}
+OUTCOMES = {each.value: WORDS[each] for each in Outcome}
+"""What a row can come to, worst first: glyph and words."""
+
+KINDS = {each: words for each, words in OUTCOMES.items() if each not in ("skipped", "pass", "unjudged")}
+"""The outcomes of which there is something to show."""
+
+SHOWN_CASES = 100
+SHOWN_INSTANCES = 6
+SHOWN_NOTES = 24
+SHOWN_FINDINGS = 8
+CUT = 4096
+"""Characters of a grammar, bytes of an instance."""
+CUT_TEXT = 600
+EXAMPLES = 6
+
+CaseKey = tuple[str, str]
+Who = tuple[int, ArmKey]
+"""Position of the run, and the arm in it."""
+
+
+def kind_of(row: Row) -> str | None:
+    """The row's entry in KINDS; None if there is nothing to show of it (or it was skipped, which its reason's
+    row tells)."""
+    kind = outcome(row).value
+    return kind if kind in KINDS else None
+
+
+@dataclass(frozen=True)
+class Note:
+    """What happened on one walk (or, from the compile on, on all of a case)."""
+
+    who: Who
+    kind: str
+    phase: str
+    signal: str
+    text: str
+    where: str
+    findings: tuple[str, ...] = ()
+
+
+@dataclass
+class FailedInstance:
+    """One instance and those who failed on it."""
+
+    number: int
+    name: str
+    valid: bool | None
+    notes: list[Note] = field(default_factory=list)
+    content: str = ""
+    left_off: int = 0
+    """How many bytes of it are not shown."""
+
+
+@dataclass
+class FailedCase:
+    """One case and all that went wrong with it, on any arm."""
+
+    suite: str
+    id: str
+    name: str
+    dialect: str
+    tags: tuple[str, ...]
+    kinds: dict[Who, set[str]] = field(default_factory=dict)
+    whole: list[Note] = field(default_factory=list)
+    instances: dict[tuple[str, int], FailedInstance] = field(default_factory=dict)
+    """By suite version and number."""
+    more: int = 0
+    """Notes that are not kept."""
+    grammar: str | None = None
+    grammar_left_off: int = 0
+
+
+@dataclass
+class Reason:
+    """The cases that fail on one arm in the same way."""
+
+    who: Who
+    kind: str
+    said: str
+    walks: int = 0
+    cases: dict[CaseKey, None] = field(default_factory=dict)
+
+
+@dataclass
+class Failures:
+    """Takes in rows, keeps what the page needs of the failing ones."""
+
+    cases: dict[CaseKey, FailedCase] = field(default_factory=dict)
+    reasons: dict[tuple[Who, str, str], Reason] = field(default_factory=dict)
+    delayed: dict[CaseKey, list[tuple[Who, Delayed]]] = field(default_factory=dict)
+    """What failed behind other cases and not alone: of failing cases and of others, and no failure."""
+
+    def add(self, row: Row, run: int) -> None:
+        """Take in one row of the run at this position; rows without failure are passed over."""
+        if (later := delayed_of(row)) is not None:
+            self.delayed.setdefault((row.suite, row.case_id), []).append(((run, arm_key(row)), later))
+        kind = kind_of(row)
+        if kind is None or (
+            row.mode == CHECKS_MODE and (row.status in DECLINED or row.phase in NOT_COMPILED)
+        ):
+            return  # nothing is wrong, or the walks of the case say it already
+        who, key, said = (run, arm_key(row)), (row.suite, row.case_id), _said(row, kind)
+        reason = self.reasons.setdefault((who, kind, said), Reason(who, kind, said))
+        reason.walks += 1
+        reason.cases[key] = None
+        case = self.cases.get(key)
+        if case is None:
+            case = self.cases[key] = FailedCase(
+                row.suite, row.case_id, row.case[:400], row.dialect, row.tags[:12]
+            )
+        case.kinds.setdefault(who, set()).add(kind)
+        findings = tuple(
+            _finding(each.check, each.position, each.text) for each in row.findings[:SHOWN_FINDINGS]
+        )
+        note = Note(who, kind, row.phase, row.signal, row.text[:CUT_TEXT], _where(row, kind), findings)
+        if row.instance is None or row.phase in NOT_COMPILED or kind == "declined":
+            if note not in case.whole:
+                _keep(case, case.whole, note)
+            return
+        place = row.suite_version, row.instance
+        if place not in case.instances and len(case.instances) >= SHOWN_INSTANCES:
+            case.more += 1
+            return
+        instance = case.instances.setdefault(
+            place, FailedInstance(row.instance, row.instance_name[:200], row.valid)
+        )
+        _keep(case, instance.notes, note)
+
+
+def _keep(case: FailedCase, notes: list[Note], note: Note) -> None:
+    if len(notes) < SHOWN_NOTES:
+        notes.append(note)
+    else:
+        case.more += 1
+
+
+def _finding(check: str, position: int | None, text: str) -> str:
+    return f"{check}{'' if position is None else f' before token {position}'}: {text[:CUT_TEXT]}"
+
+
+def _where(row: Row, kind: str) -> str:
+    if kind == "over_constrained" and row.stopped_at is not None:
+        return (
+            "end-of-sequence refused"
+            if row.stopped_at >= row.tokens
+            else (f"token {row.stopped_at} of {row.tokens} refused")
+        )
+    if kind == "under_constrained":
+        return f"accepted to the end, {row.tokens} tokens"
+    return f"at token {row.stopped_at}" if row.status in BROKEN and row.stopped_at is not None else ""
+
+
+def _said(row: Row, kind: str) -> str:
+    """The row's message with its particulars taken out, so that like failures fall together."""
+    if kind == "over_constrained":
+        return (
+            "end-of-sequence refused"
+            if row.stopped_at is not None and row.stopped_at >= row.tokens
+            else "a token refused"
+        )
+    if kind == "under_constrained":
+        return "accepted to the end"
+    if kind in ("finding", "documented"):
+        return " ".join(
+            sorted({each.check + f" ({each.cause})" * bool(each.cause) for each in row.findings})
+        )[:200]
+    parts = (f"in {row.phase}" if row.phase else "", row.signal, shortened(row.text))
+    return ": ".join(part for part in parts if part) or "no message"
+
+
+def shortened(text: str) -> str:
+    """The first line of a message without its particulars."""
+    first = text.strip().split("\n", 1)[0][:300]
+    first = re.sub(r"0x[0-9a-fA-F]+|\d+", "#", first)
+    return re.sub(r"\{.*|\[.*", "…", first)[:120]
+
+
+def ordered(failures: Failures) -> list[Reason]:
+    """The reasons, worst first, then by how many cases they hold."""
+    grave = list(KINDS)
+    return sorted(
+        failures.reasons.values(),
+        key=lambda each: (grave.index(each.kind), -len(each.cases), each.who, each.said),
+    )
+
+
+def choose(failures: Failures, hopeless: set[Who], limit: int = SHOWN_CASES) -> list[CaseKey]:
+    """Which cases to show: from every reason in turn, so that none is crowded out; of arms that solve nothing
+    only examples."""
+    queues = [
+        iter(list(each.cases)[:EXAMPLES] if each.who in hopeless else each.cases)
+        for each in ordered(failures)
+    ]
+    chosen: dict[CaseKey, None] = {}
+    while queues and len(chosen) < limit:
+        left = []
+        for queue in queues:
+            key = next((each for each in queue if each not in chosen), None)
+            if key is not None:
+                left.append(queue)
+                if len(chosen) < limit:
+                    chosen[key] = None
+        queues = left
+    return list(chosen)
+
+
+def fill_in(chosen: Iterable[FailedCase], runs: list[Path]) -> None:
+    """Adds to the cases, from the runs' own files, their grammars and the contents of their instances, cut.
+
+    Raises BadInput.
+    """
+    wanted = {(case.suite, case.id): case for case in chosen}
+    for run in runs if wanted else ():
+        for suite, version, source in () if published_without(run, "cases.jsonl") else read_cases(run):
+            case = wanted.get((suite, source.id))
+            if case is None:
+                continue
+            if case.grammar is None:
+                case.grammar = source.grammar.text[:CUT]
+                case.grammar_left_off = max(0, len(source.grammar.text) - CUT)
+            for number, instance in enumerate(source.instances):
+                if failed := case.instances.get((version, number)):
+                    failed.content = instance.content[:CUT].decode("utf-8", "backslashreplace")
+                    failed.left_off = max(0, len(instance.content) - CUT)

@@ -1,0 +1,130 @@
+"""A failing case with the backend's own library alone: what the page needs to write such a script, for the
+first failure of each arm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.backend.arm import Arm
+from harness.backend.grammar import FORCED, Grammar
+from harness.backend.scripts import Scripts, scripts
+from harness.backend.vocabulary import Vocabulary
+from harness.checks import asks_for_forced_text
+from harness.report.cases.cases import WALK, vocabulary_of
+from harness.report.cases.data import Explored
+from harness.report.page.lines import Line
+
+LONGEST_WALK = WALK
+"""Tokens; with more of them nobody reads a script, and `grammarbench repro --script` writes it."""
+
+
+def ask(explored: Explored, lines: Sequence[Line]) -> list[Scripts]:
+    """What the adapter of each line brings for the failing cases: seconds, for their libraries
+    are imported.
+    """
+    grammars: dict[Arm, dict[Grammar, None]] = {}
+    for line in lines:
+        grammars.setdefault(_arm(line), {}).update(
+            dict.fromkeys(grammar for _, _, grammar in _wanted(explored, line))
+        )
+    found = dict(zip(grammars, scripts([(arm, list(each)) for arm, each in grammars.items()]), strict=True))
+    return [found[_arm(line)] for line in lines]
+
+
+def add_snippets(explored: Explored, lines: Sequence[Line], found: Sequence[Scripts]) -> None:
+    """Adds to the details of failing cases `snippets`: by arm, the adapter's lines and the walk; and to arms
+    without any, why.
+
+    The walk is that of the run's vocabulary, if it is here, and of single bytes if it is not. The page writes
+    the rest: the vocabulary, which has only what the walk needs, and the grammar.
+    """
+    for line, of in zip(lines, found, strict=True):
+        if of.why and not of.of:
+            explored.index["arms"][line.position]["no_snippet"] = of.why
+            continue
+        sha256 = str(line.run.info.vocabularies.get(line.arm.vocabulary, {}).get("sha256", ""))
+        vocabulary = vocabulary_of(line.arm.vocabulary, sha256, explored.vocabularies)
+        for detail, note, grammar in _wanted(explored, line):
+            body = of.of.get(grammar)
+            walk = None if body is None else _walk(note, detail, vocabulary)
+            if body is not None and walk is not None:
+                detail.setdefault("snippets", {})[str(line.position)] = {"lines": _for(note, body), **walk}
+
+
+def _arm(line: Line) -> Arm:
+    key = line.arm.key[:3]
+    known = (each for each in line.run.info.arms if (each.backend, each.version, each.options) == key)
+    return next(known, Arm(*key, distribution="", dialects=(), mask_format=""))
+
+
+Wanted = tuple[dict[str, Any], dict[str, Any], Grammar]
+"""A case's details, the arm's first note of it, and the grammar."""
+
+
+def _wanted(explored: Explored, line: Line) -> list[Wanted]:
+    found = []
+    for case, detail in zip(
+        explored.cases[: explored.failing], explored.details[: explored.failing], strict=True
+    ):
+        note = next((each for each in detail["notes"] if each["arm"] == line.position), None)
+        if note is not None and "grammar" in detail and "grammar_left_off" not in detail:
+            found.append((detail, note, Grammar(case.dialect, detail["grammar"])))  # type: ignore[arg-type]
+    return found
+
+
+def _for(note: dict[str, Any], body: str) -> str:
+    """The lines; those about forced text only where that is in question."""
+    walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
+    asks = note["kind"] == "finding" and asks_for_forced_text(note["findings"][0]["check"])
+    return f"{walked}\n{forced}" if forced and asks else walked
+
+
+def _walk(
+    note: dict[str, Any], detail: dict[str, Any], vocabulary: Vocabulary | None
+) -> dict[str, Any] | None:
+    """`pieces` (hex of each token) or `cuts` (how many bytes of the instance each token has; none: one each),
+    and `end`.
+
+    None where the walk cannot be told, or is too long to be read.
+    """
+    finding = note["findings"][0] if note["kind"] == "finding" else {}
+    if finding.get("walk"):
+        return _of_ids(finding["walk"], vocabulary)
+    if finding.get("at") == 0 and asks_for_forced_text(finding["check"]):
+        return {"pieces": [], "end": False}
+    number = note.get("instance", finding.get("instance"))
+    if number is None:
+        return {"pieces": [], "end": False}  # what fails is the compile
+    instance = next((each for each in detail["instances"] if each["number"] == number), None)
+    if instance is None or "left_off" in instance or "invalid_utf8" in instance:
+        return None
+    content = instance["content"].encode()
+    at, count = note.get("at"), note.get("tokens", 0)
+    if vocabulary is None:
+        return {"instance": number, "end": True} if len(content) < LONGEST_WALK else None
+    try:
+        tokens = vocabulary.encode(content)
+    except ValueError:
+        return None
+    if note["kind"] != "finding" and count and len(tokens) != count:
+        return None  # another spelling was walked, or another tokenization
+    if note["kind"] == "over_constrained" and at is not None and at < len(tokens):
+        tokens = tokens[: at + 1]
+        return _cuts(number, tokens, vocabulary, end=False)
+    return _cuts(number, tokens, vocabulary, end=True)
+
+
+def _cuts(number: int, tokens: Sequence[int], vocabulary: Vocabulary, end: bool) -> dict[str, Any] | None:
+    if len(tokens) >= LONGEST_WALK:
+        return None
+    return {"instance": number, "cuts": [len(vocabulary.tokens[each]) for each in tokens], "end": end}
+
+
+def _of_ids(walk: Sequence[int], vocabulary: Vocabulary | None) -> dict[str, Any] | None:
+    """None too where the walk was cut, or has a special token, which no script can name."""
+    if vocabulary is None or len(walk) >= WALK or not all(0 <= each < vocabulary.size for each in walk):
+        return None
+    end = walk[-1] == vocabulary.eos_token
+    pieces = [vocabulary.tokens[each].hex() for each in (walk[:-1] if end else walk)]
+    return {"pieces": pieces, "end": end} if all(pieces) else None

@@ -1,0 +1,52 @@
+"""A result in the forms that other tools read.
+
+A form is one module here with a function `files`: name of each file, and its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.errors import BadInput
+from harness.outcomes.result import Result
+from harness.report.export import (
+    bencher,
+    benchmark_action,
+    csv_table,
+    json_result,
+    junit,
+    markdown,
+    summary,
+    workflow_commands,
+)
+
+Form = Callable[[Result], dict[str, str]]
+
+FORMS: dict[str, Form] = {
+    "json": json_result.files,
+    "junit": junit.files,
+    "summary": summary.files,
+    "annotations": workflow_commands.files,
+    "benchmark-action": benchmark_action.files,
+    "bencher": bencher.files,
+    "csv": csv_table.files,
+    "markdown": markdown.files,
+}
+
+
+def write(result: Result, forms: list[str], out: Path) -> list[Path]:
+    """The files of these forms in the folder `out`; their paths. Raises BadInput."""
+    written = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for form in forms:
+            for name, text in FORMS[form](result).items():
+                path = out / name
+                path.write_text(text, "utf-8", errors="replace", newline="\n")
+                written.append(path)
+    except OSError as error:
+        raise BadInput(
+            f"{error.filename or out}: cannot be written ({error.strerror}); give another --out"
+        ) from error
+    return written

@@ -1,0 +1,24 @@
+"""Bencher Metric Format: benchmark, measure, value with its interval as bounds
+(https://bencher.dev/bmf.json)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from harness.outcomes.result import Result
+from harness.text import cut
+
+LONGEST_BENCHMARK, LONGEST_MEASURE = 1024, 64
+
+
+def files(result: Result) -> dict[str, str]:
+    found: dict[str, dict[str, Any]] = {}
+    for each in result.figures:
+        measure: dict[str, float] = {"value": each.value}
+        if each.low is not None and each.high is not None:
+            measure |= {"lower_value": each.low, "upper_value": each.high}
+        found.setdefault(cut(f"{each.arm} / {each.family}", LONGEST_BENCHMARK), {})[
+            cut(each.name, LONGEST_MEASURE)
+        ] = measure
+    return {"bencher.json": json.dumps(found, indent=1, allow_nan=False) + "\n"}

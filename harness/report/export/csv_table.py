@@ -1,0 +1,86 @@
+"""CSV: one file of how many cases came to what, one of figures, one of failing cases."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from harness.outcomes.result import Result
+from harness.text import cut, spreadsheet
+
+COUNTED = ("cases", "judged", "passed", "failed", "declined", "not_judged", "not_measured")
+
+
+def files(result: Result) -> dict[str, str]:
+    figures = [
+        (
+            each.arm,
+            each.family,
+            each.name,
+            each.unit,
+            each.better,
+            each.value,
+            each.low,
+            each.high,
+            each.values,
+            result.sample,
+        )
+        for each in result.figures
+    ]
+    failing = [
+        (
+            each.arm,
+            each.suite,
+            each.case,
+            each.case_id,
+            " ".join(each.faults),
+            " ".join(each.documented),
+            each.outcome,
+            each.worst,
+            each.said,
+            each.repro,
+            result.sample,
+        )
+        for each in result.failing
+    ]
+    counts = [
+        (each.arm, each.suite, *(getattr(each, name) for name in COUNTED), each.conformance, result.sample)
+        for each in result.counts
+    ]
+    return {
+        "cases.csv": _table(("arm", "suite", *COUNTED, "conformance", "sample"), counts),
+        "figures.csv": _table(
+            ("arm", "family", "name", "unit", "better", "value", "low", "high", "values", "sample"), figures
+        ),
+        "failing.csv": _table(
+            (
+                "arm",
+                "suite",
+                "case",
+                "case_id",
+                "faults",
+                "documented",
+                "outcome",
+                "worst",
+                "said",
+                "repro",
+                "sample",
+            ),
+            failing,
+        ),
+    }
+
+
+def _table(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(header)
+    for line in lines:
+        writer.writerow(
+            [
+                "" if each is None else spreadsheet(cut(each, 2000)) if isinstance(each, str) else each
+                for each in line
+            ]
+        )
+    return file.getvalue()

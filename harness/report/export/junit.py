@@ -1,0 +1,145 @@
+"""JUnit XML, as Jenkins, GitLab and GitHub's reporters read it: a test suite per arm and suite, a test case
+per failing or declined case.
+
+Passed cases are one test case with their number, so that 10,000 of them do not fill a page; so are those that
+were not judged or not measured, as skipped ones. A declined case is skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as xml
+
+from harness.outcomes import delayed
+from harness.outcomes.result import Arm, Failing, Result
+from harness.outcomes.result.parts import Counts
+from harness.report.export.csv_table import COUNTED
+from harness.text import cut
+
+MOST_TOLD = 200
+"""Cases without a failure that a test suite's output tells of at most, of each kind."""
+
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def files(result: Result) -> dict[str, str]:
+    root = xml.Element(
+        "testsuites", name=_fit(f"grammarbench {result.run}{f', {result.sample}' if result.sample else ''}")
+    )
+    tests = failures = skipped = 0
+    for count in result.counts:
+        mine = [each for each in result.failing if (each.arm, each.suite) == (count.arm, count.suite)]
+        arm = next(each for each in result.arms if each.name == count.arm)
+        suite = _suite(result, arm, count, mine)
+        root.append(suite)
+        tests, failures, skipped = (
+            total + int(suite.get(name, "0"))
+            for total, name in ((tests, "tests"), (failures, "failures"), (skipped, "skipped"))
+        )
+    gate = _gate(result)
+    root.append(gate)
+    failures += int(gate.get("failures", "0"))
+    for name, value in (("tests", tests + 1), ("failures", failures), ("errors", 0), ("skipped", skipped)):
+        root.set(name, str(value))
+    xml.indent(root)
+    return {
+        "junit.xml": '<?xml version="1.0" encoding="UTF-8"?>\n'
+        + xml.tostring(root, encoding="unicode")
+        + "\n"
+    }
+
+
+def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.Element:
+    listed = [each for each in mine if each.outcome in ("failed", "declined")]
+    documented = [each for each in mine if each not in listed]
+    silent = [
+        (count.not_judged, "not judged: no instance with a known verdict"),
+        (count.not_measured, "not measured: a part is missing through our fault"),
+    ]
+    skipped = [(number, why) for number, why in silent if number]
+    name = f"{count.suite} {count.arm}"
+    suite = xml.Element(
+        "testsuite",
+        name=_fit(name),
+        tests=str(len(listed) + len(skipped) + 1),
+        failures=str(count.failed),
+        errors="0",
+        skipped=str(len(listed) - count.failed + len(skipped)),
+        timestamp=result.started[:19],
+        hostname="",
+    )
+    properties = xml.SubElement(suite, "properties")
+    said = {
+        each.name: repr(each.value)
+        for each in result.figures
+        if each.arm == count.arm and each.family in ("all", count.suite)
+    }
+    said |= {
+        "backend": arm.backend,
+        "version": arm.version,
+        "options": arm.options,
+        "vocabulary": arm.vocabulary,
+    }
+    said |= {
+        name: str(getattr(count, name)) for name in COUNTED
+    }  # of this suite, where the figures are of all
+    said |= {"conformance": "" if count.conformance is None else repr(count.conformance)}
+    said |= {"sample": result.sample} if result.sample else {}
+    for key, value in said.items():
+        xml.SubElement(properties, "property", name=_fit(key), value=_fit(value))
+    xml.SubElement(suite, "testcase", classname=_fit(name), name=f"{count.passed} passed cases")
+    for number, why in skipped:
+        case = xml.SubElement(
+            suite, "testcase", classname=_fit(name), name=f"{number} cases {why.partition(':')[0]}"
+        )
+        xml.SubElement(case, "skipped", message=why)
+    for each in listed:
+        case = xml.SubElement(
+            suite, "testcase", classname=_fit(name), name=_fit(f"{each.case} [{each.case_id}]")
+        )
+        text = f"{', '.join(each.faults)}: {each.said}" if each.said else ", ".join(each.faults)
+        if each.outcome != "failed":
+            xml.SubElement(case, "skipped", message=_fit(text))
+        else:
+            failure = xml.SubElement(
+                case,
+                "failure",
+                message=_fit(text),
+                type=each.worst,
+            )
+            failure.text = _fit(each.repro, 2000)
+    told = [
+        _fit(f"{each.case} [{each.case_id}]: {', '.join(each.faults)}") for each in documented[:MOST_TOLD]
+    ]
+    told = ["no failures, for the backend documents them:", *told] if told else []
+    later = [each for each in result.delayed if (each.arm, each.suite) == (count.arm, count.suite)]
+    told += [
+        *map(_fit, delayed.lines(later)),
+        *(_fit(delayed.in_words(each), 2000) for each in later[:MOST_TOLD]),
+    ]
+    if told:
+        xml.SubElement(suite, "system-out").text = "\n".join(told)
+    return suite
+
+
+def _gate(result: Result) -> xml.Element:
+    """The gate as a test of its own; a run that is incomplete or unproven fails it."""
+    failed = result.gate.verdict != "ok"
+    suite = xml.Element(
+        "testsuite", name="gate", tests="1", failures=str(int(failed)), errors="0", skipped="0"
+    )
+    case = xml.SubElement(
+        suite, "testcase", classname="gate", name=_fit(f"against {result.gate.against or 'nothing'}")
+    )
+    if failed:
+        failure = xml.SubElement(
+            case, "failure", message=_fit("; ".join(result.gate.reasons)), type=result.gate.verdict
+        )
+        failure.text = "\n".join(
+            _fit(f"{each.kind} {each.arm}: {each.what}", 2000) for each in result.changes[:200]
+        )
+    return suite
+
+
+def _fit(text: str, longest: int = 500) -> str:
+    return NOT_XML.sub("\ufffd", cut(text, longest))

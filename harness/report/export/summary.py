@@ -1,0 +1,87 @@
+"""The step summary of a workflow run: at most 60 kB of Markdown (GitHub drops one over 1 MiB whole)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from harness.outcomes import delayed
+from harness.outcomes.outcome import in_words, summed
+from harness.outcomes.result import Result
+from harness.report.export import markdown as tables
+from harness.report.tables.instances import percent
+from harness.text import markdown
+
+MOST_BYTES = 60_000
+MOST_LINES = 40
+
+SAID = {"ok": "✅ ok", "failed": "❌ failed", "incomplete": "⚠️ incomplete", "unproven": "⚠️ unproven"}
+
+
+def files(result: Result) -> dict[str, str]:
+    return {"summary.md": _within("\n".join(_lines(result)) + "\n")}
+
+
+def _lines(result: Result) -> Iterator[str]:
+    gate = result.gate
+    against = f" against {markdown(gate.against)}" if gate.against else ""
+    sample = f", {markdown(result.sample, 300)}" if result.sample else ""
+    yield f"## GrammarBench: {SAID[gate.verdict]}{against}{sample}\n"
+    yield from (f"- {markdown(each, 300)}" for each in gate.reasons if each != result.sample)
+    for kind in ("worse", "better", "other"):
+        mine = [each for each in result.changes if each.kind == kind]
+        if mine:
+            yield f"\n### {len(mine)} {kind}\n"
+            yield from (f"- {markdown(each.arm)}: {markdown(each.what, 300)}" for each in mine[:MOST_LINES])
+            if len(mine) > MOST_LINES:
+                yield f"- and {len(mine) - MOST_LINES} more"
+    yield "\n### Cases\n"
+    yield from judged(result)
+    yield ""
+    yield tables.counts(result)
+    yield "\n### Figures\n"
+    yield tables.figures(result, headline=True)
+    kinds = Counter(
+        (each.arm, fault)
+        for each in result.failing
+        if each.outcome == "failed"
+        for fault in each.faults
+        if fault not in each.documented
+    )
+    if kinds:
+        yield "\n### What fails most\n"
+        yield "| backend | fault | cases |\n| --- | --- | ---: |"
+        yield from (
+            f"| {markdown(arm)} | {markdown(fault)} | {count} |"
+            for (arm, fault), count in kinds.most_common(MOST_LINES)
+        )
+    for line in delayed.lines(result.delayed):
+        yield f"\n{markdown(line, 600)}\n"
+    yield from (
+        f"- {markdown(each.arm)}: {markdown(delayed.in_words(each), 600)}"
+        for each in result.delayed[: delayed.MOST_TOLD]
+    )
+    yield f"\nrun {markdown(result.run)}, {markdown(result.started)}, "
+    yield f"profile {markdown(result.profile)}, harness {markdown(result.harness)}"
+
+
+def judged(result: Result) -> Iterator[str]:
+    """Says for each arm, over all suites, how many cases passed and how many were judged."""
+    for arm in result.arms:
+        total = summed(each for each in result.counts if each.arm == arm.name)
+        share = (
+            "nothing judged"
+            if total.conformance is None
+            else (f"conformance {percent(total.conformance)} ({total.passed:,} of {total.judged:,})")
+        )
+        yield f"- {markdown(arm.name)}: {share}; {in_words(total)}"
+
+
+def _within(text: str) -> str:
+    """Cut between two lines, saying so."""
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= MOST_BYTES:
+        return text
+    note = "\n\ncut here: the summary is longer than 60 kB; the report has all of it\n"
+    kept = raw[: MOST_BYTES - len(note.encode())].decode("utf-8", "ignore")
+    return kept[: kept.rfind("\n")] + note

@@ -1,0 +1,44 @@
+"""GitHub's workflow commands, to be printed in a step: at most five, because ten of a kind are shown and one
+reader has one screen."""
+
+from __future__ import annotations
+
+from harness.outcomes.result import Result
+from harness.text import cut
+
+MOST = 5
+
+
+def files(result: Result) -> dict[str, str]:
+    return {"annotations.txt": "".join(f"{each}\n" for each in lines(result))}
+
+
+def lines(result: Result) -> list[str]:
+    """`::error title=...::text` for what fails the gate, `::warning` for what is worse without a gate."""
+    level = "error" if result.gate.verdict == "failed" else "warning"
+    found = [_command(level, f"GrammarBench {result.gate.verdict}", each) for each in result.gate.reasons]
+    worse = [each for each in result.changes if each.kind == "worse"]
+    found += [_command(level, each.arm, each.what) for each in worse]
+    if not found:
+        arms: dict[str, int] = {}
+        for each in result.counts:
+            arms[each.arm] = arms.get(each.arm, 0) + each.failed
+        found = [_command("notice", arm, f"{count} failed case(s)") for arm, count in arms.items() if count]
+    return (
+        found
+        if len(found) <= MOST
+        else [*found[: MOST - 1], _command(level, "GrammarBench", f"and {len(found) - MOST + 1} more")]
+    )
+
+
+def _command(level: str, title: str, text: str) -> str:
+    return f"::{level} title={_property(cut(title, 100))}::{_data(cut(text))}"
+
+
+def _data(text: str) -> str:
+    """As the runner's own toolkit escapes it; a name from outside must not become a command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,1 @@
+"""Charts as SVG and the estimates that they draw."""

@@ -1,0 +1,327 @@
+"""The page's charts: SVG whose colours are CSS variables, the same bytes for the same curves."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+from markupsafe import escape
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from harness.report.figures.curves import Curve
+from harness.report.tables.instances import visible
+from harness.text import duration
+
+COLOURS = 8
+"""Of the palette in style.css: `--s1` to `--s8`."""
+
+DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2))
+MARKERS = {
+    "o": "M9 6a3 3 0 1 0 6 0a3 3 0 1 0-6 0z",
+    "s": "M9 3h6v6h-6z",
+    "^": "M12 2l4 7h-8z",
+    "D": "M12 2l4 4-4 4-4-4z",
+    "v": "M12 10l-4-7h8z",
+    "P": "M11 2h2v3h3v2h-3v3h-2v-3h-3v-2h3z",
+    "X": "M9 4l1-1 2 2 2-2 1 1-2 2 2 2-1 1-2-2-2 2-1-1 2-2z",
+    "*": "M12 1l1.4 3.4 3.6.2-2.8 2.3.9 3.6-3.1-2-3.1 2 .9-3.6-2.8-2.3 3.6-.2z",
+}
+"""By matplotlib's name: the same shape in the legend's 24 x 12 box."""
+
+# Colours that stand nowhere else in the SVG; each becomes a CSS variable.
+SERIES = [f"#0a0b{number:02x}" for number in range(1, COLOURS + 1)]
+TEXT, GRID = "#0c0d01", "#0c0d02"
+
+
+def style(position: int) -> tuple[int, tuple[float, ...], str]:
+    """Colour (1 to COLOURS), dash and marker of the arm at this position: the same in every chart
+    and legend.
+    """
+    return (
+        position % COLOURS + 1,
+        DASHES[(position + position // COLOURS) % len(DASHES)],
+        list(MARKERS)[position % len(MARKERS)],
+    )
+
+
+class Styled:
+    """What has a position among the arms of a page, and by it a colour, dash and marker for legends."""
+
+    position: int
+
+    @property
+    def colour(self) -> int:
+        return style(self.position)[0]
+
+    @property
+    def dash(self) -> str:
+        return " ".join(map(str, style(self.position)[1]))
+
+    @property
+    def marker(self) -> str:
+        return MARKERS[style(self.position)[2]]
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A dotted vertical line at a time."""
+
+    ns: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a chart of curves shows besides the curves, and its size in inches."""
+
+    guides: Sequence[Guide] = ()
+    deadline_ns: float | None = None
+    late: Sequence[int] = ()
+    """How many cases met the deadline, one number per curve; they stand at the right edge."""
+    places: Sequence[int] = ()
+    """The position of each curve's arm; by default that of the curve."""
+    size: tuple[float, float] = (6.2, 3.9)
+
+
+def ecdf(name: str, title: str, curves: Sequence[Curve], frame: Frame) -> str:
+    """An `<svg>` with one step line per curve over a logarithmic time axis; empty if no curve has a point.
+
+    `name` prefixes every id.
+    """
+    drawn = [curve for curve in curves if len(curve.ns)]
+    if not drawn:
+        return ""
+    low = max(min(float(curve.ns[0]) for curve in drawn), 1.0) / 1.3
+    high = max(float(curve.ns[-1]) for curve in drawn) * 1.3
+    deadline_ns = frame.deadline_ns
+    if deadline_ns and deadline_ns > low:
+        high = max(high, deadline_ns * 1.3)
+    for guide in frame.guides:
+        # One that is far from everything drawn would only squeeze it.
+        high = max(high, guide.ns * 1.3) if high / 3 < guide.ns else high
+    with canvas(name, frame.size) as (figure, axes):
+        _axes(axes, low, high)
+        marks = [Guide(deadline_ns, f"deadline {duration(deadline_ns)}")] if deadline_ns else []
+        end, level = 0.0, 0
+        for guide in sorted([*marks, *frame.guides], key=lambda each: each.ns):
+            if low < guide.ns < high:
+                axes.axvline(guide.ns, color=TEXT, linewidth=0.8, linestyle=(0, (1, 2)))
+                # Above the curves; one line higher where it would run into the label before.
+                place, half = (
+                    math.log(guide.ns / low) / math.log(high / low),
+                    0.04 * len(guide.label) / frame.size[0],
+                )
+                side = "right" if place > 0.85 else "left" if place < 0.1 else "center"
+                begin = place - {"right": 2, "center": 1, "left": 0}[side] * half
+                level = level + 1 if begin < end else 0
+                end = begin + 2 * half
+                where = {
+                    "xycoords": axes.get_xaxis_transform(),
+                    "xytext": (0, 3 + 10 * level),
+                    "textcoords": "offset points",
+                }
+                axes.annotate(plain(guide.label), (guide.ns, 1.0), ha=side, va="bottom", fontsize=8, **where)
+        for number, curve in enumerate(curves):
+            position = frame.places[number] if frame.places else number
+            if len(curve.ns):
+                _line(axes, name, position, curve, high)
+            if number < len(frame.late) and frame.late[number]:
+                colour, _, _ = style(position)
+                y = (
+                    curve.plateau - 0.035 * (number + 1)
+                    if curve.plateau > 0.3
+                    else curve.plateau + 0.035 * (number + 1)
+                )
+                axes.plot(
+                    [high / 1.04],
+                    [y],
+                    marker=">",
+                    markersize=5,
+                    markeredgewidth=0,
+                    color=SERIES[colour - 1],
+                    gid=f"arm-{position}-late",
+                )
+                aside = {"xytext": (-5, 0), "textcoords": "offset points"}
+                axes.annotate(
+                    f"{frame.late[number]} timed out",
+                    (high / 1.04, y),
+                    ha="right",
+                    va="center",
+                    fontsize=8,
+                    color=TEXT,
+                    **aside,
+                )
+        return finish(figure, name, title)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One line of a forest plot: a ratio with its interval and the margin inside which nothing
+    has changed.
+    """
+
+    label: str
+    ratio: float
+    low: float
+    high: float
+    margin: float
+    colour: int
+    """Of the palette, from 1."""
+    marker: str
+
+
+def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
+    """An `<svg>` of ratios on a logarithmic axis, the first effect on top; intervals that leave the axis end
+    in an arrow."""
+    if not effects:
+        return ""
+    finite = [each.ratio for each in effects] + [
+        edge for each in effects for edge in (each.low, each.high) if 0 < edge < 1e6
+    ]
+    low, high = min(0.8, *finite) / 1.05, max(1.25, *finite) * 1.05
+    with canvas(name, (6.2, 0.7 + 0.26 * len(effects))) as (figure, axes):
+        axes.set_xscale("log")
+        axes.set_xlim(low, high)
+        axes.set_ylim(len(effects) - 0.4, -0.6)
+        axes.set_yticks(range(len(effects)), [plain(each.label) for each in effects])
+        wide, middling = (0.001, 0.01, 0.1, 1, 10, 100, 1000), (0.1, 0.2, 0.5, 1, 2, 5, 10)
+        narrow = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5)
+        span = high / low
+        ticks = [
+            each for each in (narrow if span < 2.5 else middling if span < 100 else wide) if low < each < high
+        ]
+        axes.set_xticks(ticks, [f"{each:g}" for each in ticks])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.axvline(1, color=TEXT, linewidth=0.9)
+        for row, each in enumerate(effects):
+            colour = SERIES[each.colour - 1]
+            left, right = max(each.low, low), min(each.high, high)
+            axes.fill_betweenx(
+                [row - 0.45, row + 0.45], 1 - each.margin, 1 + each.margin, color=GRID, linewidth=0, alpha=0.6
+            )
+            axes.plot([left, right], [row, row], color=colour, linewidth=1.7, solid_capstyle="butt")
+            for edge, inside, sign in ((left, each.low >= low, "<"), (right, each.high <= high, ">")):
+                axes.plot(
+                    [edge],
+                    [row],
+                    linestyle="none",
+                    marker="|" if inside else sign,
+                    markersize=6,
+                    color=colour,
+                )
+            axes.plot(
+                [each.ratio],
+                [row],
+                linestyle="none",
+                marker=each.marker,
+                markersize=6,
+                markeredgewidth=0,
+                color=colour,
+            )
+        bare(axes)
+        return finish(figure, name, title)
+
+
+@contextmanager
+def canvas(name: str, size: tuple[float, float], columns: int = 1) -> Iterator[tuple[Figure, Any]]:
+    """A figure of so many inches and its axes (one, or a list of so many side by side), in our style."""
+    with matplotlib.rc_context(_settings(name)), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        figure = Figure(figsize=size, layout="constrained")
+        figure.patch.set_visible(False)
+        yield (
+            figure,
+            figure.add_subplot() if columns == 1 else list(figure.subplots(1, columns, squeeze=False)[0]),
+        )
+
+
+def finish(
+    figure: Figure, name: str, title: str, about: str = "The numbers are in the table below the chart."
+) -> str:
+    """The figure as an `<svg>` whose colours are CSS variables."""
+    return _themed(_svg(figure), name, title, about)
+
+
+def bare(axes: Axes) -> None:
+    """No box, no ticks."""
+    axes.patch.set_visible(False)
+    axes.tick_params(which="both", length=0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+
+
+def plain(text: str, length: int = 60) -> str:
+    """Text from outside as a label: one line, nothing invisible, no formula."""
+    return " ".join(visible(text[:length]).split()).replace("$", r"\$")
+
+
+def _settings(name: str) -> Any:
+    return dict(matplotlib.rcParamsDefault) | {
+        "svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9,
+        "font.family": "DejaVu Sans", "text.color": TEXT,
+        "axes.edgecolor": GRID, "axes.labelcolor": TEXT, "xtick.color": TEXT, "ytick.color": TEXT,
+        "lines.scale_dashes": False, "path.simplify": False,
+    }  # fmt: skip
+
+
+def _svg(figure: Figure) -> str:
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return file.getvalue()
+
+
+def _axes(axes: Axes, low: float, high: float) -> None:
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    axes.set_ylim(0, 1.02)
+    axes.xaxis.set_major_locator(LogLocator(numticks=12))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:.0f} %"))
+    axes.set_ylabel("share of all cases")
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    bare(axes)
+
+
+def _line(axes: Axes, name: str, position: int, curve: Curve, high: float) -> None:
+    colour, dash, marker = style(position)
+    # It rises from 0 at its first value and stays at its last share for ever.
+    x = [float(curve.ns[0]), *map(float, curve.ns), high]
+    y = [0.0, *map(float, curve.share), curve.plateau]
+    (line,) = axes.plot(
+        x, y, drawstyle="steps-post", color=SERIES[colour - 1], linewidth=1.7, dashes=dash or (None, None)
+    )
+    line.set_gid(f"arm-{position}")
+    line.set_solid_joinstyle("round")
+    axes.plot(
+        x, y, linestyle="none", marker=marker, markersize=5, markeredgewidth=0, color=SERIES[colour - 1],
+        clip_on=False,
+        markevery=(0.03 + 0.025 * (position % 8), 0.21), gid=f"arm-{position}-marks",
+    )  # fmt: skip
+
+
+def _themed(svg: str, name: str, title: str, about: str) -> str:
+    svg = svg[svg.index("<svg") :]
+    # A style element in an inline SVG would hold for the whole page.
+    svg = re.sub(r"<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*", "", svg, flags=re.DOTALL)
+    # Two charts on one page: ids must differ.
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    (box,) = re.findall(r'<svg [^>]*?viewBox="([^"]*)"', svg)
+    ids = f"{name}-title", f"{name}-desc"
+    head = f'<svg viewBox="{box}" role="img" aria-labelledby="{" ".join(ids)}">'
+    head += f'<title id="{ids[0]}">{escape(visible(title))}</title><desc id="{ids[1]}">{escape(about)}</desc>'
+    svg = head + svg[svg.index(">") + 1 :]
+    svg = svg.replace("font-family: 'DejaVu Sans'; ", "")
+    for number, sentinel in enumerate(SERIES, 1):
+        svg = svg.replace(sentinel, f"var(--s{number})")
+    return svg.replace(TEXT, "var(--muted)").replace(GRID, "var(--line)").strip()

@@ -1,0 +1,91 @@
+"""The empirical distributions that the page draws: over all cases, so that failures keep them below 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.outcomes.summary import ArmSummary, Nanoseconds, pairs
+
+
+@dataclass(frozen=True)
+class Curve:
+    """An empirical distribution over all walked cases: `share[i]` of them lie at or below `ns[i]`; the rest
+    never arrive."""
+
+    ns: Nanoseconds
+    share: NDArray[np.float64]
+
+    @property
+    def plateau(self) -> float:
+        return float(self.share[-1]) if len(self.share) else 0.0
+
+    def at(self, share: float) -> int | None:
+        """The time by which this share of all cases is reached; None if it never is."""
+        index = int(np.searchsorted(self.share, share - 1e-12))
+        return int(self.ns[index]) if index < len(self.ns) else None
+
+
+def compile_curve(arm: ArmSummary) -> Curve:
+    """Compile time, one value per case; it ends at the share of walked cases that compiled (declared
+    coverage)."""
+    cases = arm.walked()
+    values = np.array(
+        [case.compile_ns for case in cases if case.declared and case.compile_ns is not None], np.int64
+    )
+    return _curve(values, np.ones(len(values)), len(values), len(cases))
+
+
+def fill_curve(arm: ArmSummary, suite: str | None = None) -> Curve:
+    """Fill time per token: each solved case weighs 1 / walked cases, shared evenly by its fills; it ends at
+    the share solved."""
+    cases = [case for key, case in arm.cases.items() if case.walked and (suite is None or key[0] == suite)]
+    times: list[Nanoseconds] = []
+    weights: list[NDArray[np.float64]] = []
+    for case in cases:
+        if not case.solved:
+            continue
+        fills = np.concatenate([np.zeros(0, np.int64), *(each[:, 0] for each in pairs(arm, [case]))])
+        if not len(fills) and case.first_fill_ns is not None:
+            fills = np.array([case.first_fill_ns], np.int64)
+        if len(fills):
+            times.append(fills)
+            weights.append(np.full(len(fills), 1 / len(fills)))
+    if not times:
+        return _curve(np.zeros(0, np.int64), np.zeros(0), 0, len(cases))
+    return _curve(np.concatenate(times), np.concatenate(weights), len(times), len(cases))
+
+
+def token_curve(cases: Sequence[NDArray[np.float64]], total: int) -> Curve:
+    """The same of times that are known per case, of so many cases in all."""
+    if not cases:
+        return _curve(np.zeros(0, np.int64), np.zeros(0), 0, max(1, total))
+    weights = [np.full(len(each), 1 / len(each)) for each in cases]
+    return _curve(np.rint(np.concatenate(cases)).astype(np.int64), np.concatenate(weights), len(cases), total)
+
+
+def _curve(values: Nanoseconds, weights: NDArray[np.float64], arrived: int, cases: int) -> Curve:
+    order = np.argsort(values, kind="stable")
+    values, share = values[order], np.cumsum(weights[order])
+    if len(share):
+        # The sum's rounding must not show: the end is a count of cases.
+        share *= arrived / cases / share[-1]
+    last = np.append(values[1:] != values[:-1], True)[: len(values)]
+    return Curve(values[last], share[last])
+
+
+def thin(curve: Curve, points: int = 200) -> Curve:
+    """At most so many points of the curve, each exact, denser towards the top, its first and last kept."""
+    if len(curve.ns) <= points:
+        return curve
+    tail = 1 - np.geomspace(0.05, 1e-5, points // 3)
+    levels = np.concatenate([np.linspace(0, 0.95, points - 2 - len(tail)), tail]) * curve.plateau
+    chosen = np.unique(
+        np.concatenate([[0], np.searchsorted(curve.share, levels), [len(curve.ns) - 1]]).clip(
+            0, len(curve.ns) - 1
+        )
+    )
+    return Curve(curve.ns[chosen], curve.share[chosen])

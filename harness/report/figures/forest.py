@@ -1,0 +1,61 @@
+"""A comparison as a page: what came out differently, and a forest plot of what takes another time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from harness.errors import BadInput
+from harness.measure.estimate import METRICS, Comparison
+from harness.outcomes.compare import Pair
+from harness.report.figures import charts
+from harness.report.templates import asset, template_environment
+
+STYLES = {
+    "regressed": (6, "v"),
+    "improved": (3, "^"),
+    "equivalent": (1, "o"),
+    "inconclusive": (8, "D"),
+    "unproven": (7, "X"),
+}
+"""Colour and marker of a verdict; the table beside the plot says it in words."""
+
+SIGNS = {
+    "regressed": "▼ slower",
+    "improved": "▲ faster",
+    "equivalent": "● equivalent",
+    "inconclusive": "◆ inconclusive",
+    "unproven": "✕ unproven",
+}
+
+
+def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
+    """The page; the file that was written. Raises BadInput."""
+    environment = template_environment()
+    html = environment.get_template("forest.html.j2").render(
+        pairs=pairs,
+        plots=[Markup(plot(f"forest{number}", each.times)) for number, each in enumerate(pairs)],
+        definitions=METRICS,
+        signs=SIGNS,
+        stylesheet=Markup(asset("style.css").strip()),
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(html, "utf-8", errors="replace")
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}; give another file") from error
+    return path
+
+
+def plot(name: str, comparisons: Sequence[Comparison]) -> str:
+    """The largest effects on top."""
+    ordered = sorted(comparisons, key=lambda each: -each.found.ratio)
+    effects = []
+    for each in ordered:
+        found, label = each.found, f"{each.metric.replace('_', ' ')} {each.family}"[:44]
+        effects.append(
+            charts.Effect(label, found.ratio, found.low, found.high, each.margin, *STYLES[each.verdict])
+        )
+    return charts.forest(name, "Ratios of head over base with their intervals", effects)

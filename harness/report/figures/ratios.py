@@ -1,0 +1,80 @@
+"""What a measurement says of its arms in one figure: ratios to its reference, over the cases that all of them
+solve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from harness.measure.estimate import Figures, log_ratios, margin_of, noise_floor, per_fork
+from harness.measure.record import Trace
+from harness.measure.statistics import interval, judge
+from harness.report.figures.estimates import Estimate
+from harness.report.page.inputs import Inputs, Measured
+
+
+def ranked(inputs: Inputs) -> Measured | None:
+    """The measurement that arms are ranked by, which is the one with the most of them; None where nothing was
+    measured.
+
+    Arms of two measurements are not ranked against each other: each stands beside what ran in its own rounds.
+    """
+    return max(inputs.measured, key=lambda each: len(each.figures.arms), default=None)
+
+
+def shared_cases(figures: Figures) -> list[Trace]:
+    """The cases that were measured on every arm, but for arms that solve none: with them there would be no
+    such case."""
+    sets = [{case.case_id for case in own} for arm in figures.arms if (own := figures.own_set(arm))]
+    shared = set.intersection(*sets) if sets else set()
+    return [each for each in figures.measurement.traces if each.case_id in shared]
+
+
+def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
+    """Returns, by arm, how many times the reference's figure it takes, with its interval over forks.
+
+    Every interval is wider by the margin of this measurement, within which identical code is called equal:
+    two intervals that do not touch differ by more than that. There is none where the reference's copy did not
+    come out equivalent.
+    """
+    cases = [each.case_id for each in shared_cases(figures)]
+    arms = figures.measurement.arms
+    reference = next(each.name for each in arms if each.role == "reference")
+    copy = next((each.name for each in arms if each.role == "a/a"), None)
+    margin = margin_of(_floor(figures, metric, reference, copy))
+    why = (
+        ""
+        if copy is not None and _is_equivalent(figures, metric, reference, copy, cases, margin)
+        else ("the measurement is unproven")
+    )
+    room = math.sqrt(1 + margin)
+    found = {}
+    for arm in figures.arms:
+        x = [0.0] if arm == reference else per_fork(log_ratios(figures, metric, reference, arm, cases))
+        if not x or not cases or not figures.own_set(arm):
+            continue
+        one = interval(x)
+        low, high = (1.0, 1.0) if arm == reference else (one.low, one.high)
+        has_bounds = not why and low > 0 and math.isfinite(high)
+        found[arm] = Estimate(
+            one.ratio,
+            low / room if has_bounds else None,
+            high * room if has_bounds else None,
+            why="" if has_bounds else why or "one fork",
+        )
+    return found
+
+
+def _floor(figures: Figures, metric: str, reference: str, copy: str | None) -> float:
+    """The widest noise floor of the families, NaN where there is no copy."""
+    floors = (
+        [noise_floor(figures, metric, family, reference, copy) for family in figures.families] if copy else []
+    )
+    return max((each for each in floors if not math.isnan(each)), default=math.nan)
+
+
+def _is_equivalent(
+    figures: Figures, metric: str, reference: str, copy: str, cases: Sequence[str], margin: float
+) -> bool:
+    x = per_fork(log_ratios(figures, metric, reference, copy, cases))
+    return bool(x) and judge(interval(x), margin) == "equivalent"

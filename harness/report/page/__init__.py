@@ -1,0 +1,1 @@
+"""Runs as one HTML page that needs nothing else: its sections, and what they show."""

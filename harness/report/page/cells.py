@@ -1,0 +1,46 @@
+"""How an arm did on a group of walks, as a cell of a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from harness.rows.row import OURS
+
+GLYPHS = {
+    "pass": "✓", "over_constrained": "▼", "under_constrained": "▲", "declined": "⊘", "broken": "✖",
+    "unjudged": "?", "harness_error": "⚑",
+    "skipped": "–",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How one arm did on one suite or tag."""
+
+    passed: int
+    judged: int
+    """Walks but those that nobody can judge or that we lost."""
+    rest: list[tuple[str, int]]
+    """What did not pass: outcome and count."""
+
+    @property
+    def shade(self) -> int:
+        """0 to 4, from nothing passes to everything does."""
+        return (
+            0
+            if not self.passed
+            else 4
+            if self.passed == self.judged
+            else 1 + min(2, int(3 * self.passed / self.judged))
+        )
+
+
+def cell_of(outcomes: Counter[str]) -> Cell:
+    """How the walks of these outcomes did."""
+    judged = sum(count for kind, count in outcomes.items() if kind not in ("unjudged", *OURS))
+    return Cell(
+        outcomes["pass"],
+        judged,
+        [(kind, outcomes[kind]) for kind in GLYPHS if kind != "pass" and outcomes[kind]],
+    )

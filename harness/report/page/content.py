@@ -1,0 +1,54 @@
+"""What the sections of one page are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import jinja2
+
+from harness.outcomes.summary import common_solved
+from harness.report.cases.data import Explored, explore
+from harness.report.page import failing_cases
+from harness.report.page.failing_cases import FailingCases
+from harness.report.page.inputs import Inputs
+from harness.report.page.lines import Common, common
+from harness.report.page.matrix import Matrix, commands, matrix
+
+
+@dataclass(frozen=True)
+class Content:
+    """The folders of a page as they were read, and what more than one section needs of them, made once."""
+
+    inputs: Inputs
+    case_template: jinja2.Template
+    """It shows one failing case, whose size must be known before the page is rendered."""
+    trend: Path | None = None
+    """A history whose last runs stand beside the comparisons."""
+
+    @cached_property
+    def explored(self) -> Explored:
+        """Every case of the runs, in groups, as the explorer shows them."""
+        return explore(self.inputs.cases, self.inputs.lines)
+
+    @cached_property
+    def failing(self) -> FailingCases:
+        """The failing cases that the page shows without its script. Raises BadInput."""
+        return failing_cases.failing_cases(self.case_template, self.inputs.failures, self.inputs.lines)
+
+    @cached_property
+    def common(self) -> Common | None:
+        """The arms on the cases that all of them solve; None where there is nothing to compare."""
+        return common(self.inputs.lines)
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The summary of every arm."""
+        solved = common_solved([line.arm for line in self.inputs.lines]) if self.common else set()
+        return matrix(self.inputs, solved)
+
+    @cached_property
+    def commands(self) -> dict[str, str]:
+        """The commands that would measure what is missing, by what they measure."""
+        return commands(self.inputs)

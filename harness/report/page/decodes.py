@@ -1,0 +1,128 @@
+"""The figures of decode records that more than one section shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from harness.measure.statistics import Interval, interval
+from harness.report.figures.estimates import Estimate
+from harness.report.page.inputs import Inputs, Subject
+from harness.serve.decode.figures import Cell, Decoded
+from harness.serve.requests import latency
+from harness.walk.loop.outcome import Completed
+
+
+def combined(found: Iterable[Sequence[float]]) -> Interval | None:
+    """The interval of the mean over several loads, fork by fork; None of nothing, or where the loads have
+    different forks."""
+    rows = [list(each) for each in found if each]
+    if not rows or len({len(each) for each in rows}) > 1:
+        return None
+    return interval(np.mean(rows, axis=0).tolist())
+
+
+def usual(decoded: Decoded, arm: str, role: str = "constrained") -> list[Cell]:
+    """Stepwise, all requests there at the start, every knob as usual: what the figures over batch sizes are
+    of."""
+    return [
+        each
+        for each in decoded.cells
+        if each.arm == arm and each.role == role and each.setting.rate is None
+        and each.setting.strategy == "stepwise" and (role == "none" or not each.setting.unusual)
+    ]  # fmt: skip
+
+
+def batches(inputs: Inputs) -> list[int]:
+    """Every batch size at which something was decoded."""
+    return sorted(
+        {
+            each.setting.batch
+            for one in inputs.decoded
+            for arm in one.decoding.setup.arms
+            for each in usual(one, arm.name)
+        }
+    )
+
+
+def chosen(sizes: Sequence[int], count: int = 3) -> list[int]:
+    """The smallest, the largest, and the one in between."""
+    if len(sizes) <= count:
+        return list(sizes)
+    return [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
+
+
+def overhead(subject: Subject, batch: int) -> Estimate | None:
+    """What TPOT takes more than without a grammar, as a share, over all workloads; of the first record that
+    has it."""
+    for decoded, arm in subject.decoded:
+        paired = [decoded.over_none(each) for each in usual(decoded, arm) if each.setting.batch == batch]
+        found = combined(each.x for each in paired if each is not None)
+        if found is not None:
+            return _less_one(found)
+    return None
+
+
+def speed_up(subject: Subject, strategy: str = "jump_forward") -> Estimate | None:
+    """Stepwise over the strategy, over all its loads."""
+    for decoded, arm in subject.decoded:
+        cells = [
+            each
+            for each in decoded.cells
+            if each.arm == arm and each.role == "constrained" and each.strategy == strategy
+        ]
+        gained = [decoded.speed_up(each) for each in cells if not each.setting.unusual]
+        found = combined(each.found.x for each in gained if each is not None)
+        if found is not None:
+            return Estimate(found.ratio, *_bounds(found))
+    return None
+
+
+def _bounds(found: Interval) -> tuple[float | None, float | None]:
+    return (found.low, found.high) if math.isfinite(found.high) else (None, None)
+
+
+def _less_one(found: Interval) -> Estimate:
+    low, high = _bounds(found)
+    return Estimate(found.ratio - 1, None if low is None else low - 1, None if high is None else high - 1)
+
+
+def tpot_guide(inputs: Inputs) -> tuple[float, str] | None:
+    """One TPOT without a grammar at batch 1 (the smallest there is), and whose; None where nothing was
+    decoded."""
+    for decoded in inputs.decoded:
+        cells = [each for arm in decoded.decoding.setup.arms for each in usual(decoded, arm.name, "none")]
+        least = min((each.setting.batch for each in cells), default=0)
+        values = [
+            value
+            for each in cells
+            if each.setting.batch == least
+            for value in values_of(each.completed, latency.tpot)
+        ]
+        if values:
+            return float(np.median(values)), f"one TPOT of {decoded.decoding.setup.model[:24]}, batch {least}"
+    return None
+
+
+def values_of(completed: Iterable[Completed], figure: Callable[[Completed], float | None]) -> list[float]:
+    return [value for each in latency.answered(completed) if (value := figure(each)) is not None]
+
+
+def about(decoded: Decoded) -> str:
+    """Which model, and where."""
+    setup, model = decoded.decoding.setup, decoded.decoding.model
+    shape = " (a shape: random weights)" if model.get("kind") == "shape" else ""
+    where = model.get("device_name", model.get("device", setup.device))
+    often = f"{_many(setup.forks, 'fork')} of {_many(setup.rounds, 'round')}"
+    return f"{setup.model[:60]}{shape} on {where}; vocabulary {setup.vocabulary[:60]}; {often}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" + "s" * (count != 1)
+
+
+def upper(value: float, say: Callable[[float], str]) -> str:
+    """The upper bound of an interval in words; one fork gives none."""
+    return say(value) if math.isfinite(value) else "∞"

@@ -1,0 +1,138 @@
+"""The failing cases that a page shows without its script, and why each arm fails."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jinja2
+from markupsafe import Markup
+
+from harness.backend.arm import arm_names
+from harness.report.cases.failing import (
+    EXAMPLES,
+    KINDS,
+    CaseKey,
+    FailedCase,
+    Failures,
+    Reason,
+    Who,
+    choose,
+    fill_in,
+    ordered,
+)
+from harness.report.page.lines import Line
+
+CASES_BUDGET = 400_000
+"""Bytes of the page that failing cases may fill without the case explorer, which has all of them."""
+
+REASONS = 30
+"""Most reasons of one arm that are listed."""
+
+
+@dataclass(frozen=True)
+class ReasonShown:
+    """A way in which an arm fails, and links to some of the cases."""
+
+    kind: str
+    said: str
+    cases: int
+    walks: int
+    examples: list[tuple[str, str]]
+    """Anchor and name."""
+
+
+@dataclass(frozen=True)
+class FailingCases:
+    """What the page says of failing cases."""
+
+    total: int
+    hopeless: list[Line]
+    """Arms that solve nothing, while others do: a few of their cases stand for all."""
+    shown: list[Markup]
+    by_line: list[tuple[Line, list[ReasonShown], int]]
+    """With the number of reasons left off."""
+    anchors: dict[CaseKey, str]
+    """Where each of those shown is on the page."""
+
+
+def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence[Line]) -> FailingCases:
+    """The failing cases, as many as fit, each rendered; and the reasons of each arm. Raises BadInput."""
+    by_who = {(line.run.place, line.arm.key): line for line in lines}
+    hopeless = (
+        [line for line in lines if line.arm.cases and not line.arm.solves_any]
+        if any(line.arm.solves_any for line in lines)
+        else []
+    )
+    whose = {(line.run.place, line.arm.key) for line in hopeless}
+    chosen = choose(failures, whose)
+    fill_in([failures.cases[key] for key in chosen], list(dict.fromkeys(line.run.folder for line in lines)))
+    rendered: dict[CaseKey, Markup] = {}
+    anchors: dict[CaseKey, str] = {}
+    budget = CASES_BUDGET
+    for number, key in enumerate(chosen):
+        case = failures.cases[key]
+        anchor = re.sub(r"[^a-z0-9]+", "-", f"case-{case.suite[:40]}-{case.id}".lower())
+        anchor = f"{anchor}-{number}" if anchor in anchors.values() else anchor
+        repro = [
+            (by_who[who], command(by_who[who], case))
+            for who in case.kinds
+            if not by_who[who].run.without_cases
+        ]
+        later = failures.delayed.get(key, ())
+        html = Markup(
+            template.render(
+                case=case,
+                anchor=anchor,
+                lines=by_who,
+                repro=repro,
+                worst=_worst(case, whose),
+                delayed=later,
+            )
+        )
+        budget -= len(html.encode("utf-8", "replace"))
+        if budget < 0:
+            break
+        rendered[key], anchors[key] = html, anchor
+    grave = list(KINDS)
+    order = sorted(
+        rendered,
+        key=lambda key: (
+            grave.index(_worst(failures.cases[key], whose)),
+            key[0],
+            failures.cases[key].name,
+            key,
+        ),
+    )
+    reasons: dict[int, list[ReasonShown]] = {line.position: [] for line in lines}
+    for reason in ordered(failures):
+        reasons[by_who[reason.who].position].append(_reason(reason, failures, anchors))
+    by_line = [
+        (line, reasons[line.position][:REASONS], max(0, len(reasons[line.position]) - REASONS))
+        for line in lines
+    ]
+    return FailingCases(len(failures.cases), hopeless, [rendered[key] for key in order], by_line, anchors)
+
+
+def _worst(case: FailedCase, hopeless: set[Who]) -> str:
+    telling = [kinds for who, kinds in case.kinds.items() if who not in hopeless]
+    kinds = set().union(*(telling or case.kinds.values()))
+    return next(kind for kind in KINDS if kind in kinds)
+
+
+def _reason(reason: Reason, failures: Failures, anchors: dict[CaseKey, str]) -> ReasonShown:
+    examples = [(anchors[key], failures.cases[key].name[:60]) for key in reason.cases if key in anchors][
+        :EXAMPLES
+    ]
+    return ReasonShown(reason.kind, reason.said, len(reason.cases), reason.walks, examples)
+
+
+def command(line: Line, case: FailedCase) -> str:
+    """What a reader types to see the case for themselves."""
+    vocabulary = ["--vocabularies", line.arm.vocabulary] if len(line.run.info.vocabularies) > 1 else []
+    backend = arm_names(line.run.info.arms).get(line.arm.key[:3], line.arm.name)
+    return shlex.join(
+        ["grammarbench", "repro", str(line.run.folder), case.id, "--backends", backend, *vocabulary]
+    )

@@ -1,0 +1,247 @@
+"""The folders of a report, read once: runs of rows, measurements, decodings and kernels, in any mixture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.errors import BadInput
+from harness.measure.estimate import Comparison, Figures, is_proven
+from harness.measure.kernels import stored
+from harness.measure.kernels.session import FILE as KERNELS
+from harness.measure.record import has_measurement, read_measurement
+from harness.measure.session import conclude
+from harness.outcomes.constructs import derived_tags
+from harness.outcomes.outcome import walk_verdict
+from harness.outcomes.result import Noticed
+from harness.outcomes.slow_compiles import Compiles
+from harness.outcomes.summary import ArmSummary, arm_key, summarize
+from harness.report.cases.cases import Cases
+from harness.report.cases.failing import Failures, Who
+from harness.report.figures import charts
+from harness.report.page.lines import Line, RunSeen, labels
+from harness.rows.row import CHECKS_MODE, Row
+from harness.rows.store import has_rows, read_end, read_info, read_rows, read_samples
+from harness.serve.decode.figures import Decoded
+from harness.serve.decode.record import has_decoding, read_decoding
+
+UTF8 = "utf8"
+"""The suite whose tags are classes of bytes."""
+
+LABEL = "label"
+"""The group of tags of the form `about:what`."""
+
+Feature = tuple[str, str]
+"""Group and name."""
+
+
+@dataclass
+class Features:
+    """Takes in rows, counts walks by what their grammars are made of."""
+
+    counts: dict[Who, dict[Feature, Counter[str]]] = field(default_factory=dict)
+
+    def add(self, row: Row, place: int) -> None:
+        """Take in one row of the run at this place."""
+        if row.mode == CHECKS_MODE:
+            return
+        mine, kind = self.counts.setdefault((place, arm_key(row)), {}), walk_verdict(row)
+        group = (
+            "byte class"
+            if row.suite == UTF8
+            else "keyword"
+            if row.dialect == "json_schema"
+            else (f"{row.dialect} feature")
+        )
+        # `about:...` and the like say what a suite has the case for, not what its grammar is made of.
+        for feature in (
+            ("dialect", row.dialect),
+            *((LABEL if ":" in tag else group, tag) for tag in row.tags),
+        ):
+            mine.setdefault(feature, Counter())[kind] += 1
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measurement and what it says."""
+
+    folder: Path
+    figures: Figures
+    comparisons: list[Comparison]
+
+    @property
+    def is_complete(self) -> bool:
+        return self.figures.recorded.end is not None
+
+    @property
+    def is_proven(self) -> bool:
+        return is_proven(self.comparisons, self.figures)
+
+
+@dataclass(frozen=True)
+class Subject(charts.Styled):
+    """A backend at a version with its options, wherever it was seen: the same colour, dash and marker
+    everywhere."""
+
+    position: int
+    label: str
+    backend: str
+    version: str
+    options: str
+    vocabulary: str
+    line: Line | None
+    """None: it has no rows here."""
+    measured: tuple[Measured, str] | None = None
+    """With the arm's name there."""
+    decoded: tuple[tuple[Decoded, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything that a page is made of."""
+
+    folders: tuple[Path, ...]
+    runs: list[RunSeen]
+    scouting: list[RunSeen]
+    """Runs whose walks only chose what to measure, and whose arms another run here has: not counted."""
+    lines: list[Line]
+    subjects: list[Subject]
+    failures: Failures
+    features: Features
+    cases: Cases
+    measured: list[Measured]
+    decoded: list[Decoded]
+    kernels: list[tuple[Path, stored.Stored]]
+    noticed: list[tuple[Noticed, list[ArmSummary]]]
+    """Of each of the runs, what its result is made of."""
+    compiles: list[Compiles]
+    """The compiles of each of the runs."""
+
+    @property
+    def incomplete(self) -> list[str]:
+        """What has no end."""
+        found = [run.info.run for run in self.runs if run.end is None or run.end.rows != run.rows]
+        found += [
+            f"{each.figures.measurement.run} (measurement)" for each in self.measured if not each.is_complete
+        ]
+        found += [
+            f"{each.decoding.setup.run} (decoding)" for each in self.decoded if not each.decoding.is_complete
+        ]
+        return found + [f"{path} (kernels)" for path, each in self.kernels if each.end is None]
+
+
+def read_inputs(folders: Sequence[Path]) -> Inputs:
+    """All of it, each row looked at once. Raises BadInput."""
+    if not folders:
+        raise BadInput("a report needs at least one run")
+    measured = [_measured(folder) for folder in folders if has_measurement(folder)]
+    decoded = [Decoded(read_decoding(folder)) for folder in folders if has_decoding(folder)]
+    kernels = [(folder, stored.read(folder)) for folder in folders if (folder / KERNELS).is_file()]
+    failures, features, cases = Failures(), Features(), Cases()
+    runs: list[RunSeen] = []
+    scouting: list[RunSeen] = []
+    seen: list[tuple[RunSeen, ArmSummary]] = []
+    noticed: list[tuple[Noticed, list[ArmSummary]]] = []
+    elsewhere = {
+        key for folder in folders if has_rows(folder) and not has_measurement(folder) for key in _keys(folder)
+    }
+    compiles: list[Compiles] = []
+    for place, folder in enumerate(folders):
+        if not has_rows(folder) and (has_decoding(folder) or (folder / KERNELS).is_file()):
+            continue
+        info = read_info(folder)
+        if has_measurement(folder) and _keys(folder) <= elsewhere:
+            end = read_end(folder)
+            scouting.append(RunSeen(place, folder, info, end, end.rows if end else 0))
+            continue
+        mine = Noticed(folder)
+        compiles.append(Compiles(info.timeout_s))
+        rows = compiles[-1].noting(_noting(folder, place, failures, features, cases))
+        arms = summarize(mine.passing(rows), read_samples(folder), info)
+        noticed.append((mine, arms))
+        run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms))
+        runs.append(run)
+        seen += [(run, arm) for arm in arms]
+    named = zip(seen, labels(seen), strict=True)
+    lines = [Line(position, label, run, arm) for position, ((run, arm), label) in enumerate(named)]
+    subjects = _subjects(lines, measured, decoded)
+    return Inputs(
+        tuple(folders),
+        runs,
+        scouting,
+        lines,
+        subjects,
+        failures,
+        features,
+        cases,
+        measured,
+        decoded,
+        kernels,
+        noticed,
+        compiles,
+    )
+
+
+def _keys(folder: Path) -> set[tuple[str, str, str, str]]:
+    info = read_info(folder)
+    return {
+        (each.backend, each.version, each.options, vocabulary)
+        for each in info.arms
+        for vocabulary in info.vocabularies
+    }
+
+
+def _noting(folder: Path, place: int, *takers: Failures | Features | Cases) -> Iterator[Row]:
+    derived = derived_tags(folder)
+    for row in read_rows(folder):
+        if not row.tags and (tags := derived.get((row.suite, row.case_id))):
+            row = replace(row, tags=tags)
+        for each in takers:
+            each.add(row, place)
+        yield row
+
+
+def _measured(folder: Path) -> Measured:
+    return Measured(folder, Figures(read_measurement(folder)), conclude(folder))
+
+
+def _subjects(
+    lines: Sequence[Line], measured: Sequence[Measured], decoded: Sequence[Decoded]
+) -> list[Subject]:
+    """The lines, then what was only measured or decoded."""
+    found = [Subject(line.position, line.label, *line.arm.key, line) for line in lines]
+
+    def place_of(backend: str, version: str, options: str, vocabulary: str, name: str, folder: Path) -> int:
+        mine = [
+            number
+            for number, each in enumerate(found)
+            if (each.backend, each.version, each.options) == (backend, version, options)
+        ]
+        if not mine:
+            found.append(Subject(len(found), name, backend, version, options, vocabulary, None))
+            return len(found) - 1
+
+        def nearness(number: int) -> tuple[bool, bool]:
+            line = found[number].line
+            return found[number].vocabulary == vocabulary, line is not None and line.run.folder == folder
+
+        return max(mine, key=nearness)
+
+    for one in measured:
+        vocabulary = one.figures.measurement.vocabulary
+        for arm in one.figures.measurement.arms:
+            if arm.role != "a/a":
+                number = place_of(arm.backend, arm.version, arm.options, vocabulary, arm.name, one.folder)
+                if found[number].measured is None:
+                    found[number] = replace(found[number], measured=(one, arm.name))
+    for record in decoded:
+        setup = record.decoding.setup
+        for arm in setup.arms:
+            if arm.role != "a/a":
+                number = place_of(
+                    arm.backend, arm.version, arm.options, setup.vocabulary, arm.name, record.decoding.folder
+                )
+                found[number] = replace(found[number], decoded=(*found[number].decoded, (record, arm.name)))
+    return found

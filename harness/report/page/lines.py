@@ -1,0 +1,105 @@
+"""The arms and the runs of a page, each with the name and the marks that it has everywhere on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from harness.backend.arm import are_versions
+from harness.outcomes.metrics import values_of
+from harness.outcomes.summary import ArmSummary, common_solved
+from harness.report.figures import charts
+from harness.rows.again import resume
+from harness.rows.row import End, RunInfo
+from harness.rows.sample import sample_of
+from harness.rows.store import published_without
+
+
+@dataclass(frozen=True)
+class RunSeen:
+    """One of the runs on the page."""
+
+    place: int
+    folder: Path
+    info: RunInfo
+    end: End | None
+    rows: int
+
+    @property
+    def resume(self) -> str:
+        """The command that completes the run."""
+        return resume(self.folder, self.info)
+
+    @property
+    def without_cases(self) -> bool:
+        """Is it a published run, of which the page can show no grammar and no instance?"""
+        return published_without(self.folder, "cases.jsonl")
+
+    @property
+    def without_samples(self) -> bool:
+        """Is it a published run, of which the page can show no mask times?"""
+        return published_without(self.folder, "samples.i64")
+
+    @property
+    def has_versions(self) -> bool:
+        """Has the run two versions of one backend with the same options?"""
+        return any(are_versions(one, other) for one, other in combinations(self.info.arms, 2))
+
+    @property
+    def sample(self) -> str:
+        """The sample of its suites that the run walked; empty if it walked them whole."""
+        return sample_of(self.info)
+
+
+@dataclass(frozen=True)
+class Line(charts.Styled):
+    """One arm on the page: the same name, colour, dash and marker everywhere."""
+
+    position: int
+    label: str
+    run: RunSeen
+    arm: ArmSummary
+
+
+def labels(seen: Sequence[tuple[RunSeen, ArmSummary]]) -> list[str]:
+    """A short name for each arm; version, vocabulary and run are added only where they tell two
+    arms apart.
+    """
+    names = [arm.name for _, arm in seen]
+    particulars = zip(
+        *((arm.version, arm.vocabulary, run.info.run, str(run.folder)) for run, arm in seen), strict=True
+    )
+    for parts in particulars:
+        kinds: dict[str, set[str]] = {}
+        for name, part in zip(names, parts, strict=True):
+            kinds.setdefault(name, set()).add(part)
+        names = [
+            f"{name} · {part}" if len(kinds[name]) > 1 else name
+            for name, part in zip(names, parts, strict=True)
+        ]
+    return [name if len(name) <= 90 else f"{name[:89]}…" for name in names]
+
+
+@dataclass(frozen=True)
+class Common:
+    """The arms on the cases that all of them solve."""
+
+    cases: int
+    left_out: list[Line]
+    """Arms that solve nothing: with them there would be no such case."""
+    summaries: list[dict[str, Any]]
+
+
+def common(lines: Sequence[Line]) -> Common | None:
+    """Times on the common solved set; None where there is nothing to compare."""
+    keys = common_solved([line.arm for line in lines])
+    if not keys or len(lines) < 2:
+        return None
+    return Common(
+        len(keys),
+        [line for line in lines if not line.arm.solves_any],
+        [values_of(line.arm.only(keys)) for line in lines],
+    )

@@ -1,0 +1,105 @@
+"""Runs → what the templates show → one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from harness.errors import BadInput
+from harness.outcomes.result import result_of
+from harness.report.cases import explorer, snippets
+from harness.report.cases.data import Explored, as_json
+from harness.report.cases.explorer import ASSETS
+from harness.report.export import summary
+from harness.report.page.content import Content
+from harness.report.page.inputs import Inputs, read_inputs
+from harness.report.page.section import render_sections
+from harness.report.page.verdict import verdict
+from harness.report.templates import asset, template_environment
+
+STYLES = ("style.css", "cases.css")
+SCRIPTS = ("page.js", "matrix.js", *explorer.SCRIPTS)
+
+
+def write_report(
+    runs: list[Path] | Inputs, out: Path, trend: Path | None = None, split: bool = False
+) -> Path:
+    """Writes the page about the runs to `out`, a file if it ends in `.html`, else a folder; returns the file.
+
+    Raises BadInput.
+
+    `runs`: their folders, or what was read of them. In a folder, `report.json` and `summary.md` lie beside
+    it. With `split`, and where one file could not hold it, scripts, styles and data lie in `assets`. `trend`:
+    a history whose last runs stand beside the comparisons.
+    """
+    inputs = runs if isinstance(runs, Inputs) else read_inputs(runs)
+    html, files, explored = _built(inputs, trend, split)
+    path = out if out.suffix == ".html" else out / "report.html"
+    if path != out:
+        files |= {"report.json": as_json(explored), "summary.md": "\n".join(_summaries(inputs))}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for old in (path.parent / ASSETS).glob("cases-*.js"):
+            old.unlink()
+        for name, text in {path.name: html, **files}.items():
+            (path.parent / name).parent.mkdir(exist_ok=True)
+            (path.parent / name).write_bytes(text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}; give another --out") from error
+    return path
+
+
+def _summaries(inputs: Inputs) -> Iterator[str]:
+    for run, read in zip(inputs.runs, inputs.noticed, strict=True):
+        yield from summary.files(result_of(run.folder, read=read)).values()
+
+
+def render(folders: Sequence[Path], trend: Path | None = None) -> str:
+    """The page as text, the same for the same files. Raises BadInput."""
+    return _built(read_inputs(folders), trend, False)[0]
+
+
+def _built(inputs: Inputs, trend: Path | None, split: bool) -> tuple[str, dict[str, str], Explored]:
+    """The page, the files that it needs beside it, and all of the cases. Raises BadInput."""
+    environment = template_environment()
+    content = Content(inputs, environment.get_template("case.html.j2"), trend)
+    with ThreadPoolExecutor(1) as beside:
+        asked = beside.submit(snippets.ask, content.explored, inputs.lines)
+        html = _render_page(content, environment)
+        snippets.add_snippets(content.explored, inputs.lines, asked.result())
+    html, packed = explorer.with_data(html, content.explored, split)
+    if packed.split:
+        return *explorer.outside(html, packed), content.explored
+    return html, {}, content.explored
+
+
+def _render_page(content: Content, environment: jinja2.Environment) -> str:
+    """The page with every section that has something to show. Raises BadInput."""
+    inputs = content.inputs
+    script = "\n".join(asset(each).strip() for each in SCRIPTS)
+    return environment.get_template("page.html.j2").render(
+        titles=titles(inputs),
+        runs=inputs.runs,
+        verdict=verdict(inputs),
+        sections=render_sections(content, environment),
+        data=Markup(explorer.DATA),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        stylesheet=Markup("\n".join(asset(each).strip() for each in STYLES)),
+    )
+
+
+def titles(inputs: Inputs) -> list[str]:
+    """What was run, for the page's title."""
+    found = [run.info.run for run in inputs.runs]
+    return (
+        found
+        or [each.decoding.setup.run for each in inputs.decoded]
+        or [path.name for path, _ in inputs.kernels]
+    )

@@ -1,0 +1,67 @@
+"""A section of the page, and how all of them are found."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+import jinja2
+from markupsafe import Markup
+
+from harness.report.page import sections
+from harness.report.page.content import Content
+
+Values = dict[str, object]
+"""What a section's template shows, by the names that it uses."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the page: the `SECTION` of a module in `sections`.
+
+    Its template is the file of the module's name in the content folder, e.g. `heat.html.j2`.
+    """
+
+    id: str
+    """The anchor that the section's HTML begins with; links from outside name it."""
+    title: str
+    """The words that lead to it in the navigation."""
+    place: int
+    """Sections stand on the page by this number, the smallest first."""
+    values: Callable[[Content], Values | None]
+    """Returns what the template shows, or None where the section has nothing to show and is left off. Raises
+    BadInput."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A section as it stands on the page."""
+
+    id: str
+    title: str
+    html: Markup
+
+
+def found_sections() -> dict[str, Section]:
+    """All sections in their order, by the names of their modules."""
+    modules = [
+        (each.name, import_module(f"{sections.__name__}.{each.name}"))
+        for each in pkgutil.iter_modules(sections.__path__)
+    ]
+    return {
+        name: module.SECTION
+        for name, module in sorted(modules, key=lambda named: (named[1].SECTION.place, named[0]))
+    }
+
+
+def render_sections(content: Content, environment: jinja2.Environment) -> list[Rendered]:
+    """The sections that have something to show, in their order. Raises BadInput."""
+    rendered = []
+    for name, section in found_sections().items():
+        values = section.values(content)
+        if values is not None:
+            html = environment.get_template(f"{name}.html.j2").render(**values)
+            rendered.append(Rendered(section.id, section.title, Markup(html.strip("\n"))))
+    return rendered

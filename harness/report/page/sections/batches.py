@@ -1,0 +1,138 @@
+"""Batch scaling: latency and overhead over batch sizes, and what the mask kernels take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from harness.measure.statistics import interval
+from harness.report.figures import plots
+from harness.report.page.chart import Chart
+from harness.report.page.content import Content
+from harness.report.page.decodes import about, combined, upper, usual, values_of
+from harness.report.page.inputs import Inputs, Subject
+from harness.report.page.kernels import applied
+from harness.report.page.section import Section, Values
+from harness.serve.decode.figures import Cell, Decoded
+from harness.serve.requests import latency
+from harness.text import duration
+from harness.walk.loop.outcome import Completed
+
+
+def values(page: Content) -> Values:
+    """The charts of every decode record and of every record of kernels. Raises BadInput."""
+    return {
+        "scaling": scaling(page.inputs),
+        "applied": applied(page.inputs),
+        "commands": page.commands,
+    }
+
+
+SECTION = Section("batches", "Batches", 70, values)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The charts of one decode record."""
+
+    title: str
+    about: str
+    charts: tuple[Chart, ...]
+
+
+def scaling(inputs: Inputs) -> list[Scaling]:
+    """TTFT, TPOT and overhead over batch sizes, one group of charts per record."""
+    return [_scaling(inputs, number, each) for number, each in enumerate(inputs.decoded)]
+
+
+def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
+    arms = [(each, arm) for each in inputs.subjects for one, arm in each.decoded if one is decoded]
+    sets = [{each.setting.workload for each in usual(decoded, arm)} for _, arm in arms]
+    workloads = sorted(set.intersection(*sets)) if sets else []
+    charts = []
+    for name, title, figure in (("ttft", "TTFT", latency.ttft), ("tpot", "TPOT", latency.tpot)):
+        runs = [_run(usual(decoded, arm), workloads, figure, subject) for subject, arm in arms]
+        plain = [each for _, arm in arms for each in usual(decoded, arm, "none")]
+        runs.append(_run(plain, workloads, figure, None))
+        svg = plots.over_batches(
+            f"{name}{number}", f"{title} over batch size: one line per arm", title, runs, times=True
+        )
+        charts.append(_chart(f"{title} over batch size", svg, "", runs, duration))
+    over = []
+    for subject, arm in arms:
+        points = []
+        for batch in sorted({each.setting.batch for each in usual(decoded, arm)}):
+            paired = [decoded.over_none(each) for each in usual(decoded, arm) if each.setting.batch == batch]
+            found = combined(each.x for each in paired if each is not None)
+            if found is not None:
+                points.append((batch, found.ratio - 1, found.low - 1, found.high - 1))
+        over.append(plots.Run(subject.position, subject.label, tuple(points)))
+    svg = plots.over_batches(
+        f"over{number}",
+        "TPOT over that without a grammar: one line per arm",
+        "TPOT overhead",
+        over,
+        times=False,
+    )
+    caption = "Requests of equal length, each paired with itself without a grammar, in the same round."
+    charts.append(_chart("Overhead over no grammar", svg, caption, over, lambda value: f"{value:+.1%}"))
+    said = (
+        f"{about(decoded)}. Geometric mean over the workloads {', '.join(workloads) or '(none)'} of the "
+        "median request. "
+        "Ribbons: intervals at 99 %, drawn where they fit into the chart (more forks narrow them); the "
+        "tables have all."
+    )
+    sizes = {each.setting.batch for _, arm in arms for each in usual(decoded, arm)}
+    if len(sizes) == 1:
+        said += (
+            f" Only batch {sizes.pop()}: how it scales was not measured (grammarbench decode --batch 1,8,32)."
+        )
+    return Scaling(decoded.decoding.setup.run, said, tuple(charts))
+
+
+def _chart(
+    title: str, svg: str, caption: str, runs: Sequence[plots.Run], say: Callable[[float], str]
+) -> Chart:
+    sizes = sorted({point[0] for each in runs for point in each.points})
+    rows = []
+    for each in runs:
+        said = {
+            batch: f"{say(value)} [{say(low)}, {upper(high, say)}]" for batch, value, low, high in each.points
+        }
+        rows.append((each.label, *(said.get(batch, "–") for batch in sizes)))
+    return Chart(title, Markup(svg), caption, ("Arm", *(f"batch {each}" for each in sizes)), tuple(rows))
+
+
+def _run(
+    cells: Sequence[Cell],
+    workloads: Sequence[str],
+    figure: Callable[[Completed], float | None],
+    subject: Subject | None,
+) -> plots.Run:
+    """Per batch and fork the mean over the workloads of the logarithm of the median request; a ribbon over
+    the forks."""
+    points = []
+    for batch in sorted({each.setting.batch for each in cells}):
+        by_fork: dict[int, dict[str, list[float]]] = {}
+        for cell in cells:
+            if cell.setting.batch == batch:
+                for run in cell.warm:
+                    values = values_of([each.completed for each in run.completed], figure)
+                    by_fork.setdefault(run.fork, {}).setdefault(cell.setting.workload, []).extend(values)
+        x = [
+            float(np.mean([math.log(float(np.median(of[each]))) for each in workloads]))
+            for _, of in sorted(by_fork.items())
+            if all(of.get(each) and np.median(of[each]) > 0 for each in workloads) and workloads
+        ]
+        if x:
+            found = interval(x)
+            points.append((batch, found.ratio, found.low, found.high))
+    return plots.Run(
+        None if subject is None else subject.position,
+        "no grammar" if subject is None else subject.label,
+        tuple(points),
+    )

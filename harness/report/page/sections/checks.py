@@ -1,0 +1,96 @@
+"""What the checks found, as a table of checks by arm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.checks import checks
+from harness.outcomes.summary import ArmSummary, CheckSummary
+from harness.report.page.content import Content
+from harness.report.page.section import Section, Values
+
+CAUSES = 4
+"""Most causes that a cell names."""
+
+
+@dataclass(frozen=True)
+class CheckCell:
+    """One check on one arm."""
+
+    seen: CheckSummary
+    causes: list[tuple[str, int]]
+    """The most frequent causes with their numbers of cases; `unknown` stands for findings without a class of
+    causes."""
+
+    @property
+    def shade(self) -> int:
+        """0 to 4, from more than a third of the cases failing to none."""
+        undocumented = self.seen.failed - self.seen.documented
+        if not self.seen.failed:
+            return 4
+        return (
+            3
+            if not undocumented
+            else 2
+            if undocumented * 20 <= self.seen.looked
+            else 1
+            if undocumented * 3 <= self.seen.looked
+            else 0
+        )
+
+
+@dataclass(frozen=True)
+class CheckLine:
+    """One check on every arm."""
+
+    name: str
+    fact: str
+    cells: list[CheckCell]
+
+
+def values(page: Content) -> Values | None:
+    """The table; None for runs without checks."""
+    lines, infos = page.inputs.lines, [run.info for run in page.inputs.runs]
+    checked = check_lines([line.arm for line in lines])
+    return (
+        {
+            "checked": checked,
+            "lines": lines,
+            "efforts": {info.effort for info in infos},
+            "decoded_any": any(info.decode for info in infos),
+        }
+        if checked
+        else None
+    )
+
+
+SECTION = Section("checks", "Checks", 60, values)
+
+
+def check_lines(arms: Sequence[ArmSummary]) -> list[CheckLine]:
+    """Every check that some arm has something of, in the order in which they ran."""
+    names = dict.fromkeys(name for arm in arms for name in arm.checks)
+    known = checks()
+    return [
+        CheckLine(
+            name[:80].replace("_", " "),
+            _fact(known[name].__doc__) if name in known else "",
+            [_cell(arm.checks.get(name)) for arm in arms],
+        )
+        for name in names
+    ]
+
+
+def _fact(doc: str | None) -> str:
+    return " ".join((doc or "").split())[:400]
+
+
+def _cell(seen: CheckSummary | None) -> CheckCell:
+    seen = seen or CheckSummary()
+    causes = [
+        (cause.replace("_", " ")[:40] or "unknown", count)
+        for cause, count in sorted(seen.causes.items(), key=lambda each: (-each[1], each[0]))
+        if cause != "more"
+    ]
+    return CheckCell(seen, causes[:CAUSES])

@@ -1,0 +1,251 @@
+"""Arms against each other: forest plots of ratios with interval and margin, verdicts in words, and how the
+figure went over time."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from markupsafe import Markup
+
+from harness.backend.arm import are_versions
+from harness.errors import BadInput
+from harness.measure.estimate import Comparison
+from harness.measure.protocol import MeasuredArm
+from harness.outcomes import differences
+from harness.outcomes.compare import Counted, Pair, alone, compare_arms, compare_runs, with_version
+from harness.outcomes.differences import Changed
+from harness.outcomes.history import measurements
+from harness.outcomes.history.measurements import Entry, Series
+from harness.report.figures.forest import SIGNS, plot
+from harness.report.page.content import Content
+from harness.report.page.inputs import Inputs, Measured
+from harness.report.page.section import Section, Values
+from harness.report.site.trend import short
+
+EFFECTS = 40
+"""Most effects in one forest plot."""
+CASES, COUNTS = 60, 60
+"""Most changed cases, and most changed counts, that are listed."""
+PARTS = 8
+"""Most changes listed for one case."""
+SPARKS = 30
+"""Most runs in a sparkline, which are the last ones."""
+
+KINDS = {"worse": "▼ worse", "other": "● other faults", "better": "▲ better"}
+"""What a case that came out differently is called, in the order in which the page lists such cases."""
+
+
+NOTES = {
+    "versions": "Two versions of one backend with the same options: a verdict is a change.",
+    "settings": "Two settings of one backend: a ratio is a difference, not a change.",
+    "backends": "Two backends: a ratio is a difference, not a change.",
+    "control": "The same code twice (A/A): whatever is not 1 is this machine's noise.",
+}
+"""The sentence about a pair of arms, by what they are to each other, in the order in which the page
+has them."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """One arm against another, of one measurement."""
+
+    base: str
+    head: str
+    note: str
+    svg: Markup
+    rows: tuple[tuple[Comparison, Markup], ...]
+    """Each comparison with the sparkline of its figure, which is empty without a history."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """Two runs, or two versions in a run, held against each other: what came out and was
+    counted differently.
+    """
+
+    title: str
+    where: str
+    compared: int
+    counts: str
+    """How many cases came out worse, better and otherwise; empty where none did."""
+    differing: tuple[tuple[str, str, str, tuple[str, ...]], ...]
+    """The kind of difference, the case's id, its suite and name, and lines of what became of it; new faults
+    first."""
+    left_off: int
+    counted: tuple[Counted, ...]
+    lines: tuple[str, ...]
+    """What the times of the two runs, each over its own reference, say of each other; and what cannot be
+    compared."""
+
+
+def values(page: Content) -> Values:
+    """The measured pairs and what came out differently. Raises BadInput."""
+    return {
+        "against": against(page.inputs, page.trend),
+        "told": told(page.inputs),
+        "most_counts": COUNTS,
+        "signs": SIGNS,
+        "trend": page.trend is not None,
+        "commands": page.commands,
+    }
+
+
+SECTION = Section("comparison", "Comparison", 100, values)
+
+
+def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:
+    """Every pair that was measured, in the order of NOTES. Raises BadInput for a history that is none."""
+    found: list[tuple[int, Against]] = []
+    for number, one in enumerate(inputs.measured):
+        sparks = _sparks(one, trend)
+        arms = {each.name: each for each in one.figures.measurement.arms}
+        for place, (base, head) in enumerate(
+            dict.fromkeys((each.base, each.head) for each in one.comparisons)
+        ):
+            mine = [each for each in one.comparisons if (each.base, each.head) == (base, head)]
+            note = _note(arms[base], arms[head])
+            rank = list(NOTES).index(note)
+            largest = sorted(
+                mine, key=lambda each: -abs(math.log(each.found.ratio)) if each.found.ratio > 0 else 0
+            )[:EFFECTS]
+            svg = Markup(plot(f"against{number}x{place}", largest))
+            rows = tuple(
+                (each, sparks.get((head, each.metric, each.family), Markup()))
+                for each in sorted(mine, key=lambda each: -each.found.ratio)
+            )
+            found.append((rank, Against(_named(one, base), _named(one, head), NOTES[note], svg, rows)))
+    return [each for _, each in sorted(found, key=lambda one: one[0])]
+
+
+def _note(base: MeasuredArm, head: MeasuredArm) -> str:
+    if head.role == "a/a":
+        return "control"
+    return (
+        "versions" if are_versions(base, head) else "settings" if base.backend == head.backend else "backends"
+    )
+
+
+def _named(one: Measured, name: str) -> str:
+    return with_version(
+        name, next(each.version for each in one.figures.measurement.arms if each.name == name)
+    )
+
+
+def told(inputs: Inputs) -> list[Told]:
+    """The later runs against the first one, and versions of one backend with the same options within
+    a run.
+    """
+    if inputs.incomplete:
+        return []
+    found: list[Told] = []
+    for run in inputs.runs[1:]:
+        first = inputs.runs[0]
+        try:
+            pairs = compare_runs(first.folder, run.folder)
+        except BadInput as error:
+            found.append(
+                Told(
+                    f"{first.info.run} → {run.info.run}", "between the runs", 0, "", (), 0, (), (str(error),)
+                )
+            )
+            continue
+        found += [_told(pair, f"between run {first.info.run} and run {run.info.run}") for pair in pairs]
+        if left_out := alone(first.folder, run.folder):
+            found[-1] = replace(found[-1], lines=(*found[-1].lines, left_out))
+    for run in (*inputs.runs, *inputs.scouting):
+        if run.has_versions:
+            found += [
+                _told(pair, f"in run {run.info.run}") for pair in compare_arms(run.folder) if pair.is_change
+            ]
+    return found
+
+
+def _told(pair: Pair, where: str) -> Told:
+    every = sorted(pair.outcomes.cases, key=lambda each: list(KINDS).index(each.kind))
+    kinds = Counter(each.kind for each in every)
+    counts = ", ".join(
+        f"{kinds[kind]:,} with {said}" for kind, said in differences.TITLES.items() if kinds[kind]
+    )
+    shown = tuple(
+        (KINDS[each.kind], each.key[2], f"{each.key[1]}: {each.name}", _became(each.parts))
+        for each in every[:CASES]
+    )
+    title = f"{pair.base.title} → {pair.head.title}"
+    return Told(
+        title, where, pair.outcomes.compared, counts, shown, len(every) - len(shown), pair.counted, pair.told
+    )
+
+
+def _became(parts: Sequence[Changed]) -> tuple[str, ...]:
+    """One line per changed part of a case, and at most PARTS of them."""
+    lines = []
+    for part in parts[:PARTS]:
+        if part.before and part.after:
+            became = differences.in_words([part])
+        else:
+            became = " → ".join(", ".join(sorted(faults)) or "right" for faults in (part.before, part.after))
+        lines.append(short(f"{part.part}: {became}", 300))
+    return (*lines, f"and {len(parts) - PARTS} more") if len(parts) > PARTS else tuple(lines)
+
+
+# ------------------------------------------------------------------------------------------------- sparklines
+
+
+def _sparks(one: Measured, trend: Path | None) -> dict[tuple[str, str, str], Markup]:
+    """By arm, metric and family: the ratios to the reference in the history's runs of the same hardware and
+    workload."""
+    if trend is None:
+        return {}
+    measurement = one.figures.measurement
+    key = measurements.safe_name(measurement.hardware), measurements.safe_name(measurement.workload)
+    series = measurements.series(measurements.read(trend).get(key, []))
+    found = {}
+    for arm in measurement.arms:
+        for each in series:
+            if (each.backend, each.options, each.beside) == (
+                arm.backend,
+                arm.options,
+                "",
+            ) and arm.role != "a/a":
+                found[arm.name, each.metric, each.family] = spark(each)
+    return found
+
+
+def spark(series: Series) -> Markup:
+    """An inline `<svg>` with a point for each of the last SPARKS runs, and a triangle where the alert rule
+    fired; empty for fewer than two points."""
+    offset = max(0, len(series.entries) - SPARKS)
+    entries = [(number, each) for number, each in enumerate(series.entries[offset:]) if _drawable(each)]
+    if len(entries) < 2:
+        return Markup()
+    low, high = min(each.ratio for _, each in entries), max(each.ratio for _, each in entries)
+    room = max(high - low, 0.04 * high)
+    width, height = 96, 22
+
+    def at(number: int, ratio: float) -> str:
+        y = height - 4 - (height - 8) * (ratio - (low + high - room) / 2) / room
+        return f"{3 + (width - 6) * number / max(1, len(series.entries) - offset - 1):.1f},{y:.1f}"
+
+    points = " ".join(at(number, each.ratio) for number, each in entries)
+    last = at(*(entries[-1][0], entries[-1][1].ratio)).split(",")
+    said = f"{len(entries)} runs, {entries[0][1].ratio:.3f} to {entries[-1][1].ratio:.3f}; {series.state}"
+    marks = Markup("")
+    for event in series.events:
+        if event.at >= offset and _drawable(series.entries[event.at]):
+            x, y = at(event.at - offset, series.entries[event.at].ratio).split(",")
+            marks += Markup(
+                f'<path class="{"slower" if event.kind == "alert" else "faster"}" d="M{x} {y}l-3.5 -6h7z"/>'
+            )
+    return Markup(
+        '<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}"><polyline points="{}"/>'
+    ).format(width, height, said, points) + Markup('{}<circle cx="{}" cy="{}" r="2"/></svg>').format(
+        marks, *last
+    )
+
+
+def _drawable(entry: Entry) -> bool:
+    return 0 < entry.ratio < math.inf

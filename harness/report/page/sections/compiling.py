@@ -1,0 +1,51 @@
+"""Compile times: the curves of all arms, and the slowest compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.report.figures import curves
+from harness.report.figures.charts import Frame
+from harness.report.page.content import Content
+from harness.report.page.curve_figures import Figure, figure
+from harness.report.page.lines import Line
+from harness.report.page.section import Section, Values
+
+CAPTION = (
+    "Share of all cases that were compiled after so long. A case that was declined, raised, crashed or met "
+    "the deadline never arrives, so each curve ends at the share of cases compiled (declared coverage). ▶ at "
+    "the right edge: cases that met the deadline."
+)
+
+
+def values(page: Content) -> Values:
+    """The figure of compile times, and of each run the tails and the slowest compiles."""
+    inputs = page.inputs
+    return {
+        "figure": compile_figure(inputs.lines),
+        "compiles": [(each.tails(), each.slowest()) for each in inputs.compiles if each.seen],
+    }
+
+
+SECTION = Section("compiling", "Compile", 40, values)
+
+
+def compile_figure(lines: Sequence[Line]) -> Figure:
+    """The compile time of every case, one curve per arm."""
+    deadlines = {line.run.info.timeout_s for line in lines}
+    deadline_ns = deadlines.pop() * 1e9 if len(deadlines) == 1 else None
+    late = [
+        sum(case.compile_failed and "timeout" in case.failures for case in line.arm.walked())
+        for line in lines
+    ]
+    drawn = [curves.compile_curve(line.arm) for line in lines]
+    labels = [line.label for line in lines]
+    made = figure(
+        "compile",
+        ("Compile time per case", CAPTION),
+        drawn,
+        labels,
+        Frame(deadline_ns=deadline_ns, late=late),
+    )
+    made.table.append(("at the deadline", [f"{each:,} cases" for each in late]))
+    return made

@@ -1,0 +1,56 @@
+"""Data: where the figures of the page lie as data, and commands that ask them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from harness.report.cases.explorer import STATED
+from harness.report.page.content import Content
+from harness.report.page.lines import Line
+from harness.report.page.section import Section, Values
+from harness.rows.store import PACKED, ROWS, is_published
+
+
+def values(page: Content) -> Values:
+    """The commands, and the place for what the page had to leave off."""
+    return {"one_liners": _one_liners(page.inputs.lines), "stated": Markup(STATED)}
+
+
+SECTION = Section("data", "Data", 130, values)
+
+
+OUTCOMES_FRAME = """\
+import json, pandas, sys
+sys.stdout.reconfigure(errors="backslashreplace")
+page = json.load(open("report.json", encoding="utf-8"))
+cases, suites = page["cases"], page["suites"]
+names = {each["letter"]: each["name"] for each in page["outcomes"]} | {".": None}
+frame = pandas.DataFrame({"suite": [suites[each] for each in cases["suite"]], "name": cases["name"]}, index=cases["id"])
+for arm, letters in zip(page["arms"], page["outcome"]):
+    frame[arm["label"]] = [names[each] for each in letters]
+print(frame)"""  # noqa: E501
+"""Makes a data frame of a page's report.json: a line for each case, and for each arm a column with the
+outcomes' names."""
+
+
+def _one_liners(lines: Sequence[Line]) -> list[str]:
+    """The commands that ask the data outside of the page; those about report.json are for the folder of the
+    page."""
+    folder = lines[0].run.folder if lines else Path("RUN")
+    rows = re.sub(r"[^\w./ -]", "_", str(folder / (PACKED if is_published(folder) else ROWS)))
+    count = (
+        f"SELECT backend, status, count(*) FROM read_json_auto('{rows}', union_by_name=true) WHERE kind "
+        "= 'row' GROUP BY ALL"
+    )
+    return [
+        f"duckdb -c {shlex.quote(count)}",
+        f"python -c {shlex.quote(OUTCOMES_FRAME)}",
+        f"python -c \"import pandas; print(pandas.read_json('{rows}', "
+        "lines=True).groupby('backend').status.value_counts())\"",
+        f"grammarbench table {shlex.quote(str(folder))} --format csv",
+    ]

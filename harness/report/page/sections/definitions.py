@@ -1,0 +1,40 @@
+"""Definitions: what the figures of the page are called and mean."""
+
+from __future__ import annotations
+
+from harness.measure.estimate import METRICS
+from harness.outcomes import metrics
+from harness.report.page.content import Content
+from harness.report.page.inputs import Inputs
+from harness.report.page.section import Section, Values
+from harness.serve.requests.titles import FIGURES
+
+
+def values(page: Content) -> Values:
+    """The definitions of whatever the page's folders hold."""
+    return {"definitions": definitions(page.inputs)}
+
+
+SECTION = Section("definitions", "Definitions", 160, values)
+
+
+def definitions(inputs: Inputs) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """Title, name and definition of each figure that the page may show, by the kind of its record."""
+    rows = [(each.title, each.name, each.definition) for each in metrics.DISTRIBUTIONS.values()]
+    rows += [(each.title, each.name, each.definition) for each in metrics.METRICS.values()]
+    found = [("Of rows (grammarbench run)", rows)]
+    if inputs.measured:
+        found.append(
+            (
+                "Of a measurement (grammarbench measure)",
+                [(name.replace("_", " "), name, said) for name, said in METRICS.items()],
+            )
+        )
+    if inputs.decoded:
+        found.append(
+            (
+                "Of decoding (grammarbench decode)",
+                [(each.title, name, each.definition) for name, each in FIGURES.items()],
+            )
+        )
+    return found

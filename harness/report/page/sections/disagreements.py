@@ -1,0 +1,78 @@
+"""Disagreements: the failing cases in groups, those on which the arms differ first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.report.cases.data import Explored, commonest
+from harness.report.cases.failing import OUTCOMES, shortened
+from harness.report.cases.groups import Group
+from harness.report.page.content import Content
+from harness.report.page.section import Section, Values
+
+SHOWN_GROUPS, EXAMPLES, TAGS = 20, 3, 6
+"""Most groups of a table, most examples of a group, and most tags that its cases share."""
+
+
+def values(page: Content) -> Values:
+    """The groups of failing cases on which the arms differ, and of those that fail alike."""
+    explored, lines, anchors = page.explored, page.inputs.lines, page.failing.anchors
+    numbered = list(enumerate(explored.groups))
+    arms = explored.index["arms"]
+    return {
+        "explored": explored,
+        "lines": lines,
+        "differing": _shown(explored, [each for each in numbered if each[1].different], anchors),
+        "alike": _shown(explored, [each for each in numbered if not each[1].different], anchors),
+        "hopeless": [line for line, arm in zip(lines, arms, strict=True) if arm["solves_nothing"]],
+    }
+
+
+SECTION = Section("disagreements", "Disagreements", 110, values)
+
+
+@dataclass(frozen=True)
+class GroupShown:
+    """One group as a line of the table."""
+
+    number: int
+    cases: int
+    tags: list[str]
+    outcomes: list[str]
+    """Per arm, in words."""
+    said: str
+    examples: list[tuple[str, str, str]]
+    """Anchor of the case if it is on the page without the script, id and name."""
+
+
+@dataclass(frozen=True)
+class GroupsShown:
+    """The largest groups, and how much there is besides."""
+
+    groups: list[GroupShown]
+    left_off: int
+    cases: int
+
+
+def _shown(
+    explored: Explored, groups: Sequence[tuple[int, Group]], anchors: dict[tuple[str, str], str]
+) -> GroupsShown:
+    made = [_group(explored, number, group, anchors) for number, group in groups[:SHOWN_GROUPS]]
+    return GroupsShown(
+        made, max(0, len(groups) - SHOWN_GROUPS), sum(len(group.members) for _, group in groups)
+    )
+
+
+def _group(explored: Explored, number: int, group: Group, anchors: dict[tuple[str, str], str]) -> GroupShown:
+    cases = [explored.cases[member] for member in group.members[:EXAMPLES]]
+    examples = [(anchors.get((each.suite, each.id), ""), each.id, each.name[:60]) for each in cases]
+    outcomes = [OUTCOMES[each] if each else "–" for each in group.vector]
+    return GroupShown(
+        number,
+        len(group.members),
+        list(group.tags[:TAGS]),
+        outcomes,
+        commonest(explored, group, shortened)[:200],
+        examples,
+    )

@@ -1,0 +1,117 @@
+"""The conformance heat-map: what grammars are made of, by arm; each cell counts, shows a glyph, and leads to
+its cases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from harness.report.page.cells import GLYPHS, Cell, cell_of
+from harness.report.page.content import Content
+from harness.report.page.inputs import LABEL, Inputs
+from harness.report.page.lines import Line
+from harness.report.page.section import Section, Values
+from harness.rows.row import OURS
+
+ROWS, SUITES = 16, 60
+"""Most rows of a group, which are those with the most failures, and most suites, which are the first ones."""
+
+TITLES = {
+    "suite": "Suites",
+    "dialect": "Dialects",
+    "keyword": "JSON Schema: keywords and features",
+    "byte class": "Bytes and characters",
+}
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """A cell, the glyph of what it mostly is, and the address of its cases."""
+
+    cell: Cell
+    glyph: str
+    link: str
+
+
+@dataclass(frozen=True)
+class HeatGroup:
+    """Rows of one kind."""
+
+    title: str
+    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
+    left_off: int
+    """Rows that are not shown: the best ones."""
+
+
+def values(page: Content) -> Values:
+    """The groups of rows, and the arms that they count."""
+    return {"heat": heat_map(page.inputs), "lines": page.inputs.lines, "commands": page.commands}
+
+
+SECTION = Section("matrix", "Features", 50, values)
+
+
+def heat_map(inputs: Inputs) -> list[HeatGroup]:
+    """Suites, dialects, keywords, byte classes, and the features of other dialects; those with most failures
+    first."""
+    tables: dict[str, list[dict[str, Counter[str]]]] = {"suite": [line.arm.by_suite for line in inputs.lines]}
+    counts = [inputs.features.counts.get((line.run.place, line.arm.key), {}) for line in inputs.lines]
+    groups = list(dict.fromkeys(group for each in counts for group, _ in each))
+    order = [
+        *(each for each in TITLES if each in groups),
+        *sorted(set(groups) - {*TITLES, LABEL}),
+        *({LABEL} & {*groups}),
+    ]
+    for group in order:
+        tables[group] = [
+            {name: outcomes for (of, name), outcomes in each.items() if of == group} for each in counts
+        ]
+    return [_group(group, table, inputs.lines) for group, table in tables.items() if any(table)]
+
+
+def _group(group: str, tables: Sequence[dict[str, Counter[str]]], lines: Sequence[Line]) -> HeatGroup:
+    names = list(dict.fromkeys(name for table in tables for name in table))
+    failed = {name: sum(_failed(table.get(name, Counter())) for table in tables) for name in names}
+    if group != "suite":
+        names.sort(key=lambda name: (-failed[name], name))
+    where = group if group in ("suite", "dialect") else "tag"
+    most = SUITES if group == "suite" else ROWS
+    rows = tuple(
+        (
+            name[:80],
+            tuple(
+                _cell(table.get(name, Counter()), line, where, name)
+                for table, line in zip(tables, lines, strict=True)
+            ),
+        )
+        for name in names[:most]
+    )
+    title = "Labels of the suites" if group == LABEL else TITLES.get(group, f"{group.replace('_', ' ')}s")
+    return HeatGroup(title, rows, max(0, len(names) - most))
+
+
+def _failed(outcomes: Counter[str]) -> int:
+    return sum(count for kind, count in outcomes.items() if kind not in ("pass", "unjudged", *OURS))
+
+
+def _cell(outcomes: Counter[str], line: Line, where: str, name: str) -> HeatCell:
+    cell = cell_of(outcomes)
+    rest: Iterable[tuple[str, int]] = [each for each in cell.rest if each[0] not in ("unjudged", *OURS)]
+    worst = max(rest, key=lambda each: each[1], default=None)
+    glyph = (
+        ""
+        if not cell.judged
+        else GLYPHS["pass"]
+        if cell.passed == cell.judged
+        else GLYPHS[worst[0]]
+        if worst
+        else "?"
+    )
+    link = f"#/cases?backend={_quoted(line.label)}&{where}={_quoted(name)}"
+    return HeatCell(cell, glyph, link)
+
+
+def _quoted(text: str) -> str:
+    return quote(text.encode("utf-8", "replace"), safe="")

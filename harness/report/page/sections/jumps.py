@@ -1,0 +1,106 @@
+"""Jump-forward and the other strategies: what each saves and gains."""
+
+from __future__ import annotations
+
+import math
+
+from markupsafe import Markup
+
+from harness.report.figures import plots
+from harness.report.page.chart import Chart
+from harness.report.page.content import Content
+from harness.report.page.decodes import about, upper
+from harness.report.page.inputs import Inputs
+from harness.report.page.section import Section, Values
+from harness.report.tables.instances import percent
+from harness.text import duration
+
+BARS, LINES = 36, 200
+"""Most bars of the chart, and most lines of the table."""
+
+
+def values(page: Content) -> Values:
+    """The chart of every decode record in which a strategy besides stepwise was used."""
+    return {"gains": gains(page.inputs), "commands": page.commands}
+
+
+SECTION = Section("jumps", "Jump-forward", 80, values)
+
+
+def gains(inputs: Inputs) -> list[tuple[str, Chart]]:
+    """Of every strategy but stepwise: what it saves and gains, on beside off.
+
+    Per record, with what it is of.
+    """
+    found = []
+    for number, decoded in enumerate(inputs.decoded):
+        positions = {
+            arm: each.position for each in inputs.subjects for one, arm in each.decoded if one is decoded
+        }
+        bars, rows = [], []
+        for cell in decoded.cells:
+            gain = (
+                decoded.speed_up(cell) if cell.role == "constrained" and cell.strategy != "stepwise" else None
+            )
+            off = next(
+                (each for each in decoded.cells if decoded.key_of(each) == decoded.stepwise(cell)), None
+            )
+            if gain is None or off is None or cell.arm not in positions:
+                continue
+            on_values, off_values = decoded.values(cell), decoded.values(off)
+            saved = on_values["saved_share"]
+            ratio = gain.found.found
+            label = f"{cell.setting.workload} ×{cell.setting.batch} {cell.strategy.replace('_', '-')}"
+            if isinstance(saved, float):
+                low, high = (ratio.low, ratio.high) if ratio else (0.0, math.inf)
+                told = f"{label} {cell.arm}"
+                bars.append(
+                    plots.Bar(
+                        positions[cell.arm],
+                        told,
+                        saved,
+                        ratio.ratio if ratio else None,
+                        low,
+                        high,
+                        gain.ceiling,
+                    )
+                )
+            speed = (
+                f"{ratio.ratio:.2f} [{ratio.low:.2f}, {upper(ratio.high, '{:.2f}'.format)}]"
+                if ratio
+                else "no equal texts"
+            )
+            ceiling = f"{gain.ceiling:.2f}" if gain.ceiling else "–"
+            times = [_pair(off_values[name], on_values[name]) for name in ("tpot", "e2e")]
+            rows.append(
+                (label, cell.arm, percent(saved) if isinstance(saved, float) else "–", speed, ceiling, *times)
+            )
+        svg = plots.gains(
+            f"gains{number}", "What each strategy saves and gains: bars and intervals", bars[:BARS]
+        )
+        caption = (
+            "On against off in the same rounds, of equal texts. Left: emitted tokens that needed no forward "
+            "pass of their own. Right: "
+            "stepwise over strategy of the time in the batch, with its interval; ◇ the speed-up if only "
+            "passes cost."
+        )
+        caption += f" The chart shows the first {BARS} of {len(bars)}." if len(bars) > BARS else ""
+        heads = ("Load", "Arm", "Tokens saved", "Speed-up", "Ceiling", "TPOT off → on", "E2E off → on")
+        chart = Chart(
+            "Jump-forward and other strategies",
+            Markup(svg),
+            caption,
+            heads,
+            tuple(rows[:LINES]),
+            max(0, len(rows) - LINES),
+        )
+        found.append((f"{decoded.decoding.setup.run}: {about(decoded)}", chart))
+    return [(title, chart) for title, chart in found if chart.rows]
+
+
+def _pair(off: object, on: object) -> str:
+    def say(levels: object) -> str:
+        value = levels.get("p50") if isinstance(levels, dict) else None
+        return "–" if value is None else duration(value)
+
+    return f"{say(off)} → {say(on)}"

@@ -1,0 +1,115 @@
+"""What the live sessions say: latencies of each load, and whether the server keeps the grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.report.page.content import Content
+from harness.report.page.section import Section, Values
+from harness.serve.live import figures
+from harness.serve.live.record import has_session, read_session
+from harness.serve.live.show import Seen
+from harness.serve.requests.latency import percentiles
+from harness.serve.requests.titles import say
+
+HEADS = (
+    "load",
+    "grammar",
+    "requests",
+    "answered",
+    "valid",
+    "TTFT p50",
+    "TTFT p99",
+    "TPOT p50",
+    "ITL p50",
+    "E2E p50",
+    "tok/s",
+    "goodput/s",
+    "over its twin",
+)
+
+
+@dataclass(frozen=True)
+class Session:
+    """What one record of a live server says."""
+
+    title: str
+    about: str
+    findings: tuple[tuple[bool, str], ...]
+    """Is it good, and what is found; one for each dialect of grammar."""
+    ends: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """One per load, a cell for each of HEADS."""
+
+
+def values(page: Content) -> Values | None:
+    """The sessions; None where no folder holds one. Raises BadInput."""
+    found = sessions(page.inputs.folders)
+    return {"lived": found, "live_heads": HEADS} if found else None
+
+
+SECTION = Section("live", "Live", 90, values)
+
+
+def sessions(folders: Sequence[Path]) -> list[Session]:
+    """What the folders with a live session say, one value each. Raises BadInput."""
+    return [_session(Seen(read_session(folder))) for folder in folders if has_session(folder)]
+
+
+def _session(seen: Seen) -> Session:
+    setup = seen.lived.setup
+    grammars = {
+        "warm": "sent once before",
+        "cold": "made unique where possible",
+        "mixed": "as they come",
+    }.get(setup.grammars, setup.grammars)
+    about = (
+        f"Model {setup.model}, {setup.endpoint}; grammars {grammars}; at most {setup.sampling.limit} tokens "
+        "out. "
+        f"Goodput: {seen.objectives}. Times as vLLM defines them, but the first token is the first text."
+    )
+    said = (("with a grammar", "constrained"), ("without", "none"))
+    counts = (
+        (called, figures.ends(each for each in seen.lived.answers if each.role == role))
+        for called, role in said
+    )
+    ends = tuple(
+        f"{called}: {', '.join(f'{count:,} {end}' for end, count in found.items())}"
+        for called, found in counts
+        if found
+    )
+    findings = tuple((each.finding == "kept", str(each)) for each in seen.kept)
+    rows = tuple(_row(seen, place) for place in range(len(setup.loads)))
+    return Session(f"{setup.dialect} {setup.version} at {setup.url}", about, findings, ends, rows)
+
+
+def _row(seen: Seen, place: int) -> tuple[str, ...]:
+    load, mine, pairs = seen.lived.setup.loads[place], seen.by_load[place], seen.pairs(place)
+    rights = [seen.right(each) for each in mine]
+    judged = sum(each != "unjudged" for each in rights)
+    first, per_token, gap, whole = (
+        percentiles(figures.values(mine, name)) for name in ("ttft", "tpot", "itl", "e2e")
+    )
+    rates = figures.rates(mine)
+    beside = ""
+    if pairs is not None and pairs.median_ttft is not None:
+        sign = "+" if pairs.median_ttft >= 0 else "−"
+        ratio = "" if pairs.median_tpot is None else f", TPOT × {pairs.median_tpot:.3g}"
+        beside = f"TTFT {sign}{say('ttft', abs(pairs.median_ttft))}{ratio}"
+    return (
+        load.name,
+        "with" if load.role == "constrained" else "none",
+        f"{load.requests:,}",
+        f"{sum(each.is_answered for each in mine):,}",
+        f"{rights.count('valid')}/{judged}" if judged else "-",
+        say("ttft", first["p50"]),
+        say("ttft", first["p99"]),
+        say("tpot", per_token["p50"]),
+        say("itl", gap["p50"]),
+        say("e2e", whole["p50"]),
+        say("output_throughput", rates.output_throughput if rates else None),
+        say("goodput", figures.goodput(mine, seen.objectives)),
+        beside,
+    )

@@ -1,0 +1,117 @@
+"""Mask times: the curves of all arms, cold and warm, for all cases and by suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.measure.estimate import ALL
+from harness.report.figures import curves
+from harness.report.figures.charts import Frame, Guide
+from harness.report.page import decodes
+from harness.report.page.content import Content
+from harness.report.page.curve_figures import Figure, figure
+from harness.report.page.inputs import Inputs, Measured, Subject
+from harness.report.page.lines import Line
+from harness.report.page.section import Section, Values
+from harness.text import duration
+
+FAMILIES = 8
+"""Most small charts, one per suite, of the cold times and of each measurement."""
+
+GUIDES = (Guide(50e3, "50 µs"), Guide(1e6, "1 ms"))
+
+COLD = (
+    "Each case walked once after a fresh compile. Take a case at random, then one of its tokens at random: "
+    "how likely is it that the case is solved and that filling this token's mask took at most so long? Each "
+    "solved case weighs the same, shared evenly by its tokens; a case that is not solved weighs the same and "
+    "never arrives, so each curve ends at the share of cases solved (instance coverage); an arm that solves "
+    "none has no curve."
+)
+WARM = (
+    "Measured: per token the minimum over warm repetitions in all forks; what is left is the backend's own. "
+    "Curves end at the share of the cases that the arm solves."
+)
+
+
+@dataclass(frozen=True)
+class MaskTimes:
+    """Everything that is drawn of mask times."""
+
+    cold: Figure
+    cold_families: list[Figure]
+    warm: list[Figure]
+    """One figure per measurement."""
+    warm_families: list[Figure]
+    left_off: list[str]
+    """The suites without a chart."""
+    guides: str
+    """What the dotted lines are."""
+
+
+def values(page: Content) -> Values:
+    """The figures of mask times."""
+    return {"times": mask_times(page.inputs), "commands": page.commands}
+
+
+SECTION = Section("masks", "Mask times", 30, values)
+
+
+def mask_times(inputs: Inputs) -> MaskTimes:
+    """The charts: those of the walks, and those of every measurement."""
+    lines, guides = inputs.lines, list(GUIDES)
+    budget = decodes.tpot_guide(inputs)
+    if budget:
+        guides.append(Guide(*budget))
+    suites = list(dict.fromkeys(key[0] for line in lines for key in line.arm.cases))
+    shown = suites[:FAMILIES] if len(suites) > 1 else []
+    warm: list[Figure] = []
+    small: list[Figure] = []
+    for number, one in enumerate(inputs.measured):
+        arms = [each for each in inputs.subjects if each.measured and each.measured[0] is one]
+        warm.append(_warm(f"warm{number}", one, arms, None, guides))
+        families = [each for each in one.figures.families if each != ALL]
+        if len(families) > 1:
+            small += [
+                _warm(f"warm{number}x{place}", one, arms, each, guides)
+                for place, each in enumerate(families[:FAMILIES])
+            ]
+    said = "Dotted: 50 µs, 1 ms" + (
+        f", and {budget[1]} without a grammar ({duration(budget[0])})." if budget else "."
+    )
+    said += "" if budget else " One TPOT is not drawn: not measured (grammarbench decode)."
+    return MaskTimes(
+        cold=_cold("fill", lines, None, guides),
+        cold_families=[_cold(f"fill{number}", lines, each, guides) for number, each in enumerate(shown)],
+        warm=warm,
+        warm_families=small,
+        left_off=suites[FAMILIES:] if len(suites) > 1 else [],
+        guides=said,
+    )
+
+
+def _cold(name: str, lines: Sequence[Line], suite: str | None, guides: Sequence[Guide]) -> Figure:
+    text = ("Fill time per token, cold", COLD) if suite is None else (f"Suite {suite[:60]}", "")
+    drawn = [curves.fill_curve(line.arm, suite) for line in lines]
+    labels = [line.label for line in lines]
+    return figure(name, text, drawn, labels, Frame(guides), small=suite is not None)
+
+
+def _warm(
+    name: str, one: Measured, arms: Sequence[Subject], family: str | None, guides: Sequence[Guide]
+) -> Figure:
+    text = ("Fill time per token, warm", WARM) if family is None else (f"Suite {family[:60]}", "")
+    drawn = []
+    for subject in arms:
+        arm = subject.measured[1] if subject.measured else ""
+        traces = [each for each in one.figures.own_set(arm) if family is None or each.family == family]
+        known = {
+            each.case_id for each in one.figures.measurement.traces if family is None or each.family == family
+        }
+        if family is None:
+            known |= {case for each in one.figures.measurement.unsolved.values() for case in each}
+        drawn.append(
+            curves.token_curve([each[:, 0] for each in one.figures.structural(arm, traces)], len(known))
+        )
+    frame = Frame(guides, places=[each.position for each in arms])
+    return figure(name, text, drawn, [each.label for each in arms], frame, small=family is not None)

@@ -1,0 +1,89 @@
+"""The Pareto chart: how often an arm is right against how long its masks take."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from harness.report.figures import plots
+from harness.report.figures.estimates import is_better
+from harness.report.page.chart import Chart
+from harness.report.page.content import Content
+from harness.report.page.matrix import Matrix
+from harness.report.page.section import Section, Values
+from harness.text import duration
+
+TITLE = "Conformance against mask time"
+
+
+def values(page: Content) -> Values:
+    """The chart, and the legend whose buttons isolate an arm in all charts of the page."""
+    return {"subjects": page.inputs.subjects, "pareto": pareto(page.matrix)}
+
+
+SECTION = Section("times", "Pareto", 20, values)
+
+
+def pareto(matrix: Matrix) -> Chart:
+    """Warm times where any arm was measured, else those of the walks; arms that solve nothing, or have no
+    time, are named in the table."""
+    places = {each.key: place for place, each in enumerate(matrix.columns)}
+    warm = "warm_p99" in places and any(
+        cells[places["warm_p99"]].value is not None for _, cells in matrix.rows
+    )
+    key = "warm_p99" if warm else "walked_p99"
+    bubbles, rows = [], []
+    for subject, cells in matrix.rows:
+        right, ns, size = (cells[places[each]] for each in ("conformance", key, "compile_p50"))
+        hopeless = subject.line is not None and not subject.line.arm.solves_any
+        if right.value is not None and ns.value is not None and not hopeless:
+            bubbles.append(plots.Bubble(subject.position, subject.label, ns.value, right.value, size.value))
+        rows.append((subject.label, ns.text, right.text, size.text))
+    edge = _on_frontier(matrix, key, {each.position for each in bubbles})
+    heads = (
+        "Arm",
+        f"{'warm mask' if warm else 'mask, walked once'} p99",
+        "conformance",
+        "compile p50",
+        "on the frontier",
+    )
+    table = tuple((*row, said) for row, said in zip(rows, edge, strict=True))
+    label = (
+        "mask time p99, warm (measured)" if warm else ("mask time p99, walked once (cold; not measured warm)")
+    )
+    caption = (
+        f"Left and up is better. Right: {label}. Up: judged cases that pass. The disc grows with the median "
+        "compile time. "
+        "Dashed: the frontier of these values. Which arms are on it beyond their intervals (no other is "
+        "proven both faster and more often "
+        "right), the table says; without intervals that is not ranked."
+    )
+    most = max((each.ns for each in bubbles), default=0.0)
+    about = f"{TITLE}: one bubble per arm, the slowest at {duration(most)}"
+    return Chart(TITLE, Markup(plots.pareto("pareto", about, bubbles, label)), caption, heads, table)
+
+
+def _on_frontier(matrix: Matrix, key: str, drawn: set[int]) -> list[str]:
+    """For each row: `yes` if nobody is proven better in both figures, `no` if somebody is, `not ranked` if an
+    interval is missing."""
+    pairs = [
+        (time, right) if subject.position in drawn else (None, None)
+        for (subject, _), time, right in zip(
+            matrix.rows, matrix.found[key], matrix.found["conformance"], strict=True
+        )
+    ]
+    told = []
+    for time, right in pairs:
+        if time is None or right is None:
+            told.append("no figure")
+            continue
+        others = [(one, other) for one, other in pairs if one is not None and other is not None]
+        if any(is_better(one, time) and is_better(other, right, lower=False) for one, other in others):
+            told.append("no")
+            continue
+        # Who has both better values, but no intervals, may beat this one.
+        ahead = [
+            (one, other) for one, other in others if one.value < time.value and other.value > right.value
+        ]
+        known = all(each.can_rank for pair in ((time, right), *ahead) for each in pair)
+        told.append("yes" if known else "not ranked")
+    return told

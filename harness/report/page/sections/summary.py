@@ -1,0 +1,25 @@
+"""The summary: every arm by every headline figure, and the counts behind them."""
+
+from __future__ import annotations
+
+from harness.outcomes.metrics import values_of
+from harness.report.page.content import Content
+from harness.report.page.section import Section, Values
+from harness.report.run_summary import judged_lines
+
+
+def values(page: Content) -> Values:
+    """The matrix, the counts of each arm, and the times on the cases that all arms solve."""
+    inputs = page.inputs
+    arms = [line.arm for line in inputs.lines]
+    return {
+        "judged": judged_lines(arms, {run.info.effort for run in inputs.runs}),
+        "matrix": page.matrix,
+        "scouting": inputs.scouting,
+        "lines": inputs.lines,
+        "summaries": [values_of(arm) for arm in arms],
+        "common": page.common,
+    }
+
+
+SECTION = Section("summary", "Summary", 10, values)

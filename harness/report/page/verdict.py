@@ -1,0 +1,197 @@
+"""The strip on top: what the page says in one word, what that rests on, and what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from harness.errors import BadInput
+from harness.measure.estimate import Comparison, is_change
+from harness.outcomes.result import Change, Gate, result_of
+from harness.report.page.inputs import Inputs
+from harness.report.site.trend import short
+
+LINES = 5
+"""Of what changed, at most."""
+
+WORDS = {
+    "PASS": ("✓", "good", "nothing is worse than the baseline"),
+    "REGRESSED": ("▼", "bad", "something is worse than the baseline"),
+    "INCONCLUSIVE": ("◆", "open", "nothing is proven worse, and not everything is proven equal"),
+    "UNPROVEN": ("✕", "open", "the measurement cannot be believed, or nothing can be compared"),
+    "INCOMPLETE": ("✖", "bad", "something did not come to its end, so nothing is concluded"),
+    "NO BASELINE": (
+        "○",
+        "none",
+        "nothing to hold it against: give two runs, or measure two versions in one run",
+    ),
+}
+"""Glyph, colour and meaning."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What stands on top of the page."""
+
+    word: str
+    reasons: tuple[str, ...]
+    changes: tuple[tuple[str, str], ...]
+    """Glyph and line."""
+    samples: tuple[str, ...]
+    """The samples of their suites that the runs are."""
+    more: int
+    """Changes that are not among them."""
+    baseline: str
+    control: str
+    """What two arms of identical code said."""
+    facts: tuple[tuple[str, str], ...]
+    """Names and values: runs, dates, hardware, versions."""
+
+    @property
+    def glyph(self) -> str:
+        return WORDS[self.word][0]
+
+    @property
+    def colour(self) -> str:
+        return WORDS[self.word][1]
+
+    @property
+    def meaning(self) -> str:
+        return WORDS[self.word][2]
+
+
+def verdict(inputs: Inputs) -> Verdict:
+    """The verdict on everything on the page together: the worst word holds."""
+    changes: list[Change] = []
+    gates: list[Gate] = []
+    baselines: list[str] = []
+    reasons: list[str] = []
+    missing = inputs.incomplete
+    if not missing:
+        for gate, found in _held(inputs, reasons):
+            gates.append(gate)
+            baselines.append(gate.against)
+            changes += [each for each in found if each not in changes]
+    word = _word(inputs, gates, bool(missing))
+    reasons += [f"{each} has no end" for each in missing[:LINES]] + [
+        reason for gate in gates for reason in gate.reasons
+    ]
+    order = {"worse": 0, "other": 1, "better": 2}
+    glyphs = {"worse": "▼", "other": "●", "better": "▲"}
+    changes.sort(key=lambda each: order[each.kind])
+    shown = tuple((glyphs[each.kind], short(f"{each.arm}: {each.what}", 240)) for each in changes[:LINES])
+    told = tuple(dict.fromkeys(short(each, 240) for each in reasons))[:LINES]
+    baseline = ", ".join(dict.fromkeys(baselines))
+    return Verdict(
+        word,
+        told,
+        shown,
+        samples(inputs),
+        max(0, len(changes) - LINES),
+        baseline,
+        control(inputs),
+        facts(inputs),
+    )
+
+
+def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, tuple[Change, ...]]]:
+    """Later runs against the first one; else versions of one arm within a run.
+
+    Why a pair cannot be compared goes to the reasons.
+    """
+    folders = [run.folder for run in inputs.runs]
+    try:
+        for folder in folders[1:]:
+            result = result_of(folder, folders[0])
+            yield replace(result.gate, against=f"{inputs.runs[0].info.run} ({folders[0]})"), result.changes
+        for run in (*inputs.runs, *inputs.scouting):
+            if run.has_versions:
+                result = result_of(run.folder, time=any(one.folder == run.folder for one in inputs.measured))
+                yield result.gate, result.changes
+    except BadInput as error:
+        reasons.append(str(error))
+
+
+def _word(inputs: Inputs, gates: list[Gate], missing: bool) -> str:
+    if missing:
+        return "INCOMPLETE"
+    said = {gate.verdict for gate in gates}
+    of_versions = list(_within(inputs))
+    if "failed" in said or any(each.verdict == "regressed" for each in of_versions):
+        return "REGRESSED"
+    if "unproven" in said or any(each.verdict == "unproven" for each in of_versions):
+        return "UNPROVEN"
+    if not gates:
+        return "NO BASELINE"
+    return "INCONCLUSIVE" if any(each.verdict == "inconclusive" for each in of_versions) else "PASS"
+
+
+def _within(inputs: Inputs) -> Iterator[Comparison]:
+    """The comparisons of two versions of one backend with the same options, without the control."""
+    for one in inputs.measured:
+        arms = {each.name: each for each in one.figures.measurement.arms}
+        for each in one.comparisons:
+            if is_change(each, one.figures) and arms[each.head].role != "a/a":
+                yield each
+
+
+def samples(inputs: Inputs) -> tuple[str, ...]:
+    """Says which samples of their suites the runs are, with the run's name where the page is
+    about several.
+    """
+    runs = (*inputs.runs, *inputs.scouting)
+    said = {
+        f"{each.info.run}: {each.sample}" if len(runs) > 1 else each.sample: None
+        for each in runs
+        if each.sample
+    }
+    return tuple(short(each, 400) for each in said)[:LINES]
+
+
+def control(inputs: Inputs) -> str:
+    """Of the A/A arms of all measurements."""
+    if not inputs.measured:
+        return "A/A not measured"
+    said = []
+    for one in inputs.measured:
+        copies = {each.name for each in one.figures.measurement.arms if each.role == "a/a"}
+        controls = [each for each in one.comparisons if each.head in copies]
+        equal = sum(each.verdict == "equivalent" for each in controls)
+        if not controls:
+            said.append("A/A not measured")
+        elif one.is_proven:
+            said.append(f"A/A proven: identical code equivalent in all {len(controls)} figures")
+        else:
+            said.append(f"A/A unproven: identical code equivalent in {equal} of {len(controls)} figures")
+    return "; ".join(dict.fromkeys(said))
+
+
+def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
+    """What was run, when, on what."""
+    runs = [
+        (
+            f"{each.info.run} (shard {each.info.shard})" if each.info.shard else each.info.run,
+            each.info.started,
+        )
+        for each in (*inputs.runs, *inputs.scouting)
+    ]
+    runs += [(each.decoding.setup.run, each.decoding.setup.started) for each in inputs.decoded]
+    hardware = [each.figures.measurement.hardware for each in inputs.measured]
+    hardware += [each.decoding.setup.hardware for each in inputs.decoded]
+    cpus = [
+        each.info.machine.get("cpu_model_name") or each.info.machine.get("cpu")
+        for each in (*inputs.runs, *inputs.scouting)
+    ]
+    versions = [f"{each.backend} {each.version}" for each in inputs.subjects]
+    return (
+        ("Run", _listed(run for run, _ in runs)),
+        ("Date", _listed(started[:16].replace("T", " ") for _, started in runs)),
+        ("Hardware key", _listed(hardware) or "not recorded (measured and decoded runs have one)"),
+        ("Machine", _listed(str(each) for each in cpus if each)),
+        ("Versions", _listed(versions)),
+    )
+
+
+def _listed(values: Iterable[str]) -> str:
+    found = list(dict.fromkeys(each[:60] for each in values))
+    return ", ".join(found[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")

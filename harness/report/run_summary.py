@@ -1,0 +1,274 @@
+"""What a run ends with: per backend the figures that matter most, its worst failure, and the commands to go
+on with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.outcomes import delayed
+from harness.outcomes.delayed import Delayed, DelayedCases
+from harness.outcomes.metrics import METRICS, few, values_of
+from harness.outcomes.outcome import Fault, in_words, worst_fault
+from harness.outcomes.slow_compiles import Compiles, Tail
+from harness.outcomes.summary import ArmSummary, summarize
+from harness.report.tables.instances import grid, heading, number
+from harness.rows.row import Row, RunInfo, contested_lines, note
+from harness.rows.sample import sample_of
+from harness.rows.store import is_published, published_without, read_end, read_info, read_rows, read_samples
+from harness.text import Console, command
+
+ALWAYS = ("schemas", "judged", "passed", "failed")
+IF_ANY = (
+    "declined", "not_judged", "not_measured", "crash", "out_of_memory", "timeout", "validation_error",
+    "invalidation_error",
+)  # fmt: skip
+"""Rows that are left out where they are 0 of every arm shown."""
+SHARES = ("conformance", "declared_coverage", "compliance")
+TIMES = (("ttfm", "p50"), ("ttfm", "p99"), ("tbm", "p50"), ("tbm", "p99"))
+
+
+MOST_TAILS = 4
+"""Backends whose slowest compile is named, the slowest ones."""
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A run in short."""
+
+    folder: Path
+    info: RunInfo
+    rows: int | None
+    """None: the run is incomplete."""
+    statuses: dict[str, int]
+    arms: tuple[ArmSummary, ...]
+    worst: WorstFailure | None
+    compiling: tuple[Tail, ...] = ()
+    """The slow compiles of each backend."""
+    delayed: tuple[Delayed, ...] = ()
+    """What failed behind other cases and not alone."""
+
+
+@dataclass(frozen=True)
+class WorstFailure:
+    """The first of the worst failures in the order of the run."""
+
+    kind: str
+    """One of harness/outcomes/outcome.py's."""
+    case: str
+    suite: str
+    backend: str
+    said: str
+    repro: tuple[str, ...]
+    """The words of the command that shows it."""
+
+
+def read_summary(run: Path) -> RunSummary:
+    """The run in short. Raises BadInput."""
+    info, end = read_info(run), read_end(run)
+    worst: list[tuple[Fault, Row]] = []
+    compiles, later = Compiles(info.timeout_s), DelayedCases()
+    arms = summarize(later.noting(compiles.noting(_noting(read_rows(run), worst))), read_samples(run), info)
+    found = _worst_failure(run, info, *worst[0]) if worst else None
+    rows, statuses = (end.rows, end.statuses) if end else (None, {})
+    return RunSummary(
+        run, info, rows, statuses, tuple(arms), found, tuple(compiles.tails()), tuple(later.seen)
+    )
+
+
+def _noting(rows: Iterable[Row], worst: list[tuple[Fault, Row]]) -> Iterator[Row]:
+    """The rows, unchanged; the worst fault so far stays in the list."""
+    for row in rows:
+        fault = worst_fault(row)
+        if fault is not None and (not worst or fault.kind.gravity < worst[0][0].kind.gravity):
+            worst[:] = [(fault, row)]
+        yield row
+
+
+def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFailure:
+    versions = {each.version for each in info.arms if each.backend == row.backend}
+    backend = (
+        row.backend
+        + (f"=={row.backend_version}" if len(versions) > 1 else "")
+        + (f":{row.options}" if row.options else "")
+    )
+    words = [
+        "grammarbench",
+        "repro",
+        str(run),
+        row.case_id,
+        "--backends",
+        backend,
+        "--vocabularies",
+        row.vocabulary,
+    ]
+    if fault.finding is not None:
+        words += ["--check", fault.finding.check]
+    elif row.instance is not None:
+        words += ["--instance", str(row.instance)]
+    said = fault.finding.text if fault.finding is not None else row.text
+    return WorstFailure(
+        fault.kind.value, row.case, row.suite, f"{backend} {row.backend_version}".strip(), said, tuple(words)
+    )
+
+
+def next_commands(found: RunSummary) -> dict[str, list[str]]:
+    """What to do with the run, as words of commands."""
+    run = str(found.folder)
+    published = is_published(
+        found.folder
+    )  # nothing is written into its folder, and without its cases nothing is walked again
+    page = ["--out", f"{found.folder.name}-report"] if published else []
+    commands = {"table": ["grammarbench", "table", run], "report": ["grammarbench", "report", run, *page]}
+    if found.worst and not published_without(found.folder, "cases.jsonl"):
+        commands["repro"] = list(found.worst.repro)
+    exported = f"{found.folder.name}-export" if published else str(found.folder / "export")
+    return commands | {"export": ["grammarbench", "export", run, "--out", exported]}
+
+
+def text(found: RunSummary, on: Console) -> str:
+    """Returns the summary: the sample and what was judged, a table for each group of backends, the worst
+    failure and commands."""
+    first = [line for said in (sample_of(found.info), note(found.info)) if said for line in on.fold(said)]
+    first += [line for each in judged_lines(found.arms, {found.info.effort}) for line in on.fold(each)]
+    parts = ["\n".join(first)]
+    fit = max(1, (on.width - 25) // 13)
+    columns = [_column(each) for each in found.arms]
+    for start in range(0, len(columns), fit):
+        chosen = columns[start : start + fit]
+        parts.append(grid("", [heading(each) for each in chosen], _sections(chosen), on.width, on.styled))
+    if any(cell.startswith("~") for section in _sections(columns) for _, cells in section for cell in cells):
+        parts[-1] += "\n~ fewer than ten values lie beyond this percentile"
+    after = [
+        *_contested(found, on),
+        *_failure(found, on),
+        *_delayed(found, on),
+        *_compiling(found, on),
+        "next:",
+        *_commands(found, on),
+    ]
+    return "\n\n".join([*parts, "\n".join(after)])
+
+
+def judged_lines(seen: Sequence[ArmSummary], efforts: Collection[int]) -> list[str]:
+    """Says how many cases were judged, in one line where that is the same for all backends, and what would
+    judge the others."""
+    said: dict[str, list[str]] = {}
+    for arm in seen:
+        said.setdefault(in_words(arm.counts()), []).append(arm.name)
+    lines = [line if len(said) == 1 else f"{', '.join(arms)}: {line}" for line, arms in said.items()]
+    if any(arm.counts().not_judged for arm in seen):
+        checked = (
+            "; this run made no checks: with --effort 2 faults are found without instances too"
+            if 0 in efforts
+            else ""
+        )
+        lines.append(f"to judge the others, write instances with their verdicts (`tests`){checked}")
+    return lines
+
+
+def _contested(found: RunSummary, on: Console) -> list[str]:
+    return [part for line in contested_lines(found.info.suites) for part in on.fold(line)]
+
+
+def _failure(found: RunSummary, on: Console) -> list[str]:
+    if found.rows is None:
+        return [on.paint("INCOMPLETE", "bad") + " (no end): it gates nothing"]
+    if found.worst is None:
+        return [on.paint("no failure", "good")]
+    each = found.worst
+    kind = each.kind.replace("_", "-" if each.kind.endswith("constrained") else " ")
+    # The words are painted once they fit: colour must not count as columns.
+    first, *more = on.fold(f"worst failure: {kind} of {each.backend} in {each.case} ({each.suite})")
+    said = on.fold(f"  {each.said}", most=2) if each.said else []
+    return [first.replace(kind, on.paint(kind, "bad"), 1), *more, *said]
+
+
+def _delayed(found: RunSummary, on: Console) -> list[str]:
+    return [part for line in delayed.lines(found.delayed) for part in on.fold(line)]
+
+
+def _compiling(found: RunSummary, on: Console) -> list[str]:
+    """The slowest compile of each backend and how many are slow, for the slowest backends."""
+    lines = [
+        f"slowest compile of {tail.slowest.backend}: {tail.slowest.told}, {tail.slowest.case} "
+        f"({tail.slowest.suite}); {tail.told}"
+        for tail in found.compiling[:MOST_TAILS]
+    ]
+    return [part for line in lines for part in on.fold(line)]
+
+
+def _commands(found: RunSummary, on: Console) -> list[str]:
+    return [
+        f"  {line}"
+        for words in next_commands(found).values()
+        for line in command(words, on.width - 2).split("\n")
+    ]
+
+
+def _column(arm: ArmSummary) -> dict[str, Any]:
+    who = {
+        "backend": arm.backend,
+        "options": arm.options,
+        "backend_version": arm.version,
+        "vocabulary": arm.vocabulary,
+    }
+    checks = [each for each in arm.checks.values() if each.looked]
+    failing = sum(each.failed > each.documented for each in checks)
+    return who | {"checks": f"{failing}/{len(checks)}" if checks else ""} | values_of(arm)
+
+
+def _sections(columns: Sequence[dict[str, Any]]) -> list[list[tuple[str, list[str]]]]:
+    """Cases, shares, walks and times, as rows of cells."""
+
+    def rows(names: Iterable[str]) -> list[tuple[str, list[str]]]:
+        return [
+            (METRICS[name].title, [number(each[name], METRICS[name].unit) for each in columns])
+            for name in names
+        ]
+
+    cases = rows([*ALWAYS, *(name for name in IF_ANY if any(each[name] for each in columns))])
+    if any(each["checks"] for each in columns):
+        cases.append(("Checks failing", [each["checks"] or "-" for each in columns]))
+    times = [
+        (f"{name.upper()} {level} (µs)", [_time(each, name, level) for each in columns])
+        for name, level in TIMES
+    ]
+    return [cases, rows(SHARES), [*times, *rows(["peak_rss"])]]
+
+
+def _time(column: dict[str, Any], name: str, level: str) -> str:
+    value = number(column[f"{name}_{level}_us"], "us")
+    return f"~{value}" if value != "-" and few(level, int(column[f"{name}_n"])) else value
+
+
+def to_json(found: RunSummary) -> dict[str, Any]:
+    """Folder, rows by status, every metric and check of every backend, the worst failure and the next
+    commands."""
+    return {
+        "run": found.info.run,
+        "folder": found.folder,
+        "complete": found.rows is not None,
+        "sample": sample_of(found.info),
+        "shard": found.info.shard,
+        "rows": found.rows,
+        "statuses": found.statuses,
+        "backends": [
+            {
+                "backend": arm.backend,
+                "version": arm.version,
+                "options": arm.options,
+                "vocabulary": arm.vocabulary,
+                "counts": arm.counts(),
+                "metrics": values_of(arm),
+                "checks": arm.checks,
+            }
+            for arm in found.arms
+        ],
+        "worst": found.worst,
+        "delayed": found.delayed,
+        "slow_compiles": found.compiling,
+        "next": next_commands(found),
+    }

@@ -1,0 +1,1 @@
+"""The site of a history: dashboard, trends, badges and the Atom feed."""

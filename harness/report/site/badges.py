@@ -1,0 +1,50 @@
+"""Badges per backend, as the endpoint of shields.io reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.outcomes.history.alert_rule import State
+from harness.outcomes.history.conformance import judged
+from harness.report.site.trend import short
+
+COLOURS = ((0.99, "brightgreen"), (0.9, "green"), (0.75, "yellow"), (0.0, "orange"))
+"""Of a share of cases that pass: the first whose bound it reaches."""
+
+
+def badge(label: str, message: str, color: str) -> str:
+    """The file's text."""
+    value: dict[str, Any] = {
+        "schemaVersion": 1,
+        "label": short(label, 60),
+        "message": short(message, 60),
+        "color": color,
+    }
+    return json.dumps(value) + "\n"
+
+
+def conformance_badge(label: str, counts: Mapping[str, int]) -> str:
+    """How many cases pass, of those that were judged."""
+    known = judged(counts)
+    if not known:
+        return badge(label, "not judged", "lightgrey")
+    passed = counts.get("passed", 0)
+    # 1,999 of 2,000 are not all.
+    share = f"{min(100 * passed / known, 100 if passed == known else 99.9):.1f}"
+    return badge(
+        label,
+        f"{share} % of {known:,} judged",
+        next(colour for bound, colour in COLOURS if passed / known >= bound),
+    )
+
+
+def speed_badge(label: str, states: Sequence[State]) -> str:
+    """What the alert rule says of all series together."""
+    slower = states.count("alert")
+    if slower:
+        return badge(label, f"{slower} slower", "red")
+    if "better" in states:
+        return badge(label, f"{states.count('better')} faster", "brightgreen")
+    return badge(label, "steady", "green") if "quiet" in states else badge(label, "no baseline", "lightgrey")

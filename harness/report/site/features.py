@@ -1,0 +1,135 @@
+"""What a feature's cases came to over releases: one table per arm, vocabulary and suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from harness.backend.arm import arm
+from harness.outcomes.history.conformance import CASE_OUTCOMES, EVERY, Counts, Seen, Step, judged, releases
+from harness.report.site.trend import day, short
+
+RELEASES, FEATURES = 12, 200
+"""Columns and rows of a table, at most; the page says how many are left out."""
+
+GLYPHS = {
+    "passed": "✓", "declined": "⊘", "finding": "◆", "over_constrained": "▼", "under_constrained": "▲",
+    "broken": "✖", "timeout": "◔",
+    "not_judged": "?", "not_measured": "–",
+}  # fmt: skip
+"""As in the report of a run, where it has them."""
+
+MEANINGS = {
+    "passed": "judged, every instance and check is right", "declined": "the backend says that it cannot",
+    "finding": "a check found something",
+    "over_constrained": "refuses what the grammar allows", "under_constrained": "allows what it forbids",
+    "broken": "crash, out of memory, or an error of the backend", "timeout": "out of time",
+    "not_judged": "nobody could judge it",
+    "not_measured": "missing through our fault",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One feature in one release."""
+
+    passed: int
+    cases: int
+    """How many of the feature's cases were judged."""
+    colour: str
+    """A class of the style sheet."""
+    others: str
+    """The other outcomes with their counts, as glyphs."""
+    lost: int
+    """Cases that passed in the release before; 0 where that cannot be said."""
+    won: int
+    """Cases that did not; likewise."""
+
+
+@dataclass(frozen=True)
+class Column:
+    version: str
+    day: str
+    is_other_work: bool
+    """Its cases, vocabulary, effort or seed are not those of the column before."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    title: str
+    anchor: str
+    columns: tuple[Column, ...]
+    lines: tuple[tuple[str, tuple[Cell | None, ...]], ...]
+    always: tuple[str, ...]
+    """Features whose cases all passed in every release shown."""
+    releases_left_out: int
+    features_left_out: int
+
+
+def matrices(seen: Sequence[Seen], anchor_of: dict[tuple[str, ...], str]) -> list[Matrix]:
+    """By backend, options, vocabulary and suite, in that order; `anchor_of` has the id of each."""
+    found = []
+    for key, group in groupby(sorted(seen, key=lambda each: (key_of(each), each.time, each.run)), key=key_of):
+        every = releases(group)
+        found.append(_matrix(every[-RELEASES:], len(every[:-RELEASES]), anchor_of[key]))
+    return found
+
+
+def key_of(seen: Seen) -> tuple[str, ...]:
+    """What a table is of."""
+    return seen.backend, seen.options, seen.vocabulary, seen.suite
+
+
+def _matrix(shown: Sequence[Seen], left_out: int, anchor: str) -> Matrix:
+    last = shown[-1]
+    columns = [Column(short(each.version, 24) or "–", day(each.time), False) for each in shown[:1]]
+    columns += [
+        Column(short(b.version, 24) or "–", day(b.time), a.work != b.work) for a, b in pairwise(shown)
+    ]
+    lines, always = [], []
+    for name in sorted({name for each in shown for name in each.features}):
+        cells = tuple(_cell(each, before, name) for before, each in zip([None, *shown], shown, strict=False))
+        there = [each for each in cells if each]
+        if name != EVERY and all(each.passed == each.cases for each in there):
+            always.append(short(name, 60))
+        else:
+            lines.append((name, cells))
+    # All cases, then what was lost, then what passes least.
+    lines.sort(key=lambda line: (line[0] != EVERY, *_order(line[1]), line[0]))
+    named = tuple(
+        (short(name, 60) if name != EVERY else "all cases", cells) for name, cells in lines[:FEATURES]
+    )
+    title = f"{short(arm(last), 60)} on {short(last.suite, 40)}, vocabulary {short(last.vocabulary, 40)}"
+    return Matrix(title, anchor, tuple(columns), named, tuple(always), left_out, len(lines[FEATURES:]))
+
+
+def _order(cells: Sequence[Cell | None]) -> tuple[bool, float]:
+    there = [each for each in cells if each]
+    return not any(each.lost for each in there), there[-1].passed / max(1, there[-1].cases)
+
+
+def _cell(seen: Seen, before: Seen | None, feature: str) -> Cell | None:
+    counts: Counts | None = seen.features.get(feature)
+    if not counts:
+        return None
+    passed, cases = counts.get("passed", 0), judged(counts)
+    share = passed / cases if cases else 0.0
+    colour = (
+        "q4"
+        if share == 1
+        else "q3"
+        if share >= 0.9
+        else "q2"
+        if share >= 0.7
+        else "q1"
+        if share >= 0.4
+        else "q0"
+    )
+    others = " ".join(f"{GLYPHS[each]}{counts[each]}" for each in CASE_OUTCOMES[1:] if counts.get(each))
+    step = (
+        Step(before, seen, feature)
+        if before and before.work == seen.work and feature in before.features
+        else None
+    )
+    return Cell(passed, cases, colour, others, step.lost if step else 0, step.won if step else 0)

@@ -1,0 +1,1 @@
+"""Tables of a run for the terminal, as Markdown, CSV or JSON."""

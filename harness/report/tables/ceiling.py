@@ -1,0 +1,71 @@
+"""How much jumping over forced text can gain at most, per suite and vocabulary: the three ceilings over a
+run's valid instances."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from harness.backend.vocabulary import load_vocabulary
+from harness.cases.case import Case
+from harness.checks.subject import LONGEST_WALK
+from harness.oracle.automaton import NoOracle
+from harness.oracle.forced_text.ceilings import Ceilings, ceilings
+from harness.oracle.language import language_of
+from harness.oracle.trie import TokenTrie, trie_of
+from harness.rows.store import read_cases, read_info
+
+
+def ceiling_frame(run: Path) -> pd.DataFrame:
+    """One line per suite and vocabulary, over the cases that have a reference automaton: how many outputs and
+    steps, and the shares.
+
+    `singleton_steps`: of the steps, those whose mask holds one token. `forced_bytes`: of the bytes, those
+    without alternative. `fast_forward_tokens`: of the steps, those that jumping saves such that the ids stay
+    canonical. Raises BadInput.
+    """
+    lines = []
+    for name in read_info(run).vocabularies:
+        trie = trie_of(load_vocabulary(name))
+        sums: dict[str, tuple[int, Ceilings]] = {}
+        for suite, _, case in read_cases(run):
+            outputs, total = sums.get(suite, (0, Ceilings()))
+            more, found = _of_case(case, trie)
+            sums[suite] = outputs + more, total + found
+        for suite, (outputs, total) in sums.items():
+            shares = (total.singleton_share, total.forced_byte_share, total.fast_forward_share)
+            lines.append(
+                [
+                    suite,
+                    name,
+                    outputs,
+                    total.steps,
+                    *(None if each is None else f"{each:.1%}" for each in shares),
+                ]
+            )
+    columns = [
+        "suite",
+        "vocabulary",
+        "outputs",
+        "steps",
+        "singleton_steps",
+        "forced_bytes",
+        "fast_forward_tokens",
+    ]
+    return pd.DataFrame([line for line in lines if line[2]], columns=columns, dtype=object)
+
+
+def _of_case(case: Case, trie: TokenTrie) -> tuple[int, Ceilings]:
+    """Over its valid instances; nothing where there is no automaton, or where the vocabulary cannot spell
+    one."""
+    outputs, total = 0, Ceilings()
+    try:
+        language = language_of(case.grammar)
+        for each in case.instances:
+            if each.valid:
+                total += ceilings(language, trie, trie.vocabulary.encode(each.content)[:LONGEST_WALK])
+                outputs += 1
+    except (NoOracle, ValueError):
+        pass
+    return outputs, total

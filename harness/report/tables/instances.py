@@ -1,0 +1,327 @@
+"""A run as tables: one line per instance, one line per backend; as CSV, JSON, Markdown or for a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.errors import BadInput, did_you_mean
+from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, few, values_of
+from harness.outcomes.summary import ArmSummary, CheckSummary, read_arms
+from harness.rows.row import Row, verdict
+from harness.rows.store import read_rows
+from harness.text import SURROGATES, Console, console, spreadsheet
+from harness.text import printable as printable
+from harness.text import visible as visible
+
+FORMATS = ["csv", "json", "markdown"]
+
+INSTANCE_COLUMNS = [
+    "backend", "backend_version", "options", "vocabulary", "suite", "suite_version", "case", "case_id",
+    "dialect", "instance",
+    "instance_name", "mode", "jump_forward", "repeat", "status", "valid", "accepted", "verdict", "stopped_at",
+    "compile_ns",
+    "matcher_new_ns", "first_fill_ns", "wall_ns", "tokens", "bytes", "grammar_bytes", "peak_rss_bytes",
+    "phase", "signal", "text",
+    "findings", "delayed", "behind",
+]  # fmt: skip
+_INTEGERS = {
+    "instance", "repeat", "stopped_at", "compile_ns", "matcher_new_ns", "first_fill_ns", "wall_ns", "tokens",
+    "bytes", "grammar_bytes",
+    "peak_rss_bytes",
+}  # fmt: skip
+_BOOLEANS = {"valid", "accepted", "jump_forward"}
+
+
+def instance_frame(run: Path) -> pd.DataFrame:
+    """One line per walk of an instance (per compile, where a case has none), in the order of the run.
+
+    Raises BadInput.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in INSTANCE_COLUMNS}
+    for row in read_rows(run):
+        for name, values in columns.items():
+            values.append(_cell(row, name))
+    return pd.DataFrame({name: _series(name, values) for name, values in columns.items()})
+
+
+def _series(name: str, values: list[Any]) -> pd.Series:
+    if name in _INTEGERS:
+        return pd.Series(values, dtype="Int64")
+    # Not pandas' own string type: where that is Arrow's, a lone surrogate ends it.
+    return pd.Series(values, dtype="boolean" if name in _BOOLEANS else "object")
+
+
+def _cell(row: Row, name: str) -> Any:
+    if name == "verdict":
+        return verdict(row.status, row.valid, row.accepted)
+    if name == "findings":
+        return " ".join(dict.fromkeys(finding.check for finding in row.findings))
+    if name == "behind":
+        return "; ".join(each.case for each in row.behind)
+    return getattr(row, name)
+
+
+def backend_table(run: Path) -> pd.DataFrame:
+    """One line per backend with options and vocabulary, one column per metric. Raises BadInput."""
+    return metrics_frame(read_arms(run))
+
+
+def metrics_frame(arms: Sequence[ArmSummary]) -> pd.DataFrame:
+    """`backend_table` of arms that were folded already."""
+    lines: list[dict[str, Any]] = []
+    for arm in arms:
+        who = {
+            "backend": arm.backend,
+            "backend_version": arm.version,
+            "options": arm.options,
+            "vocabulary": arm.vocabulary,
+        }
+        lines.append(who | values_of(arm))
+    frame = pd.DataFrame(lines)
+    for name in frame.columns:
+        if (name in METRICS and METRICS[name].unit != "share") or name.endswith("_n"):
+            frame[name] = frame[name].astype("Int64")
+    return frame
+
+
+def checks_frame(run: Path) -> pd.DataFrame:
+    """Returns a line for each arm and check: in how many cases it found what."""
+    counts = ("passed", "failed", "documented", "skipped", "lost", "ours")
+    lines = [
+        {
+            "backend": arm.backend,
+            "backend_version": arm.version,
+            "options": arm.options,
+            "vocabulary": arm.vocabulary,
+            "check": name,
+            **{count: getattr(check, count) for count in counts},
+        }
+        for arm in read_arms(run)
+        for name, check in arm.checks.items()
+    ]
+    columns = ["backend", "backend_version", "options", "vocabulary", "check", *counts]
+    return pd.DataFrame(lines, columns=columns)
+
+
+def to_text(frame: pd.DataFrame, form: str) -> str:
+    """The table as `csv`, `json` (a list of flat objects, null for what is not there) or `markdown`.
+
+    Raises BadInput.
+    """
+    if form == "csv":
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(frame.columns)
+        cells = [
+            [spreadsheet(_plain(each)) if isinstance(each, str) else _plain(each) for each in line]
+            for line in _lines(frame)
+        ]
+        writer.writerows(cells)
+        return file.getvalue()
+    if form == "json":
+        objects = [json.dumps(dict(zip(frame.columns, line, strict=True))) for line in _lines(frame)]
+        return "[\n" + ",\n".join(objects) + "\n]\n" if objects else "[]\n"
+    if form == "markdown":
+        cells = [[_markdown(_plain(value)) for value in line] for line in _lines(frame)]
+        rows = [list(map(str, frame.columns)), ["---"] * len(frame.columns), *cells]
+        return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    raise BadInput(f'unknown format "{form}"{did_you_mean(form, FORMATS)}')
+
+
+def _lines(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """The cells as Python's own values; None where pandas has its NA or NaN."""
+    columns = []
+    for name in frame.columns:
+        column = frame[name]
+        columns.append(
+            [
+                None if missing else value
+                for value, missing in zip(column.tolist(), column.isna(), strict=True)
+            ]
+        )
+    return zip(*columns, strict=True)
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return SURROGATES.sub("\ufffd", str(value))
+
+
+def _markdown(text: str) -> str:
+    """A cell on one line, of which no markup, link or picture comes; underscores and dots of ordinary names
+    stay readable."""
+    line = re.sub(r"\s*[\r\n\u2028\u2029\x85]+\s*", " ", text)
+    return re.sub(r"([\\`*\[\]|~$&@]|(?<!\w)_|_(?!\w))", r"\\\1", visible(line)).replace("<", "&lt;")
+
+
+# ----------------------------------------------------------------------------------------------- the terminal
+
+
+def instance_text(run: Path, form: str) -> str:
+    """`instance_frame` of the run as csv, json or markdown. Raises BadInput."""
+    return to_text(instance_frame(run), form)
+
+
+def terminal_text(run: Path) -> str:
+    """`backend_table` of the run for people: styled in the terminal's width if stdout is one, else plain text
+    of 80 columns."""
+    on = console()
+    arms = read_arms(run)
+    checks = checks_text(arms, on.width, on.styled)
+    return backend_text(metrics_frame(arms), on.width, on.styled) + (f"\n\n{checks}" if checks else "")
+
+
+def checks_text(arms: Sequence[ArmSummary], width: int = 80, styled: bool = False) -> str:
+    """Per check and arm, in how many cases of those looked at the fact does not hold; empty if nothing was
+    checked."""
+    names = list(dict.fromkeys(name for arm in arms for name in arm.checks))
+    if not names:
+        return ""
+    nothing = CheckSummary()
+    fit = max(1, (width - 40) // 12)
+    parts = []
+    for start in range(0, len(arms), fit):
+        chosen = arms[start : start + fit]
+        heads = [
+            heading(
+                {
+                    "backend": a.backend,
+                    "options": a.options,
+                    "backend_version": a.version,
+                    "vocabulary": a.vocabulary,
+                }
+            )
+            for a in chosen
+        ]
+        rows = [
+            (name.replace("_", " "), [check_cell(arm.checks.get(name, nothing)) for arm in chosen])
+            for name in names
+        ]
+        parts.append(grid("CHECKS", heads, [rows], width, styled))
+    legend = (
+        "failing cases / cases looked at; * all of them documented by the backend; ✖ lost in the "
+        "check; ⚑ ours"
+    )
+    return "\n\n".join(parts) + "\n" + Console(width).fit(legend)
+
+
+def check_cell(check: CheckSummary) -> str:
+    """What one check said of one arm, in a few characters."""
+    said = f"{check.failed}/{check.looked}" if check.looked else "-"
+    if check.failed and check.documented == check.failed:
+        said += "*"
+    return said + (f" ✖{check.lost}" if check.lost else "") + (f" ⚑{check.ours}" if check.ours else "")
+
+
+def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> str:
+    """`backend_table`'s frame with a metric per line, the arms side by side as far as they fit into the
+    width."""
+    lines = frame.to_dict("records")
+    fit = max(1, (width - 25) // 13)
+    parts = []
+    for start in range(0, len(lines), fit):
+        chosen = lines[start : start + fit]
+        parts.append(grid("", [heading(line) for line in chosen], list(_sections(chosen)), width, styled))
+    if any("~" in cell for section in _sections(lines) for _, cells in section for cell in cells):
+        parts.append("~ fewer than ten values lie beyond this percentile")
+    return "\n".join(parts)
+
+
+def grid(
+    title: str,
+    heads: Sequence[str],
+    sections: Sequence[Sequence[tuple[str, list[str]]]],
+    width: int,
+    styled: bool,
+) -> str:
+    """Titled rows under the heads of arms, section by section."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console as Grid
+    from rich.table import Table
+    from rich.text import Text
+
+    file = io.StringIO()
+    drawn = Grid(
+        file=file,
+        width=width,
+        force_terminal=styled,
+        highlight=False,
+        emoji=False,
+        no_color=None if styled else True,
+    )
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column(title, no_wrap=not title)
+    for head in heads:
+        table.add_column(Text(head), justify="right", overflow="fold", max_width=18)
+    for section in sections:
+        for name, cells in section:
+            table.add_row(Text(name), *(Text(cell) for cell in cells))
+        table.add_section()
+    drawn.print(table)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+def heading(line: dict[Any, Any]) -> str:
+    """Of an arm's column: backend, options, version and vocabulary, each on a line."""
+    version = str(line["backend_version"])
+    return "\n".join(
+        printable(str(part))[:60]
+        for part in (line["backend"], line["options"], version, line["vocabulary"])
+        if part
+    )
+
+
+def _sections(lines: Sequence[dict[Any, Any]]) -> Iterator[list[tuple[str, list[str]]]]:
+    for name, each in DISTRIBUTIONS.items():
+        short = each.title.split(",")[0]
+        yield [
+            (f"{short} {level} (µs)", [_level(line, name, level) for line in lines])
+            for level in ("avg", *QUANTILES)
+        ]
+    titles = {"cases": "CASES", "share": "", "walks": "WALKS", "us": "", "bytes": ""}
+    # A unit of which nothing is known here stands last, under its own name.
+    for unit in dict.fromkeys([*titles, *(each.unit for each in METRICS.values())]):
+        title = titles.get(unit, unit.upper())
+        rows = [
+            (each.title, [number(line[name], unit) for line in lines])
+            for name, each in METRICS.items()
+            if each.unit == unit
+        ]
+        if rows:
+            yield [(title, [""] * len(lines)), *rows] if title else rows
+
+
+def _level(line: dict[Any, Any], name: str, level: str) -> str:
+    value = number(line[f"{name}_{level}_us"], "us")
+    return f"~{value}" if few(level, int(line[f"{name}_n"])) and value != "-" else value
+
+
+def number(value: Value, unit: str) -> str:
+    """The value for people: three digits of a time in microseconds, a share in per cent, bytes in MiB, counts
+    as they are."""
+    if value is None or pd.isna(value):
+        return "-"
+    if unit == "share":
+        return percent(float(value))
+    if unit == "bytes":
+        return f"{value / 2**20:,.0f} MiB"
+    if unit == "us":
+        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,}"
+
+
+def percent(share: float) -> str:
+    """One decimal; never 100 % or 0 % for what is only close to it."""
+    shown = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
+    return f"{shown:.1f} %"

@@ -1,0 +1,91 @@
+"""Which spellings of a value each backend accepts, and whether it says so itself: of a run with
+`--spellings`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from harness.backend.arm import arm_names
+from harness.cases.spellings import BASES, FAMILY, PLAIN
+from harness.errors import BadInput
+from harness.rows.row import Row
+from harness.rows.store import read_info, read_rows
+
+
+@dataclass
+class Count:
+    """Over the documents of a suite: how many were accepted so, and how many were not."""
+
+    accepted: int = 0
+    refused: int = 0
+
+
+ArmName = tuple[str, str, str]
+"""Backend, version, options."""
+
+
+def spelling_table(rows: Iterable[Row]) -> dict[ArmName, dict[str, Count]]:
+    """By arm and spelling, from the rows of a run over cases that `spelled` made.
+
+    A layout counts where the arm takes the document in some layout; another spelling where it takes the
+    document in that layout.
+    """
+    documents: dict[tuple[ArmName, str, str, str], dict[tuple[str, str], bool]] = {}
+    for row in rows:
+        if row.valid and row.accepted is not None:
+            layout, name, number = row.instance_name.split(" ")
+            whose = (row.backend, row.backend_version, row.options)
+            documents.setdefault((whose, row.vocabulary, row.case_id, number), {})[layout, name] = (
+                row.accepted
+            )
+    table: dict[ArmName, dict[str, Count]] = {}
+    for (backend, *_), outcomes in documents.items():
+        counts = table.setdefault(backend, {name: Count() for name in FAMILY})
+        plain = {layout for (layout, name), accepted in outcomes.items() if name == PLAIN and accepted}
+        for (layout, name), accepted in outcomes.items():
+            if name == PLAIN and plain:
+                _count(counts[layout], accepted)
+            elif name != PLAIN and layout in plain and layout == min(plain & set(BASES)):
+                _count(counts[name], accepted)
+    return table
+
+
+def _count(count: Count, accepted: bool) -> None:
+    count.accepted += accepted
+    count.refused += not accepted
+
+
+def spelling_frame(run: Path) -> pd.DataFrame:
+    """One line per spelling: its family, and per arm `accepted/tried` documents; `*` where the backend
+    documents that it refuses some.
+
+    Raises BadInput for a run that is none over spellings.
+    """
+    info = read_info(run)
+    try:
+        table = spelling_table(read_rows(run))
+    except (ValueError, KeyError):
+        raise BadInput(
+            f"{run} is no run over spellings; make one with grammarbench run --spellings"
+        ) from None
+    names = arm_names(info.arms)
+    documented = {
+        names[each.backend, each.version, each.options]: frozenset(each.documented) for each in info.arms
+    }
+    named = {names[key]: counts for key, counts in table.items()}
+    columns = {
+        name: [_cell(counts[spelling], name, spelling, documented) for spelling in FAMILY]
+        for name, counts in named.items()
+    }
+    frame = pd.DataFrame({"family": list(FAMILY.values()), "spelling": list(FAMILY)} | columns, dtype=object)
+    return frame[[any(line) for line in zip(*columns.values(), strict=True)]] if columns else frame
+
+
+def _cell(count: Count, name: str, spelling: str, documented: dict[str, frozenset[str]]) -> str:
+    tried = count.accepted + count.refused
+    says_so = count.refused and {f"spelling:{spelling}", FAMILY[spelling]} & documented.get(name, frozenset())
+    return f"{count.accepted}/{tried}{'*' if says_so else ''}" if tried else ""

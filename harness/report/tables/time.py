@@ -1,0 +1,122 @@
+"""A measurement in all its figures: per arm every kind of time with percentiles, on the cases that all arms
+solve and on its own."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from harness.measure.estimate import Figures
+from harness.measure.record import Trace, read_measurement
+from harness.measure.statistics import quantile_interval
+from harness.outcomes.metrics import few
+
+SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+
+COLUMNS = ["arm", "cases", "figure", "of", "unit", "n", *SHARES, "p50_low", "p50_high", "max"]
+
+Values = NDArray[np.float64]
+
+
+def time_frame(run: Path) -> pd.DataFrame:
+    """One line per arm, set of cases and figure.
+
+    `cases`: `common` (those that every arm solves) or `own`, with their number in `of`, as `solved/all`.
+    Percentiles are observed values; one beyond which fewer than ten values lie is left out. `p50_low` and
+    `p50_high` are the 99 % interval of the median, by drawing whole cases. Raises BadInput.
+    """
+    figures = Figures(read_measurement(run))
+    lines = [line for arm in figures.arms for line in _of_arm(figures, arm)]
+    return pd.DataFrame(lines, columns=COLUMNS, dtype=object)
+
+
+def _of_arm(figures: Figures, arm: str) -> Iterator[dict[str, Any]]:
+    everything = len(figures.measurement.traces)
+    own = figures.own_set(arm)
+    for name, traces in (("common", figures.common_set), ("own", own)):
+        who = {"arm": arm, "cases": name, "of": f"{len(traces)}/{everything}"}
+        if traces:
+            yield from ({**who, **line} for line in _of_set(figures, arm, traces))
+    yield from (
+        {"arm": arm, "cases": "own", "of": f"{len(own)}/{everything}", **line} for line in _once(figures, arm)
+    )
+
+
+def _of_set(figures: Figures, arm: str, traces: Sequence[Trace]) -> Iterator[dict[str, Any]]:
+    """Per case what is per case, per token what is per token."""
+    for metric in ("compile", "ttfm", "matcher_new"):
+        values = [
+            value for each in traces if (value := figures.median(arm, metric, each.case_id)) is not None
+        ]
+        yield _line(f"{metric} per case", "ns", [np.array([value]) for value in values])
+    steps = figures.structural(arm, traces)
+    yield _line("fill per token, warm", "ns", [each[:, 0] for each in steps])
+    yield _line("accept per token, warm", "ns", [each[:, 1] for each in steps])
+    yield _line("fill per token, cold", "ns", figures.cold(arm, traces))
+    for low, high in ((0, 1), (1, 8), (8, 32), (32, 128), (128, 1 << 30)):
+        here = [each[low:high, 0] for each in steps if len(each) > low]
+        if here:
+            yield _line(f"fill at tokens {low} to {min(high, max(map(len, steps))) - 1}, warm", "ns", here)
+    jitter = figures.jitter(arm, traces)
+    yield _line(
+        "spread of passes, largest over smallest (noise, not structure)",
+        "ratio",
+        [np.array([each]) for each in jitter],
+    )
+
+
+def _once(figures: Figures, arm: str) -> Iterator[dict[str, Any]]:
+    """What was measured in the first fork: mechanisms, batches, caches, threads, sizes."""
+    recorded = figures.recorded
+    mine = [each for each in recorded.others if each.get("arm") == arm and "error" not in each]
+    mechanisms: dict[str, list[Values]] = {}
+    for each in mine:
+        values = recorded.of(tuple(each["figures"])).astype(float) if "figures" in each else np.zeros(0)
+        if each["kind"] == "mechanisms":
+            start = 0
+            for name in ("rollback", "copy", "jump_forward"):
+                if each[name]:
+                    mechanisms.setdefault(f"{name} per token", []).append(values[start : start + each[name]])
+                start += each[name]
+        elif each["kind"] == "batch" and len(values):
+            threads = "serial" if each["threads"] == 1 else f"{each['threads']} threads"
+            mechanisms.setdefault(f"batch of {each['size']}, {threads}", []).append(values)
+        elif each["kind"] == "variant" and len(values):
+            name = "compile, cached" if each["option"] == "cache" else f"compile, {each['value']} threads"
+            mechanisms.setdefault(name, []).append(values)
+    for name, groups in mechanisms.items():
+        yield _line(name, "ns", groups)
+    for name in ("compile_peak_bytes", "serialized_bytes"):
+        sizes = [
+            np.array([float(each[name])])
+            for each in mine
+            if each["kind"] == "counts" and each.get(name) is not None
+        ]
+        if sizes:
+            yield _line(name, "bytes", sizes)
+
+
+def _line(figure: str, unit: str, groups: Sequence[Values]) -> dict[str, Any]:
+    """Percentiles over all values; the interval by groups."""
+    if not groups:
+        return {"figure": figure, "unit": unit, "n": 0}
+    values = np.concatenate(list(groups))
+    low, high = quantile_interval(groups, 0.5, zlib.crc32(figure.encode()))
+    levels = np.quantile(values, list(SHARES.values()), method="inverted_cdf")
+    shown = {
+        name: None if few(name, len(values)) else _round(value)
+        for name, value in zip(SHARES, levels, strict=True)
+    }
+    shown["p50"] = _round(levels[0])
+    bounds = {"p50_low": _round(low), "p50_high": _round(high), "max": _round(values.max())}
+    return {"figure": figure, "unit": unit, "n": len(values), **shown, **bounds}
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")

@@ -1,0 +1,72 @@
+"""Words the commands that measure more of what a run walked, with its suites as they were given, its
+tokenizers and its backends' versions.
+
+Every command that is printed about a run is made here or holds the run's folder, is quoted for a shell, and
+runs as printed in the folder in which the run was made.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from harness.backend.arm import Arm
+from harness.cases.suite import suite_names
+from harness.rows.row import RunInfo
+
+ONE_VOCABULARY = ("measure", "decode")
+"""The commands that take a single vocabulary: they are given the run's first."""
+
+SUFFIX = {"run": "walked", "measure": "measured", "decode": "decoded", "kernels": "kernels"}
+"""The suffix that a command's output folder gets behind the name of the run's."""
+
+
+def suites_of(info: RunInfo) -> list[str]:
+    """The run's suites as its command named them, or else those of its suites that come with the package."""
+    return list(info.asked) or [name for name in info.suites if name in suite_names()]
+
+
+def spec_of(backend: str, version: str, options: str, pinned: bool = True) -> str:
+    """The backend as `--backends` takes it.
+
+    A version with a local part (`1.0+inner-0.2`) names no release of an index, so it is left out.
+    """
+    wanted = f"=={version}" if pinned and version and "+" not in version else ""
+    return f"{backend}{wanted}{':' if options else ''}{options}"
+
+
+def specs_of(arms: Iterable[Arm]) -> list[str]:
+    """The arms of a run as `--backends` takes them, with versions where they have a release to be
+    pinned to.
+    """
+    return list(
+        dict.fromkeys(spec_of(arm.backend, arm.version, arm.options, bool(arm.distribution)) for arm in arms)
+    )
+
+
+def more(verb: str, runs: Sequence[tuple[Path, RunInfo]], specs: Sequence[str], *options: str) -> str:
+    """The command `verb` for what the runs walked, to be copied into a shell; DIR and A,B stand for what no
+    run says."""
+    words = ["grammarbench", *(["measure"] if verb == "kernels" else []), verb]
+    if verb != "kernels":
+        words += dict.fromkeys(suite for _, info in runs for suite in suites_of(info))
+    words += ["--backends", ",".join(specs) or "A,B"]
+    vocabularies = list(dict.fromkeys(name for _, info in runs for name in info.vocabularies))
+    if vocabularies and verb != "kernels":
+        words += ["--vocabularies", vocabularies[0] if verb in ONE_VOCABULARY else ",".join(vocabularies)]
+    folder = f"{runs[0][0].name}-{SUFFIX[verb]}" if runs else "DIR"
+    return shlex.join([*words, *options, "--out", folder])
+
+
+def resume(folder: Path, info: RunInfo) -> str:
+    """The command that completes an incomplete run. If no command of ours made the run, it is `run --resume`
+    with the folder."""
+    if info.argv[:1] != ("run",):
+        return shlex.join(["grammarbench", "run", "--resume", "--out", str(folder)])
+    names_folder = any(word == "--out" or word.startswith("--out=") for word in info.argv)
+    added = [
+        *([] if "--resume" in info.argv else ["--resume"]),
+        *([] if names_folder else ["--out", str(folder)]),
+    ]
+    return shlex.join(["grammarbench", *info.argv, *added])

@@ -1,0 +1,125 @@
+"""Two files that grow together: lines of JSON, and the int64s that they name."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.errors import BadInput
+from harness.shape import LARGEST, shaped, whole_lines
+
+Integers = NDArray[np.int64]
+
+
+class Appender:
+    """Appends to both files; whatever was handed over is in the files, not in our memory."""
+
+    def __init__(self, lines: Path, figures: Path, kind: str, first: dict[str, Any]) -> None:
+        """Begins both files anew, with the first line."""
+        self.lines = open(lines, "wb")  # noqa: SIM115 - closed by __exit__
+        self.figures = open(figures, "wb")  # noqa: SIM115
+        self.count = 0
+        self._write({"kind": kind, **first})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.figures.close()
+        self.lines.close()
+
+    def append(self, kind: str, line: dict[str, Any], figures: bytes | None = b"") -> None:
+        """Appends one line. Its int64s reach their file before the line that names them does; None means that
+        it names none."""
+        named: dict[str, Any] = {}
+        if figures is not None:
+            named = {"figures": (self.figures.tell() // 8, len(figures) // 8)}
+            self.figures.write(figures)
+            self.figures.flush()
+        self.count += 1
+        self._write({"kind": kind, **line, **named})
+
+    def finish(self, finished: str, **said: Any) -> None:
+        """Writes the last line, which says that the record is complete."""
+        self._write({"kind": "end", "finished": finished, "lines": self.count, **said})
+        os.fsync(self.figures.fileno())
+        os.fsync(self.lines.fileno())
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self.lines.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        self.lines.flush()
+
+
+class RecordLines:
+    """Reads the lines that an Appender wrote: `first` gives the first one, iterating gives the others.
+
+    It is a context: a ValueError that a line causes in it becomes a BadInput that names the line.
+    """
+
+    def __init__(self, path: Path, protocol: int, record: str) -> None:
+        """`record` names what the file holds in messages, as `decoding` or `measurement`."""
+        self._path, self._protocol, self._record = path, protocol, record
+        self._lines = whole_lines(path)
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, ValueError):
+            raise BadInput(
+                f"{self._path}:{self._number}: not a line of a {self._record} ({error}); the file was "
+                "changed or damaged"
+            ) from error
+
+    def first(self) -> dict[str, Any]:
+        """The first line without its kind. Raises BadInput if there is none, or for another protocol."""
+        self._number, line = next(self._lines, (0, {}))
+        if not line:
+            raise BadInput(f"{self._path}: empty; the {self._record} did not start")
+        if line.get("protocol", self._protocol) != self._protocol:
+            raise BadInput(
+                f"{self._path.parent}: a {self._record} by protocol {line['protocol']}, this version reads "
+                f"{self._protocol}; make it anew"
+            )
+        del line["kind"]
+        return line
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yields the kind of each further line, and the rest of the line."""
+        for number, line in self._lines:
+            self._number = number
+            yield line.pop("kind"), line
+
+
+def named_figures(line: dict[str, Any], figures: Integers) -> Integers:
+    """The figures that the line names by place and count; the name is taken out of the line.
+
+    Raises ValueError if they are not all there, or are no times.
+    """
+    return sliced(shaped(tuple[int, int], line.pop("figures", None)), figures)
+
+
+def sliced(named: tuple[int, int], figures: Integers) -> Integers:
+    """The figures from a place on, as many as `named` counts.
+
+    Raises ValueError if they are not all there, or are no times.
+    """
+    place, count = named
+    if min(place, count) < 0 or place + count > len(figures):
+        raise ValueError("the file of figures ends before its figures do")
+    mine = figures[place : place + count]
+    if len(mine) and (int(mine.min()) < 0 or int(mine.max()) > LARGEST):
+        raise ValueError("its figures are below 0 or beyond 2^62")
+    return mine

@@ -1,0 +1,90 @@
+"""Finds what a killed run has stored whole, and cuts off the rest, so that the run can go on."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from sys import intern
+
+from harness.errors import BadInput
+from harness.rows.store import CASE_IDENTITY, TornLine, lines
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCase:
+    """The rows of one case, as they stand together in `rows.jsonl`."""
+
+    identity: tuple[str, ...]
+    """The values of the fields of `CASE_IDENTITY`."""
+    statuses: tuple[str, ...]
+    begin: int
+    end: int
+    """The offset behind its last row in `rows.jsonl`; `begin` is that of its first."""
+    samples: int
+    """The index behind the last of its samples, counted in int64s; 0 if it has none."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is stored of a run, in the order of its file."""
+
+    cases: tuple[StoredCase, ...]
+    good: int
+    """The offset behind the last of them; what follows was only partly written."""
+    is_complete: bool
+
+
+def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
+    """Finds every case of which all rows and samples are there.
+
+    `owed`: how many rows each (suite, case id) owes. Raises BadInput.
+    """
+    good = 0
+    is_complete = False
+    found: list[StoredCase] = []
+    try:
+        for _, offset, value in lines(folder):
+            is_complete = value["kind"] == "end"
+            if value["kind"] == "row":
+                # What thousands of cases share is held once.
+                case = (*(intern(value[name]) for name in CASE_IDENTITY[:-1]), value[CASE_IDENTITY[-1]])
+                samples = sum(value["samples"]) if value["samples"] else 0
+                if found and found[-1].identity == case:
+                    last = found.pop()
+                    statuses = (*last.statuses, intern(value["status"]))
+                    found.append(StoredCase(case, statuses, last.begin, offset, max(last.samples, samples)))
+                else:
+                    found.append(StoredCase(case, (intern(value["status"]),), good, offset, samples))
+            good = offset
+    except TornLine as torn:
+        good = torn.offset
+    # Rows of one case stand together; only the last case can be there in part.
+    if found and len(found[-1].statuses) < owed.get((found[-1].identity[-2], found[-1].identity[-1]), 0):
+        good = found.pop().begin
+    # Samples are written before the rows that name them, so they are short only if the machine went down.
+    path = folder / "samples.i64"
+    there = path.stat().st_size // 8 if path.exists() else 0
+    while found and found[-1].samples > there:
+        good = found.pop().begin
+    return Stored(tuple(found), good, is_complete)
+
+
+def resume(
+    folder: Path, owed: Mapping[tuple[str, str], int]
+) -> tuple[set[tuple[object, ...]], dict[str, int]]:
+    """Makes a killed run whole again by cutting off what was only partly written. Returns which cases (by
+    `CASE_IDENTITY`) are done, and the count of rows by status.
+
+    `owed` says how many rows each (suite, case id) owes. Raises BadInput."""
+    there = stored(folder, owed)
+    if there.is_complete:
+        raise BadInput(f"{folder}: this run is complete; there is nothing to resume")
+    os.truncate(folder / "rows.jsonl", there.good)
+    path = folder / "samples.i64"
+    if path.exists():
+        os.truncate(path, 8 * max((case.samples for case in there.cases), default=0))
+    statuses = Counter(status for case in there.cases for status in case.statuses)
+    return {case.identity for case in there.cases}, dict(statuses)

@@ -1,0 +1,47 @@
+"""Words what a reader must know first of a run that did not walk all cases of the suites that it names.
+
+Every output uses the same sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.rows.row import RunInfo
+
+ONCE = {"quick": 20, "default": 12}
+"""Most cases of a suite, by profile, in runs of before the field `cases_in_all`, which do not say how many
+cases a suite holds."""
+
+
+def sample_of(info: RunInfo) -> str:
+    """The sentence `a sample: 12 of 407 cases of json_schema`, or the sum and then each suite; empty for a
+    run that walked its suites whole."""
+    return sample(info.suites, info.profile)
+
+
+def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:
+    """The sentence of `sample_of`, made from what a run's first line or a record of outcomes says of its
+    suites."""
+    parts = {
+        name: (each["cases"], each["cases_in_all"])
+        for name, each in suites.items()
+        if each["cases"] < _in_all(each)
+    }
+    if not parts:
+        perhaps = [
+            name
+            for name, each in suites.items()
+            if "cases_in_all" not in each and each["cases"] == ONCE.get(profile)
+        ]
+        return f"a sample: {ONCE[profile]} cases of {' and of '.join(perhaps)}" if perhaps else ""
+    if len(suites) == 1:
+        ((name, (walked, in_all)),) = parts.items()
+        return f"a sample: {walked:,} of {in_all:,} cases of {name}"
+    walked, in_all = sum(each["cases"] for each in suites.values()), sum(map(_in_all, suites.values()))
+    each_part = ", ".join(f"{some:,} of {all_of_it:,} of {name}" for name, (some, all_of_it) in parts.items())
+    return f"a sample: {walked:,} of {in_all:,} cases: {each_part}"
+
+
+def _in_all(suite: Mapping[str, Any]) -> int:
+    return int(suite.get("cases_in_all", suite["cases"]))

@@ -1,0 +1,343 @@
+"""Reads and writes a run on disk: `rows.jsonl`, `samples.i64` and `cases.jsonl` in one folder, which are
+appended to and never rewritten.
+
+`rows.jsonl` holds the run, then rows, then the end; a file without end is incomplete. `samples.i64` holds
+little-endian 64-bit nanoseconds, written before the row that names its slice. `cases.jsonl` holds every case
+once, so that a run can be read, resumed and reproduced without the files that it came from.
+
+A published run holds `rows.jsonl.gz` instead, mostly without samples and cases. It is read by the same
+functions, but nothing is ever written into its folder.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.backend.arm import Arm
+from harness.cases.case import LONGEST_CASE, Case, case_from_line
+from harness.errors import BadInput
+from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json, row_to_json
+from harness.shape import bounded_lines, json_line
+
+Samples = NDArray[np.int64]
+
+ROWS, PACKED = "rows.jsonl", "rows.jsonl.gz"
+"""The names of a run's rows: as a run writes them, and as a run is published."""
+
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+"""The exceptions that reading raises if a file is no whole gzip file."""
+
+TAIL = 1 << 16
+"""The last line of a complete run lies within this many bytes before the end."""
+
+MOST_UNPACKED = 4 << 30
+"""Most bytes of a packed run once it is unpacked."""
+
+CASE_IDENTITY = ("backend", "backend_version", "options", "vocabulary", "suite", "case_id")
+"""The fields that the rows of one case share, and that tell them from those of another case of the run."""
+
+
+class Writer:
+    """Appends to one run; a row is in the file (not in our memory) when `append` returns."""
+
+    def __init__(self, folder: Path, info: RunInfo | None, statuses: dict[str, int] | None = None) -> None:
+        """Starts a run with `info`, or goes on with the one that is there (which `resume` has made whole) if
+        it is None."""
+        self.statuses = dict(statuses or {})
+        mode = "ab" if info is None else "wb"
+        self.rows = open(folder / "rows.jsonl", mode)  # noqa: SIM115 - closed by __exit__
+        self.samples = open(folder / "samples.i64", mode)  # noqa: SIM115
+        if info is not None:
+            self._write([{"kind": "run", **asdict(info)}])
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.samples.close()
+        self.rows.close()
+
+    def append(self, walks: Sequence[tuple[Row, bytes]]) -> None:
+        """Appends all rows of one case, each with its samples (little-endian int64s); they reach the file
+        together.
+        """
+        lines = []
+        for row, samples in walks:
+            line = row_to_json(row)
+            if samples:
+                line["samples"] = [self.samples.tell() // 8, len(samples) // 8]
+                self.samples.write(samples)
+            lines.append(line)
+            self.statuses[row.status] = self.statuses.get(row.status, 0) + 1
+        self.samples.flush()
+        self._write(lines)
+
+    def finish(self, finished: str) -> None:
+        """Writes the last line, which says that the run is complete."""
+        end = End(sum(self.statuses.values()), finished, dict(sorted(self.statuses.items())))
+        self._write([{"kind": "end", **asdict(end)}])
+        os.fsync(self.samples.fileno())
+        os.fsync(self.rows.fileno())
+
+    def _write(self, lines: list[dict[str, Any]]) -> None:
+        texts = [json.dumps(line, separators=(",", ":")) for line in lines]
+        for text in texts:
+            if problem := problem_with(json.loads(text)):
+                raise ValueError(f"we were about to write a line that our own schema forbids: {problem}")
+        self.rows.write(b"".join(text.encode() + b"\n" for text in texts))
+        self.rows.flush()
+
+
+def has_rows(folder: Path) -> bool:
+    """Does the folder hold the rows of a run, as written or as published?"""
+    return (folder / ROWS).exists() or (folder / PACKED).exists()
+
+
+def is_published(folder: Path) -> bool:
+    """Is this a published run, whose folder is only read?"""
+    return (folder / PACKED).exists() and not (folder / ROWS).exists()
+
+
+def published_without(folder: Path, name: str) -> bool:
+    """Is this a published run that lacks its file of this name?
+
+    Samples are large, and cases may not be ours to publish.
+    """
+    return is_published(folder) and not (folder / name).exists()
+
+
+def refuse_published(folder: Path, what: str, instead: str) -> None:
+    """Raises BadInput if the folder is a published run, which `what` would write into; `instead` says what to
+    do."""
+    if is_published(folder):
+        raise BadInput(f"{folder} is a published run, which is only read: it cannot be {what}; {instead}")
+
+
+def _opened(folder: Path) -> IO[bytes]:
+    """The run's rows, decompressed where they are packed. Raises OSError."""
+    packed = is_published(folder)
+    opened: Any = gzip.open(folder / PACKED, "rb") if packed else (folder / ROWS).open("rb")  # noqa: SIM115 - its callers close it
+    file: IO[bytes] = opened
+    return file
+
+
+def has_begun(folder: Path) -> bool:
+    """Is there a run whose header was written whole?
+
+    Without it nothing was measured. Raises BadInput if that cannot be told.
+    """
+    try:
+        with _opened(folder) as file:
+            return file.readline().endswith(b"\n")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except DAMAGED:
+        return True  # something of a run is there, and must not be overwritten
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be read ({error.strerror})") from error
+
+
+@cache
+def _validators() -> dict[str, Any]:
+    import jsonschema_rs
+
+    schema = json.loads((files("harness.results") / "row.schema.json").read_text("utf-8"))
+    kinds: dict[str, Any] = {
+        kind: jsonschema_rs.validator_for({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
+        for kind in ("run", "row", "end")
+    }
+    return kinds
+
+
+def problem_with(line: object) -> str:
+    """What the published schema (results/row.schema.json) has against the line; empty if nothing."""
+    kind = line.get("kind") if isinstance(line, dict) else None
+    validator = _validators().get(str(kind))
+    if validator is None:
+        return f"its kind is {str(kind)[:40]!r}, not run, row or end"
+    try:
+        error = next(validator.iter_errors(line), None)
+    except UnicodeEncodeError:  # in a name, or in a value that is refused; in a value that fits it may stand
+        return "it holds a lone surrogate where none may be"
+    return (
+        "" if error is None else f"{'/'.join(map(str, error.instance_path)) or kind}: {error.message}"[:200]
+    )
+
+
+def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yields the number, the offset behind it, and the content of each whole line. Raises BadInput."""
+    path = folder / (PACKED if is_published(folder) else ROWS)
+    try:
+        file = _opened(folder)
+    except FileNotFoundError as error:
+        raise BadInput(
+            f"{folder}: no run here (no rows.jsonl); give the folder that `grammarbench run --out` wrote"
+        ) from error
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    with file:
+        offset = 0
+        for number, line in enumerate(_undamaged(file, path), 1):
+            offset += len(line)
+            if not line.endswith(b"\n"):
+                raise TornLine(
+                    f"{path}:{number}: the last line is cut off; `grammarbench run --resume` completes the "
+                    "run",
+                    offset - len(line),
+                )
+            value = json_line(line, f"{path}:{number}")
+            if problem := problem_with(value):
+                raise BadInput(f"{path}:{number}: not a line of a run: {problem}")
+            if (value["kind"] == "run") != (number == 1):
+                raise BadInput(f"{path}:{number}: a run has its header in the first line and only there")
+            yield number, offset, value
+
+
+def _undamaged(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """The lines of the file.
+
+    Raises BadInput where it is packed and cannot be unpacked, and where it bursts.
+    """
+    try:
+        yield from bounded_lines(file, path)
+    except DAMAGED as error:
+        raise BadInput(f"{path}: no whole gzip file ({error}); fetch the published run again") from error
+
+
+def _last_of(file: IO[bytes], path: Path) -> bytes:
+    """The last `TAIL` bytes of a packed file. Raises BadInput as `_undamaged`."""
+    tail, size = b"", 0
+    try:
+        while content := file.read(1 << 20):
+            tail, size = (tail + content)[-TAIL:], size + len(content)
+            if size > MOST_UNPACKED:
+                raise BadInput(
+                    f"{path}: it unpacks to more than {MOST_UNPACKED >> 30} GiB, which no run does"
+                )
+    except DAMAGED as error:
+        raise BadInput(f"{path}: no whole gzip file ({error}); fetch the published run again") from error
+    return tail
+
+
+class TornLine(BadInput):
+    """The last line of a run that was killed while it wrote; `offset` is where the line begins."""
+
+    def __init__(self, text: str, offset: int) -> None:
+        super().__init__(text)
+        self.offset = offset
+
+
+def read_info(folder: Path) -> RunInfo:
+    """The run's first line. Raises BadInput."""
+    for _, _, value in lines(folder):
+        fields = {name: each for name, each in value.items() if name != "kind"}
+        if fields["format"] != FORMAT:
+            raise BadInput(f"{folder}: written in format {fields['format']}, this version reads {FORMAT}")
+        fields |= {name: tuple(fields.get(name, ())) for name in ("argv", "asked")}
+        fields["arms"] = tuple(Arm.from_json(each) for each in fields["arms"])
+        return RunInfo(**fields)
+    raise BadInput(f"{folder}/rows.jsonl: empty; the run did not start")
+
+
+def read_rows(folder: Path) -> Iterator[Row]:
+    """Yields the rows; those of a run that was published without its samples name none.
+
+    Raises BadInput.
+    """
+    seen: set[tuple[object, ...]] = set()
+    without_samples = published_without(folder, "samples.i64")
+    for number, _, value in lines(folder):
+        if value["kind"] == "row":
+            row = row_from_json(value)
+            if without_samples:
+                row = replace(row, samples=None)
+            key = identity(row)
+            if key in seen:
+                raise BadInput(f"{folder}/rows.jsonl:{number}: the same walk stands here twice")
+            seen.add(key)
+            yield row
+
+
+def read_end(folder: Path) -> End | None:
+    """The run's last line; None if the run is incomplete. Raises BadInput."""
+    try:
+        with _opened(folder) as file:
+            if is_published(folder):
+                tail = _last_of(file, folder / PACKED)
+            else:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+                tail = file.read()
+    except OSError as error:
+        raise BadInput(f"{folder}: no run here ({error.strerror})") from error
+    last = tail.splitlines(keepends=True)[-1:]
+    try:
+        line = json.loads(b"".join(last))
+    except (ValueError, RecursionError):
+        return None  # cut off, or a row too long for this look at the end of the file: in any case no end
+    if not (last[0].endswith(b"\n") and isinstance(line, dict) and line.get("kind") == "end") or problem_with(
+        line
+    ):
+        return None
+    return End(line["rows"], line["finished"], line["statuses"])
+
+
+def read_samples(folder: Path) -> Samples:
+    """All samples of the run, in nanoseconds, mapped from the file; `row.samples` says which are whose."""
+    return read_integers(folder / "samples.i64")
+
+
+def read_integers(path: Path) -> Samples:
+    """The int64s of a file, mapped from it, shape `[n]`. A last one that is cut off is left out; a file that
+    is not there has none.
+
+    Raises BadInput.
+    """
+    try:
+        if not path.exists() or path.stat().st_size < 8:
+            return np.zeros(0, dtype=np.int64)
+        if not path.is_file():
+            raise BadInput(f"{path}: cannot be read: it is no file")
+        return np.memmap(path, dtype="<i8", mode="r", shape=(path.stat().st_size // 8,))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: cannot be read: {error}") from error
+
+
+def read_cases(folder: Path) -> Iterator[tuple[str, str, Case]]:
+    """Yields the suite, the suite's version and the case for every case of the run. Raises BadInput."""
+    try:
+        with open(folder / "cases.jsonl", "rb") as file:
+            seen: set[tuple[str, str]] = set()
+            for line in bounded_lines(file, "cases.jsonl", LONGEST_CASE):
+                suite, version, case = case_from_line(line)
+                if (suite, case.id) in seen:
+                    raise BadInput(
+                        f"cases.jsonl: the case {case.id} stands here twice; the file was changed or damaged"
+                    )
+                seen.add((suite, case.id))
+                yield suite, version, case
+    except FileNotFoundError as error:
+        refuse_published(
+            folder,
+            "walked again",
+            "it holds no cases.jsonl; run its command again where the suites are, and use that run",
+        )
+        raise BadInput(f"{folder}: no run here (no cases.jsonl)") from error
+    except OSError as error:
+        raise BadInput(f"{folder}/cases.jsonl: cannot be read: {error.strerror}") from error
+    except BadInput as error:
+        raise BadInput(f"{folder}/{error}") from error

@@ -1,0 +1,230 @@
+"""Makes the rows of a case from what was seen of each instance, and from how the case ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.backend.arm import Arm
+from harness.backend.grammar import are_documented
+from harness.cases.case import Case
+from harness.checks import BACKEND_ERROR
+from harness.oracle.regex.readings import other_readings
+from harness.rows.row import (
+    BROKEN,
+    CHECKS_MODE,
+    VERDICT,
+    Before,
+    Finding,
+    Row,
+    finding_from_json,
+    verdict,
+)
+from harness.run.endings import LEFT
+from harness.run.work import Ending, Suspicion, Task, Work
+from harness.walk.replay import TEXT_LIMIT
+
+NAME_LIMIT = 120
+"""Characters of a case's name that another case's row keeps."""
+
+
+FAILING = (*BROKEN, "harness_error")
+LOST = "lost_after_walk"
+
+
+def failure_of(walks: Sequence[tuple[Row, bytes]]) -> tuple[str, str]:
+    """In a word, and in a sentence, in what way a case has failed that may be another one's doing; empty if
+    it has not."""
+    for row, _ in walks:
+        if row.status in FAILING:
+            return row.status, f"{row.status} in {row.phase}: {row.text}"
+        for finding in row.findings:
+            if finding.check in (LOST, LEFT):
+                return finding.check, finding.text
+            if finding.cause == BACKEND_ERROR:
+                return finding.cause, f"check {finding.check}: {finding.text}"
+    return "", ""
+
+
+def before(task: Task) -> Before:
+    """Returns the case as the rows of the cases behind it name it."""
+    return Before(task.suite, task.case.id, task.case.name[:NAME_LIMIT])
+
+
+def told_as_delayed(walks: list[tuple[Row, bytes]], first: Suspicion) -> list[tuple[Row, bytes]]:
+    """The rows of the second walk, which tell of the first one's failure if it did not come again."""
+    if failure_of(walks)[0] == first.failure:
+        return walks
+    (row, samples), *others = walks
+    return [(replace(row, delayed=first.text[:TEXT_LIMIT], behind=first.behind), samples), *others]
+
+
+def after_changes(walks: list[tuple[Row, bytes]], changed: Sequence[str]) -> list[tuple[Row, bytes]]:
+    """The rows, in which no failure is ours where the backend has changed the process that we need."""
+    if not changed:
+        return walks
+    said = f"the backend has changed {', '.join(changed)}"
+    return [
+        (
+            replace(row, status="backend_error", text=f"{said}; then: {row.text}"[:TEXT_LIMIT])
+            if row.status == "harness_error"
+            else row,
+            blob,
+        )
+        for row, blob in walks
+    ]
+
+
+def rows_of(work: Work, task: Task, ending: Ending, checks: bool = False) -> list[tuple[Row, bytes]]:
+    """A row with its samples for every instance (one for a case without): as seen, as ended, or skipped
+    because of the end before it.
+
+    With `checks`, one more for what they found of the whole case.
+    """
+    reached = len(task.walked)
+    compile_failed = task.compiled is None or task.compiled["status"] != "ok"
+    walks = []
+    for number in range(max(1, len(task.case.instances))):
+        row, samples = _unseen(work, task, number), b""
+        if number < reached:
+            message, samples = task.walked[number]
+            row = _with_reading(_with_seen(row, message), work.arm, task.case)
+        elif ending.status == "ok":
+            row = replace(
+                row, status="harness_error", phase="worker", text="the worker sent no answer for it"
+            )
+        elif compile_failed or number == reached:
+            row = replace(
+                row,
+                status=ending.status,
+                phase=ending.phase,
+                text=ending.text[:TEXT_LIMIT],
+                signal=ending.signal,
+            )
+            row = replace(row, peak_rss_bytes=max(row.peak_rss_bytes or 0, task.peak_rss_bytes) or None)
+            if not compile_failed and ending.phase in ("fill", "accept", "end"):
+                row = replace(row, stopped_at=ending.token, tokens=ending.tokens)
+        else:
+            row = replace(
+                row, status="skipped", phase="walk", text=f"not walked: the case ended at instance {reached}"
+            )
+        walks.append((row, samples))
+    findings = ending.findings
+    if ending.status != "ok" and reached == len(walks) and not task.checking:
+        findings = (
+            *findings,
+            Finding(LOST, None, ending.text[:TEXT_LIMIT]),
+        )  # all was seen, and then the child was lost
+    row, samples = walks[-1]
+    walks[-1] = replace(row, findings=(*row.findings, *findings)), samples
+    return [*walks, (_checked(work, task, ending), b"")] if checks else walks
+
+
+def _checked(work: Work, task: Task, ending: Ending) -> Row:
+    """What the checks found, as far as they got."""
+    row = replace(_unseen(work, task, None), mode=CHECKS_MODE)
+    if task.compiled is None or task.compiled["status"] != "ok":
+        return replace(
+            row, status=ending.status, phase=ending.phase, text=ending.text[:TEXT_LIMIT], signal=ending.signal
+        )
+    outcomes = {each["check"]: each["outcome"] for each in task.checked}
+    findings = tuple(finding_from_json(each) for message in task.checked for each in message["findings"])
+    peak = max([task.peak_rss_bytes, *(each["peak_rss_bytes"] for each in task.checked)]) or None
+    counted = {each["check"]: each["counted"] for each in task.checked if each.get("counted")}
+    row = replace(row, checks=outcomes, findings=findings, counted=counted, peak_rss_bytes=peak)
+    if ours := [each["text"] for each in task.checked if each["outcome"] == "harness_error"]:
+        return replace(row, status="harness_error", phase="check", text=ours[0][:TEXT_LIMIT])
+    if ending.status == "ok":
+        return row
+    if task.checking:
+        return replace(
+            row,
+            status=ending.status,
+            phase=ending.phase,
+            text=ending.text[:TEXT_LIMIT],
+            signal=ending.signal,
+            checking=task.checking,
+        )
+    return replace(row, status="skipped", phase="check", text="not checked: a walk of the case was lost")
+
+
+def _unseen(work: Work, task: Task, number: int | None) -> Row:
+    """The row before anything is known of its walk."""
+    case = task.case
+    instance = case.instances[number] if case.instances and number is not None else None
+    return Row(
+        backend=work.arm.backend,
+        backend_version=work.arm.version,
+        options=work.arm.options,
+        vocabulary=work.vocabulary,
+        suite=task.suite,
+        suite_version=task.suite_version,
+        case=case.name,
+        case_id=case.id,
+        dialect=case.grammar.dialect,
+        tags=case.tags,
+        instance=number if instance else None,
+        instance_name=instance.name if instance else "",
+        mode="replay",
+        jump_forward=False,
+        repeat=0,
+        status="ok",
+        phase="",
+        signal="",
+        text="",
+        valid=instance.valid if instance else None,
+        accepted=None,
+        stopped_at=None,
+        tokens=0,
+        bytes=len(instance.content) if instance else 0,
+        grammar_bytes=len(case.grammar.text.encode("utf-8", "surrogatepass")),
+        compile_ns=task.compiled["compile_ns"] if task.compiled else None,
+        matcher_new_ns=None,
+        first_fill_ns=None,
+        wall_ns=None,
+        peak_rss_bytes=task.compiled["peak_rss_bytes"] if task.compiled else task.peak_rss_bytes or None,
+        samples=None,
+        contested=instance.contested if instance else None,
+    )
+
+
+def _with_seen(row: Row, message: dict[str, Any]) -> Row:
+    seen = {name: each for name, each in message["seen"].items() if name != "samples"}
+    seen["findings"] = tuple(map(finding_from_json, seen["findings"]))
+    return replace(row, **seen, peak_rss_bytes=message["peak_rss_bytes"])
+
+
+def _with_reading(row: Row, arm: Arm, case: Case) -> Row:
+    """The row, and if its verdict is wrong but right by another reading of the regular expression, a finding
+    that says so.
+
+    Rather a reading that the backend states as its own, which makes the finding a documented one; else any.
+    """
+    if row.instance is None or verdict(row.status, row.valid, row.accepted) not in (
+        "over_constrained",
+        "under_constrained",
+    ):
+        return row
+    contrary = case.instances[row.instance].contrary
+    readings = (
+        [
+            each
+            for each in other_readings(case.grammar.text, [arm.unicode], arm.documented)
+            if each.name in contrary
+        ]
+        if contrary
+        else []
+    )
+    if not readings:
+        return row
+    cause = readings[0].cause
+    documented = are_documented(cause, arm.documented)
+    said = (
+        f"right by another reading of the expression ({readings[0].name}), which the backend "
+        f"{'' if documented else 'does not '}"
+    )
+    finding = Finding(
+        VERDICT, row.stopped_at, f"{said}{'states' if documented else 'state'} as its own", cause, documented
+    )
+    return replace(row, findings=(*row.findings, finding))

@@ -1,0 +1,52 @@
+"""What a case may take, how much of it is checked, and how far a run is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from harness.rows.row import makes_checks
+
+
+@dataclass(frozen=True)
+class Checking:
+    """How much a worker checks."""
+
+    effort: int = 0
+    """The number of places of a case that each check looks at; 0 for no checks, negative for all places."""
+    decode: bool = False
+    """Whether the checks of decoding are made too."""
+    seconds: float = math.inf
+    """The deadline of one call; also the processor time after which no further check of a case is begun."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one case may take: seconds for each call of the backend, bytes of resident memory."""
+
+    timeout_s: float
+    memory_bytes: int
+    effort: int = 0
+    """The number of places of the case that each check looks at; 0 for no checks, -1 for every place."""
+    decode: bool = False
+    """Whether the valid instances are decoded too."""
+
+    @property
+    def checks(self) -> bool:
+        """Is there a row of the whole case?"""
+        return makes_checks(self.effort, self.decode)
+
+    @property
+    def checking(self) -> Checking:
+        """How much a worker checks within these limits."""
+        return Checking(self.effort, self.decode, self.timeout_s)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is, for the line that a person sees meanwhile."""
+
+    done: int
+    total: int
+    failures: int
+    """The number of rows so far whose status is that of a broken backend."""

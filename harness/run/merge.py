@@ -1,0 +1,228 @@
+"""Shards, or other runs of one plan, put together: the run that one machine would have made, its rows in the
+plan's order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from harness.cases.case import case_from_line
+from harness.cases.plan import rows_owed
+from harness.errors import BadInput
+from harness.rows.folder import locked, make_writable, new_run_id, now
+from harness.rows.resume import StoredCase, stored
+from harness.rows.row import Row, RunInfo, makes_checks, row_from_json, untimed
+from harness.rows.store import Writer, has_begun, read_info, refuse_published
+from harness.run.session import FREE, difference
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Where the whole lies, its rows by status, and what it lacks."""
+
+    folder: Path
+    runs: int
+    statuses: dict[str, int]
+    missing: int
+    """Cases of one backend and vocabulary that no run holds; 0: the whole is complete."""
+    missing_shards: tuple[str, ...]
+    unfinished: tuple[Path, ...]
+    """Runs without an end."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the runs."""
+
+    folder: Path
+    info: RunInfo
+    is_complete: bool
+    stored: dict[Key, StoredCase]
+
+
+def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
+    """Write the whole into `out`.
+
+    Raises BadInput, before anything is written, for runs that do not belong together.
+
+    A case that several runs hold must have come out the same in all of them; the first one's rows are taken.
+    """
+    for folder in folders:
+        refuse_published(folder, "merged", "merge the runs themselves")
+    if has_begun(out):
+        raise BadInput(f"{out} holds a run already; give another folder for the whole")
+    first, *others = infos = [read_info(folder) for folder in folders]
+    for folder, info in zip(folders[1:], others, strict=True):
+        _belongs(first, info, folders[0], folder)
+    _same_cases(folders, first)
+    owed = rows_owed(folders[0] / "cases.jsonl", makes_checks(first.effort, first.decode))
+    wanted = [
+        (arm.backend, arm.version, arm.options, vocabulary, *case)
+        for vocabulary in first.vocabularies
+        for arm in first.arms
+        for case in owed
+    ]
+    parts = [_part(folder, info, owed, set(wanted)) for folder, info in zip(folders, infos, strict=True)]
+    for place, part in enumerate(parts):
+        _agree(part, parts[:place])
+    make_writable(out)
+    with locked(out):
+        shutil.copyfile(folders[0] / "cases.jsonl", out / "cases.jsonl")
+        missing = 0
+        with Writer(out, _header(infos, argv)) as writer:
+            for key in wanted:
+                holder = next((part for part in parts if key in part.stored), None)
+                if holder is None:
+                    missing += 1
+                else:
+                    writer.append(list(_walks(holder, holder.stored[key])))
+            if not missing:
+                writer.finish(now())
+    unfinished = tuple(part.folder for part in parts if not part.is_complete)
+    return Merged(
+        out, len(parts), writer.statuses, missing, _missing_shards(infos) if missing else (), unfinished
+    )
+
+
+def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:
+    """Are they runs of one plan, by one harness, of the same versions?"""
+    for each in fields(RunInfo):
+        one, two = getattr(first, each.name), getattr(other, each.name)
+        if each.name not in {*FREE, "shard"} and one != two:
+            was, is_now = difference(each.name, one, two)
+            raise BadInput(
+                f"{here} does not belong to {there} (there {was}; here {is_now}); merge what one command made"
+            )
+
+
+def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
+    """The plans are one and the same, and the one that the header tells of."""
+    digests: dict[str, Any] = {}
+    whole = [hashlib.sha256() for _ in folders]
+    for number, folder in enumerate(folders):
+        try:
+            with open(folder / "cases.jsonl", "rb") as file:
+                for line in file:
+                    whole[number].update(line)
+                    if number == 0:
+                        digests.setdefault(_suite_of(line, folder), hashlib.sha256()).update(line)
+        except OSError as error:
+            raise BadInput(
+                f"{folder}/cases.jsonl: cannot be read ({error.strerror}); take the whole folder "
+                "of each run along"
+            ) from error
+        if whole[number].digest() != whole[0].digest():
+            raise BadInput(
+                f"{folder}/cases.jsonl holds other cases than {folders[0]}/cases.jsonl; merge "
+                "what one command made"
+            )
+    told = {name: each["sha256"] for name, each in info.suites.items() if each["cases"]}
+    if told != {name: each.hexdigest() for name, each in digests.items()}:
+        raise BadInput(
+            f"{folders[0]}/cases.jsonl is not what its run was planned with; the file was changed or damaged"
+        )
+
+
+def _suite_of(line: bytes, folder: Path) -> str:
+    try:
+        suite, _, _ = case_from_line(line)
+        return suite
+    except BadInput as error:
+        raise BadInput(f"{folder}/{error}") from error
+
+
+def _part(folder: Path, info: RunInfo, owed: dict[tuple[str, str], int], wanted: set[Key]) -> Part:
+    samples = folder / "samples.i64"
+    if not samples.is_file():
+        raise BadInput(f"{folder}: no samples.i64 here; take the whole folder of each run along")
+    with locked(folder):
+        there = stored(folder, owed)
+    found: dict[Key, StoredCase] = {}
+    for case in there.cases:
+        if case.identity not in wanted:
+            raise BadInput(
+                f"{folder}/rows.jsonl: rows of {' '.join(filter(None, case.identity))}, which its "
+                "run did not plan"
+            )
+        if 8 * case.samples > samples.stat().st_size:
+            raise BadInput(f"{samples}: shorter than the rows say; the file was changed or damaged")
+        if case.identity in found or len(case.statuses) != owed[case.identity[-2], case.identity[-1]]:
+            raise BadInput(
+                f"{folder}/rows.jsonl: too many or too few rows of {' '.join(filter(None, case.identity))}"
+            )
+        found[case.identity] = case
+    return Part(folder, info, there.is_complete, found)
+
+
+def _agree(part: Part, earlier: Sequence[Part]) -> None:
+    """Rows that an earlier run holds too came out the same."""
+    for other in earlier:
+        for key in part.stored.keys() & other.stored.keys():
+            mine, theirs = (
+                [untimed(row) for row, _ in _walks(each, each.stored[key])] for each in (part, other)
+            )
+            if mine != theirs:
+                who = " ".join(filter(None, key))
+                raise BadInput(
+                    f"{part.folder} and {other.folder} both walked {who}, and it came out "
+                    "differently; merge only one of them"
+                )
+
+
+def _walks(part: Part, case: StoredCase) -> Iterator[tuple[Row, bytes]]:
+    """The rows of one case, each with its samples."""
+    with open(part.folder / "rows.jsonl", "rb") as rows, open(part.folder / "samples.i64", "rb") as samples:
+        rows.seek(case.begin)
+        for line in rows.read(case.end - case.begin).rstrip(b"\n").split(b"\n"):
+            row = row_from_json(json.loads(line))
+            values = b""
+            if row.samples is not None:
+                samples.seek(8 * row.samples[0])
+                values = samples.read(8 * row.samples[1])
+            yield replace(row, samples=None), values
+
+
+def _header(infos: Sequence[RunInfo], argv: Sequence[str]) -> RunInfo:
+    """The first line of the whole: what the parts share, and of the rest what each of them says."""
+    return replace(
+        infos[0],
+        run=new_run_id(),
+        started=min(each.started for each in infos),
+        argv=tuple(argv),
+        jobs=max(each.jobs for each in infos),
+        executor=max(each.executor for each in infos),
+        shard="",
+        machine=_machines([each.machine for each in infos]),
+    )
+
+
+def _machines(values: Sequence[Any]) -> Any:
+    """One description of them all: where they differ, each text once, joined by ` | `."""
+    distinct = [each for place, each in enumerate(values) if each not in values[:place]]
+    if len(distinct) == 1:
+        return distinct[0]
+    if all(isinstance(each, dict) for each in distinct):
+        names = dict.fromkeys(name for each in distinct for name in each)
+        return {name: _machines([each.get(name, "") for each in distinct]) for name in names}
+    return " | ".join(map(str, distinct))
+
+
+def _missing_shards(infos: Sequence[RunInfo]) -> tuple[str, ...]:
+    """Of shards of one number, those that are not there."""
+    there = {each.shard for each in infos}
+    numbers = {each.partition("/")[2] for each in there}
+    if len(numbers) != 1 or "" in numbers:
+        return ()
+    (of,) = numbers
+    return tuple(
+        name
+        for name in (f"{number}/{of}" for number in range(1, min(int(of), 10_000) + 1))
+        if name not in there
+    )

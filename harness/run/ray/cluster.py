@@ -1,0 +1,107 @@
+"""A Ray cluster for as long as it is needed: one that is there, or one of our own on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from typing import Any
+
+from harness.errors import BadInput, one_line
+from harness.rows.machine import usable_processors
+
+NAME = "ray"
+
+CONNECT_SECONDS = 10.0
+OBJECT_STORE_BYTES = 200_000_000
+"""Of a cluster of our own: what passes through it is a few chunks of rows for each task."""
+
+FORM = (
+    "write ray (a cluster of our own on this machine), ray:auto (the one that this machine is part of) "
+    "or ray:HOST:PORT"
+)
+
+_ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):(?P<port>[0-9]{1,5})")
+
+
+def parse_executor(text: str) -> str:
+    """The address in `ray:ADDRESS`, or `local`. Raises BadInput."""
+    name, colon, address = text.partition(":")
+    if name != NAME:
+        raise BadInput(f'unknown executor "{text}"; {FORM}')
+    if not colon:
+        return "local"
+    if address.startswith("ray://"):
+        raise BadInput(
+            f"{text}: rows do not stream through a Ray client; run the command on a machine of "
+            "the cluster, with ray:auto"
+        )
+    if address != "auto" and _ADDRESS.fullmatch(address) is None:
+        raise BadInput(f'no address in "{text}"; {FORM}')
+    return address
+
+
+@contextmanager
+def connected(address: str, jobs: int) -> Iterator[int]:
+    """Ray, with this many tasks at a time: `jobs`, or 0 for as many as there are processors. Raises BadInput.
+
+    A cluster of our own listens on loopback only, has no dashboard, tells nobody that it was used, and ends
+    with us.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # A cluster whose head is gone ends the run, which can be resumed; Ray would wait for it a minute.
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "20")
+    if address == "local":
+        # Read when Ray is imported. It is meant for other systems, but only without it does a loopback
+        # address remain one.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    try:
+        import ray
+    except ImportError as error:
+        raise BadInput(f'--executor {NAME} needs Ray ({error}); pip install "grammarbench[ray]"') from error
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    # Short: Ray's sockets lie below it, and the system limits their names.
+    short = "/tmp" if os.path.isdir("/tmp") else None
+    with tempfile.TemporaryDirectory(prefix="gb-", dir=short, ignore_cleanup_errors=True) as scratch:
+        # Ray puts the current folder on the path of every task: a case's neighbour there could be called
+        # `json.py`.
+        with chdir(scratch):
+            try:
+                if address == "local":
+                    _start(ray, scratch, jobs, quiet)
+                else:
+                    _reach(address)
+                    ray.init(address=address, **quiet)
+            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+                said = one_line(str(error).partition("\n")[0])[:300]
+                raise BadInput(f"no Ray cluster at {address}: {said or type(error).__name__}") from error
+        try:
+            yield jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        finally:
+            ray.shutdown()
+
+
+def _start(ray: Any, scratch: str, jobs: int, quiet: dict[str, Any]) -> None:
+    ray.init(
+        address="local",
+        num_cpus=jobs or usable_processors(),
+        num_gpus=0,
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE_BYTES,
+        _node_ip_address="127.0.0.1",
+        _temp_dir=scratch,
+        **quiet,
+    )
+
+
+def _reach(address: str) -> None:
+    """Is anybody there? Ray itself would try for minutes. Raises OSError."""
+    if (match := _ADDRESS.fullmatch(address)) is None:
+        return
+    if not 0 < int(match["port"]) < 65536:
+        raise ValueError(f"{match['port']} is no port")
+    with socket.create_connection((match["host"].strip("[]"), int(match["port"])), CONNECT_SECONDS):
+        pass

@@ -1,0 +1,273 @@
+"""The coordinator of a sweep: deals the cases to tasks, a bounded number at a time, and writes the rows that
+stream back.
+
+A task that is lost, with its process or its node, is sent again with the cases of which no rows have come; so
+rows neither get lost nor come twice, whatever Ray does. Nothing is held but the places of cases.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import harness
+from harness.cases.case import case_from_line
+from harness.cases.plan import Plan
+from harness.errors import BadInput, one_line
+from harness.rows.row import BROKEN
+from harness.run.case_rows import rows_of
+from harness.run.coordinator import ATTEMPTS, Sink
+from harness.run.limits import Limits, Progress
+from harness.run.ray.task import Piece, Walks, here, walk
+from harness.run.work import Ending, Task, Work
+
+ROUNDS = 3
+"""A task takes so small a part of the place's share of what is left: the last ones are of a case each, so
+that all places end together."""
+MOST = 256
+"""Cases of a task: the coordinator holds them until it is sent, and then their places."""
+FEWEST = 4
+"""Cases for each of the places; more places would only load vocabularies and backends."""
+IN_FLIGHT = 4
+"""Chunks of a task that wait to be written; then the task waits too."""
+WAIT_SECONDS = 0.5
+
+
+@dataclass(eq=False)
+class Part:
+    """Cases of one work that go to one task."""
+
+    work: Work
+    numbers: array[int]
+    losses: int = 0
+    """How many tasks in a row were lost with it that had sent nothing."""
+
+
+@dataclass(eq=False)
+class Flight:
+    """A task under way."""
+
+    part: Part
+    stream: Any
+    """Ray's generator of references to chunks."""
+    owed: dict[tuple[str, str], int]
+    """The places of the cases of which no rows have come, by suite and case id."""
+    heard: bool = False
+    failure: str = ""
+    """What the task itself raised."""
+
+
+def sweep(
+    plan: Plan,
+    works: Sequence[Work],
+    limits: Limits,
+    jobs: int,
+    writer: Sink,
+    cases: Path,
+    report: Callable[[Progress], None],
+    *,
+    shards: int | None,
+    vocabularies: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """Walk all of it with the Ray that is connected, `jobs` tasks at a time.
+
+    `shards`: into how many parts the cases of each backend and vocabulary are cut; None: as is fit. Raises
+    BadInput.
+    """
+    with open(cases, "rb") as file:
+        Sweep(plan, works, limits, writer, file, report, vocabularies).run(Deal(works, jobs, shards))
+
+
+class Deal:
+    """The cases that no task has had yet, and how many tasks of each work there are."""
+
+    def __init__(self, works: Sequence[Work], jobs: int, shards: int | None) -> None:
+        self.left: dict[Work, array[int]] = {}
+        for work in works:
+            numbers = list(work.cases)
+            Random(0).shuffle(numbers)  # cases that were made together, and take long together, are spread
+            self.left[work] = array("q", numbers)
+        self.places = jobs if shards else max(1, min(jobs, sum(map(len, self.left.values())) // FEWEST))
+        self.cuts = dict.fromkeys(works, shards or 0)
+        """Parts that are still to be cut; 0: as is fit."""
+        self.lost: deque[Part] = deque()
+        self.flying = dict.fromkeys(works, 0)
+
+    def part(self, last: Work | None) -> Part | None:
+        """What goes to a place next: more of its last work, which is loaded there; or else of the one with
+        the most left for each task."""
+        if self.lost:
+            return self.lost.popleft()
+        if last is None or not self.left[last]:
+            last = max(
+                self.left, key=lambda work: len(self.left[work]) / (self.flying[work] + 1), default=None
+            )
+        if last is None or not (left := self.left[last]):
+            return None
+        if cuts := self.cuts[last]:
+            size = ceil(len(left) / cuts)
+            self.cuts[last] = max(1, cuts - 1)
+        else:
+            size = min(MOST, ceil(len(left) / (ROUNDS * self.places)))
+        numbers = array("q", sorted(left[-size:]))
+        del left[-size:]
+        return Part(last, numbers)
+
+
+class Sweep:
+    """The loop over the tasks."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        works: Sequence[Work],
+        limits: Limits,
+        writer: Sink,
+        file: Any,
+        report: Callable[[Progress], None],
+        vocabularies: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        import ray
+
+        self.ray = ray
+        self.plan, self.limits, self.writer, self.file, self.report = plan, limits, writer, file, report
+        self.vocabularies, self.home = vocabularies, here()
+        self.total = sum(len(work.cases) for work in works)
+        self.done = self.told = self.failures = 0
+        self.last_report = 0.0
+        # Ray's own retries would count on a task that yields the same chunks again; ours count cases.
+        self.options = {
+            "num_returns": "streaming",
+            "max_retries": 0,
+            "num_cpus": 1,
+            "scheduling_strategy": "SPREAD",
+        }
+        self.walk = ray.remote(walk)
+
+    def run(self, deal: Deal) -> None:
+        """Until no case is left."""
+        flying: list[Flight] = []
+        free: deque[Work | None] = deque([None] * deal.places)
+        while True:
+            while free and (part := deal.part(free[0])) is not None:
+                free.popleft()
+                deal.flying[part.work] += 1
+                flying.append(self._send(part))
+            if not flying:
+                break
+            for flight in self._ready(flying):
+                if not self._listen(flight):
+                    flying.remove(flight)
+                    free.append(flight.part.work)
+                    deal.flying[flight.part.work] -= 1
+                    if flight.owed:
+                        self._lost(flight)
+                        if len(flight.part.numbers):
+                            deal.lost.appendleft(flight.part)
+            self._tell()
+        self._tell(force=True)
+
+    def _send(self, part: Part) -> Flight:
+        owed: dict[tuple[str, str], int] = {}
+        lines = []
+        for number in part.numbers:
+            line = self._line(number)
+            suite, _, case = case_from_line(line)
+            owed[suite, case.id] = number
+            lines.append(line)
+        vocabulary = part.work.vocabulary
+        sha256 = str(self.vocabularies[vocabulary]["sha256"])
+        careful = part.losses > 0
+        piece = Piece(
+            part.work.arm,
+            vocabulary,
+            sha256,
+            self.limits,
+            b"".join(lines),
+            harness.__version__,
+            self.home,
+            careful,
+        )
+        task = self.walk.options(
+            **self.options, _generator_backpressure_num_objects=1 if careful else IN_FLIGHT
+        )
+        return Flight(part, task.remote(piece), owed)
+
+    def _line(self, number: int) -> bytes:
+        self.file.seek(self.plan.offsets[number])
+        line: bytes = self.file.readline()
+        return line
+
+    def _ready(self, flying: Sequence[Flight]) -> list[Flight]:
+        """Those of which there is something to hear."""
+        streams = [flight.stream for flight in flying]
+        ready, rest = self.ray.wait(streams, num_returns=1, timeout=WAIT_SECONDS)
+        if rest:
+            ready = [*ready, *self.ray.wait(rest, num_returns=len(rest), timeout=0)[0]]
+        return [flight for flight in flying if any(flight.stream is each for each in ready)]
+
+    def _listen(self, flight: Flight) -> bool:
+        """Write the next chunk; False when there is none any more."""
+        try:
+            chunk: list[Walks] | str = self.ray.get(next(flight.stream))
+        except StopIteration:
+            return False
+        except self.ray.exceptions.RayTaskError as error:
+            flight.failure = one_line(str(error.cause or error))[:300]
+            return False
+        except (
+            self.ray.exceptions.RayError
+        ):  # its process or its node is gone, or a chunk with the node that held it
+            return False
+        if isinstance(chunk, str):
+            raise BadInput(chunk)
+        for walks in chunk:
+            row = walks[0][0]
+            if flight.owed.pop((row.suite, row.case_id), None) is not None:
+                self._write(walks)
+                flight.heard = True
+        return True
+
+    def _lost(self, flight: Flight) -> None:
+        """A task is gone with cases in hand: they go to another one.
+
+        If the first of them costs three tasks in a row, it is booked.
+
+        Raises BadInput where it is not the task's process that is lost three times, but what it does fails.
+        """
+        self.ray.cancel(
+            flight.stream, force=True
+        )  # if it lives after all, it would wait for ever to be heard
+        part = flight.part
+        part.losses = 0 if flight.heard else part.losses + 1
+        numbers = list(flight.owed.values())
+        if part.losses >= ATTEMPTS:
+            if flight.failure:
+                stored = "what was walked is stored, and --resume goes on with it"
+                raise BadInput(f"a task failed {ATTEMPTS} times: {flight.failure}; {stored}")
+            part.losses = 0
+            number = numbers.pop(0)
+            task = Task(number, *case_from_line(self._line(number)))
+            text = f"the task with this case at its head was lost {ATTEMPTS} times"
+            self._write(
+                rows_of(part.work, task, Ending("harness_error", "worker", text), checks=self.limits.checks)
+            )
+        part.numbers = array("q", numbers)
+
+    def _write(self, walks: Walks) -> None:
+        self.writer.append(walks)
+        self.failures += sum(row.status in BROKEN for row, _ in walks)
+        self.done += 1
+
+    def _tell(self, force: bool = False) -> None:
+        now = time.monotonic()
+        if now - self.last_report > 0.2 or (force and self.done > self.told):
+            self.last_report, self.told = now, self.done
+            self.report(Progress(self.done, self.total, self.failures))

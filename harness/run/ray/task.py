@@ -1,0 +1,237 @@
+"""What a task does on its node: walk the cases it was handed, in the isolated worker processes as anywhere,
+and yield their rows."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import sys
+import tempfile
+import time
+from array import array
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+import harness
+from harness.backend.arm import Arm
+from harness.backend.describe import describe
+from harness.backend.environments.build import environment_of
+from harness.cases.case import case_from_line
+from harness.cases.plan import Plan
+from harness.errors import BadInput
+from harness.rows.row import Row
+from harness.run.coordinator import Coordinator
+from harness.run.limits import Limits
+from harness.run.work import Work
+
+Walks = list[tuple[Row, bytes]]
+"""The rows of one case, each with its samples."""
+
+CHUNK_ROWS = 200
+CHUNK_BYTES = 1_000_000
+CHUNK_SECONDS = 1.0
+"""What is walked goes on its way when it is so much, or this old: all that a lost task costs is
+walked again."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a task is handed."""
+
+    arm: Arm
+    vocabulary: str
+    vocabulary_sha256: str
+    limits: Limits
+    cases: bytes
+    """Lines of the run's `cases.jsonl`."""
+    harness: str
+    home: tuple[str, ...]
+    """Of the coordinator, as `here` tells it."""
+    careful: bool = False
+    """A task was lost with these cases: the rows of each go on their way before the next is begun, so that
+    the one at fault is found."""
+
+
+def here() -> tuple[str, ...]:
+    """The same for two processes that run the same files on the same machine."""
+    source = os.stat(harness.__file__)
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
+    except OSError:
+        boot = ""
+    return boot.strip(), socket.gethostname(), sys.prefix, str(source.st_dev), str(source.st_ino)
+
+
+def walk(piece: Piece) -> Iterator[list[Walks] | str]:
+    """Chunks of cases with their rows, as they come; a text instead if this node cannot walk them rightly,
+    and why."""
+    try:
+        arm = _on_this_node(piece)
+        yield from _walk(piece, arm)
+    except BadInput as error:
+        yield f"{error} (on {socket.gethostname()})"
+
+
+def _walk(piece: Piece, arm: Arm) -> Iterator[list[Walks]]:
+    kept = _kept_for(piece, arm)
+    try:
+        chunk = kept.hand(piece.cases)
+        for _ in kept.coordinator.turns(1):
+            if chunk.is_due() or (piece.careful and chunk.waiting):
+                yield chunk.take()
+        if chunk.waiting:
+            yield chunk.take()
+    except BaseException:
+        kept.close()
+        raise
+    if kept.is_fit():
+        _kept.append(kept)
+    else:
+        kept.close()
+
+
+class Kept:
+    """A worker that has loaded, with its coordinator: it waits in this process of Ray's for the next task of
+    its kind."""
+
+    def __init__(self, piece: Piece, arm: Arm) -> None:
+        self.kind = arm, piece.vocabulary, piece.limits
+        self.file, path = _file_of_cases()
+        self.work = Work(arm, piece.vocabulary, deque())
+        nothing = Plan(array("q"), (), {})
+        self.coordinator = Coordinator(
+            nothing, [self.work], piece.limits, Chunk(), path, lambda _: None, hasattr(os, "fork"), keep=True
+        )
+
+    def hand(self, cases: bytes) -> Chunk:
+        """Give it the lines of these cases; where their rows will be."""
+        # Behind those of earlier tasks: the worker reads through a buffer, which would not see that they were
+        # written over.
+        offset = self.file.seek(0, os.SEEK_END)
+        self.file.write(cases)
+        self.file.flush()
+        offsets, dialects = array("q"), []
+        for line in cases.splitlines(keepends=True):
+            offsets.append(offset)
+            offset += len(line)
+            dialects.append(case_from_line(line)[2].grammar.dialect)
+        self.coordinator.plan = Plan(offsets, tuple(dialects), {})
+        self.coordinator.writer = chunk = Chunk()
+        self.work.attempts.clear()
+        self.work.losses = 0
+        self.work.cases.extend(range(len(offsets)))
+        return chunk
+
+    def is_fit(self) -> bool:
+        """For another task? A worker that cannot be started may be able to next time, or elsewhere."""
+        return bool(self.coordinator.slots) and self.work.load_failure is None
+
+    def close(self) -> None:
+        """End the worker."""
+        self.coordinator.close()
+        self.file.close()
+
+
+_kept: list[Kept] = []
+"""Of this process: to load vocabulary and backend again for each task would take longer than its cases."""
+
+
+def _kept_for(piece: Piece, arm: Arm) -> Kept:
+    """The one of this kind, or a new one; one of another kind is ended first, for it holds memory."""
+    while _kept:
+        kept = _kept.pop()
+        if kept.kind == (arm, piece.vocabulary, piece.limits):
+            return kept
+        kept.close()
+    return Kept(piece, arm)
+
+
+@atexit.register
+def end_workers() -> None:
+    """Those that wait in this process. (A process that is killed takes them along, on Linux.)"""
+    while _kept:
+        _kept.pop().close()
+
+
+def _file_of_cases() -> tuple[IO[bytes], Path]:
+    """An empty file, and how a worker finds it: without a name if it can be, for processes of Ray's are
+    killed and tidy nothing up."""
+    file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+    path = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+    if path.exists():
+        return file, path
+    file.close()
+    named = tempfile.NamedTemporaryFile(prefix="grammarbench-")  # noqa: SIM115
+    return named, Path(named.name)
+
+
+class Chunk:
+    """Rows that wait to be sent."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Walks] = []
+        self.rows = self.bytes = 0
+        self.began = 0.0
+
+    def append(self, walks: Sequence[tuple[Row, bytes]]) -> None:
+        """All rows of one case, each with its samples."""
+        if not self.waiting:
+            self.began = time.monotonic()
+        self.waiting.append(list(walks))
+        self.rows += len(walks)
+        self.bytes += sum(len(samples) for _, samples in walks)
+
+    def is_due(self) -> bool:
+        """Enough of them, or old enough?"""
+        if self.rows >= CHUNK_ROWS or self.bytes >= CHUNK_BYTES:
+            return True
+        return bool(self.waiting) and time.monotonic() - self.began > CHUNK_SECONDS
+
+    def take(self) -> list[Walks]:
+        """All of them."""
+        taken, self.waiting, self.rows, self.bytes = self.waiting, [], 0, 0
+        return taken
+
+
+def _on_this_node(piece: Piece) -> Arm:
+    """The arm with the interpreter that holds its version here, built if need be.
+
+    On another machine than the coordinator's it is made sure that everything is what the run's first line
+    tells of. Raises BadInput.
+    """
+    if harness.__version__ != piece.harness:
+        raise BadInput(
+            f"GrammarBench is {harness.__version__} here, the run is made by {piece.harness}; "
+            "install the same on every node"
+        )
+    if here() == piece.home:
+        return piece.arm
+    arm, sha256 = _looked_at(piece.arm, piece.vocabulary)
+    if arm != piece.arm:
+        was, found = (
+            f"{each.backend} {each.version}:{each.options} of {each.distribution or 'no distribution'}"
+            for each in (piece.arm, arm)
+        )
+        raise BadInput(f"the run is of {was}, here is {found}; install the same on every node")
+    if sha256 != piece.vocabulary_sha256:
+        raise BadInput(f"vocabulary {piece.vocabulary} is another one here; copy its files to every node")
+    return arm
+
+
+@cache
+def _looked_at(arm: Arm, vocabulary: str) -> tuple[Arm, str]:
+    """The arm as it is on this node, and the vocabulary's digest; once for each process of Ray's."""
+    if "+local." in arm.version:
+        raise BadInput(
+            f"{arm.backend} {arm.version} was built from a path, which only its machine has; give a version"
+        )
+    wanted = f"{arm.backend}=={arm.version}" if arm.version else arm.backend
+    spec, python = environment_of(wanted + (f":{arm.options}" if arm.options else ""), lambda _: None)
+    described = describe([str(spec)], [vocabulary], [python])
+    (found,) = described.arms
+    return replace(found, documented=arm.documented), str(described.vocabularies[vocabulary]["sha256"])

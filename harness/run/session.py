@@ -1,0 +1,291 @@
+"""A run from what the user asked for to its last line: found, planned, started or resumed,
+walked, finished.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.backend.arm import arm
+from harness.backend.describe import Description, describe
+from harness.backend.environments.build import resolve
+from harness.backend.registry import parse_specs
+from harness.backend.vocabulary import prepare_vocabulary
+from harness.cases.plan import PROFILES, Profile, rows_owed, write_plan
+from harness.cases.suite import Suite, find_suite, walked_by_default
+from harness.errors import BadInput
+from harness.rows.folder import locked, make_writable, new_run_id, now
+from harness.rows.machine import describe_machine
+from harness.rows.resume import resume
+from harness.rows.row import RunInfo, contested_lines, makes_checks
+from harness.rows.sample import sample_of
+from harness.rows.store import Writer, has_begun, read_info, refuse_published
+from harness.run.coordinator import run_all
+from harness.run.limits import Limits, Progress
+from harness.run.ray.cluster import connected, parse_executor
+from harness.run.ray.sweep import sweep
+from harness.run.shard import Shard, share
+from harness.run.work import Work
+from harness.text import printable
+
+SEED = 0
+MEMORY_GB = 4.0
+"""The resident memory that one case may take, in GB, unless somebody wants another limit."""
+
+FREE = {"run", "started", "argv", "machine", "jobs", "executor", "asked"}
+"""The fields of a run's first line in which two parts of one run may differ."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What `grammarbench run` was told; None stands for the profile's own value."""
+
+    suites: tuple[str, ...]
+    backends: str
+    vocabularies: tuple[str, ...] | None = None
+    profile: str = "full"
+    out: Path | None = None
+    resume: bool = False
+    jobs: int = 1
+    """How many workers run at a time; on Ray 0 for as many as the cluster has processors."""
+    timeout_s: float | None = None
+    memory_gb: float = MEMORY_GB
+    effort: int | None = None
+    spellings: bool = False
+    argv: tuple[str, ...] = ()
+    cases_of_ours: int | None = None
+    """The most cases of each of our suites; None for what the profile says."""
+    only: tuple[str, ...] = ()
+    """The names or ids of the only cases that are walked; empty for all."""
+    shard: Shard | None = None
+    """The share of all cases that is walked; None for all of them."""
+    executor: str = ""
+    """`ray` or `ray:ADDRESS`; empty: this machine."""
+    shards: int | None = None
+    """The number of parts into which Ray's tasks cut the cases of each backend and vocabulary; None lets the
+    sweep choose."""
+    decode: bool = False
+    """Decode the valid instances by each strategy, untimed."""
+    seed: int = SEED
+    """Chooses the cases of a sample."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A request whose names are found, and the folder that is locked for it."""
+
+    request: Request
+    folder: Path
+    run_id: str
+    suites: Sequence[Suite]
+    described: Description
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where the run lies, and how many rows it has of each status."""
+
+    folder: Path
+    statuses: dict[str, int]
+
+
+def run(request: Request, say: Callable[[str], None], report: Callable[[Progress], None]) -> Outcome:
+    """Walk what is asked for, and return where its rows lie.
+
+    Raises BadInput, with everything that was already measured left where it is.
+    """
+    if request.decode and find_spec("torch") is None:
+        raise BadInput('--decode needs torch; pip install "grammarbench[decode]", or leave it out')
+    profile = PROFILES[request.profile]
+    suites = [find_suite(name) for name in request.suites or walked_by_default()]
+    specs = parse_specs(request.backends)
+    address = parse_executor(request.executor) if request.executor else ""
+    names = tuple(prepare_vocabulary(name) for name in request.vocabularies or profile.vocabularies)
+    if len(set(names)) < len(names):
+        raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
+    folder, run_id = _folder(request)
+    with locked(folder):
+        say(f"looking at {len(specs)} backend(s) and {len(names)} vocabulary(ies) ...")
+        placed = resolve(specs, say)
+        described = describe([str(spec) for spec, _ in placed], names, [python for _, python in placed])
+        check_distinct(described)
+        prepared = Prepared(request, folder, run_id, suites, described)
+        if not address:
+            return _walk_prepared(prepared, request.jobs, run_all, say, report)
+        say(f"{'starting Ray' if address == 'local' else f'connecting to Ray at {address}'} ...")
+        walk = partial(sweep, shards=request.shards, vocabularies=described.vocabularies)
+        with connected(address, request.jobs) as jobs:
+            return _walk_prepared(prepared, jobs, walk, say, report)
+
+
+def check_distinct(described: Description) -> None:
+    """Rows are told apart by backend, version and options."""
+    seen = set()
+    for each in described.arms:
+        who = (each.backend, each.version, each.options)
+        if who in seen:
+            raise BadInput(
+                f"{arm(each)} {each.version} is asked for twice: a version that is installed is "
+                "the same as none; keep one"
+            )
+        seen.add(who)
+
+
+def _walk_prepared(
+    prepared: Prepared,
+    jobs: int,
+    walk: Callable[..., None],
+    say: Callable[[str], None],
+    report: Callable[[Progress], None],
+) -> Outcome:
+    """Plan, start or resume, walk and finish, in a folder that is ours.
+
+    `walk` is `run_all`, or what does its work elsewhere.
+    """
+    request, folder, described = prepared.request, prepared.folder, prepared.described
+    profile = PROFILES[request.profile]
+    if request.cases_of_ours is not None:
+        profile = replace(profile, cases_of_ours=request.cases_of_ours)
+    draft = folder / f"cases.{secrets.token_hex(4)}.new"
+    try:
+        versions = {each.unicode for each in described.arms}
+        plan = write_plan(
+            prepared.suites,
+            profile,
+            request.seed,
+            draft,
+            respell=request.spellings,
+            only=request.only,
+            unicode=versions,
+        )
+        for line in contested_lines(plan.suites):
+            say(printable(line))
+        info = RunInfo(
+            run=prepared.run_id,
+            started=now(),
+            harness=harness.__version__,
+            argv=request.argv,
+            seed=request.seed,
+            profile=request.profile,
+            timeout_s=request.timeout_s or profile.timeout_s,
+            memory_bytes=int(request.memory_gb * 1e9),
+            jobs=jobs,
+            effort=_effort(request, profile),
+            decode=request.decode,
+            shard=str(request.shard or ""),
+            executor=request.executor.partition(":")[0],
+            asked=request.suites,
+            arms=described.arms,
+            vocabularies=described.vocabularies,
+            suites=plan.suites,
+            machine=describe_machine(),
+        )
+        chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
+        works = [Work(arm, name, deque(chosen)) for name in info.vocabularies for arm in info.arms]
+        statuses: dict[str, int] = {}
+        if request.resume:
+            _same(read_info(folder), info, folder)
+            statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode))
+            say(f"resuming {folder}: {sum(statuses.values())} rows are there")
+        else:
+            os.replace(draft, folder / "cases.jsonl")
+    finally:
+        draft.unlink(missing_ok=True)
+    if said := sample_of(info):
+        say(said)
+    say(
+        f"{len(chosen)} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into "
+        f"{folder}"
+    )
+    limits = Limits(info.timeout_s, info.memory_bytes, info.effort, info.decode)
+    with Writer(folder, None if request.resume else info, statuses) as writer:
+        walk(plan, works, limits, jobs, writer, folder / "cases.jsonl", report)
+        writer.finish(now())
+        return Outcome(folder, writer.statuses)
+
+
+def _share(cases: Path, shard: Shard) -> list[int]:
+    """The places of the shard's cases. Raises BadInput if it has none."""
+    keys = rows_owed(cases, False)
+    chosen = share(keys, shard)
+    if not chosen:
+        raise BadInput(
+            f"shard {shard} is empty: there are {len(keys)} cases; cut them into at most so many shards"
+        )
+    return chosen
+
+
+def _leave_out_finished(folder: Path, works: Sequence[Work], checked: bool) -> dict[str, int]:
+    """Make the run whole again, and leave in the works what it still owes; the count of its rows
+    by status.
+    """
+    owed = rows_owed(folder / "cases.jsonl", checked)
+    finished, statuses = resume(folder, owed)
+    keys = list(owed)
+    for work in works:
+        who = (work.arm.backend, work.arm.version, work.arm.options, work.vocabulary)
+        work.cases = deque(number for number in work.cases if (*who, *keys[number]) not in finished)
+    return statuses
+
+
+def _folder(request: Request) -> tuple[Path, str]:
+    """The run's folder, made if need be, and the run's id."""
+    run_id = new_run_id()
+    folder = request.out or Path("results") / "runs" / run_id
+    there = has_begun(folder)
+    if request.resume:
+        if request.out is None:
+            raise BadInput("--resume needs --out: the folder of the run to go on with")
+        refuse_published(folder, "resumed", "give another --out")
+        if not there:
+            raise BadInput(f"{folder}: no run here that has begun; leave --resume out")
+        return folder, read_info(folder).run
+    if there:
+        raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
+    make_writable(folder)
+    return folder, run_id
+
+
+def _same(then: RunInfo, now: RunInfo, folder: Path) -> None:
+    """A run can only go on as what it was."""
+    for each in fields(RunInfo):
+        before, after = getattr(then, each.name), getattr(now, each.name)
+        if each.name not in FREE and before != after:
+            was, is_now = difference(each.name, before, after)
+            raise BadInput(
+                f"{folder} was started with other options ({was}; now {is_now}); repeat its "
+                "command, or give another --out"
+            )
+
+
+def difference(name: str, before: Any, after: Any) -> tuple[str, str]:
+    """A field with both of its values, short: of a table only what differs."""
+    if name == "arms":
+        before, after = (
+            [f"{arm.backend} {arm.version} {arm.options}".strip() for arm in each] for each in (before, after)
+        )
+    if isinstance(before, dict):
+        changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+        before, after = {key: before.get(key) for key in changed}, {key: after.get(key) for key in changed}
+    return f"{name} {_brief(before)}", _brief(after)
+
+
+def _brief(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _effort(request: Request, profile: Profile) -> int:
+    """Spellings are only walked, unless somebody wants checks too."""
+    if request.effort is not None:
+        return request.effort
+    return 0 if request.spellings else profile.effort

@@ -1,0 +1,82 @@
+"""The cases of one arm, the case that a worker has in hand, and how it ended."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.backend.arm import Arm
+from harness.cases.case import Case
+from harness.rows.row import Before, Finding, Status
+
+
+@dataclass(eq=False)
+class Work:
+    """The cases that one arm still has to walk with one vocabulary."""
+
+    arm: Arm
+    vocabulary: str
+    cases: deque[int]
+    workers: int = 0
+    attempts: Counter[int] = field(default_factory=Counter)
+    """How often a case was in the hands of a worker that was lost."""
+    losses: int = 0
+    """How many workers were lost without a case in hand since the last case was done."""
+    again: dict[int, Suspicion] = field(default_factory=dict)
+    """The cases that failed behind others, and are to be walked once more, each in a process of its own."""
+    load_failure: Ending | None = None
+    """Why no worker of this arm can be started, once that is known: then every case of it ends so."""
+
+
+@dataclass(eq=False)
+class Task:
+    """The case that a worker has in hand, and what was heard of it."""
+
+    number: int
+    suite: str
+    suite_version: str
+    case: Case
+    sent: float = 0.0
+    """When it was sent, or when it was seen last to get on: the deadline counts from here."""
+    place: tuple[int, ...] = ()
+    """Where it was seen then."""
+    limit_s: float = 0.0
+    """The deadline that it has missed."""
+    peak_rss_bytes: int = 0
+    compiled: dict[str, Any] | None = None
+    walked: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
+    checking: str = ""
+    """The check that was begun last."""
+    checked: list[dict[str, Any]] = field(default_factory=list)
+    killed: Status | None = None
+    """Set when we killed the child: `timeout` or `oom`; or `backend_error` for a forged answer."""
+    strangers: int = 0
+    """Answers that came from another process than the child."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a case ended: ok, or the status and circumstances of the walk (or compile) that ended it."""
+
+    status: Status
+    phase: str = ""
+    text: str = ""
+    signal: str = ""
+    token: int = 0
+    """The position of the token at which a child was lost, of `tokens`."""
+    tokens: int = 0
+    findings: tuple[Finding, ...] = ()
+    """What was found of the case as a whole; it goes into the last row."""
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """How the first walk of a case failed, in a process that had served others."""
+
+    failure: str
+    """In a word, as `failure_of` gives it."""
+    text: str
+    """What was seen."""
+    behind: tuple[Before, ...]
+    """The last cases that the process had served."""

@@ -1,0 +1,199 @@
+"""The conclusions of the closing experiment: where each mechanism wins, where it loses, and what to have as
+the default on this machine.
+
+The request's time from arrival to its end (E2E) decides, paired between the two sides of the switch as in
+`harness.serve.decode.overhead`. To win or to lose, the whole interval must lie more than MARGIN from 1. Two
+things overrule the interval: a strategy that saved no pass has not won, and a mechanism under which fewer
+requests come out right has lost.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.measure.statistics import judge
+from harness.serve.decode import right
+from harness.serve.decode.figures import Decoded, Key
+from harness.serve.decode.overhead import Paired, of_equal_text, paired, speed_up
+from harness.serve.decode.record import Batch
+from harness.serve.decode.setting import Setting
+from harness.serve.requests import latency
+
+Effect = Literal["wins", "loses", "equal", "undecided"]
+
+MARGIN = 0.02
+"""The largest relative difference that counts as none."""
+
+EFFECTS: dict[str, Effect] = {
+    "improved": "wins",
+    "regressed": "loses",
+    "equivalent": "equal",
+    "inconclusive": "undecided",
+}
+
+
+@dataclass(frozen=True)
+class Switched:
+    """One mechanism on one arm under one load, as a ratio of on over off: 0.9 takes ten percent less time."""
+
+    mechanism: str
+    arm: str
+    off: Setting
+    on: Setting
+    e2e: Paired
+    ttft: Paired
+    tpot: Paired
+    saved: int
+    """How many fewer passes `on` made than `off`, on the same texts."""
+    ceiling: float | None
+    """Passes of `off` over passes of `on`."""
+    effect: Effect
+    why: str
+    """What overrules the interval, or why there is no interval; empty if neither."""
+
+    @property
+    def load(self) -> str:
+        """What both sides have in common, as text."""
+        rate = "" if self.on.rate is None else f" {self.on.rate:g}/s"
+        return f"{self.on.workload} x{self.on.batch}{rate}"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to have as the default on one arm."""
+
+    mechanism: str
+    arm: str
+    default: Literal["on", "off", "by load", "either", "open"]
+    """`by load`: it wins under some loads and loses under others. `either`: it makes no difference under any
+    load. `open`: neither was shown."""
+    switched: tuple[Switched, ...]
+
+    def where(self, effect: Effect) -> list[str]:
+        """The loads under which the mechanism has that effect."""
+        return [each.load for each in self.switched if each.effect == effect]
+
+
+def switched(decoded: Decoded) -> list[Switched]:
+    """Every mechanism of the record, on every arm, under every load under which it was tried."""
+    setup = decoded.decoding.setup
+    losses = {(each.arm, each.setting): each.why for each in decoded.decoding.losses}
+    found = []
+    for each in setup.mechanisms:
+        for arm in setup.arms:
+            if arm.role == "a/a":
+                continue
+            sides: tuple[Key, Key] = (
+                (arm.name, "constrained", each["on"]),
+                (arm.name, "constrained", each["off"]),
+            )
+            off, on = setup.settings[each["off"]], setup.settings[each["on"]]
+            lost = losses.get((arm.name, each["on"])) or losses.get((arm.name, each["off"])) or ""
+            found.append(_switched(each["name"], arm.name, off, on, decoded.runs(*sides), lost))
+    return found
+
+
+def _switched(
+    mechanism: str, arm: str, off: Setting, on: Setting, runs: Sequence[tuple[Batch, Batch]], lost: str
+) -> Switched:
+    e2e = paired(runs, latency.e2e, of_equal_text)
+    gain = speed_up(runs)
+    effect, why = _effect(e2e, runs, gain.saved, on.strategy != off.strategy, lost)
+    others = paired(runs, latency.ttft, of_equal_text), paired(runs, latency.tpot, of_equal_text)
+    return Switched(mechanism, arm, off, on, e2e, *others, gain.saved, gain.ceiling, effect, why)
+
+
+def _effect(
+    e2e: Paired, runs: Sequence[tuple[Batch, Batch]], saved: int, is_strategy: bool, lost: str
+) -> tuple[Effect, str]:
+    if not runs:
+        return "undecided", lost or "not measured"
+    ours = [right.solved(on.completed).part for on, _ in runs]
+    theirs = [right.solved(off.completed).part for _, off in runs]
+    if sum(ours) < sum(theirs):
+        return "loses", f"{sum(ours)} requests came out right instead of {sum(theirs)}"
+    if e2e.found is None:
+        return "undecided", lost or "no request gave the same text on both sides"
+    effect = EFFECTS[judge(e2e.found, MARGIN)]
+    if is_strategy and effect == "wins" and saved <= 0:
+        return "undecided", "it saved no pass, so what was quicker is not the strategy"
+    return effect, ""
+
+
+def advise(found: Sequence[Switched]) -> list[Advice]:
+    """One advice for each mechanism and arm, in their order."""
+    grouped: dict[tuple[str, str], list[Switched]] = {}
+    for each in found:
+        grouped.setdefault((each.mechanism, each.arm), []).append(each)
+    return [
+        Advice(mechanism, arm, _default({each.effect for each in of}), tuple(of))
+        for (mechanism, arm), of in grouped.items()
+    ]
+
+
+def _default(effects: set[Effect]) -> Literal["on", "off", "by load", "either", "open"]:
+    if {"wins", "loses"} <= effects:
+        return "by load"
+    if "wins" in effects:
+        return "on"
+    if "loses" in effects:
+        return "off"
+    return "either" if effects == {"equal"} else "open"
+
+
+def text(found: Sequence[Switched]) -> str:
+    """The figures of every mechanism, then the advice that follows from them, as text of at most 80
+    columns."""
+    if not found:
+        return ""
+    advices = advise(found)
+    head = (
+        f"mechanisms, on over off: E2E decides; a whole interval more than {MARGIN:.0%} from 1 wins or loses"
+    )
+    lines = [
+        *textwrap.wrap(head, 80),
+        "",
+        f"    {'load':24} {'':9} {'E2E':>18} {'TTFT':>5} {'TPOT':>5} {'passes':>6}",
+    ]
+    for each in advices:
+        told: tuple[Effect, ...] = ("wins", "loses", "equal", "undecided")
+        counts = ", ".join(f"{effect} {len(each.where(effect))}" for effect in told if each.where(effect))
+        lines.append(f"  {each.mechanism}, {each.arm}"[:50] + f": {counts}")
+        lines += [line for one in each.switched for line in _lines(one)]
+    lines += ["", "recommended defaults on this machine; what is undecided may stay as it is"]
+    for mechanism in dict.fromkeys(each.mechanism for each in advices):
+        said = [f"{each.arm} {SAID[each.default]}" for each in advices if each.mechanism == mechanism]
+        lines += textwrap.wrap(
+            f"{mechanism}: {', '.join(said)}", 80, initial_indent="  ", subsequent_indent="    "
+        )
+    return "\n".join(lines)
+
+
+SAID = {"on": "ON", "off": "OFF", "by load": "BY LOAD", "either": "no difference", "open": "undecided"}
+
+
+def _lines(one: Switched) -> list[str]:
+    passes = f"{1 / one.ceiling:.2f}" if one.ceiling is not None and one.saved else ""
+    figures = f"{ratio(one.e2e):>18} {_short(one.ttft):>5} {_short(one.tpot):>5} {passes:>6}"
+    lines = [f"    {one.load[:24]:24} {one.effect:9} {figures}".rstrip()]
+    return lines + ([f"      {one.why[:74]}"] if one.why else [])
+
+
+def ratio(of: Paired) -> str:
+    """The ratio as `1.03 [1.01, 1.05]`; a dash if there is none. It has at most 17 characters if the ratio is
+    below 10."""
+    if of.found is None:
+        return "-"
+    high = of.found.high
+    told = (
+        f"{high:.2f}" if high < 9.995 else f"{high:.1f}" if high < 99 else ">99" if high < math.inf else "inf"
+    )
+    return f"{of.found.ratio:.2f} [{of.found.low:.2f}, {told}]"
+
+
+def _short(of: Paired) -> str:
+    return "-" if of.found is None else f"{of.found.ratio:.2f}"

@@ -1,0 +1,235 @@
+"""Forks and rounds: one arm at a time, in a fresh child, every setting beside its unconstrained run. Each
+answer is written down at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
+from harness.errors import one_line
+from harness.measure.protocol import MeasuredArm, order
+from harness.serve.decode.record import (
+    Batch,
+    Child,
+    Judged,
+    Loss,
+    Recorder,
+    Right,
+    Role,
+    Setup,
+    Whose,
+    completed_from,
+)
+from harness.serve.decode.setting import Setting
+from harness.walk.loop.outcome import STEP
+
+LOADER = "harness.serve.decode.arm:load_arm"
+
+BUILD_SECONDS = 600.0
+"""The most seconds for building a model."""
+
+Judge = Callable[[str, int, bytes], Right]
+"""Judges a text, given the workload's name, the request's number in it, and the text that came out."""
+
+
+@dataclass(eq=False)
+class Running:
+    """One arm and its service."""
+
+    arm: MeasuredArm
+    service: Service
+    is_open: bool = False
+    """Whether the arm's child has a model."""
+    loaded: bool = False
+
+
+@dataclass(eq=False)
+class Engine:
+    """Runs what the setup says."""
+
+    setup: Setup
+    memory_bytes: int
+    timeout_s: float
+    """The most seconds for one run of a setting."""
+    recorder: Recorder
+    judge: Judge
+    say: Callable[[str], None]
+    dead: set[tuple[str, int]] = field(default_factory=set)
+    """The pairs of arm and setting that were lost; they are not run again."""
+    plain_first: dict[Setting, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for place, setting in enumerate(self.setup.settings):
+            self.plain_first.setdefault(setting.plain, place)
+
+    def run(self) -> None:
+        """Run all forks. Raises BadInput if a backend or the model is not to be had."""
+        running = [self._service(arm) for arm in self.setup.arms]
+        try:
+            for running_arm in running:
+                running_arm.service.start()
+            for fork in range(self.setup.forks):
+                shift = fork % len(running)
+                for place, running_arm in enumerate([*running[shift:], *running[:shift]]):
+                    self.say(f"fork {fork + 1} of {self.setup.forks}: {running_arm.arm.name}")
+                    self._arm(fork, place, running_arm)
+        finally:
+            for running_arm in running:
+                running_arm.service.close()
+
+    def _service(self, arm: MeasuredArm) -> Running:
+        arguments = {
+            "spec": arm.spec,
+            "vocabulary": self.setup.vocabulary,
+            "model": self.setup.model,
+            "device": self.setup.device,
+            "dtype": self.setup.dtype,
+        }
+        return Running(arm, Service(LOADER, arguments, self.memory_bytes, arm.python))
+
+    def _arm(self, fork: int, place: int, running_arm: Running) -> None:
+        """Run one arm's part of a fork."""
+        running_arm.is_open = False
+        for plain in self.plain_first:
+            mine = [number for number, setting in enumerate(self.setup.settings) if setting.plain == plain]
+            for number in range(self.setup.rounds + 1):
+                for turn, (role, setting) in enumerate(self._turns(plain, mine, fork, number)):
+                    if any(
+                        (running_arm.arm.name, one) not in self.dead
+                        for one in ([setting] if role == "constrained" else mine)
+                    ):
+                        self._run(fork, place, number, turn, running_arm, role, setting)
+        # The next fork's child is fresh, and the device's memory is the next arm's.
+        running_arm.service.renew()
+
+    def _turns(self, plain: Setting, mine: Sequence[int], fork: int, number: int) -> list[tuple[Role, int]]:
+        """The runs of a round, as pairs of role and setting.
+
+        In the cold round the unconstrained run is last, because without replay it repeats what was written
+        before. It has nothing to compile, and so is made cold in the first fork only.
+        """
+        constrained: list[tuple[Role, int]] = [("constrained", setting) for setting in mine]
+        none: tuple[Role, int] = ("none", self.plain_first[plain])
+        if number == 0:
+            return [*constrained, none] if fork == 0 else constrained
+        return order([none, *constrained], fork * self.setup.rounds + number - 1)
+
+    def _open(self, fork: int, place: int, running_arm: Running) -> bool:
+        """See to it that the arm has a child with a model; returns whether it has. A child that is lost here
+        is lost for every setting."""
+        if running_arm.is_open:
+            return True
+        whose: Whose = "backend"
+        try:
+            running_arm.service.wait()
+            whose = "harness_error"
+            load_s = 0.0 if running_arm.loaded else float(running_arm.service.said["load_s"])
+            answer, _ = running_arm.service.ask(
+                {"op": "open", **_needs(self.setup.settings)}, seconds=BUILD_SECONDS
+            )
+        except Lost as why:
+            self._lose(fork, running_arm, range(len(self.setup.settings)), whose, str(why))
+            return False
+        running_arm.is_open = running_arm.loaded = True
+        said = {name: answer[name] for name in ("build_s", "threads", "model", "workloads")}
+        self.recorder.child(Child(fork=fork, place=place, arm=running_arm.arm.name, load_s=load_s, **said))
+        return True
+
+    def _run(
+        self, fork: int, place: int, number: int, turn: int, running_arm: Running, role: Role, setting: int
+    ) -> None:
+        """Make one run of one setting and write it down."""
+        if not self._open(fork, place, running_arm):
+            return
+        asked = self.setup.settings[setting] if role == "constrained" else self.setup.settings[setting].plain
+        lost = [setting] if role == "constrained" else self._with_load(asked)
+        try:
+            answer, blob = running_arm.service.ask(
+                {"op": "run", "role": role, "setting": asked.to_json()}, seconds=self.timeout_s
+            )
+        except Lost as why:
+            running_arm.is_open = False
+            running_arm.service.renew()
+            ours = role == "none" or why.whose == "harness"
+            self._lose(fork, running_arm, lost, "harness_error" if ours else "backend", str(why))
+            return
+        for whose in ("not_offered", "harness_error"):
+            if whose in answer:
+                self._lose(fork, running_arm, lost, whose, answer[whose])
+                return
+        self.recorder.batch(
+            self._batch(answer, blob, fork, number, turn, running_arm.arm.name, role, setting)
+        )
+
+    def _batch(
+        self,
+        answer: dict[str, Any],
+        blob: bytes,
+        fork: int,
+        number: int,
+        turn: int,
+        arm: str,
+        role: Role,
+        setting: int,
+    ) -> Batch:
+        workload = self.setup.settings[setting].workload
+        judged = []
+        rows = zip(
+            completed_from(answer["completed"]),
+            answer["numbers"],
+            answer["texts"],
+            answer["as_replayed"],
+            strict=True,
+        )
+        for done, which, text, as_replayed in rows:
+            judges = role == "constrained" and done.end == "end_of_sequence"
+            right: Right = self.judge(workload, which, bytes.fromhex(text)) if judges else "unjudged"
+            judged.append(Judged(done, right, as_replayed))
+        return Batch(
+            fork=fork,
+            round=number,
+            place=turn,
+            arm=arm,
+            role=role,
+            setting=setting,
+            wall_ns=answer["wall_ns"],
+            passes=answer["passes"],
+            peak_bytes=answer["peak_bytes"],
+            counts=answer["counts"],
+            completed=tuple(judged),
+            steps=np.frombuffer(blob, "<i8").reshape(-1, len(STEP)),
+        )
+
+    def _with_load(self, plain: Setting) -> list[int]:
+        return [number for number, setting in enumerate(self.setup.settings) if setting.plain == plain]
+
+    def _lose(self, fork: int, running_arm: Running, settings: Sequence[int], whose: Whose, why: str) -> None:
+        for setting in settings:
+            if (running_arm.arm.name, setting) in self.dead:
+                continue
+            self.dead.add((running_arm.arm.name, setting))
+            self.recorder.loss(Loss(fork, running_arm.arm.name, setting, whose, one_line(why)[:500]))
+            self.say(
+                f"{running_arm.arm.name}, {self.setup.settings[setting].name}: not measured ({whose}: "
+                f"{one_line(why)[:200]})"
+            )
+
+
+def _needs(settings: Sequence[Setting]) -> dict[str, Any]:
+    """What the model must hold to serve all settings."""
+    limits = [setting.limit for setting in settings]
+    return {
+        "rows": max(setting.batch for setting in settings),
+        "loads": {
+            name: max(setting.texts for setting in settings if setting.workload == name)
+            for name in {setting.workload: None for setting in settings}
+        },
+        "prompt_tokens": max(setting.prompt_tokens for setting in settings),
+        "limit": None if None in limits else max(limit for limit in limits if limit is not None),
+        "draft_tokens": max(setting.draft_tokens for setting in settings),
+    }

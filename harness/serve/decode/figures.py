@@ -1,0 +1,250 @@
+"""A record, indexed: runs by arm and setting, and the figures of each (defined in
+`harness.serve.requests.titles`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from harness.serve.decode import overhead, right
+from harness.serve.decode.record import Batch, Decoding, Judged, Role
+from harness.serve.decode.setting import Setting
+from harness.serve.requests import latency
+from harness.serve.requests.latency import Objectives
+from harness.walk.loop import accounting
+from harness.walk.loop.outcome import Completed, steps
+
+Key = tuple[str, Role, int]
+"""Arm, role, and the setting's place; an unconstrained run has the place of the first setting of its load."""
+
+Levels = dict[str, float | None]
+Values = dict[str, "Levels | float | None"]
+
+UNASKED = Objectives()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All runs of one arm in one setting."""
+
+    arm: str
+    role: Role
+    place: int
+    setting: Setting
+    warm: tuple[Batch, ...]
+    cold: tuple[Batch, ...]
+
+    @property
+    def judged(self) -> list[Judged]:
+        """The requests of the warm runs."""
+        return [request for batch in self.warm for request in batch.completed]
+
+    @property
+    def completed(self) -> list[Completed]:
+        return [request.completed for request in self.judged]
+
+    @property
+    def strategy(self) -> str:
+        """The strategy's name; `none` for the unconstrained run."""
+        return "none" if self.role == "none" else self.setting.strategy
+
+
+@dataclass(eq=False)
+class Decoded:
+    """A record, and what is asked of it."""
+
+    decoding: Decoding
+
+    @cached_property
+    def batches(self) -> dict[Key, dict[tuple[int, int], Batch]]:
+        """The runs by arm, role and setting, and within these by fork and round. Of a run that was made
+        again, it has the last one."""
+        found: dict[Key, dict[tuple[int, int], Batch]] = {}
+        for each in self.decoding.batches:
+            found.setdefault((each.arm, each.role, each.setting), {})[each.fork, each.round] = each
+        return found
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The cells in the order of settings; in each setting the arms in their order, the unconstrained run
+        first."""
+        arms = {each.name: number for number, each in enumerate(self.decoding.setup.arms)}
+        settings = self.decoding.setup.settings
+        first = {setting.plain: place for place, setting in reversed(list(enumerate(settings)))}
+
+        def order(key: Key) -> tuple[int, int, bool, int]:
+            return first[settings[key[2]].plain], arms.get(key[0], len(arms)), key[1] != "none", key[2]
+
+        found = []
+        for key in sorted(self.batches, key=order):
+            runs = [each for _, each in sorted(self.batches[key].items(), key=lambda item: item[0])]
+            warm, cold = (
+                tuple(run for run in runs if not run.is_cold),
+                tuple(run for run in runs if run.is_cold),
+            )
+            found.append(Cell(key[0], key[1], key[2], settings[key[2]], warm, cold))
+        return found
+
+    def key_of(self, cell: Cell) -> Key:
+        return cell.arm, cell.role, cell.place
+
+    def runs(self, head: Key, base: Key) -> list[tuple[Batch, Batch]]:
+        """The pairs of warm runs of both keys with the same fork and round."""
+        ours, theirs = self.batches.get(head, {}), self.batches.get(base, {})
+        return [
+            (ours[each], theirs[each])
+            for each in sorted(ours.keys() & theirs.keys())
+            if not ours[each].is_cold
+        ]
+
+    def unconstrained(self, cell: Cell) -> Key | None:
+        """The key of the unconstrained run of the same load on the same arm; None if there is none."""
+        for arm, role, place in self.batches:
+            if (
+                arm == cell.arm
+                and role == "none"
+                and self.decoding.setup.settings[place].plain == cell.setting.plain
+            ):
+                return arm, role, place
+        return None
+
+    def stepwise(self, cell: Cell) -> Key | None:
+        """The key of the same setting with one token a pass. None for stepwise itself, and if it was not
+        run."""
+        wanted = stepwise_of(cell.setting)
+        if cell.role == "none" or cell.setting == wanted:
+            return None
+        for arm, role, place in self.batches:
+            if arm == cell.arm and role == "constrained" and self.decoding.setup.settings[place] == wanted:
+                return arm, role, place
+        return None
+
+    def over_none(self, cell: Cell, figure: overhead.Figure = latency.tpot) -> overhead.Paired | None:
+        """The ratio to the unconstrained run of equal length; None if there is none."""
+        base = self.unconstrained(cell)
+        return (
+            None
+            if base is None or cell.role == "none"
+            else overhead.paired(self.runs(self.key_of(cell), base), figure)
+        )
+
+    def speed_up(self, cell: Cell) -> overhead.SpeedUp | None:
+        """The speed-up of a strategy over stepwise on the same arm; None if there is no stepwise run."""
+        base = self.stepwise(cell)
+        return None if base is None else overhead.speed_up(self.runs(self.key_of(cell), base))
+
+    def values(self, cell: Cell, objectives: Objectives = UNASKED) -> Values:
+        """The figures of `titles.FIGURES` without the ratios of two runs: times with percentiles, the others
+        as one number each."""
+        done, judged = latency.answered(cell.completed), cell.judged
+        found: Values = {
+            "ttft": _levels(done, latency.ttft),
+            "ttft_cold": _levels(
+                latency.answered(request.completed for run in cell.cold for request in run.completed),
+                latency.ttft,
+            ),
+            "tpot": _levels(done, latency.tpot),
+            "itl": latency.percentiles([gap for request in done for gap in latency.itl_per_message(request)]),
+            "itl_token": latency.percentiles(
+                [gap for request in done for gap in latency.itl_per_token(request)]
+            ),
+            "e2e": _levels(done, latency.e2e),
+            "service": _levels(done, overhead.service),
+        }
+        found |= self._rates(cell, objectives) | _of_steps(cell.warm)
+        found |= {
+            "tokens_per_pass": latency.tokens_per_pass(done),
+            "saved_share": overhead.saved_share(done),
+            "valid": right.valid(judged).share,
+            "as_replayed": right.as_replayed(judged).share,
+            "canonical": right.canonical(judged).share,
+            "drift": right.drift(judged, self.own_spelling(cell)),
+            "fallback": right.fallback(judged).share,
+            "solved": right.solved(judged).share,
+            "compile": _levels(
+                [request.completed for run in (*cell.cold, *cell.warm) for request in run.completed], _compile
+            ),
+            "waited": _levels(
+                [request for request in cell.completed if request.compile_state],
+                lambda each: float(each.waited_ns),
+            ),
+            "grammar": _levels(
+                [request for request in done if request.compile_state],
+                lambda each: sum(each.grammar_ns) / len(each.ids),
+            ),
+            "peak": float(max((each.peak_bytes for each in (*cell.cold, *cell.warm)), default=0)) or None,
+        }
+        return found
+
+    def _rates(self, cell: Cell, objectives: Objectives) -> Values:
+        """The medians over the warm runs of the figures that belong to a run and not to a request."""
+        per_run: dict[str, list[float]] = {
+            name: [] for name in ("output_throughput", "total_throughput", "request_throughput", "goodput")
+        }
+        for run in cell.warm:
+            completed = [request.completed for request in run.completed]
+            found, good = latency.rates(completed), latency.goodput(completed, objectives)
+            if found is not None and good is not None:
+                for name, value in (
+                    ("output_throughput", found.output_throughput),
+                    ("total_throughput", found.total_throughput),
+                    ("request_throughput", found.request_throughput),
+                    ("goodput", good),
+                ):
+                    per_run[name].append(value)
+        return {name: float(np.median(values)) if values else None for name, values in per_run.items()}
+
+    def own_spelling(self, cell: Cell) -> dict[str, int]:
+        """For each text the number of ids of its own spelling."""
+        return {
+            each["name"]: each["tokens"] for each in self.decoding.workloads.get(cell.setting.workload, [])
+        }
+
+    def findings(self) -> list[tuple[Batch, accounting.Finding]]:
+        """Everything that does not add up, in any run, cold ones included."""
+        found: list[tuple[Batch, accounting.Finding]] = []
+        for cell in self.cells:
+            beside = self.batches.get(self.stepwise(cell) or ("", "none", -1), {})
+            for run in (*cell.cold, *cell.warm):
+                completed = [request.completed for request in run.completed]
+                broken = accounting.of_run(completed, run.steps, run.passes, run.wall_ns)
+                if cell.strategy in ("none", "stepwise"):
+                    broken += accounting.of_stepwise(completed, run.steps)
+                elif (other := beside.get((run.fork, run.round))) is not None:
+                    broken += accounting.against_stepwise(
+                        completed, [request.completed for request in other.completed]
+                    )
+                found += [(run, request) for request in broken]
+        return found
+
+
+def stepwise_of(setting: Setting) -> Setting:
+    """The same setting, one token a pass."""
+    return replace(setting, strategy="stepwise", draft_tokens=Setting.draft_tokens)
+
+
+def _levels(requests: Iterable[Completed], figure: Callable[[Completed], float | None]) -> Levels:
+    return latency.percentiles([value for request in requests if (value := figure(request)) is not None])
+
+
+def _compile(request: Completed) -> float | None:
+    return None if request.compile_ns is None else float(request.compile_ns)
+
+
+def _of_steps(runs: Sequence[Batch]) -> Values:
+    """Figures per step of the loop, with all runs pooled; the steps of a run's prefill are among them."""
+    columns = [steps(run.steps) for run in runs]
+    names = {
+        "pass": "wall_ns",
+        "forward": "forward_ns",
+        "exposed": "exposed_ns",
+        "fill": "fill_ns",
+        "own": "own_ns",
+    }
+    return {
+        name: latency.percentiles([float(each) for table in columns for each in table[column]])
+        for name, column in names.items()
+    }

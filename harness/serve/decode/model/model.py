@@ -1,0 +1,326 @@
+"""A model on a static cache with a position for each row, which the decode loop calls
+(`harness.walk.loop.forward`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import BadInput, one_line
+from harness.serve.decode.model import attention
+from harness.serve.decode.model.cache import Place, memory_bytes, row_cache
+from harness.serve.decode.model.graphs import Direct, Size, Static
+from harness.serve.decode.model.pretrained import load_pretrained
+from harness.serve.decode.model.shapes import SHAPES, build_shape
+
+if TYPE_CHECKING:
+    import torch
+
+
+def load_model(
+    name: str,
+    vocabulary_size: int,
+    *,
+    rows: int,
+    positions: int,
+    chunk: int = 64,
+    device: str = "cpu",
+    dtype: str | None = None,
+    graphs: bool = True,
+) -> Model:
+    """A shape (tiny, 0.5b, 1b, 8b), or a real model by folder or hub name, checked against its own plain
+    forward pass.
+
+    `dtype` None means float32 on a CPU and bfloat16 elsewhere. Raises BadInput.
+    """
+    for module in ("torch", "transformers"):
+        if find_spec(module) is None:
+            raise BadInput(
+                f"decoding needs {module}, which is not installed; pip install 'grammarbench[decode]'"
+            )
+    import torch
+
+    try:
+        where = torch.device(device)
+    except RuntimeError as error:
+        raise BadInput(f'"{device}" is no device; name cpu or cuda') from error
+    if where.type == "cuda" and not torch.cuda.is_available():
+        raise BadInput("there is no CUDA device here; use the device cpu")
+    kind = getattr(torch, dtype or ("float32" if where.type == "cpu" else "bfloat16"), None)
+    if not isinstance(kind, torch.dtype) or not kind.is_floating_point:
+        raise BadInput(f'"{dtype}" is no dtype of weights; name float32, bfloat16 or float16')
+    attention.register()
+    build = build_shape if name in SHAPES else load_pretrained
+    try:
+        found = build(name, vocabulary_size, where, kind, attention.GROUPED)
+        model = Model(found, name, rows=rows, positions=positions, chunk=chunk, graphs=graphs)
+    except torch.OutOfMemoryError as error:
+        raise BadInput(
+            f'"{name}" with {rows} rows of {positions} positions does not fit into the memory of {device}; '
+            "ask for less"
+        ) from error
+    return model
+
+
+class Network:
+    """One pass from token ids and positions to logits. It reads no value of its inputs, so that it can be
+    captured and run on `meta`."""
+
+    def __init__(self, model: Any, rows: int, positions: int, chunk: int) -> None:
+        import torch
+
+        config = model.config.get_text_config()
+        self.model = model
+        self.windows = attention.windows(config)
+        self.device, self.dtype = model.device, model.dtype
+        self.last_position = positions - 1
+        # Padding and rows that only keep the batch whole write behind the last position, where nothing is
+        # ever seen.
+        self.capacity = -(-(positions + chunk) // 64) * 64
+        self.cache = row_cache(config.num_hidden_layers, rows, self.capacity)
+        self.slots = torch.arange(self.capacity, device=self.device)
+        self.row_numbers = torch.arange(rows, device=self.device)
+        self.seen = torch.zeros((), dtype=self.dtype, device=self.device)
+        # Finite: a row that only fills up the pass may see nothing at all, and the NaN of an empty softmax,
+        # written to the cache, would spoil what never sees it (0 times NaN). Half of the least, so that
+        # adding a score does not overflow.
+        self.hidden = torch.full((), torch.finfo(self.dtype).min / 2, dtype=self.dtype, device=self.device)
+        self.chosen: tuple[torch.Tensor, ...] = ()
+        # Before the head, so that logits are computed only where they are asked for, whatever a model does
+        # with them afterwards.
+        model.get_output_embeddings().register_forward_pre_hook(self._choose)
+
+    def __call__(self, inputs: torch.Tensor, size: Size) -> torch.Tensor:
+        """The float32 logits [rows, vocabulary], or [rows, width, vocabulary] if `size.every`, for inputs as
+        in `graphs.input_length`."""
+        tokens = size.rows * size.width
+        first, slot, last = inputs[tokens:].view(3, size.rows)
+        at = first[:, None] + self.slots[: size.width]
+        rows = self.row_numbers if size.whole else slot
+        self.cache.place = Place(rows, at, size.span, size.whole)
+        order = slot if size.whole else self.row_numbers[: size.rows]
+        self.chosen = (order,) if size.every else (order, last)
+        logits = self.model(
+            input_ids=inputs[:tokens].view(size.rows, size.width),
+            position_ids=at.clamp(max=self.last_position),
+            attention_mask=attention.masks(self.windows, at, self.slots[: size.span], self.seen, self.hidden),
+            past_key_values=self.cache,
+            use_cache=True,
+        ).logits
+        self.chosen = ()
+        return (logits if size.every else logits[:, 0]).float()  # type: ignore[no-any-return]
+
+    def _choose(self, _: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...] | None:
+        if not self.chosen:
+            return None
+        found = given[0][self.chosen]
+        return (found if found.dim() == 3 else found[:, None],)
+
+
+class Model:
+    """Implements `Forward` for a causal LM of transformers."""
+
+    def __init__(self, model: Any, name: str, *, rows: int, positions: int, chunk: int, graphs: bool) -> None:
+        limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        if min(rows, positions, chunk) < 1:
+            raise BadInput(f"rows ({rows}), positions ({positions}) and chunk ({chunk}) must be at least 1")
+        if limit and positions > limit:
+            raise BadInput(
+                f'"{name}" was made for {limit:,} positions, {positions:,} were asked for; ask for fewer'
+            )
+        self.name, self.rows, self.positions, self.chunk = name, rows, positions, min(chunk, positions)
+        model.eval().requires_grad_(False)
+        self.network = Network(model, rows, positions, self.chunk)
+        self.device: torch.device = self.network.device
+        self.vocabulary_size = int(model.get_output_embeddings().weight.shape[0])
+        self._lengths = [0] * rows
+        self._runner: Direct | Static = Direct(self.network, self.device)
+        self._check()
+        if graphs and self.device.type == "cuda":
+            self._runner = Static(self.network, self.device, capture=True)
+
+    def extend(self, tokens: Mapping[int, Sequence[int]], *, every: bool = False) -> torch.Tensor:
+        """Append tokens and return logits, as `Forward.extend` says. Raises ValueError for too many or no
+        tokens, IndexError for a row that does not exist."""
+        import torch
+
+        lengths, named = self._lengths, len(tokens)
+        longest, span = 0, 0
+        for row, ids in tokens.items():
+            count = len(ids)
+            end = lengths[row] + count
+            if not 0 < count <= self.chunk or end > self.positions or row < 0:
+                raise ValueError(
+                    f"row {row} holds {lengths[row]} of {self.positions} positions; it cannot "
+                    f"be extended by {count} tokens"
+                )
+            longest, span = max(longest, count), max(span, end)
+        if not named:
+            raise ValueError("no row is named")
+        size = self._runner.size(self.rows, named, longest, span, every, self.network.capacity, self.chunk)
+        with torch.no_grad():  # not inference mode, whose tensors the caller could not overwrite
+            logits = self._runner.run(size, self._inputs(tokens, size))
+            if self._runner.static:
+                logits = (logits[:named, :longest] if every else logits[:named]).clone()
+        for row, ids in tokens.items():
+            lengths[row] += len(ids)
+        return logits
+
+    def _inputs(self, tokens: Mapping[int, Sequence[int]], size: Size) -> list[int]:
+        """The inputs of a pass, in the order of `graphs.input_length`. Rows that only fill up the pass write
+        behind their last token."""
+        count, lengths = size.width, self._lengths
+        order = [*tokens]
+        if size.rows > len(order):
+            order += [row for row in range(self.rows) if row not in tokens][: size.rows - len(order)]
+        places: Sequence[int] = range(self.rows) if size.whole else order
+        values: list[int] = []
+        for row in places:
+            ids = tokens.get(row, ())
+            values += ids
+            if len(ids) < count:
+                values += [0] * (count - len(ids))
+        values += [lengths[row] for row in places]
+        values += order
+        values += [max(len(tokens.get(row, ())) - 1, 0) for row in order]
+        return values
+
+    def prepare(self, counts: Sequence[int] = (1,), *, every: bool = False) -> None:
+        """Capture the passes that append so many tokens, for each number of rows and each span, so that none
+        is captured during a run."""
+        if not self._runner.static:
+            return
+        import torch
+
+        capacity, spans = (
+            self.network.capacity,
+            {self.positions >> halved for halved in range(self.positions.bit_length())},
+        )
+        with torch.no_grad():
+            for named in sorted({*(1 << each for each in range(self.rows.bit_length())), self.rows}):
+                for count, span in ((count, span) for count in counts for span in sorted(spans)):
+                    size = self._runner.size(self.rows, named, count, span, every, capacity, self.chunk)
+                    self._runner.run(size, self._inputs({}, size))
+        self.finish()
+
+    def length(self, row: int) -> int:
+        """How many tokens the row holds."""
+        return self._lengths[row]
+
+    def rollback(self, row: int, length: int) -> None:
+        """Keep the row's first `length` tokens. Raises ValueError if it has fewer."""
+        if not 0 <= length <= self._lengths[row]:
+            raise ValueError(
+                f"row {row} holds {self._lengths[row]} tokens; it cannot be rolled back to {length}"
+            )
+        self._lengths[row] = length
+
+    def finish(self) -> None:
+        """Wait for the device."""
+        import torch
+
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def peak_bytes(self) -> int | None:
+        """The highest device memory of this process's tensors, in bytes; None on a CPU, where the process's
+        resident memory stands for it."""
+        import torch
+
+        return int(torch.cuda.max_memory_allocated(self.device)) if self.device.type == "cuda" else None
+
+    def describe(self) -> dict[str, Any]:
+        """What the model is, with sizes in bytes. `read_bytes` are the weights that a pass of one token
+        reads, without a table of input embeddings that is not also the head's."""
+        model = self.network.model
+        weights = {id(each): each.numel() * each.element_size() for each in model.parameters()}
+        table, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+        held = memory_bytes(self.network.cache)
+        shape = SHAPES.get(self.name)
+        return {
+            "name": self.name,
+            "kind": "shape" if shape else "real",
+            "like": shape.like if shape else self.name,
+            "type": model.config.model_type,
+            "parameters": sum(each.numel() for each in model.parameters()),
+            "weight_bytes": sum(weights.values()),
+            "read_bytes": sum(weights.values()) - (0 if table is head else weights[id(table)]),
+            "cache_bytes_per_token": held // (self.rows * self.network.capacity),
+            "cache_bytes": held,
+            "rows": self.rows,
+            "positions": self.positions,
+            "chunk": self.chunk,
+            "vocabulary_size": self.vocabulary_size,
+            "dtype": str(self.network.dtype).removeprefix("torch."),
+            "device": str(self.device),
+            "device_name": self._device_name(),
+            "attention": model.config._attn_implementation,
+            "graphs": self._runner.static,
+            "torch": version("torch"),
+            "transformers": version("transformers"),
+        }
+
+    def _device_name(self) -> str:
+        import torch
+
+        return (
+            str(torch.cuda.get_device_name(self.device)) if self.device.type == "cuda" else self.device.type
+        )
+
+    def _check(self) -> None:
+        """Check that the model gives the same logits over the cache as without it: with our attention or, if
+        it cannot run that, with its own.
+
+        Raises BadInput if neither agrees, whatever state the model keeps or however it counts positions,
+        because the loop's figures would be those of another model.
+        """
+        why = ""
+        for name in (attention.GROUPED, attention.EAGER):
+            try:
+                self.network.model.set_attn_implementation(name)
+                apart = self._apart()
+            except (NotImplementedError, ValueError, KeyError) as error:
+                why = one_line(str(error))
+                continue
+            except (RuntimeError, TypeError, AttributeError, IndexError, AssertionError) as error:
+                import torch
+
+                if isinstance(error, torch.OutOfMemoryError):
+                    raise
+                why = one_line(str(error))
+                continue
+            if apart <= (1e-3 if self.network.dtype.itemsize == 4 else 0.1):
+                return
+            why = f"its logits over the cache differ from its own by {apart:.2g}"
+        raise BadInput(
+            f'"{self.name}" cannot be driven by the decode loop: {why[:200]}; name a model that '
+            "keeps only keys and values"
+        )
+
+    def _apart(self) -> float:
+        """The relative distance between a ragged run with a rollback and the model's own plain pass."""
+        import torch
+
+        if self.device.type == "meta":
+            return 0.0
+        text = [(7 * each + 3) % self.vocabulary_size for each in range(8)]
+        row, most = self.rows - 1, min(len(text), self.positions)
+        for begin in (0, most // 2):
+            self.rollback(row, min(begin, self._lengths[row]))
+            while self._lengths[row] < most:
+                told = self._lengths[row]
+                stop = min(told + (3 if begin else 2), told + self.chunk, most)
+                logits = self.extend({row: text[told:stop]})[0]
+        self.rollback(row, 0)
+        used = self.network.model.config._attn_implementation
+        self.network.model.set_attn_implementation(attention.EAGER)
+        with torch.no_grad():
+            own = (
+                self.network.model(input_ids=torch.tensor([text[:most]], device=self.device), use_cache=False)
+                .logits[0, -1]
+                .float()
+            )
+        self.network.model.set_attn_implementation(used)
+        return float((logits - own).norm() / own.norm())

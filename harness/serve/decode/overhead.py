@@ -1,0 +1,152 @@
+"""Ratios of two runs of the same load, paired by request within a round of a fork, with the fork as the unit.
+
+A ratio of means would give most weight to long requests and disturbed rounds. So each request is compared
+with itself: the logarithms are taken per request at their median over the rounds, and per fork at their mean
+over the requests. The interval is that of the forks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from harness.measure.estimate import per_fork
+from harness.measure.statistics import Interval, interval
+from harness.serve.decode.record import Batch, Judged
+from harness.serve.requests import latency
+from harness.walk.loop import accounting
+from harness.walk.loop.outcome import ANSWERED, Completed
+
+Figure = Callable[[Completed], float | None]
+Comparable = Callable[[Judged, Judged], bool]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The ratio of head over base in one figure of the requests."""
+
+    found: Interval | None
+    """The interval; None if no request can be compared."""
+    x: tuple[float, ...]
+    """The logarithms of the ratio, one for each fork in their order; the interval is theirs."""
+    requests: int
+    """Number of requests that were comparable in every fork."""
+    left_out: int
+    """Number of requests that both sides served and that were not comparable in some fork."""
+
+
+@dataclass(frozen=True)
+class SpeedUp:
+    """A strategy against stepwise, on the same texts."""
+
+    found: Paired
+    """Stepwise over strategy in the time from admission until done, summed over a run: 2.0 is twice as
+    fast."""
+    ceiling: float | None
+    """Passes of stepwise over passes of the strategy, for the same requests: 1 / (1 - share of tokens without
+    a pass). None without a pass."""
+    saved: int
+    """Number of passes saved."""
+
+    @property
+    def of_ceiling(self) -> float | None:
+        """The ratio over the ceiling: the share of the possible speed-up that was reached."""
+        return (
+            None
+            if self.ceiling is None or self.found.found is None
+            else self.found.found.ratio / self.ceiling
+        )
+
+
+def service(request: Completed) -> float:
+    """Nanoseconds from getting a row until done: what the request cost the batch, without its waiting."""
+    return float(
+        request.done_ns - (request.arrived_ns if request.admitted_ns is None else request.admitted_ns)
+    )
+
+
+def is_answered(each: Judged) -> bool:
+    return each.completed.end in ANSWERED and not each.completed.fallback and bool(each.completed.ids)
+
+
+def of_equal_length(head: Judged, base: Judged) -> bool:
+    """Whether both were answered with equally many tokens, which take equally many passes but for those that
+    the strategy saves."""
+    return is_answered(head) and is_answered(base) and len(head.completed.ids) == len(base.completed.ids)
+
+
+def of_equal_text(head: Judged, base: Judged) -> bool:
+    """Whether both were answered with the same ids, or both with the text that was replayed."""
+    same = head.completed.ids == base.completed.ids or (head.as_replayed is True and base.as_replayed is True)
+    return is_answered(head) and is_answered(base) and same
+
+
+def paired(
+    runs: Iterable[tuple[Batch, Batch]], figure: Figure, comparable: Comparable = of_equal_length
+) -> Paired:
+    """The ratio of head over base over pairs of runs (head, base) of the same fork and round; 1.05 means that
+    head takes five percent more.
+
+    A request that cannot be compared (`comparable`), or whose figure is missing or not above zero on a side,
+    is left out and counted.
+    """
+    logs: dict[int, dict[str, dict[int, float]]] = {}
+    seen: set[str] = set()
+    for head, base in runs:
+        theirs = _by_name(base)
+        found = logs.setdefault(head.fork, {})
+        for ours in head.completed:
+            other = theirs.get(ours.completed.name)
+            if other is None:
+                continue
+            seen.add(ours.completed.name)
+            above, below = figure(ours.completed), figure(other.completed)
+            if comparable(ours, other) and above and below and above > 0 and below > 0:
+                found.setdefault(ours.completed.name, {})[head.round] = math.log(above / below)
+    shared = set.intersection(*(set(names) for names in logs.values())) if logs else set()
+    x = tuple(per_fork(logs)) if shared else ()
+    return Paired(interval(x) if x else None, x, len(shared), len(seen - shared))
+
+
+def speed_up(runs: Iterable[tuple[Batch, Batch]]) -> SpeedUp:
+    """The speed-up over pairs of runs (strategy, stepwise), beside the ceiling that the saved passes set.
+
+    Only texts that came out equal in every run count. Their times and passes are summed over a run before
+    they are divided: a text that needs no pass at all would be infinitely faster, and a mean of ratios may
+    exceed a ratio of sums.
+    """
+    logs: dict[int, dict[str, dict[int, float]]] = {}
+    sides = [(_by_name(strategy), _by_name(stepwise), strategy) for strategy, stepwise in runs]
+    seen = {name for ours, theirs, _ in sides for name in ours.keys() & theirs.keys()}
+    names = {
+        name
+        for name in seen
+        if all(
+            name in ours and name in theirs and of_equal_text(ours[name], theirs[name])
+            for ours, theirs, _ in sides
+        )
+    }
+    passes = [0, 0]
+    for ours, theirs, run in sides:
+        spent = [0.0, 0.0]
+        for place, side in enumerate((ours, theirs)):
+            spent[place] = sum(service(side[name].completed) for name in names)
+            passes[place] += sum(side[name].completed.account.passes for name in names)
+        if spent[0] > 0 < spent[1]:
+            logs.setdefault(run.fork, {}).setdefault("", {})[run.round] = math.log(spent[1] / spent[0])
+    x = tuple(per_fork(logs))
+    found = Paired(interval(x) if x else None, x, len(names), len(seen - names))
+    return SpeedUp(found, passes[1] / passes[0] if passes[0] else None, passes[1] - passes[0])
+
+
+def _by_name(run: Batch) -> dict[str, Judged]:
+    return {request.completed.name: request for request in run.completed}
+
+
+def saved_share(requests: Iterable[Completed]) -> float | None:
+    """The share of the ids of answered requests that needed no pass of their own (forced text, accepted
+    drafts included)."""
+    good = latency.answered(requests)
+    ids = sum(len(request.ids) for request in good)
+    return sum(accounting.saved(request.account) for request in good) / ids if ids else None

@@ -1,0 +1,193 @@
+"""A decoding from what the user asked for to its last line: workloads are found, settings planned, arms run
+in forks, and texts judged."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.backend.arm import arm, arm_names
+from harness.backend.describe import Description, describe
+from harness.backend.environments.build import resolve
+from harness.backend.registry import parse_specs
+from harness.backend.vocabulary import prepare_vocabulary
+from harness.errors import BadInput, did_you_mean, one_line
+from harness.measure.protocol import MeasuredArm
+from harness.oracle.judge import Judge
+from harness.rows.folder import locked, make_writable, new_run_id, now
+from harness.rows.machine import describe_machine, hardware, hardware_key
+from harness.rows.store import has_begun
+from harness.run.session import check_distinct
+from harness.serve.decode import mechanisms
+from harness.serve.decode.engine import Engine
+from harness.serve.decode.model.shapes import SHAPES
+from harness.serve.decode.profiles import PROFILES, settings
+from harness.serve.decode.record import Recorder, Right, Setup, has_decoding
+from harness.serve.decode.setting import Setting
+from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge
+from harness.walk.loop.strategies import strategies
+
+VOCABULARY = "tekken"
+"""The vocabulary of a shape, if none is named; a real model brings its own."""
+
+EXPERIMENT = "mechanisms"
+"""The profile's name in the record of the closing experiment."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `grammarbench decode`; None stands for the profile's own."""
+
+    workloads: tuple[str, ...]
+    backends: str
+    model: str
+    vocabulary: str | None
+    profile: str
+    """The name of one of PROFILES, or EXPERIMENT."""
+    usual: Setting
+    """The usual knobs; workload, strategy and batch come from the other fields."""
+    strategies: tuple[str, ...] | None
+    batches: tuple[int, ...] | None
+    texts: int | None
+    prompt_tokens: int | None
+    forks: int
+    rounds: int | None
+    device: str
+    dtype: str | None
+    out: Path | None
+    timeout_s: float
+    memory_gb: float
+    argv: tuple[str, ...]
+
+
+def decode(request: Request, say: Callable[[str], None]) -> Path:
+    """Run the decoding, and return its folder. Raises BadInput; what was measured until then stays in the
+    folder."""
+    planned, switched, rounds = _plan(request)
+    found = {name: find_workload(name) for name in dict.fromkeys(setting.workload for setting in planned)}
+    specs = parse_specs(request.backends)
+    model = _prepare_model(request.model)
+    vocabulary = prepare_vocabulary(request.vocabulary or (VOCABULARY if model in SHAPES else f"hf:{model}"))
+    run_id = new_run_id()
+    folder = request.out or Path("results") / "runs" / run_id
+    if has_decoding(folder) or has_begun(folder):
+        raise BadInput(f"{folder} holds a record already; give another --out")
+    make_writable(folder)
+    with locked(folder):
+        say(f"looking at {len(specs)} backend(s) and the vocabulary {vocabulary} ...")
+        placed = resolve(specs, say)
+        described = describe(
+            [str(spec) for spec, _ in placed], [vocabulary], [python for _, python in placed]
+        )
+        check_distinct(described)
+        setup = Setup(
+            run=run_id,
+            started=now(),
+            harness=harness.__version__,
+            argv=request.argv,
+            profile=request.profile,
+            vocabulary=vocabulary,
+            sha256=described.vocabularies[vocabulary]["sha256"],
+            model=model,
+            device=request.device,
+            dtype=request.dtype,
+            forks=request.forks,
+            rounds=rounds,
+            arms=_arms(described),
+            settings=planned,
+            machine=describe_machine(),
+            hardware=hardware_key(hardware()),
+            mechanisms=switched,
+        )
+        say(
+            f"{len(planned)} settings x {len(setup.arms)} backends x {setup.forks} forks of {rounds} rounds "
+            f"and a cold one, into {folder}"
+        )
+        _run(folder, setup, found, request, say)
+    return folder
+
+
+def _plan(request: Request) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...], int]:
+    """The settings, the closing experiment's mechanisms, and the number of warm rounds. Raises BadInput."""
+    for name in request.strategies or ():
+        if name not in strategies():
+            raise BadInput(f'unknown strategy "{name}"{did_you_mean(name, list(strategies()))}')
+    profile = PROFILES["quick" if request.profile == EXPERIMENT else request.profile]
+    profile = replace(
+        profile,
+        workloads=request.workloads or profile.workloads or WORKLOADS,
+        strategies=request.strategies or profile.strategies,
+        batches=request.batches or profile.batches,
+        texts=request.texts or profile.texts,
+        prompt_tokens=request.prompt_tokens or profile.prompt_tokens,
+        rounds=request.rounds or profile.rounds,
+    )
+    usual = replace(request.usual, prompt_tokens=profile.prompt_tokens, texts=profile.texts)
+    if request.profile == EXPERIMENT:
+        planned, switched = mechanisms.experiment(usual, request.workloads or mechanisms.WORKLOADS)
+        return planned, switched, request.rounds or mechanisms.ROUNDS
+    return settings(profile, usual, profile.workloads), (), profile.rounds
+
+
+def _prepare_model(name: str) -> str:
+    """Make sure that the model is on this machine, and return the name under which a child loads it. Raises
+    BadInput."""
+    if name in SHAPES:
+        return name
+    if Path(name).expanduser().is_dir():
+        return str(Path(name).expanduser().resolve())
+    known = (
+        f"no shape ({', '.join(SHAPES)}) and no "
+        f"folder{did_you_mean(name, list(SHAPES)) if '/' not in name else ''}"
+    )
+    try:
+        from huggingface_hub import snapshot_download
+
+        snapshot_download(name, allow_patterns=["*.json", "*.safetensors"])
+    except ImportError as error:
+        raise BadInput(
+            f'model "{name}": {known}, and without huggingface_hub no hub; pip install '
+            "'grammarbench[decode]'"
+        ) from error
+    except Exception as error:  # the hub client's errors and its transport's share no base
+        raise BadInput(
+            f'model "{name}": {known}, and the hub does not give it ({one_line(str(error))[:150]})'
+        ) from error
+    return name
+
+
+def _arms(described: Description) -> tuple[MeasuredArm, ...]:
+    names = arm_names(described.arms)
+    return tuple(
+        MeasuredArm(
+            names[described_arm.backend, described_arm.version, described_arm.options],
+            arm(described_arm),
+            described_arm.backend,
+            described_arm.version,
+            described_arm.options,
+            "arm",
+            described_arm.python or sys.executable,
+        )
+        for described_arm in described.arms
+    )
+
+
+def _run(
+    folder: Path, setup: Setup, found: dict[str, Workload], request: Request, say: Callable[[str], None]
+) -> None:
+    verdicts: dict[tuple[str, int, bytes], Right] = {}
+    with Recorder(folder, setup) as recorder, Judge() as judging:
+
+        def right(workload: str, number: int, output: bytes) -> Right:
+            texts = found[workload].texts
+            key = (workload, number % len(texts), output)
+            if key not in verdicts:
+                verdicts[key] = judge(texts[key[1]], output, judging)
+            return verdicts[key]
+
+        Engine(setup, int(request.memory_gb * 1e9), request.timeout_s, recorder, right, say).run()
+        recorder.finish(now())

@@ -1,0 +1,339 @@
+"""A record as text of at most 80 columns, and as JSON."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from harness.measure.statistics import LEVEL
+from harness.serve.decode import conclude, right
+from harness.serve.decode.conclude import ratio
+from harness.serve.decode.figures import Cell, Decoded, Values
+from harness.serve.decode.overhead import Paired, SpeedUp
+from harness.serve.decode.record import Decoding
+from harness.serve.requests.latency import Objectives, e2e
+from harness.serve.requests.titles import FIGURES, say
+from harness.text import printable, visible
+
+SHORT = {
+    "none": "none",
+    "stepwise": "step",
+    "jump_forward": "jump",
+    "interleaved": "inter",
+    "speculative": "spec",
+}
+
+OBJECTIVES = Objectives(ttft_ms=500, tpot_ms=50)
+"""The objectives of goodput, unless others are given: what a reader at a screen takes for fluent. They are
+always printed."""
+
+
+def text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
+    """The record for a terminal. For the closing experiment it shows the mechanisms alone, because its
+    settings are many; the report has them all."""
+    decoded = Decoded(decoding)
+    switched = conclude.switched(decoded)
+    tables = [_mechanisms(decoding)] if switched else _loads(decoded, objectives)
+    parts = [
+        _head(decoding, objectives),
+        *tables,
+        _losses(decoding),
+        _findings(decoded),
+        conclude.text(switched),
+    ]
+    return visible("\n\n".join(part for part in parts if part))
+
+
+def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
+    """The lines of every cell, by load."""
+    loads: dict[str, list[Cell]] = {}
+    for cell in decoded.cells:
+        loads.setdefault(_load(cell), []).append(cell)
+    parts = []
+    for title, cells in loads.items():
+        values = [decoded.values(each, objectives) for each in cells]
+        parts.append(
+            "\n".join(
+                [
+                    *_wrap(title),
+                    *_times(decoded, cells, values),
+                    "",
+                    *_outcomes(decoded, cells, values),
+                    "",
+                    *_inside(cells, values),
+                ]
+            )
+        )
+    return parts
+
+
+def _mechanisms(decoding: Decoding) -> str:
+    count = len(decoding.setup.settings)
+    return "\n".join(
+        _wrap(f"{count} settings; every figure of each: grammarbench report {decoding.folder}, or --json")
+    )
+
+
+def _head(decoding: Decoding, objectives: Objectives) -> str:
+    setup = decoding.setup
+    lines = [
+        _model(decoding),
+        f"vocabulary {setup.vocabulary}; {setup.forks} forks of one cold and {setup.rounds} warm rounds; "
+        f"intervals at {LEVEL:.0%}",
+        f"medians over the requests of the warm rounds; goodput: {objectives}"
+        if str(objectives)
+        else "medians over the warm rounds",
+    ]
+    if not decoding.is_complete:
+        lines.append("INCOMPLETE: the record has no end; it gates nothing")
+    return "\n".join(line for each in lines for line in _wrap(each))
+
+
+def _model(decoding: Decoding) -> str:
+    """The model, that a shape has random weights, and where it runs."""
+    setup, model = decoding.setup, decoding.model
+    parts = [f"model {setup.model}" + (" (a shape: random weights)" if model.get("kind") == "shape" else "")]
+    parts += [f"{model['parameters'] / 1e6:.0f} M parameters"] if "parameters" in model else []
+    parts += [
+        f"{model.get('dtype', setup.dtype or 'its own dtype')} on "
+        f"{model.get('device_name', model.get('device', setup.device))}"
+    ]
+    threads = {each.threads for each in decoding.children}
+    parts += (
+        [f"threads of the model: {', '.join(map(str, sorted(threads)))}"]
+        if threads and model.get("device", "cpu") == "cpu"
+        else []
+    )
+    return ", ".join([*parts, *(["graphs"] if model.get("graphs") else [])])
+
+
+def _load(cell: Cell) -> str:
+    setting = cell.setting
+    arriving = (
+        "all there at the start"
+        if setting.rate is None
+        else (f"{setting.rate:g} requests/s ({setting.arrivals})")
+    )
+    return (
+        f"{setting.workload}, batch {setting.batch}: {setting.texts} requests, {arriving}; "
+        f"{setting.mode}, {setting.prompt_tokens} prompt tokens, "
+        + ("as long as the text" if setting.limit is None else f"at most {setting.limit} tokens out")
+    )
+
+
+def _name(cell: Cell) -> str:
+    return f"{printable(cell.arm)[:17]:17} {printable(SHORT.get(cell.strategy, cell.strategy))[:5]:5}"
+
+
+def _knobs(cell: Cell) -> list[str]:
+    """The knobs that differ from their defaults, on a line below the cell's."""
+    return (
+        []
+        if cell.role == "none" or not cell.setting.unusual
+        else [f"    with {' '.join(cell.setting.unusual)}"[:80]]
+    )
+
+
+def _times(decoded: Decoded, cells: Sequence[Cell], values: Sequence[Values]) -> list[str]:
+    """One line for each cell: what a request waits for, the rate, and the ratio to the unconstrained run."""
+    lines = [
+        f"{'arm':17} {'':5} {'TTFT':>7} {'TPOT':>7} {'E2E':>7} {'tok/s':>6} {'good/s':>6} {'TPOT x none':>17}"
+    ]
+    for cell, found in zip(cells, values, strict=True):
+        times = " ".join(f"{say(name, median(found, name)):>7}" for name in ("ttft", "tpot", "e2e"))
+        paired = decoded.over_none(cell)
+        over = "" if paired is None else ratio(paired)
+        rates = (
+            f"{say('output_throughput', number(found, 'output_throughput')):>6} "
+            f"{say('goodput', number(found, 'goodput')):>6}"
+        )
+        lines += [f"{_name(cell)} {times} {rates} {over:>17}".rstrip(), *_knobs(cell)]
+        if paired is not None and paired.left_out:
+            of = f"{paired.left_out} of {paired.left_out + paired.requests}"
+            lines.append(f"    TPOT of {of} requests cannot be compared (other length, or no gap)")
+    return lines
+
+
+def _outcomes(decoded: Decoded, cells: Sequence[Cell], values: Sequence[Values]) -> list[str]:
+    """One line for each cell: passes, and whether the texts came out right."""
+    lines = [
+        f"{'arm':17} {'':5} {'saved':>6} {'t/pass':>6} {'speed':>5} {'ceil.':>5} {'valid':>7} {'solved':>6} "
+        f"{'fallb.':>6} {'peak':>8}",
+    ]
+    for cell, found in zip(cells, values, strict=True):
+        gain = decoded.speed_up(cell)
+        speed = "" if gain is None or gain.found.found is None else f"{gain.found.found.ratio:.2f}"
+        ceiling = "" if gain is None or gain.ceiling is None else f"{gain.ceiling:.2f}"
+        shares = (
+            f"{say('saved_share', number(found, 'saved_share')):>6} "
+            f"{say('tokens_per_pass', number(found, 'tokens_per_pass')):>6}"
+        )
+        outcome = f"{right.valid(cell.judged)!s:>7} " + " ".join(
+            f"{say(name, number(found, name)):>{width}}"
+            for name, width in (("solved", 6), ("fallback", 6), ("peak", 8))
+        )
+        lines += [f"{_name(cell)} {shares} {speed:>5} {ceiling:>5} {outcome}", *_knobs(cell)]
+        lines += [f"    {count} {why}"[:80] for why, count in right.refusals(cell.judged).items()]
+    return lines
+
+
+def _inside(cells: Sequence[Cell], values: Sequence[Values]) -> list[str]:
+    """One line for each cell: medians of the parts of the times above."""
+    columns = {
+        "ttft_cold": "cold",
+        "compile": "compile",
+        "waited": "waited",
+        "grammar": "masks/t",
+        "exposed": "exposed",
+        "own": "own",
+        "itl": "ITL",
+    }
+    lines = [f"{'arm':17} {'':5} " + " ".join(f"{each:>7}" for each in columns.values())]
+    for cell, found in zip(cells, values, strict=True):
+        lines += [
+            f"{_name(cell)} " + " ".join(f"{say(name, median(found, name)):>7}" for name in columns),
+            *_knobs(cell),
+        ]
+    return lines
+
+
+def _losses(decoding: Decoding) -> str:
+    said = dict.fromkeys(
+        f"{each.arm}, {decoding.setup.settings[each.setting].name}: {each.whose.replace('_', ' ')}: "
+        f"{each.why}"
+        for each in decoding.losses
+    )
+    return (
+        "\n".join(
+            [
+                "not measured:",
+                *(
+                    line
+                    for each in said
+                    for line in textwrap.wrap(each, 78, initial_indent="  ", subsequent_indent="    ")
+                ),
+            ]
+        )
+        if said
+        else ""
+    )
+
+
+def _findings(decoded: Decoded) -> str:
+    found, count = decoded.findings(), sum(len(each.completed) for each in decoded.decoding.batches)
+    if not found:
+        return f"accounting: {count} requests add up to the token"
+    lines = [f"ACCOUNTING: {len(found)} things do not add up, the first of them:"]
+    for batch, each in found[:5]:
+        where = f"{batch.arm}, {decoded.decoding.setting(batch).name}, fork {batch.fork}, round {batch.round}"
+        lines += textwrap.wrap(f"{where}: {each}", 78, initial_indent="  ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def median(found: Values, name: str) -> float | None:
+    """The median of a figure with percentiles; None if the figure is missing."""
+    value = found[name]
+    return value["p50"] if isinstance(value, dict) else value
+
+
+def number(found: Values, name: str) -> float | None:
+    """The value of a figure that is one number; None if it is missing."""
+    value = found[name]
+    return None if isinstance(value, dict) else value
+
+
+def _wrap(line: str) -> list[str]:
+    return textwrap.wrap(line, 80)
+
+
+def to_json(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> dict[str, Any]:
+    """Every figure of every cell, with units and definitions, for a page or another tool. Times are
+    nanoseconds."""
+    decoded = Decoded(decoding)
+    return {
+        "run": decoding.setup.run,
+        "is_complete": decoding.is_complete,
+        "model": decoding.model,
+        "objectives": asdict(objectives),
+        "figures": {name: asdict(each) for name, each in FIGURES.items()},
+        "cells": [_cell(decoded, each, objectives) for each in decoded.cells],
+        "mechanisms": [_advice(each) for each in conclude.advise(conclude.switched(decoded))],
+        "losses": [
+            asdict(each) | {"setting": decoding.setup.settings[each.setting].name} for each in decoding.losses
+        ],
+        "findings": [
+            {
+                "arm": batch.arm,
+                "setting": decoding.setting(batch).name,
+                "fork": batch.fork,
+                "round": batch.round,
+                "says": str(each),
+            }
+            for batch, each in decoded.findings()
+        ],
+    }
+
+
+def _cell(decoded: Decoded, cell: Cell, objectives: Objectives) -> dict[str, Any]:
+    gain = decoded.speed_up(cell)
+    return {
+        "arm": cell.arm,
+        "strategy": cell.strategy,
+        "setting": cell.setting.to_json(),
+        "figures": decoded.values(cell, objectives),
+        "overhead": _paired(decoded.over_none(cell)),
+        "overhead_e2e": _paired(decoded.over_none(cell, e2e)),
+        "speed_up": _gain(gain),
+        "counts": dict(sum((Counter(each.counts) for each in cell.warm), Counter())),
+        "ends": right.ends(cell.judged),
+        "refusals": right.refusals(cell.judged),
+    }
+
+
+def _gain(gain: SpeedUp | None) -> dict[str, Any] | None:
+    if gain is None:
+        return None
+    return {
+        "found": _paired(gain.found),
+        "ceiling": gain.ceiling,
+        "of_ceiling": gain.of_ceiling,
+        "passes_saved": gain.saved,
+    }
+
+
+def _paired(of: Paired | None) -> dict[str, Any] | None:
+    """The ratio and its interval as JSON. With one fork there is no interval, and `low` and `high` are null,
+    because JSON has no infinity."""
+    if of is None or of.found is None:
+        return None
+    is_known = math.isfinite(of.found.high)
+    bounds = {"low": of.found.low if is_known else None, "high": of.found.high if is_known else None}
+    return {
+        "ratio": of.found.ratio,
+        **bounds,
+        "forks": of.found.forks,
+        "requests": of.requests,
+        "left_out": of.left_out,
+    }
+
+
+def _advice(advice: conclude.Advice) -> dict[str, Any]:
+    tried = [
+        {
+            "load": each.load,
+            "effect": each.effect,
+            "why": each.why,
+            **{
+                name: _paired(of)
+                for name, of in (("e2e", each.e2e), ("ttft", each.ttft), ("tpot", each.tpot))
+            },
+            "passes_saved": each.saved,
+            "ceiling": each.ceiling,
+        }
+        for each in advice.switched
+    ]
+    return {"mechanism": advice.mechanism, "arm": advice.arm, "default": advice.default, "tried": tried}

@@ -1,0 +1,246 @@
+"""The comparison of two arms of a record, or of two records, figure by figure: regressed, improved,
+equivalent, inconclusive or unproven.
+
+Times are compared only within a record, where the arms ran in the same rounds. Between records the machine
+drifts, so there the ratios to what ran beside it (overhead over the unconstrained run, strategy over
+stepwise) and exact counts are compared.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+from harness.backend.arm import are_versions
+from harness.errors import Incomplete
+from harness.measure.estimate import SMALLEST_MARGIN, Verdict
+from harness.measure.statistics import Interval, chance, false_discovery, interval, judge
+from harness.serve.decode import overhead, right
+from harness.serve.decode.figures import Cell, Decoded
+from harness.serve.decode.record import read_decoding
+from harness.serve.decode.setting import Setting
+from harness.serve.requests import latency
+
+TIMES: dict[str, overhead.Figure] = {
+    "ttft": latency.ttft,
+    "tpot": latency.tpot,
+    "e2e": latency.e2e,
+    "service": overhead.service,
+}
+"""Times of requests; lower is better. The names are those of `harness.serve.requests.titles`."""
+
+COUNTS: dict[str, Callable[[Cell], float | None]] = {
+    "solved": lambda cell: right.solved(cell.judged).share,
+    "valid": lambda cell: right.valid(cell.judged).share,
+    "tokens_per_pass": lambda cell: latency.tokens_per_pass(cell.completed),
+}
+"""Exact counts; higher is better. They have no interval, because the same run again gives the same."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Head against base in one figure of one setting. A ratio above 1 is worse; for a count see `base_value`
+    and `head_value`."""
+
+    base: str
+    head: str
+    setting: str
+    figure: str
+    found: Interval | None
+    """The interval of the ratio; None for a count."""
+    margin: float
+    verdict: Verdict
+    why: str = ""
+    base_value: float | None = None
+    head_value: float | None = None
+    is_change: bool = True
+    """Whether the pair is a change. The difference between two settings of one backend is none: it is shown
+    and gates nothing."""
+
+
+def compare(base: Path, head: Path | None) -> list[Change]:
+    """The changes between two records, or between the arms of each backend within one. Raises BadInput for a
+    record that is none, or that has no end."""
+    before = _complete(base)
+    if head is not None:
+        return compare_records(before, _complete(head))
+    pairs = [
+        (one, other)
+        for one, other in combinations(before.decoding.setup.arms, 2)
+        if one.backend == other.backend
+    ]
+    return [
+        replace(change, is_change=are_versions(one, other))
+        for one, other in pairs
+        for change in compare_arms(before, one.name, other.name)
+    ]
+
+
+def _complete(folder: Path) -> Decoded:
+    decoding = read_decoding(folder)
+    if not decoding.is_complete:
+        raise Incomplete(
+            f"the decoding in {folder} is incomplete (no end) and is compared with nothing; decode anew"
+        )
+    return Decoded(decoding)
+
+
+def gate(changes: Sequence[Change], *, time: bool) -> Literal["ok", "failed", "unproven"]:
+    """The gate over the counts and, if `time`, over the times. A difference between two settings of a backend
+    is not judged."""
+    judged = [change for change in changes if change.is_change and (time or change.found is None)]
+    if any(change.verdict == "regressed" for change in judged):
+        return "failed"
+    return (
+        "ok"
+        if judged and all(change.verdict in ("equivalent", "improved") for change in judged)
+        else "unproven"
+    )
+
+
+def text(changes: Sequence[Change]) -> str:
+    """The changes by setting, as text of at most 80 columns; equal counts are left out."""
+    if not changes:
+        return (
+            "nothing to compare: give two records with common settings, or one with two versions of a backend"
+        )
+    lines: list[str] = []
+    title = ""
+    for each in sorted(changes, key=lambda each: (each.base, each.head, each.setting)):
+        who = each.head if each.base == each.head else f"{each.base} -> {each.head}"
+        who += "" if each.is_change else " (two settings: no change)"
+        if (where := f"{who}, {each.setting}") != title:
+            title = where
+            lines += [*([""] if lines else []), *textwrap.wrap(where, 80)]
+        if each.found is not None:
+            value = f"{each.found.ratio:.3f}x [{each.found.low:.3f} .. {each.found.high:.3f}]"
+        elif each.base_value == each.head_value:
+            continue
+        else:
+            value = f"{each.base_value:.4g} -> {each.head_value:.4g}"
+        lines.append(f"  {each.figure:16} {value:28} {each.verdict}")
+        lines += textwrap.wrap(each.why, 80, initial_indent="    ", subsequent_indent="    ")
+    verdicts = [f"gate{' --time' * time}: {gate(changes, time=time).upper()}" for time in (False, True)]
+    return "\n".join([*lines, "", *verdicts])
+
+
+def compare_arms(decoded: Decoded, base: str, head: str) -> list[Change]:
+    """The changes within one record. Where the A/A pair is not equivalent in a figure of a setting, that time
+    is `unproven`."""
+    arms = decoded.decoding.setup.arms
+    reference = next((each.name for each in arms if each.role == "reference"), None)
+    copy = next((each.name for each in arms if each.role == "a/a"), None)
+    found = list(_times(decoded, base, head))
+    judged = _standing(found)
+    if copy is None:
+        said = "no second arm of identical code in this record shows what this machine can tell apart"
+        judged = [
+            replace(change, why=change.why or said) if change.verdict in ("regressed", "improved") else change
+            for change in judged
+        ]
+    if copy is not None and reference is not None:
+        proven = {
+            (each.setting, each.figure)
+            for each, _ in _times(decoded, reference, copy)
+            if each.verdict == "equivalent"
+        }
+        said = "two arms of identical code were not equivalent here"
+        judged = [
+            change
+            if (change.setting, change.figure) in proven
+            else replace(change, verdict="unproven", why=said)
+            for change in judged
+        ]
+    return [*judged, *_counts(_constrained(decoded, base), _constrained(decoded, head), base, head)]
+
+
+def compare_records(base: Decoded, head: Decoded) -> list[Change]:
+    """The changes between arms of the same name, in settings that both records have: ratios to what ran
+    beside them, and counts."""
+    found: list[tuple[Change, Sequence[float]]] = []
+    counts: list[Change] = []
+    names = {each.name for each in head.decoding.setup.arms}
+    for arm in (each.name for each in base.decoding.setup.arms if each.name in names):
+        before, after = _constrained(base, arm), _constrained(head, arm)
+        for setting in before:
+            if setting not in after:
+                continue
+            for figure, of in RATIOS.items():
+                # Forks of two records belong to nobody's pair: any matching gives the difference its true
+                # scatter.
+                x = [
+                    theirs - ours
+                    for ours, theirs in zip(of(base, before[setting]), of(head, after[setting]), strict=False)
+                ]
+                if x:
+                    found.append((_change(arm, arm, setting.name, figure, x), x))
+        counts += _counts(before, after, arm, arm)
+    return [*_standing(found), *counts]
+
+
+def _overhead_x(decoded: Decoded, cell: Cell) -> Sequence[float]:
+    found = decoded.over_none(cell)
+    return () if found is None else found.x
+
+
+def _strategy_x(decoded: Decoded, cell: Cell) -> Sequence[float]:
+    found = decoded.speed_up(cell)
+    return () if found is None else [-x for x in found.found.x]
+
+
+RATIOS: dict[str, Callable[[Decoded, Cell], Sequence[float]]] = {
+    "overhead": _overhead_x,
+    "speed_up": _strategy_x,
+}
+"""The logarithm of each ratio, by fork; lower is better, so `speed_up` is strategy over stepwise here."""
+
+
+def _times(decoded: Decoded, base: str, head: str) -> Iterator[tuple[Change, Sequence[float]]]:
+    theirs = _constrained(decoded, base)
+    for setting, cell in _constrained(decoded, head).items():
+        if setting not in theirs:
+            continue
+        runs = decoded.runs(decoded.key_of(cell), decoded.key_of(theirs[setting]))
+        for figure, of in TIMES.items():
+            found = overhead.paired(runs, of)
+            if found.x:
+                yield _change(base, head, setting.name, figure, found.x), found.x
+
+
+def _change(base: str, head: str, setting: str, figure: str, x: Sequence[float]) -> Change:
+    found = interval(x)
+    return Change(base, head, setting, figure, found, SMALLEST_MARGIN, judge(found, SMALLEST_MARGIN))
+
+
+def _standing(found: Sequence[tuple[Change, Sequence[float]]]) -> list[Change]:
+    """The changes, of which only those that a false discovery rate of one percent over all of them leaves
+    keep their verdict."""
+    stands = false_discovery([chance(x, each.margin) for each, x in found])
+    said = "does not stand at a false discovery rate of one percent"
+    return [
+        each
+        if stand or each.verdict not in ("regressed", "improved")
+        else replace(each, verdict="inconclusive", why=said)
+        for (each, _), stand in zip(found, stands, strict=True)
+    ]
+
+
+def _constrained(decoded: Decoded, arm: str) -> dict[Setting, Cell]:
+    return {cell.setting: cell for cell in decoded.cells if cell.arm == arm and cell.role == "constrained"}
+
+
+def _counts(
+    before: dict[Setting, Cell], after: dict[Setting, Cell], base: str, head: str
+) -> Iterator[Change]:
+    for setting in before:
+        if setting not in after:
+            continue
+        for figure, of in COUNTS.items():
+            was, now = of(before[setting]), of(after[setting])
+            if was is not None and now is not None:
+                verdict: Verdict = "equivalent" if now == was else "improved" if now > was else "regressed"
+                yield Change(base, head, setting.name, figure, None, 0.0, verdict, "", was, now)

@@ -1,0 +1,245 @@
+"""Workloads: the texts that a decode loop is asked for. Ten come from our own suite by tag; any suite, file
+or folder is one too."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from harness.backend.bridge.reasoning import think_end_id
+from harness.backend.grammar import Grammar
+from harness.backend.vocabulary import Vocabulary
+from harness.cases.case import Case
+from harness.cases.suite import DECODED, UnknownSuite, find_suite, read_cases, suite_names
+from harness.errors import BadInput, did_you_mean
+from harness.oracle.automaton import DEAD, NoOracle
+from harness.oracle.judge import Judge, Unjudgeable, is_valid
+from harness.oracle.language import language_of
+from harness.walk.loop.request import Request
+
+REASONING = "reasoning"
+"""The workload whose outputs think before they answer."""
+
+WORKLOADS = (
+    "function_calls",
+    "nested_objects",
+    "long_arrays",
+    "enums",
+    "regex_formats",
+    "free_strings",
+    "sql",
+    REASONING,
+    "all_forced",
+    "nothing_forced",
+)
+"""Tags of the suite `decode`; the last two are the extremes."""
+
+Mode = Literal["replay", "greedy", "seeded"]
+Verdict = Literal["valid", "invalid", "unjudged"]
+
+THOUGHT = (
+    "Let me see what is asked. There are two ways to read the question, and the second one fits the numbers "
+    "better. "
+    "First I write down what is known, then I look for what is missing, and then I check the result against "
+    "the first line. "
+    "It agrees, so this is the answer."
+)
+"""The thinking part of a reasoning output. It has no line end, because that may be the think-end token."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """One output to reproduce, and the grammar that judges it."""
+
+    name: str
+    grammar: Grammar
+    content: bytes
+    """A valid output."""
+    draft: str | None = None
+    assert_formats: bool = False
+    reasoning: bool = False
+    """Whether the output has a thinking part before `content`."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Texts of one kind."""
+
+    name: str
+    texts: tuple[Text, ...]
+
+
+def find_workload(wanted: str) -> Workload:
+    """One of WORKLOADS by name (`-` and `_` are the same), or the valid instances of a suite, a file or a
+    folder. Raises BadInput."""
+    name = wanted.replace("-", "_")
+    if name in WORKLOADS:
+        cases = [case for case in read_cases(find_suite(DECODED)) if name in case.tags]
+        return Workload(name, _texts(cases))
+    try:
+        suite = find_suite(wanted)
+    except UnknownSuite as error:
+        known = [*WORKLOADS, *suite_names()]
+        raise BadInput(
+            f'unknown workload "{wanted}": no workload, suite, file or folder of that '
+            f"name{did_you_mean(name, known)}"
+        ) from error
+    texts = _texts(read_cases(suite))
+    if not texts:
+        raise BadInput(
+            f"{wanted}: no instance is marked as valid, so there is no text to decode; give a "
+            "suite with valid instances"
+        )
+    return Workload(suite.name, texts)
+
+
+def _texts(cases: Iterable[Case]) -> tuple[Text, ...]:
+    """The valid instances as texts; a name that occurs again gets a number."""
+    texts: list[Text] = []
+    seen: dict[str, int] = {}
+    for case in cases:
+        draft, asserts = case.options.get("draft"), case.options.get("format") == "assert"
+        for each in (each for each in case.instances if each.valid):
+            name = f"{case.name}: {each.name}"
+            seen[name] = seen.get(name, 0) + 1
+            unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
+            texts.append(Text(unique, case.grammar, each.content, draft, asserts, REASONING in case.tags))
+    return tuple(texts)
+
+
+def think_end(vocabulary: Vocabulary) -> int:
+    """The id that ends the thinking: the special token for that, else a reserved one, else the end of a line.
+    Raises BadInput if the vocabulary has none of these."""
+    for name in ("</think>", "[/THINK]", "<|/think|>"):
+        try:
+            return think_end_id(vocabulary, name)
+        except BadInput:
+            continue
+    words = ("special_", "control_", "reserved", "unused", "extra")
+    reserve = [
+        token
+        for token, name in vocabulary.special_tokens.items()
+        if any(word in name.lower() for word in words)
+    ]
+    if left := [
+        token
+        for token in sorted(reserve)
+        if token != vocabulary.eos_token and token not in vocabulary.padding_tokens
+    ]:
+        return left[0]
+    return think_end_id(vocabulary, "\n")
+
+
+def requests(
+    workload: Workload,
+    vocabulary: Vocabulary,
+    *,
+    count: int,
+    prompt_tokens: int,
+    limit: int | None = None,
+    mode: Mode = "replay",
+    seed: int = 0,
+) -> list[Request]:
+    """`count` requests, taken from the texts in turn; the same arguments give the same requests.
+
+    A prompt has exactly `prompt_tokens` ids. The grammar's text is at its end, cut at the front if it is too
+    long, as users tell a model what they want; plain text drawn by `seed` is before it. `limit` is the most
+    output tokens, end-of-sequence included; None means as many as the reference has. Raises BadInput.
+    """
+    for what, least, number in (
+        ("count", 1, count),
+        ("prompt_tokens", 1, prompt_tokens),
+        ("limit", 1, 1 if limit is None else limit),
+    ):
+        if number < least:
+            raise BadInput(f"workload {workload.name}: {what} is {number}; give at least {least}")
+    if mode not in get_args(Mode):
+        raise BadInput(
+            f'workload {workload.name}: unknown mode "{mode}"; give one of {", ".join(get_args(Mode))}'
+        )
+    texts = workload.texts[:count]
+    references = [reference(text, vocabulary) for text in texts]
+    told = [
+        _encode(vocabulary, text.grammar.text.encode("utf-8", "surrogatepass"), text.name)[-prompt_tokens:]
+        for text in texts
+    ]
+    plain = _plain_tokens(vocabulary)
+    made = []
+    for number in range(count):
+        at = number % len(texts)
+        text, ids = texts[at], references[at]
+        filler = random.Random(f"{seed} {number}").choices(plain, k=prompt_tokens - len(told[at]))
+        request = Request(
+            name=text.name if number < len(texts) else f"{text.name} ({number // len(texts) + 1})",
+            prompt=(*filler, *told[at]),
+            limit=len(ids) if limit is None else limit,
+            grammar=text.grammar,
+            reference=ids if mode == "replay" else None,
+            seed=seed * 1_000_003 + number if mode == "seeded" else None,
+            reasoning=text.reasoning,
+        )
+        made.append(request)
+    return made
+
+
+def reference(text: Text, vocabulary: Vocabulary) -> tuple[int, ...]:
+    """The canonical ids of the whole output: the thinking part if there is one, the content, and
+    end-of-sequence. Raises BadInput."""
+    answer = (*_encode(vocabulary, text.content, text.name), vocabulary.eos_token)
+    if not text.reasoning:
+        return answer
+    return (*_encode(vocabulary, THOUGHT.encode(), "the thinking part"), think_end(vocabulary), *answer)
+
+
+def answer(text: Text, ids: Sequence[int], vocabulary: Vocabulary) -> bytes:
+    """The output's bytes without the thinking part; empty if that never ends."""
+    if text.reasoning:
+        end = think_end(vocabulary)
+        ids = ids[list(ids).index(end) + 1 :] if end in ids else ()
+    return vocabulary.decode(ids)
+
+
+def judge(text: Text, output: bytes, judging: Judge | None = None) -> Verdict:
+    """Whether the output (of `answer`) is in the language of the text's grammar.
+
+    `judging` limits the time of a verdict; without it there is no limit. The verdict is `unjudged` if the
+    grammar has no judge, if its judge cannot read it, and if a deadline was missed.
+    """
+    if text.grammar.dialect == "ebnf":
+        return _accepted(text.grammar, output)
+    if judging is not None:
+        valid = judging.verdict(text.grammar, output, draft=text.draft, assert_formats=text.assert_formats)
+    else:
+        try:
+            valid = is_valid(text.grammar, output, draft=text.draft, assert_formats=text.assert_formats)
+        except Unjudgeable:
+            valid = None
+    return "unjudged" if valid is None else "valid" if valid else "invalid"
+
+
+def _accepted(grammar: Grammar, output: bytes) -> Verdict:
+    """The verdict of the reference automaton."""
+    try:
+        language = language_of(grammar)
+        state = language.run(language.start, output)
+        return "valid" if state != DEAD and language.accepting(state) else "invalid"
+    except NoOracle:
+        return "unjudged"
+
+
+def _encode(vocabulary: Vocabulary, content: bytes, what: str) -> list[int]:
+    try:
+        return vocabulary.encode(content)
+    except ValueError as error:
+        raise BadInput(f"{what}: {error}; take another vocabulary") from error
+
+
+def _plain_tokens(vocabulary: Vocabulary) -> list[int]:
+    """The ids of printable ASCII, ascending."""
+    return sorted(
+        token
+        for text, token in vocabulary.ids_by_bytes.items()
+        if text.isascii() and text.decode("ascii").isprintable()
+    )

@@ -1,0 +1,265 @@
+"""One streaming request: there is a deadline for every way in which a server can keep us waiting, and an end
+for every way in which it can fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import BadInput, one_line
+from harness.serve.live.answer import End, Heard
+from harness.serve.live.sse import BadStream, EventReader
+from harness.serve.live.stream import Collected, Told
+
+if TYPE_CHECKING:
+    import httpx2
+
+MOST_BYTES = 16 << 20
+"""The most bytes of one answer, on the wire."""
+
+SAID_BYTES = 1 << 16
+"""The most bytes that are read of the body of a status that is not 200."""
+
+SAID_S = 2.0
+"""The most seconds for reading that body."""
+
+HEADERS = {
+    "accept": "text/event-stream, application/json",
+    "accept-encoding": "identity",
+    "content-type": "application/json",
+}
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Deadlines of a request, in seconds."""
+
+    connect_s: float = 5.0
+    first_s: float = 60.0
+    """From the request until its first text; headers, comments and empty messages do not count."""
+    stall_s: float = 30.0
+    """Between messages, after the first text; comments do not count."""
+    total_s: float = 120.0
+
+
+@dataclass(frozen=True)
+class Key:
+    """The API key. It is sent, and removed from whatever the server says."""
+
+    value: str = ""
+
+    def headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.value}"} if self.value else {}
+
+    def scrub(self, text: str) -> str:
+        """The text without the key."""
+        return text.replace(self.value, "[key]") if self.value else text
+
+
+def httpx() -> Any:
+    """The HTTP library. Raises BadInput if it is not installed."""
+    try:
+        import httpx2
+    except ImportError as error:
+        raise BadInput("a live server needs an HTTP client; pip install 'grammarbench[live]'") from error
+    return httpx2
+
+
+class Failure(Exception):
+    """An end that is no answer."""
+
+    def __init__(self, end: End, phase: str, why: str) -> None:
+        super().__init__(why)
+        self.end, self.phase, self.why = end, phase, why
+
+
+class Client:
+    """Sends requests to one server. Every request has a connection of its own, which is opened before its
+    clock starts."""
+
+    def __init__(
+        self, base: str, path: str, key: Key, deadlines: Deadlines, clock: Callable[[], int] = perf_counter_ns
+    ) -> None:
+        """`base` is scheme, host, port, and a path that the server's paths follow. `clock` gives
+        nanoseconds."""
+        self.url = base + path
+        self.key = key
+        self.deadlines = deadlines
+        self.clock = clock
+        self._http: httpx2.AsyncClient | None = None
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Client]:
+        """Open the client. Proxies and credentials of the environment (`~/.netrc`) are not used, and no
+        redirect is followed."""
+        async with session(self.url, self.deadlines, self.key) as self._http:
+            yield self
+
+    async def ask(self, body: bytes, is_chat: bool, take: Callable[[Heard], None]) -> None:
+        """Send the request, read the answer to its end, and hand it over, however it ended. Raises nothing
+        but what cancels us."""
+        collected = Collected(is_chat, self.clock())
+        failure: Failure | None = Failure("cancelled", "stream", "we went away")
+        try:
+            await self._timed(body, collected)
+            failure = None
+        except Failure as found:
+            failure = found
+        except Exception as error:  # nothing that a server provokes may end the session
+            failure = Failure("harness_error", "stream", f"{type(error).__name__}: {error}")
+        finally:
+            end, phase, why = (failure.end, failure.phase, failure.why) if failure else collected.ending()
+            take(
+                collected.heard(end, phase, one_line(self.key.scrub(why))[:500], self.clock(), self.key.scrub)
+            )
+
+    async def _timed(self, body: bytes, collected: Collected) -> None:
+        """Make the exchange within its deadlines. Raises Failure."""
+        library = httpx()
+        loop = asyncio.get_running_loop()
+        quiet: asyncio.Timeout | None = None
+        try:
+            async with (
+                asyncio.timeout(self.deadlines.total_s),
+                asyncio.timeout(self.deadlines.connect_s + self.deadlines.first_s) as quiet,
+            ):
+                still = quiet
+                await self._exchange(body, collected, lambda seconds: still.reschedule(loop.time() + seconds))
+        except TimeoutError:
+            if collected.status not in (None, 200):  # whose body does not end; the status says more
+                raise _by_status(collected.status, "a body without an end") from None
+            phase, seconds = self._waited_for(collected, quiet is not None and quiet.expired())
+            what = {"first": "no text", "stall": "nothing more", "total": "no end"}[phase]
+            raise Failure("timeout", phase, f"{what} within {seconds:g} s") from None
+        except library.ConnectTimeout:
+            raise Failure(
+                "timeout", "connect", f"no connection within {self.deadlines.connect_s:g} s"
+            ) from None
+        except library.ConnectError as error:
+            raise Failure("failed", "connect", f"no connection: {error}") from error
+        except library.TransportError as error:
+            raise _transport(error, collected) from error
+
+    def _waited_for(self, collected: Collected, was_quiet: bool) -> tuple[str, float]:
+        if not was_quiet:
+            return "total", self.deadlines.total_s
+        if not collected.message_ns:
+            return "first", self.deadlines.first_s
+        return "stall", self.deadlines.stall_s
+
+    async def _exchange(self, body: bytes, collected: Collected, wait: Callable[[float], None]) -> None:
+        assert self._http is not None
+
+        async def trace(event: str, _: dict[str, Any]) -> None:
+            if event == "http11.send_request_headers.started":
+                collected.sent_ns = self.clock()
+                wait(self.deadlines.first_s)
+
+        async with self._http.stream(
+            "POST", self.url, content=body, headers=HEADERS, extensions={"trace": trace}
+        ) as response:
+            collected.status = response.status_code
+            if response.status_code != 200:
+                wait(2 * SAID_S)
+                said = await _bounded(response, SAID_BYTES)
+                raise _by_status(response.status_code, _message(said))
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "text/event-stream":
+                wait(2 * SAID_S)
+                said = await _bounded(response, SAID_BYTES)
+                raise Failure(
+                    "malformed",
+                    "stream",
+                    f"no stream of events but {kind or 'no content type'}: {_message(said)}",
+                )
+            await self._listen(response, collected, wait)
+
+    async def _listen(self, response: Any, collected: Collected, wait: Callable[[float], None]) -> None:
+        reader = EventReader()
+        try:
+            async for received in response.aiter_raw():
+                now = self.clock()
+                collected.received_bytes += len(received)
+                if collected.received_bytes > MOST_BYTES:
+                    raise Failure("malformed", "stream", f"more than {MOST_BYTES:,} bytes")
+                for data in reader.feed(received):
+                    collected.take(data, now)
+                    if collected.is_done:
+                        return
+                    if collected.message_ns:
+                        wait(self.deadlines.stall_s)
+        except Told as told:
+            raise Failure("failed", "stream", str(told)) from told
+        except BadStream as bad:
+            raise Failure("malformed", "stream", str(bad)) from bad
+        if collected.finish_reason is not None and not reader.is_within_event:
+            return
+        if reader.strange:
+            raise Failure("malformed", "stream", f"a line that is no field of an event: {reader.strange}")
+        cut = " within an event" if reader.is_within_event else ""
+        raise Failure("dropped", "stream", f"the stream ended{cut} before the answer did")
+
+
+@asynccontextmanager
+async def session(url: str, deadlines: Deadlines, key: Key) -> AsyncIterator[httpx2.AsyncClient]:
+    """An HTTP client that keeps no connection and takes nothing from the environment."""
+    library = httpx()
+    wait = library.Timeout(None, connect=deadlines.connect_s)
+    limits = library.Limits(max_connections=None, max_keepalive_connections=0)
+    # Without TLS nobody's certificate is read: to load those of the authorities takes longer than many a
+    # request.
+    verify = True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    headers = {"user-agent": "grammarbench", **key.headers()}
+    async with library.AsyncClient(
+        timeout=wait, limits=limits, trust_env=False, follow_redirects=False, headers=headers, verify=verify
+    ) as http:
+        yield http
+
+
+def _by_status(status: int | None, said: str) -> Failure:
+    end: End = "refused" if status is not None and 400 <= status < 500 else "failed"
+    return Failure(end, "status", f"{status}: {said}")
+
+
+def _transport(error: Exception, collected: Collected) -> Failure:
+    """The failure for a connection that ended too early, or that did not carry HTTP."""
+    library = httpx()
+    said = str(error) or type(error).__name__
+    is_cut = isinstance(error, library.NetworkError) or any(
+        each in said for each in ("closed connection", "disconnected", "incomplete")
+    )
+    if isinstance(error, library.RemoteProtocolError) and not is_cut:
+        return Failure("malformed", "stream" if collected.status else "status", f"not HTTP: {said}")
+    return Failure("dropped", "stream" if collected.status else "status", f"the connection ended: {said}")
+
+
+async def _bounded(response: Any, most: int) -> bytes:
+    """The body's first bytes, at most `most`, or those that came before an error: the status says more than
+    the body."""
+    said = bytearray()
+    with suppress(TimeoutError, httpx().TransportError):
+        async with asyncio.timeout(SAID_S):
+            async for received in response.aiter_raw():
+                said += received
+                if len(said) >= most:
+                    break
+    return bytes(said[:most])
+
+
+def _message(said: bytes) -> str:
+    """The message in an error's body, if the body has a form that these servers write."""
+    text = said.decode("utf-8", "replace").strip()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text[:400]
+    for name in ("error", "detail", "message"):
+        if isinstance(value, dict) and value.get(name):
+            value = value[name]
+    return value if isinstance(value, str) else json.dumps(value)[:400]

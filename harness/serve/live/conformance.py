@@ -1,0 +1,119 @@
+"""Whether the server keeps the constraint, by dialect of grammar: a server may conform to one way of stating
+it and ignore another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.backend.grammar import Dialect
+from harness.errors import BadInput
+from harness.serve.live.answer import Answer, Role
+from harness.serve.live.record import Lived
+
+Finding = Literal["kept", "broken", "ignored", "unproven"]
+"""What is found for a dialect. `kept`: every judged output is valid. `broken`: some are not. `ignored`: no
+larger a share is valid than without the grammar, or none at all. `unproven`: no output could be judged."""
+
+BROKEN_ENDS = ("failed", "dropped", "malformed", "timeout", "aborted")
+"""The ends that are the server's fault."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The counts over all answers to one dialect of grammar."""
+
+    dialect: Dialect
+    valid: int
+    judged: int
+    """Judged outputs with the grammar."""
+    plain_valid: int
+    plain_judged: int
+    """Judged outputs of the twins without the grammar, by the same judge."""
+    examples: tuple[Answer, ...]
+    """The first invalid answers."""
+
+    @property
+    def finding(self) -> Finding:
+        if not self.judged:
+            return "unproven"
+        if self.valid == self.judged:
+            return "kept"
+        if not self.valid:
+            return "ignored"
+        return (
+            "ignored"
+            if self.plain_judged and self.valid * self.plain_judged <= self.plain_valid * self.judged
+            else "broken"
+        )
+
+    def __str__(self) -> str:
+        beside = f"; without a grammar {self.plain_valid}/{self.plain_judged}" if self.plain_judged else ""
+        counts = f"{self.valid}/{self.judged} outputs valid{beside}"
+        said = {
+            "kept": "kept",
+            "broken": "BROKEN",
+            "ignored": "THE SERVER IGNORES THE GRAMMAR",
+            "unproven": "nothing shown: no output could be judged",
+        }
+        return f"{self.dialect}: {said[self.finding]}" + (f": {counts}" if self.judged else "")
+
+
+def conformance(lived: Lived, dialects: dict[tuple[str, str], Dialect]) -> list[Kept]:
+    """One entry for each dialect that was sent. `dialects` gives the dialect of a case by its suite and
+    id."""
+    found: dict[Dialect, dict[Role, list[Answer]]] = {}
+    for answer in lived.answers:
+        if (answer.suite, answer.case_id) not in dialects:
+            raise BadInput(
+                f"{lived.folder}: an answer to a case that cases.jsonl does not hold; the folder "
+                "was changed or damaged"
+            )
+        found.setdefault(dialects[answer.suite, answer.case_id], {"constrained": [], "none": []})[
+            answer.role
+        ].append(answer)
+    return [_kept(lived, dialect, each) for dialect, each in sorted(found.items())]
+
+
+def _kept(lived: Lived, dialect: Dialect, answers: dict[Role, list[Answer]]) -> Kept:
+    rights = {role: [lived.right(answer).right for answer in mine] for role, mine in answers.items()}
+    valid = {role: mine.count("valid") for role, mine in rights.items()}
+    judged = {role: valid[role] + mine.count("invalid") for role, mine in rights.items()}
+    invalid = [answer for answer in answers["constrained"] if lived.right(answer).right == "invalid"]
+    return Kept(
+        dialect,
+        valid["constrained"],
+        judged["constrained"],
+        valid["none"],
+        judged["none"],
+        tuple(invalid[:3]),
+    )
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether the constraint is kept. `reasons` says why it is not, or why this cannot be said."""
+
+    verdict: Literal["holds", "fails", "unproven", "incomplete"]
+    reasons: tuple[str, ...]
+
+
+def gate(lived: Lived, kept: Sequence[Kept]) -> Gate:
+    """The gate: it fails if an output is invalid or a request broke, and is unproven if no output could be
+    judged."""
+    if not lived.is_complete:
+        return Gate("incomplete", ("the session has no end",))
+    reasons = [str(entry) for entry in kept if entry.finding in ("broken", "ignored")]
+    lost = [answer for answer in lived.answers if answer.heard.end in BROKEN_ENDS]
+    if lost:
+        reasons.append(f"{len(lost)} requests failed, the first: {lost[0].heard.end}: {lost[0].heard.why}")
+    if reasons:
+        return Gate("fails", tuple(reasons))
+    if ours := [answer for answer in lived.answers if answer.heard.end == "harness_error"]:
+        return Gate(
+            "unproven", (f"{len(ours)} requests failed through our fault, the first: {ours[0].heard.why}",)
+        )
+    if not any(entry.judged for entry in kept):
+        return Gate("unproven", ("no output could be judged",))
+    return Gate("holds", ())

@@ -1,0 +1,150 @@
+"""A session on disk: `live.jsonl` and `live.i64` in the run's folder. Both are appended to and never
+rewritten.
+
+The first line says what is asked. Then come a line for each answer, as soon as it is there, and a line for
+each judgement; then the end. An answer names its slice of `live.i64`, the times of its messages, which reach
+that file before the line. Nothing here is a mean or a percentile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from harness.errors import BadInput
+from harness.rows.appending import Appender, Integers, RecordLines, named_figures
+from harness.rows.store import read_integers
+from harness.serve.live.answer import Answer, Heard
+from harness.serve.live.asking import Sampling
+from harness.serve.live.client import Deadlines
+from harness.serve.live.load import Load
+from harness.shape import shaped
+
+PROTOCOL = 1
+"""The version of the files and of the way of measuring. A change that makes two records incomparable raises
+it."""
+
+LINES, FIGURES = "live.jsonl", "live.i64"
+
+Right = Literal["valid", "invalid", "unjudged"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The first line: what is asked, of which server, and from which machine."""
+
+    run: str
+    started: str
+    harness: str
+    argv: tuple[str, ...]
+    url: str
+    dialect: str
+    """The server's dialect."""
+    version: str
+    """The server's version as it gives it; empty if it gives none."""
+    model: str
+    endpoint: str
+    grammars: str
+    """`warm`: each grammar was sent once before. `cold`: each is made unique, if its dialect can be. `mixed`:
+    grammars are sent as they come."""
+    sampling: Sampling
+    deadlines: Deadlines
+    loads: tuple[Load, ...]
+    cases: int
+    not_offered: int
+    """Number of cases that the dialect has no way to express."""
+    machine: dict[str, Any]
+    """The client's machine, not the server's."""
+    hardware: str
+    protocol: int = PROTOCOL
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A judge's verdict on one answer's text."""
+
+    right: Right
+    """The verdict; also `invalid` for a truncated text that nothing could complete."""
+    why: str = ""
+    """Why the text is unjudged."""
+
+
+@dataclass(frozen=True)
+class Lived:
+    """A record as read."""
+
+    folder: Path
+    setup: Setup
+    answers: tuple[Answer, ...]
+    judgements: dict[tuple[int, int], Judgement] = field(default_factory=dict)
+    """The judgements, by load and number of the answer."""
+    end: dict[str, Any] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the record came to its end. An incomplete record is shown, and gates nothing."""
+        return self.end is not None
+
+    def right(self, answer: Answer) -> Judgement:
+        """The judgement of the answer."""
+        return self.judgements.get((answer.load, answer.number), Judgement("unjudged", "not judged yet"))
+
+    def load(self, answer: Answer) -> Load:
+        """The load of the answer."""
+        return self.setup.loads[answer.load]
+
+
+class Recorder(Appender):
+    """Appends the lines of a session."""
+
+    def __init__(self, folder: Path, setup: Setup) -> None:
+        super().__init__(folder / LINES, folder / FIGURES, "setup", asdict(setup))
+
+    def answer(self, answer: Answer) -> None:
+        """Append the line of a request that is done."""
+        flat = asdict(answer)
+        times = np.array(flat["heard"].pop("message_ns"), "<i8")
+        self.append("answer", flat, times.tobytes())
+
+    def judgement(self, answer: Answer, judgement: Judgement) -> None:
+        """Append the line of the judgement of an answer's text."""
+        self.append("judgement", {"load": answer.load, "number": answer.number, **asdict(judgement)}, None)
+
+
+def has_session(folder: Path) -> bool:
+    """Whether the folder holds a live session."""
+    return (folder / LINES).is_file()
+
+
+def read_session(folder: Path) -> Lived:
+    """The whole record. Raises BadInput."""
+    if not has_session(folder):
+        raise BadInput(
+            f"{folder}: no live session here (no {LINES}); `grammarbench live URL --out {folder}` makes one"
+        )
+    figures = read_integers(folder / FIGURES)
+    answers: list[Answer] = []
+    judgements: dict[tuple[int, int], Judgement] = {}
+    end = None
+    with RecordLines(folder / LINES, PROTOCOL, "live session") as lines:
+        setup = shaped(Setup, lines.first())
+        for kind, line in lines:
+            if kind == "answer":
+                answers.append(_answer(line, figures))
+                if not 0 <= answers[-1].load < len(setup.loads):
+                    raise ValueError("its load is none of this session's")
+            elif kind == "judgement":
+                key = shaped(int, line.pop("load", None)), shaped(int, line.pop("number", None))
+                judgements[key] = shaped(Judgement, line)
+            elif kind == "end":
+                end = line
+    return Lived(folder, setup, tuple(answers), judgements, end)
+
+
+def _answer(line: dict[str, Any], figures: Integers) -> Answer:
+    times = named_figures(line, figures)
+    heard = shaped(dict[str, Any], line.pop("heard", None))
+    return shaped(Answer, line, heard=shaped(Heard, heard, message_ns=tuple(times.tolist())))

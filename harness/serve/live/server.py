@@ -1,0 +1,131 @@
+"""The server that a URL names: where it is, what it is, and which model it serves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.errors import BadInput, did_you_mean, one_line
+from harness.serve.live.client import Deadlines, Key, httpx, session
+from harness.serve.live.dialects import DIALECTS, FACTS, Endpoint, ServerDialect, model_of, recognise
+
+KEY_VARIABLE = "GRAMMARBENCH_API_KEY"
+
+FACT_BYTES, FACT_S = 8 << 20, 10.0
+"""The most bytes and seconds of one answer about the server itself."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """The server to which requests are sent."""
+
+    base: str
+    dialect: ServerDialect
+    version: str
+    """The version that the server gives; empty if it gives none."""
+    model: str
+    endpoint: Endpoint
+
+
+def base_of(url: str) -> str:
+    """Scheme, host, port and path, without a trailing `/v1`. Raises BadInput for anything but http(s), and
+    for a URL with credentials."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise BadInput(f'"{one_line(url)[:200]}" is no URL ({error})') from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadInput(
+            f'"{one_line(url)[:200]}": give an address that begins with http:// or https://, for '
+            "example http://127.0.0.1:8000"
+        )
+    if parts.username is not None or parts.password is not None:
+        raise BadInput(
+            "a URL with a password would stand in the record; put a key into the environment "
+            f"variable {KEY_VARIABLE}"
+        )
+    if parts.query or parts.fragment:
+        raise BadInput(f'"{one_line(url)[:200]}": leave out what follows "?" or "#"')
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    path = parts.path.rstrip("/").removesuffix("/v1")
+    return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{path}"
+
+
+def key_of(variable: str) -> Key:
+    """The API key in that variable of the environment; none if it is not set. Raises BadInput for a key that
+    no header can hold."""
+    value = os.environ.get(variable, "")
+    if not (value.isascii() and value.isprintable()):
+        raise BadInput(f"the environment variable {variable} holds what no header can hold")
+    return Key(value)
+
+
+def find_server(
+    base: str, dialect: str | None, model: str | None, endpoint: Endpoint, key: Key, deadlines: Deadlines
+) -> Server:
+    """Ask the server what it is. Raises BadInput if it does not answer, or if its dialect or model is neither
+    recognised nor given."""
+    if dialect is not None and dialect not in DIALECTS:
+        raise BadInput(f'unknown dialect "{dialect}"{did_you_mean(dialect, list(DIALECTS))}')
+    httpx()
+    facts = asyncio.run(_facts(base, key, deadlines))
+    found = recognise(facts)
+    if dialect is None and found is None:
+        raise BadInput(
+            f"{base}: cannot tell what server this is; name it with --dialect ({', '.join(DIALECTS)})"
+        )
+    name = dialect or (found[0] if found else "")
+    wanted = model or model_of(facts)
+    if wanted is None:
+        raise BadInput(f"{base}: lists no model at /v1/models; name one with --model")
+    kind = DIALECTS[name]
+    if not kind.fields(endpoint):
+        raise BadInput(f"the dialect {name} takes no grammar at {endpoint}; leave out --endpoint")
+    return Server(base, kind, key.scrub(found[1]) if found else "", wanted, endpoint)
+
+
+async def _facts(base: str, key: Key, deadlines: Deadlines) -> dict[str, Any]:
+    """The answers of the paths, until the server is recognised. Raises BadInput if it cannot be reached or
+    wants another key."""
+    facts: dict[str, Any] = {}
+    async with session(base, deadlines, key) as http:
+        for path in ("/v1/models", *FACTS):
+            status, value = await _get(http, base, path)
+            if path == "/v1/models" and status in (401, 403):
+                raise BadInput(
+                    f"{base} wants a key (status {status}); put it into the environment variable "
+                    f"{KEY_VARIABLE}"
+                )
+            if status == 200 and value is not None:
+                facts[path] = value
+            # The version stands in a path of its own, which comes after the one that tells them apart.
+            if (found := recognise(facts)) and (found[1] or found[0] == "openai"):
+                break
+    return facts
+
+
+async def _get(http: Any, base: str, path: str) -> tuple[int, Any]:
+    library = httpx()
+    received = bytearray()
+    try:
+        async with asyncio.timeout(FACT_S), http.stream("GET", base + path) as response:
+            async for part in response.aiter_raw():
+                received += part
+                if len(received) > FACT_BYTES:
+                    return response.status_code, None
+            status: int = response.status_code
+    except (library.TransportError, library.InvalidURL, TimeoutError) as error:
+        if path != "/v1/models":
+            return 0, None
+        raise BadInput(
+            f"{base}: no answer ({one_line(str(error)) or type(error).__name__}); is the server up?"
+        ) from error
+    try:
+        return status, json.loads(bytes(received))
+    except (ValueError, RecursionError):
+        return status, None

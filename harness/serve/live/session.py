@@ -1,0 +1,275 @@
+"""A live session from what the user asked for to its last line: cases are found, requests planned and sent,
+and answers judged."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter_ns
+
+import harness
+from harness.backend.arm import Arm
+from harness.cases.case import case_from_line, case_to_line
+from harness.cases.plan import Plan, Profile, write_plan
+from harness.cases.suite import find_suite
+from harness.errors import BadInput
+from harness.oracle.judge import Judge
+from harness.rows.folder import locked, make_writable, new_run_id, now
+from harness.rows.machine import describe_machine, hardware, hardware_key
+from harness.rows.row import RunInfo
+from harness.rows.store import Writer, has_begun
+from harness.serve.live import asking
+from harness.serve.live.answer import Answer, Heard, State
+from harness.serve.live.asking import Grammars, Sampling, Source, body_of, prompt_of, salt_of
+from harness.serve.live.client import Client, Deadlines, Key
+from harness.serve.live.dialects import PATHS, Endpoint
+from harness.serve.live.judging import (
+    JUDGE_SECONDS,
+    judge_answer,
+    options_of,
+    rows,
+    vocabulary_of,
+    with_outputs,
+)
+from harness.serve.live.load import Load, Send, drive, due
+from harness.serve.live.record import Recorder, Setup, has_session, read_session
+from harness.serve.live.server import Server, base_of, find_server
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `grammarbench live`."""
+
+    url: str
+    suites: tuple[str, ...]
+    cases: int | None
+    """The most cases of each suite."""
+    dialect: str | None
+    model: str | None
+    endpoint: Endpoint
+    key: Key
+    grammars: Grammars
+    sampling: Sampling
+    deadlines: Deadlines
+    loads: tuple[Load, ...]
+    out: Path | None
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is fixed before the first request."""
+
+    server: Server
+    request: Request
+    sources: list[Source]
+    declined: dict[int, str]
+    """Why sources are not sent, by the place of the source."""
+
+    @property
+    def sent(self) -> list[int]:
+        """The places of the sources that are sent."""
+        return [place for place in range(len(self.sources)) if place not in self.declined]
+
+
+def live(request: Request, say: Callable[[str], None]) -> Path:
+    """Run the session, and return its folder. Raises BadInput; what was measured until then stays in the
+    folder."""
+    base = base_of(request.url)
+    suites = [find_suite(name) for name in request.suites]
+    run_id = new_run_id()
+    folder = request.out or Path("results") / "runs" / run_id
+    if has_session(folder) or has_begun(folder):
+        raise BadInput(f"{folder} holds a record already; give another --out")
+    server = find_server(
+        base, request.dialect, request.model, request.endpoint, request.key, request.deadlines
+    )
+    make_writable(folder)
+    with locked(folder):
+        draft = folder / f"cases.{secrets.token_hex(4)}.new"
+        try:
+            plan = write_plan(suites, Profile(request.cases, JUDGE_SECONDS, ()), request.sampling.seed, draft)
+            with open(draft, "rb") as file:
+                sources = [Source(*each) for each in map(case_from_line, file)]
+            os.replace(draft, folder / "cases.jsonl")
+        finally:
+            draft.unlink(missing_ok=True)
+        planned = Planned(server, request, sources, asking.not_offered(server, sources))
+        version = f" {server.version}" if server.version else ""
+        say(
+            f"{server.dialect.name}{version} at {base}, model {server.model}: {len(planned.sent)} of "
+            f"{len(sources)} cases can be said to it"
+        )
+        _run(folder, run_id, plan, planned, say)
+    return folder
+
+
+def _run(folder: Path, run_id: str, plan: Plan, planned: Planned, say: Callable[[str], None]) -> None:
+    request, server = planned.request, planned.server
+    loads = _loads(planned)
+    setup = Setup(
+        run=run_id,
+        started=now(),
+        harness=harness.__version__,
+        argv=request.argv,
+        url=base_of(request.url),
+        dialect=server.dialect.name,
+        version=server.version,
+        model=server.model,
+        endpoint=server.endpoint,
+        grammars=request.grammars,
+        sampling=request.sampling,
+        deadlines=request.deadlines,
+        loads=loads,
+        cases=len(planned.sources),
+        not_offered=len(planned.declined),
+        machine=describe_machine(),
+        hardware=hardware_key(hardware()),
+    )
+    with Recorder(folder, setup) as recorder, _rows_whatever_happens(folder, setup, plan, planned) as done:
+        try:
+            if planned.sent:
+                asyncio.run(_ask_all(recorder, setup, planned, say))
+        finally:
+            _judge_all(folder, recorder, planned)
+        recorder.finish(now())
+        done()
+
+
+async def _ask_all(recorder: Recorder, setup: Setup, planned: Planned, say: Callable[[str], None]) -> None:
+    """Send every load, one after the other; each answer is on disk as soon as it is there."""
+    server, request = planned.server, planned.request
+    client = Client(setup.url, PATHS[server.endpoint], request.key, request.deadlines)
+    start = perf_counter_ns()
+    client.clock = lambda: perf_counter_ns() - start
+    asked = Asked(planned, recorder, client)
+    async with client.opened():
+        for place, load in enumerate(setup.loads):
+            say(
+                f"{load.name}, {'with' if load.role == 'constrained' else 'without'} grammar: "
+                f"{load.requests} requests ..."
+            )
+            try:
+                await drive(load, due(load, request.sampling.seed), asked.sender(place, load), client.clock)
+            except ExceptionGroup as lost:  # a full disk, say
+                raise lost.exceptions[0] from lost
+
+
+class Asked:
+    """Sends the requests of a load, and keeps what they share: the grammars to which the server has
+    answered."""
+
+    def __init__(self, planned: Planned, recorder: Recorder, client: Client) -> None:
+        self.planned, self.recorder, self.client = planned, recorder, client
+        self.known: set[str] = set()
+        """The grammars that the server has answered to, as they are sent."""
+
+    def sender(self, load_place: int, load: Load) -> Send:
+        """The function that sends a request of this load; bodies are made before its first request is due."""
+        planned = self.planned
+        server, sampling = planned.server, planned.request.sampling
+        sent = planned.sent
+        order = (
+            sent
+            if load.kind == "first"
+            else [sent[each] for each in asking.order(len(sent), load.requests, sampling.seed)]
+        )
+        made: list[tuple[Source, bytes, str]] = []
+        for number in range(load.requests):
+            source = planned.sources[order[number]]
+            salt = salt_of(sampling.seed, load_place, number)
+            grammar = None if load.role == "none" else source.case.grammar
+            if grammar is not None and planned.request.grammars == "cold":
+                grammar = asking.unique(grammar, f"{load_place}-{number}-{secrets.token_hex(4)}") or grammar
+            body = body_of(server, sampling, prompt_of(source.case, sampling, salt), number, grammar)
+            assert body is not None
+            made.append((source, body, "" if grammar is None else f"{grammar.dialect}\0{grammar.text}"))
+
+        async def send(number: int, due_ns: int) -> None:
+            source, body, key = made[number]
+            state: State = "" if not key else "warm" if key in self.known else "cold"
+
+            def take(heard: Heard) -> None:
+                if key and heard.message_ns:
+                    self.known.add(key)
+                self.recorder.answer(
+                    Answer(number, load_place, source.suite, source.case.id, load.role, state, due_ns, heard)
+                )
+
+            await self.client.ask(body, server.endpoint == "chat", take)
+
+        return send
+
+
+def _loads(planned: Planned) -> tuple[Load, ...]:
+    """The loads that were asked for; before them, if grammars are to be warm, one that sends each grammar
+    once."""
+    if not planned.sent:
+        return ()
+    if planned.request.grammars != "warm":
+        return planned.request.loads
+    return (Load("first", "constrained", len(planned.sent), concurrency=1), *planned.request.loads)
+
+
+def _judge_all(folder: Path, recorder: Recorder, planned: Planned) -> None:
+    """Judge every answer after the last request, because a judge beside the client would disturb its
+    clock."""
+    cases = {(source.suite, source.case.id): source.case for source in planned.sources}
+    lived = read_session(folder)
+    with Judge(JUDGE_SECONDS) as judge:
+        for answer in lived.answers:
+            recorder.judgement(answer, judge_answer(judge, cases[answer.suite, answer.case_id], answer))
+
+
+@contextmanager
+def _rows_whatever_happens(
+    folder: Path, setup: Setup, plan: Plan, planned: Planned
+) -> Iterator[Callable[[], None]]:
+    """Write rows and cases of what was judged, however the block ends. The end of the run is written only if
+    the block calls the function that it gets."""
+    is_done = False
+
+    def done() -> None:
+        nonlocal is_done
+        is_done = True
+
+    try:
+        yield done
+    finally:
+        lived = read_session(folder)
+        fresh = folder / f"cases.{secrets.token_hex(4)}.new"
+        with open(fresh, "wb") as file:
+            for source in with_outputs(planned.sources, lived):
+                file.write(case_to_line(source.suite, source.suite_version, source.case))
+        os.replace(fresh, folder / "cases.jsonl")
+        with Writer(folder, _info(setup, plan, planned.sources)) as writer:
+            for found in rows(planned.sources, lived, planned.declined):
+                writer.append([(row, b"") for row in found])
+            if is_done:
+                writer.finish(now())
+
+
+def _info(setup: Setup, plan: Plan, sources: Sequence[Source]) -> RunInfo:
+    """The run's first line: the server takes the place of the backend, and the model that of the
+    vocabulary."""
+    dialects = tuple(sorted({source.case.grammar.dialect for source in sources}))
+    return RunInfo(
+        run=setup.run,
+        started=setup.started,
+        harness=setup.harness,
+        argv=setup.argv,
+        seed=setup.sampling.seed,
+        profile="live",
+        timeout_s=setup.deadlines.total_s,
+        memory_bytes=0,
+        jobs=1,
+        arms=(Arm(setup.dialect, setup.version, options_of(setup.endpoint), "", dialects, "bitmask"),),
+        vocabularies={vocabulary_of(setup.model): {"size": 0, "sha256": ""}},
+        suites=plan.suites,
+        machine=setup.machine,
+    )

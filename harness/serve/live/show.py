@@ -1,0 +1,239 @@
+"""A session as text of at most 80 columns, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from harness.backend.grammar import Dialect
+from harness.rows.store import read_cases
+from harness.serve.live import figures
+from harness.serve.live.answer import Answer
+from harness.serve.live.conformance import Gate, Kept, conformance, gate
+from harness.serve.live.figures import TIMES, Pairs
+from harness.serve.live.load import Load
+from harness.serve.live.record import Lived
+from harness.serve.requests.latency import Objectives, percentiles
+from harness.serve.requests.titles import say
+
+LATE_NS = 10e6
+"""The lag, in nanoseconds, beyond which a reader is warned that the client itself was late, if the lag is
+also more than half of the mean gap between requests."""
+
+WITH = {"constrained": "with", "none": "none"}
+
+
+class Seen:
+    """A session and what is concluded from it."""
+
+    def __init__(self, lived: Lived, objectives: Objectives = figures.OBJECTIVES) -> None:
+        self.lived, self.objectives = lived, objectives
+        dialects: dict[tuple[str, str], Dialect] = {
+            (suite, case.id): case.grammar.dialect for suite, _, case in read_cases(lived.folder)
+        }
+        self.kept: list[Kept] = conformance(lived, dialects)
+        self.gate: Gate = gate(lived, self.kept)
+        self.by_load: list[list[Answer]] = [[] for _ in lived.setup.loads]
+        for answer in lived.answers:
+            self.by_load[answer.load].append(answer)
+
+    def pairs(self, load: int) -> Pairs | None:
+        """The pairs of a constrained load and its unconstrained twin; None if there is no twin."""
+        twin = figures.twin_load(self.lived, load)
+        return None if twin is None else figures.pairs(self.by_load[load], self.by_load[twin])
+
+    def right(self, answer: Answer) -> Any:
+        """The judge's verdict on the answer."""
+        return self.lived.right(answer).right
+
+
+def text(seen: Seen) -> str:
+    """The session as text for a terminal."""
+    return "\n\n".join(
+        "\n".join(part) for part in (_head(seen), _loads(seen), _outcomes(seen), _verdict(seen)) if part
+    )
+
+
+def _head(seen: Seen) -> list[str]:
+    setup = seen.lived.setup
+    version = f" {setup.version}" if setup.version else ""
+    lines = [
+        f"{setup.dialect}{version} at {setup.url} ({setup.endpoint})",
+        f"model {setup.model}; {setup.cases} cases, grammars {setup.grammars}, at most "
+        f"{setup.sampling.limit} tokens out",
+        f"goodput: {seen.objectives}",
+    ]
+    if not seen.lived.is_complete:
+        lines.append("INCOMPLETE: the session has no end; it gates nothing")
+    return lines
+
+
+def _loads(seen: Seen) -> list[str]:
+    """One line for each load, and below it how its requests compare with their twins."""
+    lines = [
+        f"{'load':16} {'gramm.':6} {'answered':>9} {'TTFT':>7} {'p99':>7} {'TPOT':>7} {'E2E':>7} "
+        f"{'tok/s':>6} {'good/s':>6}"
+    ]
+    for place, load in enumerate(seen.lived.setup.loads):
+        mine = seen.by_load[place]
+        first, per_token, whole = (
+            percentiles(figures.values(mine, name)) for name in ("ttft", "tpot", "e2e")
+        )
+        rates = figures.rates(mine)
+        good = figures.goodput(mine, seen.objectives)
+        done = f"{sum(answer.is_answered for answer in mine)}/{load.requests}"
+        lines.append(
+            f"{load.name[:16]:16} {WITH[load.role]:6} {done:>9} {say('ttft', first['p50']):>7} "
+            f"{say('ttft', first['p99']):>7} "
+            f"{say('tpot', per_token['p50']):>7} {say('e2e', whole['p50']):>7} "
+            f"{say('output_throughput', rates.output_throughput if rates else None):>6} "
+            f"{say('goodput', good):>6}"
+        )
+        lines += [f"  {each}" for each in _notes(seen, place, load, mine)]
+    return lines
+
+
+def _notes(seen: Seen, place: int, load: Load, mine: Sequence[Answer]) -> Iterator[str]:
+    gaps = percentiles(figures.values(mine, "itl"))
+    if gaps["p50"] is not None:
+        yield (
+            f"ITL {say('itl', gaps['p50'])}, p99 {say('itl', gaps['p99'])} ({gaps['n']:,.0f} gaps between "
+            "messages)"
+        )
+    by_state = {
+        state: figures.values([answer for answer in mine if answer.state == state], "ttft")
+        for state in ("cold", "warm")
+    }
+    if all(by_state.values()):
+        said = ", ".join(
+            f"{state} {say('ttft', percentiles(found)['p50'])} ({len(found)})"
+            for state, found in by_state.items()
+        )
+        yield f"TTFT by grammar: {said}"
+    paired = seen.pairs(place)
+    if paired is not None and paired.median_ttft is not None:
+        ratio = "" if paired.median_tpot is None else f", TPOT x {paired.median_tpot:.3g}"
+        sign = "+" if paired.median_ttft >= 0 else "-"
+        yield (
+            f"over its twin: TTFT {sign}{say('ttft', abs(paired.median_ttft))}{ratio} (medians of "
+            f"{len(paired.ttft)} pairs)"
+        )
+    late, times = percentiles(figures.values(mine, "lag"))["p50"], [answer.due_ns for answer in mine]
+    if (
+        load.kind not in ("closed", "first")
+        and late is not None
+        and late > max(LATE_NS, (max(times) - min(times)) / len(times) / 2)
+    ):
+        yield (
+            f"THE CLIENT WAS LATE: half of the requests by {say('ttft', late)} and more; the load is not "
+            "the stated one"
+        )
+
+
+def _outcomes(seen: Seen) -> list[str]:
+    """How requests ended, and who counted the tokens."""
+    answers = seen.lived.answers
+    lines = []
+    for role, called in (("constrained", "with grammar"), ("none", "without")):
+        mine = [answer for answer in answers if answer.role == role]
+        if mine:
+            lines.append(
+                f"{called}: {', '.join(f'{count} {end}' for end, count in figures.ends(mine).items())}"
+            )
+    told: dict[str, int] = {}
+    for answer in answers:
+        if not answer.is_answered and answer.heard.why:
+            told[answer.heard.why] = told.get(answer.heard.why, 0) + 1
+    lines += [f"  {count}: {why}" for why, count in sorted(told.items(), key=lambda each: -each[1])[:5]]
+    found = figures.counted(answers)
+    if found.by_messages:
+        lines.append(f"tokens of {found.by_messages} answers are messages with text: the server counted none")
+    per_message = figures.tokens_per_message(answers)
+    if per_message is not None:
+        lines.append(f"{per_message:.3g} tokens a message; ITL is of messages")
+    return lines
+
+
+def _verdict(seen: Seen) -> list[str]:
+    lines = [str(entry) for entry in seen.kept]
+    for entry in seen.kept:
+        lines += [f"  request {wrong.number}: {wrong.heard.text[:60]!r}" for wrong in entry.examples]
+    if seen.lived.setup.not_offered:
+        lines.append(
+            f"{seen.lived.setup.not_offered} cases declined: not offered by this server's "
+            "interface, so not sent"
+        )
+    return [*lines, "; ".join([f"gate: {seen.gate.verdict}", *seen.gate.reasons])]
+
+
+def to_json(seen: Seen) -> dict[str, Any]:
+    """Every figure of every load, the ends, and the conclusions. Times are nanoseconds."""
+    setup = seen.lived.setup
+    return {
+        "run": setup.run,
+        "folder": seen.lived.folder,
+        "is_complete": seen.lived.is_complete,
+        "server": {
+            "url": setup.url,
+            "dialect": setup.dialect,
+            "version": setup.version,
+            "model": setup.model,
+            "endpoint": setup.endpoint,
+        },
+        "grammars": setup.grammars,
+        "cases": setup.cases,
+        "not_offered": setup.not_offered,
+        "objectives": asdict(seen.objectives),
+        "loads": [_load_json(seen, place, load) for place, load in enumerate(setup.loads)],
+        "kept": [
+            {
+                "dialect": entry.dialect,
+                "finding": entry.finding,
+                "valid": entry.valid,
+                "judged": entry.judged,
+                "without_valid": entry.plain_valid,
+                "without_judged": entry.plain_judged,
+                "examples": [
+                    {"load": wrong.load, "number": wrong.number, "text": wrong.heard.text[:500]}
+                    for wrong in entry.examples
+                ],
+            }
+            for entry in seen.kept
+        ],
+        "gate": asdict(seen.gate),
+    }
+
+
+def _load_json(seen: Seen, place: int, load: Load) -> dict[str, Any]:
+    mine = seen.by_load[place]
+    rates, paired, found = figures.rates(mine), seen.pairs(place), figures.counted(mine)
+    states = {state: [answer for answer in mine if answer.state == state] for state in ("cold", "warm")}
+    return {
+        "name": load.name,
+        "kind": load.kind,
+        "role": load.role,
+        "requests": load.requests,
+        "ends": figures.ends(mine),
+        "judgements": {
+            right: sum(seen.right(answer) == right for answer in mine)
+            for right in ("valid", "invalid", "unjudged")
+        },
+        **{name: percentiles(figures.values(mine, name)) for name in (*TIMES, "itl")},
+        **{f"ttft_{state}": percentiles(figures.values(each, "ttft")) for state, each in states.items()},
+        "output_throughput": rates.output_throughput if rates else None,
+        "total_throughput": rates.total_throughput if rates else None,
+        "request_throughput": rates.request_throughput if rates else None,
+        "goodput": figures.goodput(mine, seen.objectives),
+        "goodput_valid": figures.goodput(mine, seen.objectives, seen.right),
+        "tokens_counted_by_server": found.by_server,
+        "tokens_counted_by_messages": found.by_messages,
+        "tokens_per_message": figures.tokens_per_message(mine),
+        "over_twin": None
+        if paired is None
+        else {
+            "pairs": len(paired.ttft),
+            "median_ttft_more": paired.median_ttft,
+            "median_tpot_ratio": paired.median_tpot,
+        },
+    }

@@ -1,0 +1,74 @@
+"""A bounded reader of server-sent events: a hostile server cannot make us hold more than one event of LONGEST
+bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+LONGEST = 1 << 20
+"""The most bytes of one event, unfinished lines included."""
+
+
+class BadStream(Exception):
+    """Says in one line what is wrong with a stream."""
+
+
+class EventReader:
+    """Takes bytes as they arrive, and gives the data of each event that is whole.
+
+    It is not a library's reader, because an event's time is that of the read which completed it, and because
+    the bytes must be bounded.
+    """
+
+    def __init__(self, longest: int = LONGEST) -> None:
+        self.longest = longest
+        self._line = bytearray()
+        self._data: list[bytes] = []
+        self._size = 0
+        self._after_return = False
+        self.strange = ""
+        """The first line that is no field of an event. It is ignored, but says why a stream did not come to
+        its end."""
+
+    def feed(self, received: bytes) -> Iterator[str]:
+        """The data of the events that these bytes complete. Raises BadStream."""
+        if self._after_return and received:
+            received = received.removeprefix(b"\n")
+            self._after_return = False
+        self._after_return = received.endswith(b"\r")
+        lines = received.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for line in lines[:-1]:
+            whole = bytes(self._line) + line
+            self._line.clear()
+            self._hold(len(line))
+            if (data := self._take(whole)) is not None:
+                yield data
+        self._hold(len(lines[-1]))
+        self._line += lines[-1]
+
+    @property
+    def is_within_event(self) -> bool:
+        """Whether lines came that no empty line has ended yet."""
+        return bool(self._line or self._data)
+
+    def _hold(self, more: int) -> None:
+        self._size += more
+        if self._size > self.longest:
+            raise BadStream(f"an event of more than {self.longest:,} bytes")
+
+    def _take(self, line: bytes) -> str | None:
+        if not line:
+            data, self._data, self._size = self._data, [], 0
+            try:
+                return b"\n".join(data).decode("utf-8") or None
+            except UnicodeDecodeError as error:
+                raise BadStream(f"an event that is not UTF-8 ({error.reason})") from error
+        if line.startswith(b":"):
+            self._size -= len(line)
+            return None
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            self._data.append(value.removeprefix(b" "))
+        elif name not in (b"event", b"id", b"retry") and not self.strange:
+            self.strange = repr(line[:60])[1:]
+        return None

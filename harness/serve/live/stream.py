@@ -1,0 +1,136 @@
+"""The messages of one answer, taken in one by one: text, times, counts, and the reason of the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from harness.serve.live.answer import End, Heard, Usage
+from harness.serve.live.sse import BadStream
+
+TEXT_CHARACTERS = 1 << 20
+"""The most characters of an answer's text."""
+
+FINISHED, TRUNCATED = ("stop", "eos"), ("length",)
+
+
+class Told(BadStream):
+    """The server reported an error within the stream."""
+
+
+class Collected:
+    """What was received so far."""
+
+    def __init__(self, is_chat: bool, begun_ns: int) -> None:
+        self.is_chat = is_chat
+        self.begun_ns = self.sent_ns = begun_ns
+        self.message_ns: list[int] = []
+        self.last_ns: int | None = None
+        self.pieces: list[str] = []
+        self.characters = 0
+        self.reasoning = 0
+        self.messages = self.empty = self.received_bytes = 0
+        self.status: int | None = None
+        self.finish_reason: str | None = None
+        self.usage = Usage()
+        self.timings: dict[str, float] = {}
+        self.is_done = False
+        """Whether `[DONE]` came."""
+
+    def take(self, data: str, now: int) -> None:
+        """Take in one event. Raises BadStream if it is none of this interface."""
+        if data.strip() == "[DONE]":
+            self.is_done = True
+            return
+        try:
+            message = json.loads(data)
+        except (ValueError, RecursionError):
+            raise BadStream(f"an event that is not JSON: {data[:60]!r}") from None
+        if not isinstance(message, dict):
+            raise BadStream(f"an event that is no object: {data[:60]!r}")
+        if message.get("error") or message.get("object") == "error":
+            raise Told(_said(message))
+        self._count(message)
+        choices = message.get("choices", [])
+        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+            raise BadStream(f"choices that are no list of objects: {data[:60]!r}")
+        if choices:
+            self._choice(choices[0], now)
+
+    def _choice(self, choice: dict[str, Any], now: int) -> None:
+        holder = choice.get("delta") if self.is_chat else choice
+        if not isinstance(holder, dict):
+            raise BadStream(f"a choice without {'delta' if self.is_chat else 'text'}")
+        text = holder.get("content" if self.is_chat else "text") or ""
+        thought = (holder.get("reasoning_content") or holder.get("reasoning") or "") if self.is_chat else ""
+        if not (isinstance(text, str) and isinstance(thought, str)):
+            raise BadStream("text that is no string")
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str):
+            self.finish_reason = reason[:40]
+        self.messages += 1
+        self.last_ns = now
+        self.reasoning += len(thought)
+        if not (text or thought):
+            self.empty += 1
+            return
+        self.message_ns.append(now)
+        self.characters += len(text)
+        if self.characters > TEXT_CHARACTERS:
+            raise BadStream(f"a text of more than {TEXT_CHARACTERS:,} characters")
+        self.pieces.append(text)
+
+    def _count(self, message: dict[str, Any]) -> None:
+        usage, timings = message.get("usage"), message.get("timings")
+        if isinstance(usage, dict):
+            self.usage = Usage(_whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens")))
+        if isinstance(timings, dict):
+            numbers = {
+                str(name)[:40]: value
+                for name, value in list(timings.items())[:20]
+                if type(value) in (int, float)
+            }
+            self.timings = {name: float(value) for name, value in numbers.items() if abs(value) < 1e15}
+
+    def ending(self) -> tuple[End, str, str]:
+        """The end, its phase and its reason, for a stream that ended properly."""
+        if self.finish_reason in FINISHED:
+            return "finished", "", ""
+        if self.finish_reason in TRUNCATED:
+            return "truncated", "", ""
+        why = "without a reason" if self.finish_reason is None else f"with the reason {self.finish_reason!r}"
+        return "aborted", "stream", f"the server ended the stream {why}"
+
+    def heard(self, end: End, phase: str, why: str, done_ns: int, scrub: Callable[[str], str]) -> Heard:
+        """Everything that was received, as a Heard."""
+        return Heard(
+            end=end,
+            begun_ns=self.begun_ns,
+            sent_ns=self.sent_ns,
+            message_ns=tuple(self.message_ns),
+            last_ns=self.last_ns,
+            done_ns=done_ns,
+            phase=phase,
+            status=self.status,
+            finish_reason=None if self.finish_reason is None else scrub(self.finish_reason),
+            text=scrub("".join(self.pieces)),
+            reasoning_characters=self.reasoning,
+            messages=self.messages,
+            empty=self.empty,
+            received_bytes=self.received_bytes,
+            usage=self.usage,
+            timings=self.timings,
+            why=why,
+        )
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < 1 << 40 else None
+
+
+def _said(message: dict[str, Any]) -> str:
+    error = message.get("error")
+    error = error if isinstance(error, dict) else message
+    said = error.get("message") or message.get("error")
+    return f"an error within the stream: {said if isinstance(said, str) else json.dumps(said)[:300]}"

@@ -1,0 +1,2 @@
+"""What the decode loop and live servers share: when requests arrive, their latencies, and the titles of the
+figures."""

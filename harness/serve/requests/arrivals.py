@@ -1,0 +1,68 @@
+"""When requests come in an open loop, that is, whether or not the server is ready for them: seeded, in
+nanoseconds after the start.
+
+Rates are requests a second; an infinite rate brings all at once. As in vLLM's serving benchmark, gaps are
+gamma-distributed with `burstiness` as shape (1: Poisson; below 1 bursts, above 1 more even; infinite: fixed),
+the first request comes after the first gap, and all times are stretched so that the last comes at `count /
+rate`: every seed offers the same load.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from random import Random
+
+from harness.errors import BadInput
+
+_SECOND = 1_000_000_000
+
+
+def gamma(count: int, rate: float, burstiness: float, seed: int) -> tuple[int, ...]:
+    """`count` arrivals, ascending; the same seed gives the same times everywhere."""
+    if not rate > 0:
+        raise BadInput(f"arrivals: the rate must be above 0 requests a second, not {rate:g}")
+    if not burstiness > 0:
+        raise BadInput(
+            f"arrivals: the burstiness must be above 0, not {burstiness:g}; 1 is a Poisson process"
+        )
+    if math.isinf(rate):
+        return at_once(count)
+    if math.isinf(burstiness):
+        return tuple(round(number / rate * _SECOND) for number in range(1, count + 1))
+    random = Random(seed)
+    times = list(accumulate(random.gammavariate(burstiness, 1 / (rate * burstiness)) for _ in range(count)))
+    stretch = count / rate / times[-1] if times and times[-1] > 0 else 1.0
+    return tuple(round(time_s * stretch * _SECOND) for time_s in times)
+
+
+def poisson(count: int, rate: float, seed: int) -> tuple[int, ...]:
+    """Independent arrivals: gamma with a burstiness of 1."""
+    return gamma(count, rate, 1.0, seed)
+
+
+def fixed(count: int, rate: float) -> tuple[int, ...]:
+    """One arrival every `1 / rate` seconds."""
+    return gamma(count, rate, math.inf, 0)
+
+
+def at_once(count: int) -> tuple[int, ...]:
+    """All arrivals at the start."""
+    return (0,) * count
+
+
+def trace(seconds: Sequence[float]) -> tuple[int, ...]:
+    """Recorded arrivals, given in seconds after the start, ascending. Raises BadInput."""
+    for index, second in enumerate(seconds):
+        if not (math.isfinite(second) and second >= 0):
+            raise BadInput(
+                f"arrivals: time {index} of the trace is {second:g}; give seconds after the start, 0 or more"
+            )
+    for index, (before, after) in enumerate(pairwise(seconds), 1):
+        if after < before:
+            raise BadInput(
+                f"arrivals: time {index} of the trace ({after:g} s) is before the one above it "
+                f"({before:g} s); sort them"
+            )
+    return tuple(round(second * _SECOND) for second in seconds)

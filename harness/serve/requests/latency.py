@@ -1,0 +1,184 @@
+"""The latencies and rates of one batch, as vLLM names them, each with its definition. Input is in
+nanoseconds; results are nanoseconds and numbers.
+
+`n` is the number of a request's emitted ids, end-of-sequence included: what the cache was extended by, never
+a re-tokenised text. A time runs from the request's arrival, so that it includes waiting for a row and for a
+grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from harness.errors import BadInput
+from harness.measure.statistics import has_tail
+from harness.walk.loop.outcome import ANSWERED, Completed
+
+LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+"""The levels of percentiles. The median is shown for any number of values, another level only if ten values
+lie beyond it (p90: 100, p99: 1,000 values)."""
+
+
+@dataclass(frozen=True)
+class Objectives:
+    """The service-level objectives in milliseconds that a good request keeps; None means that there is no
+    such objective."""
+
+    ttft_ms: float | None = None
+    tpot_ms: float | None = None
+    e2e_ms: float | None = None
+
+    def __str__(self) -> str:
+        asked = (("TTFT", self.ttft_ms), ("TPOT", self.tpot_ms), ("E2E", self.e2e_ms))
+        return ", ".join(f"{name} <= {limit:g} ms" for name, limit in asked if limit is not None)
+
+
+def objectives_of(text: str) -> Objectives:
+    """The objectives in a text like `ttft:500 tpot:50 e2e:2000`, in milliseconds, as vLLM's `--goodput` reads
+    it. Raises BadInput."""
+    found: dict[str, float] = {}
+    for part in text.split():
+        name, _, limit = part.partition(":")
+        try:
+            if name not in ("ttft", "tpot", "e2e") or not float(limit) > 0:
+                raise ValueError
+            found[f"{name}_ms"] = float(limit)
+        except ValueError:
+            raise BadInput(
+                f'"{part}" is no objective; write for example ttft:500 tpot:50 e2e:2000 (milliseconds)'
+            ) from None
+    return Objectives(**found)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rates of a batch, over the time from the first arrival to the last request's end."""
+
+    seconds: float
+    requests: int
+    """Number of answered requests; tokens are counted over these too."""
+    output_tokens: int
+    prompt_tokens: int
+
+    @property
+    def output_throughput(self) -> float:
+        """Output tokens a second (vLLM: output_throughput)."""
+        return self.output_tokens / self.seconds
+
+    @property
+    def total_throughput(self) -> float:
+        """Prompt and output tokens a second (vLLM: total_token_throughput)."""
+        return (self.prompt_tokens + self.output_tokens) / self.seconds
+
+    @property
+    def request_throughput(self) -> float:
+        """Requests a second (vLLM: request_throughput)."""
+        return self.requests / self.seconds
+
+
+def answered(completed: Iterable[Completed]) -> list[Completed]:
+    """The requests whose output came to its end or its limit."""
+    return [request for request in completed if request.end in ANSWERED and request.ids]
+
+
+def ttft(request: Completed) -> float:
+    """Time to first token: from arrival until the first id is on the host. It includes queue, compile,
+    prefill and first mask."""
+    return float(request.token_ns[0] - request.arrived_ns)
+
+
+def tpot(request: Completed) -> float | None:
+    """Time per output token: (last token - first token) / (n - 1). None if n is 1, because there is no second
+    token to wait for."""
+    if len(request.token_ns) < 2:
+        return None
+    return (request.token_ns[-1] - request.token_ns[0]) / (len(request.token_ns) - 1)
+
+
+def e2e(request: Completed) -> float:
+    """End to end: from arrival until the request is done."""
+    return float(request.done_ns - request.arrived_ns)
+
+
+def itl_per_message(request: Completed) -> list[float]:
+    """Inter-token latency as vLLM reads it: one gap for each message. Tokens that became known at one time
+    are one message."""
+    times = sorted(set(request.token_ns))
+    return [float(after - before) for before, after in pairwise(times)]
+
+
+def itl_per_token(request: Completed) -> list[float]:
+    """Inter-token latency as SGLang reads it: the gap before a message of k tokens counts as k gaps of a
+    k-th; the first message has none."""
+    times, counts = np.unique(np.array(request.token_ns, np.int64), return_counts=True)
+    return [
+        float(gap) / int(count)
+        for gap, count in zip(np.diff(times).tolist(), counts[1:].tolist(), strict=True)
+        for _ in range(int(count))
+    ]
+
+
+def rates(completed: Sequence[Completed]) -> Rates | None:
+    """The rates of a batch; None if nothing was answered, or in no time."""
+    good = answered(completed)
+    if not good:
+        return None
+    span = max(request.done_ns for request in completed) - min(request.arrived_ns for request in completed)
+    if span <= 0:
+        return None
+    return Rates(
+        span / 1e9,
+        len(good),
+        sum(len(request.ids) for request in good),
+        sum(request.prompt for request in good),
+    )
+
+
+def is_good(request: Completed, objectives: Objectives) -> bool:
+    """Whether the request was answered under its own grammar and within every objective.
+
+    With a single token TPOT does not apply and counts as kept, as in vLLM (AIPerf counts such a request as
+    not good).
+    """
+    if request.end not in ANSWERED or not request.ids or request.fallback:
+        return False
+    limits = (
+        (ttft(request), objectives.ttft_ms),
+        (tpot(request), objectives.tpot_ms),
+        (e2e(request), objectives.e2e_ms),
+    )
+    return all(limit is None or value is None or value <= limit * 1e6 for value, limit in limits)
+
+
+def goodput(completed: Sequence[Completed], objectives: Objectives) -> float | None:
+    """Good requests a second, over the same time as the throughput; None if nothing was answered."""
+    found = rates(completed)
+    return (
+        None if found is None else sum(is_good(request, objectives) for request in completed) / found.seconds
+    )
+
+
+def tokens_per_pass(completed: Sequence[Completed]) -> float | None:
+    """Output tokens over the forward passes that the requests used (jump factor); exactly 1 if each pass
+    gives one token."""
+    good = answered(completed)
+    passes = sum(request.account.passes for request in good)
+    return sum(len(request.ids) for request in good) / passes if passes else None
+
+
+def percentiles(values: Sequence[float]) -> dict[str, float | None]:
+    """Mean, count and LEVELS, as observed values; a level is None if too few values lie beyond it."""
+    found: dict[str, float | None] = {
+        "n": float(len(values)),
+        "mean": float(np.mean(values)) if len(values) else None,
+    }
+    for name, share in LEVELS.items():
+        shown = len(values) > 0 and (name == "p50" or has_tail(share, len(values)))
+        found[name] = (
+            float(np.quantile(np.asarray(values, float), share, method="inverted_cdf")) if shown else None
+        )
+    return found

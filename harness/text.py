@@ -1,0 +1,170 @@
+"""What a command says: text that fits its terminal, or one JSON document for machines."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+WIDTH = 80
+"""Columns where stdout is no terminal, or does not say how wide it is."""
+
+NARROWEST = 40
+
+MOST_LINES = 4
+"""Of one line that is folded; the middle of what is longer is left out."""
+
+Style = Literal["bad", "good", "open", "head"]
+
+CODES: dict[Style, str] = {"bad": "31", "good": "32", "open": "33", "head": "1"}
+
+# What would steer a terminal or turn the text around, and what no file can hold.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
+)
+SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """The text with control characters, invisible ones and lone surrogates spelled out; line breaks and tabs
+    stay."""
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def printable(text: str) -> str:
+    """The same on one line, for a terminal."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def shorten(text: str, room: int) -> str:
+    """On one line of at most `room` columns; where it is longer, `…` stands for its middle."""
+    from rich.cells import cell_len
+
+    if len(text) > 2 * 4096:
+        text = f"{text[:4096]}…{text[-4096:]}"
+    shown = printable(text)
+    if cell_len(shown) <= room:
+        return shown
+    return f"{_taken(shown, room // 2)}…{_taken(shown[::-1], (room - 1) // 2)[::-1]}"
+
+
+def _taken(text: str, room: int) -> str:
+    """As much of the beginning as has room."""
+    from rich.cells import cell_len
+
+    used = 0
+    for place, each in enumerate(text):
+        used += cell_len(each)
+        if used > room:
+            return text[:place]
+    return text
+
+
+@dataclass(frozen=True)
+class Console:
+    """The width in columns of what is written on, and whether it shows colours."""
+
+    width: int = WIDTH
+    styled: bool = False
+
+    def paint(self, text: str, style: Style) -> str:
+        """The text in the style's colour; it must be fit to be shown already."""
+        return f"\x1b[{CODES[style]}m{text}\x1b[0m" if self.styled and text else text
+
+    def fold(self, line: str, most: int = MOST_LINES) -> list[str]:
+        """One line as lines that fit, each but the first a little further in; without what a
+        terminal obeys.
+        """
+        from rich.cells import cell_len, chop_cells
+
+        inner = line.lstrip(" ")
+        indent = " " * min(len(line) - len(inner), self.width // 2)
+        shown = shorten(inner, (self.width - len(indent) - 2) * most)
+        if cell_len(indent + shown) <= self.width:
+            return [indent + shown]
+        further = indent + "  "
+        folded = textwrap.wrap(
+            shown, self.width, initial_indent=indent, subsequent_indent=further, drop_whitespace=True
+        )
+        return [part for each in folded for part in chop_cells(each, self.width)]
+
+    def fit(self, text: str) -> str:
+        """Every line folded."""
+        return "\n".join(part for line in text.split("\n") for part in self.fold(line))
+
+
+PIPE = Console()
+"""What is written on where stdout is no terminal."""
+
+
+def console() -> Console:
+    """Returns the console behind stdout.
+
+    It has colours only on a terminal, and not where NO_COLOR is set (no-color.org) or the terminal is dumb.
+    """
+    if not sys.stdout.isatty():
+        return PIPE
+    styled = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Console(max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns), styled)
+
+
+def command(words: Sequence[str], width: int = WIDTH) -> str:
+    """A command to copy, broken after words as a shell takes it; only a single word can be wider
+    than that.
+    """
+    import shlex
+
+    lines = [""]
+    for word in map(visible, map(shlex.quote, words)):
+        if lines[-1].strip() and len(lines[-1]) + len(word) + 3 > width:
+            lines[-1] += " \\"
+            lines.append("    ")
+        lines[-1] += word if not lines[-1].strip() else f" {word}"
+    return "\n".join(lines)
+
+
+def duration(nanoseconds: float) -> str:
+    """A time for people: three digits and a unit."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= size * 0.9995:
+            value = nanoseconds / size
+            return f"{value:,.0f} {unit}" if value >= 99.95 else f"{value:.3g} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+LONGEST = 300
+
+
+MARKUP = re.compile(
+    r"([\\`*{}\[\]()#+\-!|<>~@:$&]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|(?<=www)\.)", re.IGNORECASE
+)
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """On one line, with what cannot be seen spelled out, at most so many characters."""
+    shown = printable(text)
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def markdown(text: str, longest: int = 120) -> str:
+    """For a cell of a Markdown table: no markup, link, mention or HTML comes of it.
+
+    A dot makes a link only behind `www`, and `_` emphasises only at the edge of a word; elsewhere both stay
+    as people read them.
+    """
+    return MARKUP.sub(r"\\\1", cut(text, longest)).replace("\\<", "&lt;").replace("\\>", "&gt;")
+
+
+def spreadsheet(text: str) -> str:
+    """A cell of CSV that a spreadsheet does not run as a formula; some take the wide signs of East Asian
+    fonts for the plain ones."""
+    return (
+        f"'{text}"
+        if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))
+        else text
+    )

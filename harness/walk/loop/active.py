@@ -1,0 +1,221 @@
+"""A request that has a row: its output so far, and its grammar, each call of which is timed and attributed to
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.backend.bridge.reasoning import ReasoningObject
+from harness.backend.grammar import (
+    CompiledGrammar,
+    GrammarObject,
+    MaskFormat,
+    allocate_bitmask,
+    are_tokens,
+    overrides,
+    unpack_mask,
+)
+from harness.backend.vocabulary import Vocabulary
+from harness.walk.loop.faults import BackendFault, attribution
+from harness.walk.loop.outcome import Account
+
+if TYPE_CHECKING:
+    from harness.walk.loop.intake import Waiting
+    from harness.walk.loop.request import Request
+
+
+class ActiveRequest:
+    """One request in the batch. `object` has accepted exactly `ids`; None means unconstrained."""
+
+    def __init__(
+        self, waiting: Waiting, row: int, vocabulary: Vocabulary, mask_format: MaskFormat, admitted_ns: int
+    ) -> None:
+        self.waiting = waiting
+        self.request: Request = waiting.request
+        self.row = row
+        self.vocabulary = vocabulary
+        self.mask_format = mask_format
+        self.admitted_ns = admitted_ns
+        self.prompt_length = len(self.request.prompt)
+        self.ids: list[int] = []
+        """The token ids of the output so far."""
+        self.token_ns: list[int] = []
+        self.account = Account()
+        self.compiled: CompiledGrammar | None = waiting.compiled
+        self.object: GrammarObject | None = None
+        self.reference: Sequence[int] | None = self.request.reference
+        """The token to come is `reference[len(ids)]`. This is the request's own reference until the output is
+        spelled otherwise."""
+        self.limit = (
+            self.request.limit if self.reference is None else min(self.request.limit, len(self.reference))
+        )
+        self.draft: Sequence[int] = ()
+        """The tokens drafted behind the output in this pass."""
+        self.ahead = 0
+        """How many drafted tokens the object has accepted on top of `ids`."""
+        self.fault: BackendFault | None = None
+        """The fault that a fill met in its thread."""
+        self.fill_ns = 0
+        self.accept_ns = 0
+        self.last_fill_ns = 0
+
+    def begin(self) -> None:
+        """Start the grammar's object."""
+        if self.compiled is not None:
+            with attribution("start"):
+                self.object = self.compiled.start()
+
+    def respelled(self) -> bool:
+        """Whether a replayed output no longer follows the ids of the request's own reference."""
+        return self.reference is not self.request.reference
+
+    def answer_at(self) -> int | None:
+        """The index of the answer's first id; None while the request thinks."""
+        if not isinstance(self.object, ReasoningObject):
+            return 0
+        return None if self.object.thinks else self.object.thought
+
+    # What a strategy asks.
+
+    def jump_forward(self) -> bytes:
+        """The bytes that must come next; empty without a grammar."""
+        if self.object is None:
+            return b""
+        with attribution("jump_forward"):
+            forced: Any = self.object.jump_forward()
+        if not isinstance(forced, bytes):
+            raise BackendFault("jump_forward", f"jump_forward gives {type(forced).__name__}, not bytes")
+        return forced
+
+    def fast_forward_tokens(self) -> list[int]:
+        """The tokens that the backend would force next; empty without a grammar."""
+        if self.object is None:
+            return []
+        with attribution("jump_forward"):
+            tokens: Any = self.object.fast_forward_tokens()
+        if not are_tokens(tokens, self.vocabulary.size):
+            raise BackendFault(
+                "jump_forward", f"fast_forward_tokens gives {str(tokens)[:80]}, no list of token ids"
+            )
+        ids: list[int] = tokens
+        return ids
+
+    def allowed_behind(self, tokens: Sequence[int]) -> NDArray[np.bool_] | None:
+        """The tokens allowed behind the output and these tokens, as bool `[vocabulary]`.
+
+        None without a grammar, if the tokens are refused, or if the object can neither roll back nor be
+        copied.
+        """
+        if self.object is None:
+            return None
+        target, is_copy = self._place_to_try()
+        if target is None:
+            return None
+        with attribution("accept"):
+            count = target.accept_tokens(tokens)
+        try:
+            return self._allowed(target) if count == len(tokens) else None
+        finally:
+            if not is_copy:
+                self.rewind(count, self.ids)
+
+    def accepts(self, tokens: Sequence[int]) -> int | None:
+        """How many of these tokens would be accepted behind the output: all of them without a grammar, None
+        if the object can neither roll back nor be copied."""
+        if self.object is None:
+            return len(tokens)
+        target, is_copy = self._place_to_try()
+        if target is None:
+            return None
+        with attribution("accept"):
+            count = target.accept_tokens(tokens)
+        if not is_copy:
+            self.rewind(count, self.ids)
+        return count
+
+    # What the loop calls.
+
+    def accept(self, token: int) -> int:
+        """Advance the object past a token that its mask allows; returns nanoseconds."""
+        assert self.object is not None
+        start = perf_counter_ns()
+        with attribution("accept"):
+            accepted = self.object.accept_token(token)
+        spent = perf_counter_ns() - start
+        self.accept_ns += spent
+        if not accepted:
+            raise BackendFault(
+                "accept",
+                f"the mask allows token {token} ({self.vocabulary.tokens[token]!r}), accept_token refuses it",
+            )
+        return spent
+
+    def write(self, tokens: Sequence[int]) -> int:
+        """Advance the object past tokens for which no mask was asked; returns nanoseconds."""
+        if self.object is None or not tokens:
+            return 0
+        start = perf_counter_ns()
+        with attribution("accept"):
+            count = self.object.accept_tokens(tokens)
+        spent = perf_counter_ns() - start
+        self.accept_ns += spent
+        if count < len(tokens):
+            token = tokens[count]
+            raise BackendFault(
+                "accept",
+                f"token {token} ({self.vocabulary.tokens[token]!r}) of text that must come is refused",
+            )
+        return spent
+
+    def rewind(self, count: int, kept: Sequence[int]) -> None:
+        """Take back the object's last `count` tokens, after which it has accepted `kept`. An object that
+        cannot roll back is replaced by a fresh one that accepts `kept`."""
+        if self.object is None or not count:
+            return
+        if overrides(self.object, "rollback"):
+            try:
+                with attribution("rollback"):
+                    self.object.rollback(count)
+                return
+            except BackendFault as fault:
+                if not isinstance(fault.__cause__, NotImplementedError):
+                    raise
+        assert self.compiled is not None
+        with attribution("start"):
+            fresh = self.compiled.start()
+        with attribution("accept"):
+            taken = fresh.accept_tokens(kept)
+        if taken < len(kept):
+            raise BackendFault(
+                "accept",
+                f"a fresh object refuses token {kept[taken]}, number {taken}, which the first one accepted",
+            )
+        self.object = fresh
+
+    def _place_to_try(self) -> tuple[GrammarObject | None, bool]:
+        """The object on which to try tokens, and whether it is a copy. A copy is taken if the object cannot
+        roll back; None if it cannot be copied either."""
+        assert self.object is not None
+        if overrides(self.object, "rollback"):
+            return self.object, False
+        if not overrides(self.object, "copy"):
+            return None, False
+        with attribution("copy"):
+            return self.object.copy(), True
+
+    def _allowed(self, target: GrammarObject) -> NDArray[np.bool_]:
+        size = self.vocabulary.size
+        if self.mask_format == "bool":
+            forbidden: NDArray[Any] = np.ones(size, dtype=np.bool_)
+            with attribution("fill"):
+                target.fill_bool_mask(forbidden)
+            return ~forbidden
+        bitmask = allocate_bitmask(size)
+        with attribution("fill"):
+            target.fill_bitmask(bitmask)
+        return unpack_mask(bitmask, size)

@@ -1,0 +1,305 @@
+"""The decode loop: continuous batching of requests with grammars of their own. Each step fills masks, runs
+the forward pass, applies masks, samples, accepts, and lets the strategy advance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter_ns, sleep
+from typing import TYPE_CHECKING
+
+from harness.backend.bridge.reasoning import with_reasoning
+from harness.backend.vocabulary import Vocabulary
+from harness.errors import BadInput
+from harness.walk.loop.batch import Batch
+from harness.walk.loop.intake import Fallback, Intake
+from harness.walk.loop.masks import Masks
+from harness.walk.loop.outcome import Served
+from harness.walk.loop.respelling import is_canonical
+from harness.walk.loop.sampling import NOTHING, Sampler
+from harness.walk.loop.step import Fills, Plan, plan
+from harness.walk.loop.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    import torch
+
+    from harness.walk.loop.compiling import CompileQueue
+    from harness.walk.loop.forward import Forward
+    from harness.walk.loop.request import Request
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """The loop's mechanisms, none of which changes an output, and the token that ends the thinking."""
+
+    overlap: bool = True
+    """Fill masks in threads while the model works; otherwise they are filled before the forward pass."""
+    fill_threads: int = 1
+    batch_fill: bool = False
+    """Fill with the adapter's own call for several objects."""
+    kernel: str = ""
+    """The name of the adapter's function that applies masks; empty for ours."""
+    fallback: Fallback = "unconstrained"
+    """What becomes of a request whose grammar cannot be had."""
+    canonical: bool = False
+    """After the run, record for each output whether its ids are the tokenizer's own."""
+    think_end: int | None = None
+    """The token id that ends the thinking part of requests that have one."""
+
+
+class Loop:
+    """A model, a strategy and a compile queue, used for one run after another."""
+
+    def __init__(
+        self,
+        model: Forward,
+        vocabulary: Vocabulary,
+        strategy: Strategy,
+        queue: CompileQueue | None,
+        options: LoopOptions | None = None,
+    ) -> None:
+        """Without a queue all requests run unconstrained. Raises BadInput if the parts do not fit
+        together."""
+        self.model = model
+        self.vocabulary = vocabulary
+        self.strategy = strategy
+        self.queue = queue
+        self.options = options or LoopOptions()
+        if model.vocabulary_size < vocabulary.size:
+            raise BadInput(
+                f"a model of {model.vocabulary_size} logits is too narrow for vocabulary "
+                f"{vocabulary.name} of {vocabulary.size}"
+            )
+        if self.options.overlap and self.options.fill_threads < 1:
+            raise BadInput(
+                f"{self.options.fill_threads} threads cannot fill masks; give 1 or more, or no overlap"
+            )
+        self.masks = self._new_masks()
+        think_end = self.options.think_end
+        self.thinking = (
+            None if queue is None or think_end is None else with_reasoning(queue.adapter, think_end)
+        )
+        """The adapter for batches in which some requests think first."""
+
+    def serve(self, requests: Sequence[Request]) -> Served:
+        """Serve all requests from arrival to end, and return what came of them.
+
+        Raises BadInput for a request that does not fit the model. A fault of a backend ends its request only.
+        """
+        import torch
+
+        for request in requests:
+            self._check(request)
+        for grammar in dict.fromkeys(request.grammar for request in requests):
+            if grammar is not None and self.queue is not None:
+                self.strategy.prepare(grammar)
+        before = dict(self.queue.counts) if self.queue is not None else {}
+        with torch.inference_mode():
+            run = _Run(self, requests)
+            try:
+                served = run.serve()
+            finally:
+                run.close()
+        if self.queue is not None:
+            served.counts |= {name: count - before.get(name, 0) for name, count in self.queue.counts.items()}
+        if self.options.canonical:
+            thinks = {request.name for request in requests if request.reasoning}
+            served.completed = [
+                replace(done, canonical=self._is_canonical(done.ids, done.name in thinks))
+                for done in served.completed
+            ]
+        return served
+
+    def _is_canonical(self, ids: Sequence[int], thinks: bool) -> bool | None:
+        """Like `is_canonical`, but the token that ends the thinking stands for itself."""
+        if not thinks or self.options.think_end not in ids:
+            return is_canonical(self.vocabulary, ids)
+        end = ids.index(self.options.think_end)
+        parts = is_canonical(self.vocabulary, ids[:end]), is_canonical(self.vocabulary, ids[end + 1 :])
+        return None if None in parts else all(parts)
+
+    def fitting_masks(self) -> Masks | None:
+        """The masks in the adapter's present format: some adapters know their format only once a grammar is
+        compiled. None without a queue."""
+        if (
+            self.queue is not None
+            and self.masks is not None
+            and self.masks.packed != (self.queue.adapter.mask_format == "bitmask")
+        ):
+            self.masks = self._new_masks()
+        return self.masks
+
+    def _new_masks(self) -> Masks | None:
+        if self.queue is None:
+            return None
+        if self.options.batch_fill and self.queue.adapter.mask_format != "bitmask":
+            raise BadInput("batch_fill is for packed masks; leave it out or take another mask format")
+        slots = self.model.rows * (self.strategy.draft_tokens + 1)
+        return Masks(self.queue.adapter, slots, self.model.device, self.options.kernel)
+
+    def _check(self, request: Request) -> None:
+        where, width = f"request {request.name}", self.model.vocabulary_size
+        if not request.prompt or request.limit < 1 or request.reference == ():
+            raise BadInput(f"{where}: a prompt, a limit and a reference have at least one token")
+        if len(request.prompt) + request.limit > self.model.positions:
+            raise BadInput(
+                f"{where}: {len(request.prompt)} prompt and {request.limit} output tokens do not fit "
+                f"{self.model.positions} positions"
+            )
+        if not all(0 <= token < width for token in request.prompt):
+            raise BadInput(f"{where}: its prompt has ids that the model does not know; it has {width}")
+        if not all(0 <= token < self.vocabulary.size for token in request.reference or ()):
+            raise BadInput(
+                f"{where}: its reference has ids that vocabulary {self.vocabulary.name} does not know"
+            )
+        if (
+            request.reasoning
+            and request.grammar is not None
+            and self.queue is not None
+            and self.thinking is None
+        ):
+            raise BadInput(
+                f"{where}: it thinks first, and nothing says which token ends that; give the loop a think_end"
+            )
+
+
+class _Run:
+    """The state of one run."""
+
+    def __init__(self, loop: Loop, requests: Sequence[Request]) -> None:
+        self.loop = loop
+        self.model = loop.model
+        options, queue = loop.options, loop.queue
+        self.batch = Batch(loop.model, loop.vocabulary, loop.strategy)
+        self.intake = Intake(requests, queue, options.fallback)
+        self.leaving = any(request.cancel_ns is not None for request in requests)
+        self.fills = (
+            None
+            if queue is None
+            else Fills(
+                loop.thinking or queue.adapter, options.fill_threads * options.overlap, options.batch_fill
+            )
+        )
+        # A device is given its work first, and fills begin while it works; a CPU's pass is work of this
+        # thread.
+        self.fills_first = not options.overlap or self.model.device.type == "cpu"
+        self.sampler = Sampler(self.model.device)
+        self.served = Served()
+        self.start = self.batch.start
+
+    def serve(self) -> Served:
+        intake = self.intake
+        while True:
+            began, queued = perf_counter_ns(), intake.queue_ns
+            now = began - self.start
+            intake.advance(now)
+            if self.leaving:
+                self.batch.let_go(now)
+            grammar_ns, accept_ns = self._admit()
+            if self.batch.by_row:
+                self._step(began + intake.queue_ns - queued, grammar_ns, accept_ns)
+            else:
+                idle = intake.idle_ns(perf_counter_ns() - self.start)
+                if idle is None:
+                    break
+                if intake.is_pending:
+                    intake.advance(perf_counter_ns() - self.start, idle / 1e9)
+                elif idle:
+                    sleep(idle / 1e9)
+        served = self.served
+        served.wall_ns = perf_counter_ns() - self.start
+        served.passes = len(served.steps)
+        done = self.batch.done | intake.ended
+        served.completed = [done[number] for number in sorted(done)]
+        served.counts = dict(intake.counts)
+        if self.fills is not None and self.fills.batch_faults:
+            served.counts["batch_fill_faults"] = self.fills.batch_faults
+        return served
+
+    def close(self) -> None:
+        """End the fill threads. After a failure of ours, give back rows and tickets too."""
+        if self.fills is not None:
+            self.fills.close()
+        self.intake.abandon()
+        self.batch.abandon()
+
+    def _admit(self) -> tuple[int, int]:
+        """Give rows to the requests that are ready. Returns the two sums of nanoseconds of `Batch.admit`."""
+        strategy_ns = accept_ns = 0
+        while self.batch.free and (waiting := self.intake.next_ready()) is not None:
+            queue, thinking = self.loop.queue, self.loop.thinking
+            if thinking is not None and waiting.request.reasoning and waiting.compiled is not None:
+                waiting.compiled = thinking.wrap(waiting.compiled)
+            strategies, accepts = self.batch.admit(
+                waiting, queue.adapter.mask_format if queue is not None else "bitmask"
+            )
+            strategy_ns += strategies
+            accept_ns += accepts
+        return strategy_ns, accept_ns
+
+    def _step(self, began: int, strategy_ns: int, accept_ns: int) -> None:
+        """Run one forward pass and all that follows from it."""
+        model, fills = self.model, self.fills
+        passing = plan(self.batch.by_row.values(), model, self.loop.strategy)
+        masks = self.loop.fitting_masks() if passing.constrained else None
+        planned = perf_counter_ns()
+        if masks is not None and fills is not None and self.fills_first:
+            fills.begin(passing, masks)
+        submitted = perf_counter_ns()
+        logits = model.extend(passing.tokens, every=passing.drafted)
+        if masks is not None and fills is not None and not self.fills_first:
+            fills.begin(passing, masks)
+        model.finish()
+        passed = perf_counter_ns()
+        if masks is not None and fills is not None:
+            fills.wait()
+        filled = perf_counter_ns()
+        move_ns = apply_ns = sample_ns = fill_ns = 0
+        if passing.slots:
+            if masks is not None:
+                masks.move(passing.masked)
+            moved = perf_counter_ns()
+            slots = passing.logits_of_slots(logits)[:, : self.loop.vocabulary.size]
+            self._prefer(passing, slots)
+            preferred = perf_counter_ns()
+            if masks is not None:
+                masks.apply(slots[: passing.masked])
+            applied = perf_counter_ns()
+            chosen = self.sampler.choose(slots)
+            known = perf_counter_ns()
+            move_ns, apply_ns, sample_ns = (
+                moved - filled,
+                applied - preferred,
+                preferred - moved + known - applied,
+            )
+            fill_ns = sum(active.last_fill_ns for active in passing.sampling[: passing.constrained])
+            strategies, accepts = self.batch.take(passing.sampling, chosen, known - self.start)
+            strategy_ns += strategies
+            accept_ns += accepts
+        exposed_ns = submitted - planned + filled - passed
+        fed = sum(map(len, passing.tokens.values()))
+        self.served.steps.append(
+            (
+                len(passing.tokens), fed, passed - submitted, fill_ns, exposed_ns, move_ns, apply_ns,
+                sample_ns, accept_ns,
+                strategy_ns + passing.draft_ns, perf_counter_ns() - began,
+            )
+        )  # fmt: skip
+
+    def _prefer(self, passing: Plan, slots: torch.Tensor) -> None:
+        """Change the logits before the masks are applied: the bonus for reference tokens, and the noise of
+        draws."""
+        wanted: list[int] = []
+        replayed = False
+        for active in passing.sampling:
+            reference, at = active.reference, len(active.ids)
+            for place in range(at, at + len(active.draft) + 1):
+                if reference is not None:
+                    wanted.append(reference[place] if place < len(reference) else NOTHING)
+                    replayed = True
+                else:
+                    if active.request.seed is not None:
+                        self.sampler.disturb(slots[len(wanted)], active.request.seed, place)
+                    wanted.append(NOTHING)
+        if replayed:
+            self.sampler.favour(slots, wanted)

@@ -1,0 +1,259 @@
+"""A backend as our own code calls it outside of timed loops: each call is noted for the process that keeps
+the deadline, and each answer is checked.
+
+What the backend raises comes out of a frame of this module, so that it is recognised as the backend's.
+Between two calls the phase is `oracle`: then code of ours is at work, and no deadline runs against the
+backend.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from harness.backend.contract.place import NotApplicable
+from harness.backend.grammar import (
+    Adapter,
+    Bitmask,
+    BoolMask,
+    CompiledGrammar,
+    Grammar,
+    GrammarObject,
+    are_tokens,
+)
+from harness.errors import BackendRaised, describe
+from harness.oracle.automaton import NoOracle
+
+PHASES = ("compile", "start", "fill", "accept", "end", "encode", "check", "oracle")
+"""What a child is doing; the index goes into `progress`. All phases but those of OURS are calls of the
+backend."""
+
+OURS = ("encode", "oracle")
+"""The phases in which code of ours is at work: a tokenizer, a reference automaton, a judge, or a check
+between two calls."""
+
+Progress: TypeAlias = "memoryview[int]"
+"""Cells shared with the coordinator, so that it knows the position of a lost child, and whether a child gets
+on: `[phase, instance, token, tokens, calls begun, 1 if the backend's code is ours]`."""
+
+CELLS = 6
+
+_CHECK, _ORACLE = PHASES.index("check"), PHASES.index("oracle")
+
+
+def unwatched() -> Progress:
+    """Progress cells that no process looks at."""
+    return memoryview(array("q", [0] * CELLS))
+
+
+class BrokenAnswer(TypeError):
+    """A method of the backend gave an `answer` that is not what the contract says."""
+
+    def __init__(self, message: str, answer: object = None) -> None:
+        super().__init__(message)
+        self.answer = answer
+
+
+class OutOfTime(BaseException):
+    """The check has used up its time. It is no Exception, so that no check takes it for the backend's."""
+
+
+MEANT = (StopIteration, StopAsyncIteration, GeneratorExit, NotApplicable, NoOracle, OutOfTime)
+"""Exceptions that tell loops and checks of ours to end. Coming from a backend, they would end ours
+silently."""
+
+
+def shown(answer: object, limit: int = 80) -> str:
+    """The first `limit` characters of what a backend gave, whatever it is."""
+    try:
+        return str(answer)[:limit]
+    except BaseException:  # a hostile `__str__` may raise anything
+        return _kind(answer)
+
+
+def as_bool(answer: object, method: str) -> bool:
+    """The answer, which must be a bool. Raises BrokenAnswer."""
+    if type(answer) is bool:
+        return answer
+    if isinstance(answer, np.bool_):
+        return bool(answer)
+    raise BrokenAnswer(f"{method} gives {_kind(answer)}, not bool", answer)
+
+
+def as_instance(answer: object, wanted: type, method: str) -> Any:
+    """The answer, which must be of the class `wanted` (which may be abstract). Raises BrokenAnswer."""
+    if isinstance(answer, wanted):
+        return answer
+    raise BrokenAnswer(f"{method} gives {_kind(answer)}, not a {wanted.__name__}", answer)
+
+
+def _kind(answer: object) -> str:
+    return "None" if answer is None else f"a {type(answer).__name__}"
+
+
+@dataclass(eq=False)
+class Watch:
+    """Notes the calls of the backend in `cells`."""
+
+    cells: Progress = field(default_factory=unwatched)
+    phase: int = _CHECK
+    """The phase that is noted during a call."""
+    until: float = math.inf
+    """No call of the backend begins after this time of `perf_counter`, in seconds."""
+    is_ours: bool = False
+    """Whether the backend's code is ours: its exceptions then keep the meaning that they have in our code."""
+
+    def begin(self) -> None:
+        """Note that a call begins. Raises OutOfTime."""
+        if perf_counter() > self.until:
+            raise OutOfTime
+        self.cells[4] += 1
+        self.cells[0] = self.phase
+
+    def end(self) -> None:
+        """Note that the call has returned or raised."""
+        self.cells[0] = _ORACLE
+
+    def raised(self, error: BaseException) -> NoReturn:
+        """Raise what the backend raised, wrapped in BackendRaised if it would end a loop of ours."""
+        if isinstance(error, MEANT) and not self.is_ours:
+            raise BackendRaised(describe(error)) from error
+        raise error
+
+    def asked(self, call: Callable[..., Any], *arguments: object) -> Any:
+        """The call's result."""
+        self.begin()
+        try:
+            return call(*arguments)
+        except BaseException as error:  # a panic in Rust and a backend's sys.exit() are no Exception
+            self.raised(error)
+        finally:
+            self.end()
+
+
+class WatchedObject(GrammarObject):
+    """An object of the backend; `stands_for` is the original."""
+
+    def __init__(self, original: GrammarObject, watch: Watch) -> None:
+        self.stands_for = original
+        self._watch = watch
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        self._watch.asked(self.stands_for.fill_bitmask, bitmask)
+
+    def fill_bool_mask(self, mask: BoolMask) -> None:
+        self._watch.asked(self.stands_for.fill_bool_mask, mask)
+
+    def accept_token(self, token: int) -> bool:
+        # Written out, because checks ask it thousands of times.
+        watch = self._watch
+        watch.begin()
+        try:
+            answer: object = self.stands_for.accept_token(token)
+        except BaseException as error:
+            watch.raised(error)
+        finally:
+            watch.cells[0] = _ORACLE
+        return answer if type(answer) is bool else as_bool(answer, "accept_token")
+
+    def is_accepting(self) -> bool:
+        return as_bool(self._watch.asked(self.stands_for.is_accepting), "is_accepting")
+
+    def is_terminated(self) -> bool:
+        return as_bool(self._watch.asked(self.stands_for.is_terminated), "is_terminated")
+
+    def filler(self, bitmask: Bitmask) -> Callable[[], object]:
+        fill: object = self._watch.asked(self.stands_for.filler, bitmask)
+        if not callable(fill):
+            raise BrokenAnswer(f"filler gives {_kind(fill)}, which cannot be called")
+        return lambda: self._watch.asked(fill)
+
+    def accept_tokens(self, tokens: Sequence[int]) -> int:
+        count: object = self._watch.asked(self.stands_for.accept_tokens, tokens)
+        if not are_tokens([count], len(tokens) + 1):
+            raise BrokenAnswer(f"accept_tokens gives {_kind(count)}, not how many of {len(tokens)} it takes")
+        return int(count)  # type: ignore[call-overload, no-any-return]
+
+    def rollback(self, count: int) -> None:
+        self._watch.asked(self.stands_for.rollback, count)
+
+    def copy(self) -> WatchedObject:
+        return WatchedObject(
+            as_instance(self._watch.asked(self.stands_for.copy), GrammarObject, "copy"), self._watch
+        )
+
+    def jump_forward(self) -> bytes:
+        text: bytes = as_instance(self._watch.asked(self.stands_for.jump_forward), bytes, "jump_forward")
+        return text
+
+    def fast_forward_tokens(self) -> list[int]:
+        tokens: list[int] = as_instance(
+            self._watch.asked(self.stands_for.fast_forward_tokens), list, "fast_forward_tokens"
+        )
+        return tokens
+
+
+class WatchedGrammar(CompiledGrammar):
+    """A compiled grammar of the backend."""
+
+    def __init__(self, original: CompiledGrammar, watch: Watch) -> None:
+        self.stands_for = original
+        self._watch = watch
+
+    def start(self) -> GrammarObject:
+        return WatchedObject(
+            as_instance(self._watch.asked(self.stands_for.start), GrammarObject, "start"), self._watch
+        )
+
+    def serialize(self) -> bytes:
+        content: bytes = as_instance(self._watch.asked(self.stands_for.serialize), bytes, "serialize")
+        return content
+
+
+class WatchedAdapter(Adapter):
+    """A backend's adapter."""
+
+    def __init__(self, original: Adapter, watch: Watch) -> None:
+        super().__init__(original.vocabulary)
+        self.stands_for = original
+        self._watch = watch
+        for name in ("distribution", "wraps", "dialects", "documented", "mask_format", "is_ours"):
+            vars(self)[name] = getattr(original, name)
+
+    @property
+    def threads(self) -> int | None:
+        """The number of threads that the original uses."""
+        return self.stands_for.threads
+
+    @threads.setter
+    def threads(self, threads: int | None) -> None:
+        self.stands_for.threads = threads
+
+    def compile(self, grammar: Grammar) -> CompiledGrammar:
+        return WatchedGrammar(
+            as_instance(self._watch.asked(self.stands_for.compile, grammar), CompiledGrammar, "compile"),
+            self._watch,
+        )
+
+    def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        self._watch.asked(
+            self.stands_for.fill_bitmasks,
+            [getattr(watched, "stands_for", watched) for watched in objects],
+            bitmasks,
+        )
+
+
+def watched_grammar(original: CompiledGrammar, watch: Watch) -> CompiledGrammar:
+    """The watched grammar; the grammar itself if it is watched already."""
+    return original if isinstance(original, WatchedGrammar) else WatchedGrammar(original, watch)
+
+
+def watched_adapter(original: Adapter, watch: Watch) -> Adapter:
+    """The watched adapter; the adapter itself if it is watched already."""
+    return original if isinstance(original, WatchedAdapter) else WatchedAdapter(original, watch)

@@ -1,0 +1,334 @@
+"""The llguidance adapter, with the library itself."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+from adapter_tools import (
+    AB,
+    AB_AGAIN,
+    BYTES,
+    EMPTY,
+    EOS,
+    HALF_KANJI,
+    KANJI,
+    PADDING,
+    POINT,
+    SMALL,
+    SPECIAL,
+    TAG,
+    Tools,
+    allowed,
+    maker,
+)
+
+from harness.backend.grammar import (
+    Dialect,
+    Grammar,
+    InvalidGrammar,
+    UnsupportedGrammar,
+    allocate_bitmask,
+    allowed_tokens,
+)
+from harness.backend.vocabulary import Vocabulary
+
+pytest.importorskip("llguidance")
+
+make = maker("llguidance", "Llguidance")
+start, holds = Tools(make).start, Tools(make).holds
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "reason"),
+    [
+        ("json_schema", '{"not": {}}', "Unimplemented keys"),
+        ("json_schema", '{"type": "array", "uniqueItems": true}', "Unimplemented keys"),
+        ("json_schema", '{"type": "string", "format": "foo"}', "Unknown format"),
+        (
+            "json_schema",
+            '{"oneOf": [{"type": "string"}, {"minLength": 1}]}',
+            "oneOf constraints are not supported",
+        ),
+        ("json_schema", '{"patternProperties": {"a": {}, "b": {}}}', "not disjoint"),
+        ("json_schema", '{"$ref": "http://example.org/"}', "does not fetch"),
+        ("regex", "(?=a)", "look-around"),
+        ("regex", "(a)\\1", "backreferences"),
+        ("regex", "\\b", "lookarounds"),
+        ("ebnf", 'root ::= start\nstart ::= "a"', "already exists"),
+        (
+            "structural_tag",
+            '{"triggers": ["<"], "structures": [{"begin": "<", "schema": {"not": {}}, "end": ""}]}',
+            "Unimplemented keys",
+        ),
+    ],
+)
+def test_what_the_library_cannot_do_is_unsupported(dialect: Dialect, text: str, reason: str) -> None:
+    with pytest.raises(UnsupportedGrammar, match=reason):
+        make().compile(Grammar(dialect, text))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("json_schema", "{"),
+        ("json_schema", "1"),
+        ("json_schema", '{"type": "foo"}'),
+        ("json_schema", '{"properties": 3}'),
+        ("json_schema", '{"type": "string", "minLength": 5, "maxLength": 3}'),
+        ("json_schema", '{"type": "string", "pattern": "("}'),
+        ("json_schema", '{"$ref": "#/missing"}'),
+        ("json_schema", "false"),
+        ("regex", "("),
+        ("regex", "[z-a]"),
+        ("regex", "\ud800"),
+        ("ebnf", 'root ::= "a'),
+        ("ebnf", "root ::= missing"),
+        ("ebnf", 'other ::= "a"'),
+        ("ebnf", 'root ::= "a"{3,1}'),
+        ("choice", "["),
+        ("choice", "[1]"),
+        ("choice", '{"a": 1}'),
+        ("choice", '["\\ud800"]'),
+        ("structural_tag", "{"),
+        ("structural_tag", "[]"),
+        ("structural_tag", '{"triggers": ["<"], "structures": []}'),
+        ("structural_tag", '{"triggers": "<", "structures": [{"begin": "<", "schema": {}, "end": ""}]}'),
+        ("structural_tag", '{"triggers": ["<x"], "structures": [{"begin": "<f>", "schema": {}, "end": ""}]}'),
+        (
+            "structural_tag",
+            '{"triggers": ["<f"], "structures": [{"begin": "<f>", "schema": {"type": "foo"}, "end": ""}]}',
+        ),
+        (
+            "structural_tag",
+            '{"triggers": ["<f"], "structures": [{"begin": "<f>", "schema": false, "end": ""}]}',
+        ),
+    ],
+)
+def test_wrong_input_is_invalid(dialect: Dialect, text: str) -> None:
+    with pytest.raises(InvalidGrammar):
+        make().compile(Grammar(dialect, text))
+
+
+def test_a_bug_of_the_gbnf_converter_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: str) -> str:
+        raise IndexError("string index out of range")
+
+    monkeypatch.setattr(import_module("harness.adapters.llguidance"), "gbnf_to_lark", fail)
+    with pytest.raises(IndexError):
+        make().compile(Grammar("ebnf", 'root ::= "a"'))
+
+
+def test_whitespace_any_allows_every_layout() -> None:
+    for output in ('{"x":1,"y":2}', '{"x": 1, "y": 2}', '{\n  "x" : 1\n}'):
+        assert holds("json_schema", POINT, output)
+
+
+def test_whitespace_is_the_separators_that_were_asked_for() -> None:
+    compact, spaced, loose = '{"x":1,"y":2}', '{"x": 1, "y": 2}', '{ "x": 1}'
+    assert [holds("json_schema", POINT, each, whitespace="compact") for each in (compact, spaced, loose)] == [
+        True,
+        False,
+        False,
+    ]
+    assert [
+        holds("json_schema", POINT, each, whitespace="json_dumps") for each in (compact, spaced, loose)
+    ] == [False, True, False]
+
+
+def test_an_unknown_whitespace_names_those_that_are_supported() -> None:
+    with pytest.raises(ValueError, match="any, json_dumps, compact"):
+        make(whitespace="none")
+
+
+def test_whitespace_reaches_into_structural_tags() -> None:
+    compact, spaced = '<f>{"a":1}</f>', '<f>{"a": 1}</f>'
+    assert [holds("structural_tag", TAG, each) for each in (compact, spaced)] == [True, True]
+    assert [holds("structural_tag", TAG, each, whitespace="compact") for each in (compact, spaced)] == [
+        True,
+        False,
+    ]
+    assert [holds("structural_tag", TAG, each, whitespace="json_dumps") for each in (compact, spaced)] == [
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("whitespace", ["json_dumps", "compact"])
+def test_whitespace_is_declined_where_the_library_has_no_such_option(whitespace: str) -> None:
+    tag = '{"triggers": ["<"], "structures": [{"begin": "<", "schema": true, "end": ">"}]}'
+    assert holds("structural_tag", tag, "<[ 1]>")
+    for grammar in (Grammar("json_schema", "true"), Grammar("structural_tag", tag)):
+        with pytest.raises(UnsupportedGrammar, match="object schema"):
+            make(whitespace=whitespace).compile(grammar)
+
+
+def test_a_schemas_own_options_give_way_to_ours() -> None:
+    schema = '{"type": "array", "x-guidance": {"whitespace_flexible": false}}'
+    assert [holds("json_schema", schema, each) for each in ("[1,2]", "[1, 2]")] == [True, False]
+    assert [holds("json_schema", schema, each, whitespace="json_dumps") for each in ("[1,2]", "[1, 2]")] == [
+        False,
+        True,
+    ]
+
+
+def test_a_trigger_is_text_even_if_it_looks_like_a_special_token() -> None:
+    tag = (
+        '{"triggers": ["<f>"], "structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": '
+        '"</f>"}]}'
+    )
+    assert holds("structural_tag", tag, "a <f>1</f> b")
+    assert not holds("structural_tag", tag, "a <f>x</f> b")
+
+
+@pytest.mark.parametrize("options", [{"threads": 2}, {"shared_lexer": False}])
+def test_threads_and_lexers_do_not_change_the_language(options: dict[str, Any]) -> None:
+    assert holds("json_schema", POINT, '{"x": 1}', **options)
+    assert not holds("json_schema", POINT, '{"y": 1}', **options)
+
+
+def test_a_token_is_allowed_by_its_bytes_and_specials_and_padding_never() -> None:
+    grammar_object = start("ebnf", 'root ::= "ab" | "日" | "[INST]"', make(SMALL))
+    kanji = "日".encode()
+    assert allowed(grammar_object, SMALL) == {ord("a"), ord("["), kanji[0], AB, AB_AGAIN, KANJI, HALF_KANJI}
+    assert not any(grammar_object.accept_token(token) for token in (EMPTY, EOS, SPECIAL, PADDING))
+    assert grammar_object.accept_tokens([HALF_KANJI, kanji[2], EOS]) == 3
+
+
+def test_arrays_may_alternate_between_fills() -> None:
+    first, second = start("regex", "ac"), start("regex", "bc")
+    one, other = allocate_bitmask(BYTES.size), allocate_bitmask(BYTES.size)
+    for expected in (b"ab", b"cc"):
+        for left, right in ((one, other), (other, one), (one, one)):
+            first.fill_bitmask(left)
+            assert allowed_tokens(left, BYTES.size).tolist() == [expected[0]]
+            second.fill_bitmask(right)
+            assert allowed_tokens(right, BYTES.size).tolist() == [expected[1]]
+        first.accept_token(ord("a"))
+        second.accept_token(ord("b"))
+
+
+@pytest.mark.parametrize(
+    "bitmask",
+    [
+        np.zeros(9, np.int64),
+        np.zeros(8, np.int32),
+        np.zeros(18, np.int32)[::2],
+        np.frombuffer(bytes(36), np.int32),
+    ],
+    ids=["wrong dtype", "too small", "not contiguous", "read-only"],
+)
+def test_an_unfit_bitmask_is_refused(bitmask: Any) -> None:
+    with pytest.raises(ValueError, match="9 words"):
+        start("regex", "a").fill_bitmask(bitmask)
+
+
+def test_a_matcher_that_fails_says_so() -> None:
+    grammar_object = start("regex", "ab")
+    with pytest.raises(RuntimeError, match=r"token id 10000 out of range$"):
+        grammar_object.accept_token(10_000)
+    for again in (
+        lambda: allowed(grammar_object),
+        grammar_object.jump_forward,
+        grammar_object.fast_forward_tokens,
+    ):
+        with pytest.raises(RuntimeError, match="out of range"):
+            again()
+
+
+def test_a_mask_that_cannot_be_computed_raises() -> None:
+    vocabulary = Vocabulary("a", (b"a", b""), eos_token=1, special_tokens={1: "</s>"})
+    adapter = make(vocabulary)
+    objects = [start("regex", "ab|ac", adapter), start("regex", "a[bc]", adapter)]
+    for grammar_object in objects:
+        grammar_object.accept_token(0)
+    with pytest.raises(RuntimeError):
+        objects[0].fill_bitmask(allocate_bitmask(vocabulary.size))
+    with pytest.raises(RuntimeError):
+        adapter.fill_bitmasks([objects[1]], np.zeros((1, 1), np.int32))
+
+
+@pytest.mark.parametrize("text", ["ab*", "ab"])
+def test_end_of_sequence_is_accepted_once_alone_or_with_others(text: str) -> None:
+    end = BYTES.eos_token
+    alone, together = start("regex", text), start("regex", text)
+    assert [alone.accept_token(token) for token in (*b"ab", end, end, ord("b"))] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert together.accept_tokens([*b"ab", end, end]) == 3
+    assert alone.is_terminated() and together.is_terminated()
+
+
+@pytest.mark.parametrize("text", ["ab*", "ab"])
+def test_rollback_goes_past_the_end_and_to_the_start(text: str) -> None:
+    grammar_object = start("regex", text)
+    masks = [allowed(grammar_object)]
+    for token in b"ab":
+        grammar_object.accept_token(token)
+        masks.append(allowed(grammar_object))
+    assert grammar_object.accept_token(BYTES.eos_token)
+    grammar_object.rollback(1)
+    assert not grammar_object.is_terminated()
+    assert grammar_object.is_accepting()
+    assert allowed(grammar_object) == masks[2]
+    assert grammar_object.accept_token(BYTES.eos_token)
+    grammar_object.rollback(2)
+    assert allowed(grammar_object) == masks[1]
+    grammar_object.rollback(0)
+    grammar_object.rollback(1)
+    assert allowed(grammar_object) == masks[0]
+    with pytest.raises(RuntimeError):
+        grammar_object.rollback(1)
+
+
+def test_a_copy_of_an_ended_object_goes_back_by_itself() -> None:
+    for text in ("ab*", "ab"):
+        original = start("regex", text)
+        original.accept_tokens([*b"ab", BYTES.eos_token])
+        clone = original.copy()
+        clone.rollback(2)
+        assert (original.is_terminated(), clone.is_terminated()) == (True, False)
+        assert clone.accept_tokens([ord("b"), BYTES.eos_token]) == 2
+
+
+def test_jump_forward_gives_the_forced_bytes_without_moving() -> None:
+    grammar_object = start("ebnf", 'root ::= "日本" [0-9]')
+    assert grammar_object.jump_forward() == "日本".encode()
+    assert allowed(grammar_object) == {"日".encode()[0]}
+    grammar_object.accept_tokens(list("日本".encode()))
+    assert grammar_object.jump_forward() == b""
+
+
+def test_forced_bytes_may_end_inside_a_character() -> None:
+    assert start("regex", "(😀|😁)+").jump_forward() == "😀".encode()[:3]
+
+
+def test_fast_forward_gives_canonical_tokens_without_moving() -> None:
+    grammar_object = start("regex", "ab日[0-9]", make(SMALL))
+    assert grammar_object.fast_forward_tokens() == [AB, KANJI]
+    assert grammar_object.jump_forward() == "ab日".encode()
+    assert grammar_object.accept_tokens([AB, KANJI]) == 2
+    assert grammar_object.fast_forward_tokens() == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_is_filled_row_by_row(threads: int) -> None:
+    adapter = make(threads=threads)
+    objects = [start("regex", text, adapter) for text in ("a", "[bc]", "d*")]
+    bitmasks = np.full((3, 9), -1, np.int32)
+    for _ in range(2):
+        adapter.fill_bitmasks(objects, bitmasks)
+        assert [allowed_tokens(row, BYTES.size).tolist() for row in bitmasks] == [
+            [97],
+            [98, 99],
+            [100, BYTES.eos_token],
+        ]
+    adapter.fill_bitmasks([], np.zeros((0, 9), np.int32))
+    with pytest.raises(ValueError, match="3 objects for 2 bitmasks"):
+        adapter.fill_bitmasks(objects, bitmasks[:2])

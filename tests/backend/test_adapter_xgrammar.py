@@ -1,0 +1,211 @@
+"""The xgrammar adapter, with the library itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from adapter_tools import (
+    AB,
+    AB_AGAIN,
+    BYTES,
+    EMPTY,
+    EOS,
+    HALF_KANJI,
+    KANJI,
+    PADDING,
+    POINT,
+    SMALL,
+    SPECIAL,
+    TAG,
+    Tools,
+    allowed,
+    maker,
+)
+
+from harness.backend.grammar import (
+    Dialect,
+    Grammar,
+    InvalidGrammar,
+    UnsupportedGrammar,
+    allocate_bitmask,
+    allowed_tokens,
+)
+
+pytest.importorskip("xgrammar")
+
+make = maker("xgrammar", "Xgrammar")
+start, holds = Tools(make).start, Tools(make).holds
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("json_schema", '{"type": "string", "pattern": "\\\\p{L}"}'),
+        ("regex", "(?=a)"),
+        ("regex", "(a)\\1"),
+        ("regex", "(?i)a"),
+    ],
+)
+def test_what_the_library_cannot_do_is_unsupported(dialect: Dialect, text: str) -> None:
+    with pytest.raises(UnsupportedGrammar, match="not supported"):
+        make().compile(Grammar(dialect, text))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("json_schema", "{"),
+        ("json_schema", "1"),
+        ("json_schema", '{"type": "foo"}'),
+        ("json_schema", '{"properties": 3}'),
+        ("json_schema", '{"type": "string", "minLength": 5, "maxLength": 3}'),
+        ("json_schema", "false"),
+        ("regex", "("),
+        ("regex", "[z-a]"),
+        ("regex", "\ud800"),
+        ("ebnf", 'root ::= "a'),
+        ("ebnf", "root ::= missing"),
+        ("ebnf", 'other ::= "a"'),
+        ("choice", "["),
+        ("choice", "[]"),
+        ("choice", "[1]"),
+        ("choice", '{"a": 1}'),
+        ("choice", '["\\ud800"]'),
+        ("structural_tag", "{"),
+        ("structural_tag", "[]"),
+        ("structural_tag", '{"triggers": ["<x"], "structures": [{"begin": "<f>", "schema": {}, "end": ""}]}'),
+        (
+            "structural_tag",
+            '{"triggers": ["<f"], "structures": [{"begin": "<f>", "schema": {"type": "foo"}, "end": ""}]}',
+        ),
+    ],
+)
+def test_wrong_input_is_invalid(dialect: Dialect, text: str) -> None:
+    with pytest.raises(InvalidGrammar) as caught:
+        make().compile(Grammar(dialect, text))
+    assert "/project/" not in str(caught.value)
+
+
+def test_an_error_that_gives_no_reason_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter: Any = make()
+    for text in ("std::bad_alloc", "[12:00:00] /project/cpp/parser.cc:1: Check failed: (a == b) is false: "):
+
+        def fail(_: Grammar, text: str = text) -> None:
+            raise RuntimeError(text)
+
+        monkeypatch.setattr(adapter, "_compile", fail)
+        with pytest.raises(RuntimeError):
+            adapter.compile(Grammar("regex", "a"))
+
+
+def test_whitespace_any_allows_every_layout() -> None:
+    for output in ('{"x":1,"y":2}', '{"x": 1, "y": 2}', '{\n  "x" : 1\n}'):
+        assert holds("json_schema", POINT, output)
+
+
+def test_whitespace_is_the_separators_that_were_asked_for() -> None:
+    compact, spaced, loose = '{"x":1,"y":2}', '{"x": 1, "y": 2}', '{ "x": 1}'
+    assert [holds("json_schema", POINT, each, whitespace="compact") for each in (compact, spaced, loose)] == [
+        True,
+        False,
+        False,
+    ]
+    assert [
+        holds("json_schema", POINT, each, whitespace="json_dumps") for each in (compact, spaced, loose)
+    ] == [False, True, False]
+
+
+def test_an_unknown_whitespace_names_those_that_are_supported() -> None:
+    with pytest.raises(ValueError, match="any, json_dumps, compact"):
+        make(whitespace="none")
+
+
+def test_whitespace_is_declined_where_the_library_has_no_such_option() -> None:
+    with pytest.raises(UnsupportedGrammar):
+        make(whitespace="compact").compile(Grammar("structural_tag", TAG))
+
+
+def test_open_objects_take_properties_that_the_schema_does_not_name() -> None:
+    output = '{"x": 1, "other": 2}'
+    assert holds("json_schema", POINT, output)
+    assert not holds("json_schema", POINT, output, open_objects=False)
+
+
+def test_any_order_lets_properties_change_places() -> None:
+    output = '{"y": 2, "x": 1}'
+    assert not holds("json_schema", POINT, output, open_objects=False)
+    assert holds("json_schema", POINT, output, open_objects=False, any_order=True)
+
+
+@pytest.mark.parametrize("options", [{"threads": 2}, {"cache": True}])
+def test_threads_and_cache_do_not_change_the_language(options: dict[str, Any]) -> None:
+    assert holds("json_schema", POINT, '{"x": 1}', **options)
+    assert not holds("json_schema", POINT, '{"y": 1}', **options)
+
+
+def test_a_token_is_allowed_by_its_bytes_and_specials_and_padding_never() -> None:
+    grammar_object = start("ebnf", 'root ::= "ab" | "日" | "[INST]"', make(SMALL))
+    kanji = "日".encode()
+    assert allowed(grammar_object, SMALL) == {ord("a"), ord("["), kanji[0], AB, AB_AGAIN, KANJI, HALF_KANJI}
+    assert not any(grammar_object.accept_token(token) for token in (EMPTY, EOS, SPECIAL, PADDING))
+    assert grammar_object.accept_tokens([HALF_KANJI, kanji[2], EOS]) == 3
+
+
+def test_arrays_may_alternate_between_fills() -> None:
+    first, second = start("regex", "ac"), start("regex", "bc")
+    one, other = allocate_bitmask(BYTES.size), allocate_bitmask(BYTES.size)
+    for expected in (b"ab", b"cc"):
+        for left, right in ((one, other), (other, one), (one, one)):
+            first.fill_bitmask(left)
+            assert allowed_tokens(left, BYTES.size).tolist() == [expected[0]]
+            second.fill_bitmask(right)
+            assert allowed_tokens(right, BYTES.size).tolist() == [expected[1]]
+        first.accept_token(ord("a"))
+        second.accept_token(ord("b"))
+
+
+@pytest.mark.parametrize(
+    "bitmask",
+    [
+        np.zeros(9, np.int64),
+        np.zeros(8, np.int32),
+        np.zeros(18, np.int32)[::2],
+        np.frombuffer(bytes(36), np.int32),
+    ],
+    ids=["wrong dtype", "too small", "not contiguous", "read-only"],
+)
+def test_an_unfit_bitmask_is_refused(bitmask: Any) -> None:
+    with pytest.raises(ValueError, match="9 words"):
+        start("regex", "a").fill_bitmask(bitmask)
+
+
+def test_jump_forward_gives_the_forced_bytes_without_moving() -> None:
+    grammar_object = start("ebnf", 'root ::= "日本" [0-9]')
+    assert grammar_object.jump_forward() == "日本".encode()
+    assert allowed(grammar_object) == {"日".encode()[0]}
+    grammar_object.accept_tokens(list("日本".encode()))
+    assert grammar_object.jump_forward() == b""
+
+
+def test_forced_text_that_ends_inside_a_character_is_the_librarys_error() -> None:
+    with pytest.raises(UnicodeDecodeError):
+        start("regex", "(😀|😁)+").jump_forward()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_is_filled_row_by_row(threads: int) -> None:
+    adapter = make(threads=threads)
+    objects = [start("regex", text, adapter) for text in ("a", "[bc]", "d*")]
+    bitmasks = np.full((3, 9), -1, np.int32)
+    for _ in range(2):
+        adapter.fill_bitmasks(objects, bitmasks)
+        assert [allowed_tokens(row, BYTES.size).tolist() for row in bitmasks] == [
+            [97],
+            [98, 99],
+            [100, BYTES.eos_token],
+        ]
+    adapter.fill_bitmasks([], np.zeros((0, 9), np.int32))
+    with pytest.raises(ValueError, match="3 objects for 2 bitmasks"):
+        adapter.fill_bitmasks(objects, bitmasks[:2])

@@ -1,0 +1,60 @@
+"""A corpus is cloned at its pinned commit, from a repository that the test makes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.cases.corpora import CORPORA, Corpus, fetch_corpus
+from harness.cases.suite import find_suite, read_cases
+from harness.errors import BadInput
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=test", "-c", "user.email=test@localhost")
+    return subprocess.run(
+        ["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.fixture
+def pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two commits; the first is the pinned one."""
+    source = tmp_path / "source"
+    (source / "data").mkdir(parents=True)
+    git(source.parent, "init", "--quiet", str(source))
+    git(source, "config", "uploadpack.allowAnySHA1InWant", "true")
+    (source / "data" / "one.json").write_text('{"schema": {"const": 1}}')
+    git(source, "add", ".")
+    git(source, "commit", "--quiet", "-m", "first")
+    commit = git(source, "rev-parse", "HEAD")
+    (source / "data" / "one.json").write_text('{"schema": {"const": 2}}')
+    git(source, "commit", "--quiet", "-am", "second")
+    monkeypatch.setitem(CORPORA, "maskbench", Corpus(str(source), commit, "data"))
+    return source
+
+
+def test_the_pinned_commit_is_what_is_read(pinned: Path, tmp_path: Path) -> None:
+    folder = fetch_corpus("maskbench", tmp_path / "corpora")
+    (case,) = read_cases(find_suite(str(folder)))
+    assert case.grammar.text == '{"const": 1}'
+    assert fetch_corpus("maskbench", tmp_path / "corpora") == folder, "fetching again finds it there"
+
+
+def test_a_repository_out_of_reach_is_one_clear_line(pinned: Path, tmp_path: Path) -> None:
+    pinned.rename(tmp_path / "gone")
+    with pytest.raises(BadInput, match=r"git fetch failed: .*is there a network\?"):
+        fetch_corpus("maskbench", tmp_path / "corpora")
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line() -> None:
+    with pytest.raises(BadInput, match="cannot be written"):
+        fetch_corpus("maskbench", Path("/proc/nowhere"))
+
+
+def test_both_corpora_are_pinned_by_a_whole_commit() -> None:
+    assert set(CORPORA) == {"maskbench", "json-schema-test-suite"}
+    assert all(re.fullmatch("[0-9a-f]{40}", each.commit) for each in CORPORA.values())

@@ -1,0 +1,130 @@
+"""What a run will walk: chosen, checked and judged before anything starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+from synthetic import info
+
+from harness.cases import plan as plans
+from harness.cases.case import Case, case_from_line
+from harness.cases.plan import PROFILES, Profile, write_plan
+from harness.cases.suite import find_suite
+from harness.errors import BadInput
+from harness.rows.store import Writer, read_rows
+
+SOME = Profile(5, 1.0, ("bytes",))
+
+
+def suite_file(folder: Path, name: str, cases: list[dict[str, object]]) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(case) + "\n" for case in cases))
+    return path
+
+
+def planned(path: Path) -> list[tuple[str, Case]]:
+    return [
+        (suite, case) for suite, _, case in map(case_from_line, path.read_bytes().splitlines(keepends=True))
+    ]
+
+
+MANY: list[dict[str, object]] = [
+    {"description": str(n), "regex": f"a{n}", "tests": [{"text": f"a{n}", "valid": True}]} for n in range(50)
+]
+
+
+def test_a_profile_takes_the_same_sample_wherever_the_cases_stand(tmp_path: Path) -> None:
+    shuffled = random.Random(3).sample(MANY, len(MANY))
+    chosen = []
+    for name, cases in (("first", MANY), ("second", shuffled)):
+        plan = write_plan(
+            [find_suite(str(suite_file(tmp_path, f"{name}.jsonl", cases)))], SOME, 0, tmp_path / "plan"
+        )
+        assert len(plan.offsets) == 5 and plan.suites[name]["cases"] == plan.suites[name]["instances"] == 5
+        chosen.append({case.id for _, case in planned(tmp_path / "plan")})
+    assert chosen[0] == chosen[1]
+    write_plan([find_suite(str(tmp_path / "first.jsonl"))], SOME, 1, tmp_path / "plan")
+    assert {case.id for _, case in planned(tmp_path / "plan")} != chosen[0], (
+        "another seed takes another sample"
+    )
+
+
+def test_each_offset_is_where_its_case_begins(tmp_path: Path) -> None:
+    plan = write_plan(
+        [find_suite(str(suite_file(tmp_path, "x.jsonl", MANY)))], PROFILES["default"], 0, tmp_path / "plan"
+    )
+    content = (tmp_path / "plan").read_bytes()
+    names = [case_from_line(content[offset:].splitlines(keepends=True)[0])[2].name for offset in plan.offsets]
+    assert names == [str(n) for n in range(50)] and set(plan.dialects) == {"regex"}
+
+
+def test_two_suites_of_one_name_stay_two(tmp_path: Path) -> None:
+    suites = [
+        find_suite(str(suite_file(tmp_path, f"{folder}/tests.jsonl", MANY[:2]))) for folder in ("a", "b")
+    ]
+    plan = write_plan(suites, SOME, 0, tmp_path / "plan")
+    assert list(plan.suites) == ["tests", "tests-2"]
+    assert {suite for suite, _ in planned(tmp_path / "plan")} == {"tests", "tests-2"}
+
+
+def test_a_folder_whose_name_is_no_text_has_a_name_that_a_run_can_hold(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"odd\xffname")
+    suites = [
+        find_suite(str(each))
+        for each in (
+            suite_file(folder, "x.jsonl", MANY[:1]).parent,
+            suite_file(tmp_path, "y.jsonl", [{"suite": "\udfff"}]),
+        )
+    ]
+    assert [suite.name for suite in suites] == [r"odd\udcffname", r"\udfff"]
+    plan = write_plan(suites[:1], SOME, 0, tmp_path / "plan")
+    with Writer(tmp_path, info(suites=plan.suites)) as run:
+        run.finish("now")
+    assert list(read_rows(tmp_path)) == []
+
+
+def test_an_instance_without_verdict_is_judged(tmp_path: Path) -> None:
+    cases: list[dict[str, object]] = [
+        {
+            "schema": {"type": "integer"},
+            "tests": [{"data": 1}, {"data": "x"}, {"text": "1.0"}, {"data": 2, "valid": False}],
+        },
+        {"regex": "a+", "tests": [{"text": "aa"}, {"text": "ab"}]},
+        {"ebnf": 'root ::= "a"', "tests": [{"text": "a"}]},
+    ]
+    write_plan(
+        [find_suite(str(suite_file(tmp_path, "x.jsonl", cases)))], PROFILES["default"], 0, tmp_path / "plan"
+    )
+    verdicts = [[each.valid for each in case.instances] for _, case in planned(tmp_path / "plan")]
+    assert verdicts == [[True, False, True, None], [True, False], [None]], "the wrong flag is questioned"
+
+
+def test_every_schema_that_is_none_is_counted(tmp_path: Path) -> None:
+    cases: list[dict[str, object]] = [
+        {"description": "wrong type", "schema": {"type": "strin"}},
+        {"description": "right", "schema": {"type": "string"}},
+        {"description": "wrong bound", "schema": {"minimum": "1"}},
+    ]
+    path = suite_file(tmp_path, "x.jsonl", cases)
+    with pytest.raises(BadInput, match=r"x\.jsonl: wrong type: not a JSON Schema: .*\(and 1 more like it\)"):
+        write_plan([find_suite(str(path))], SOME, 0, tmp_path / "plan")
+
+
+def test_a_run_without_cases_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no case in empty"):
+        write_plan([find_suite(str(suite_file(tmp_path, "empty.jsonl", [])))], SOME, 0, tmp_path / "plan")
+
+
+def test_a_case_that_no_run_could_read_again_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = find_suite(str(suite_file(tmp_path, "x.jsonl", MANY[:3])))
+    write_plan([suite], SOME, 0, tmp_path / "plan")
+    monkeypatch.setattr(plans, "LONGEST_CASE", 100)
+    with pytest.raises(BadInput, match=r"x: [012]: a case of 0 MiB as a run stores it"):
+        write_plan([suite], SOME, 0, tmp_path / "plan")

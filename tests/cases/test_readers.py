@@ -1,0 +1,224 @@
+"""Cases from every form of file that the field has, and one clear line for what is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from places import CORPORA
+
+from harness.backend.grammar import Grammar
+from harness.cases.case import Case, Instance, case_from_line, case_id, case_to_line, json_text
+from harness.cases.suite import find_suite, read_cases, suite_names
+from harness.errors import BadInput
+from harness.shape import LONGEST_LINE
+
+
+def write(folder: Path, name: str, content: object) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def cases(path: Path) -> list[Case]:
+    return list(read_cases(find_suite(str(path))))
+
+
+def test_a_maskbench_file_is_one_case_named_by_its_stem(tmp_path: Path) -> None:
+    meta = {"features": ["enum"]}
+    tests = [
+        {"description": "good", "valid": True, "data": {"a": 1}},
+        {"valid": False, "data": [], "python_error": "no"},
+    ]
+    path = write(
+        tmp_path,
+        "Github---o1.json",
+        {"description": "x", "meta": meta, "schema": {"type": "object"}, "tests": tests},
+    )
+    (case,) = cases(path)
+    assert case.name == "Github---o1"
+    assert case.grammar == Grammar("json_schema", '{"type": "object"}')
+    assert case.tags == ("enum",)
+    assert case.instances == (Instance("good", b'{"a": 1}', True), Instance("test 2", b"[]", False))
+
+
+def test_a_test_suite_file_is_a_case_per_group_and_the_folder_says_the_draft(tmp_path: Path) -> None:
+    group = {
+        "description": "const",
+        "schema": {"const": 2},
+        "tests": [{"description": "same", "data": 2, "valid": True}],
+    }
+    write(tmp_path, "draft7/const.json", [group, {**group, "description": "again"}])
+    first, second = cases(tmp_path)
+    assert (first.name, second.name) == ("const: const", "const: again")
+    assert first.options == {"draft": "draft7"}
+    assert second.id == f"{first.id}-2", "the same grammar twice in one suite stays two cases"
+
+
+@pytest.mark.parametrize("schema", [{"type": "string"}, {"$ref": "#"}, {}, True, False])
+def test_a_bare_schema_is_a_case_without_instances(tmp_path: Path, schema: object) -> None:
+    (case,) = cases(write(tmp_path, "mine.json", schema))
+    assert case.grammar.text == json.dumps(schema)
+    assert (case.name, case.instances) == ("mine", ())
+
+
+def test_a_folder_is_read_in_order_and_hidden_forms_are_left(tmp_path: Path) -> None:
+    write(tmp_path, "b/two.json", {"regex": "b"})
+    write(tmp_path, "a/one.json", {"ebnf": 'root ::= "a"'})
+    write(tmp_path, "notes.txt", "no case")
+    assert [case.name for case in cases(tmp_path)] == ["one", "two"]
+
+
+def test_text_and_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
+    tests = [{"text": ' {"a":1}', "valid": True}, {"bytes": "c080", "valid": False}, {"data": "é\ud800"}]
+    (case,) = cases(write(tmp_path, "x.json", {"choice": ["a"], "tests": tests}))
+    assert [each.content for each in case.instances] == [b' {"a":1}', b"\xc0\x80", b'"\\u00e9\\ud800"']
+    assert case.instances[2].valid is None
+
+
+def test_ten_thousand_levels_are_read(tmp_path: Path) -> None:
+    deep = (
+        '{"schema":'
+        + '{"items":' * 10_000
+        + "{}"
+        + "}" * 10_000
+        + ',"tests":[{"data":'
+        + "[" * 10_000
+        + "]" * 10_000
+        + "}]}"
+    )
+    (case,) = cases(write(tmp_path, "deep.json", deep))
+    assert len(case.instances[0].content) == 20_000
+
+
+def test_a_case_may_have_a_key_called_suite(tmp_path: Path) -> None:
+    lines = ['{"suite": "mine", "version": "3"}', '{"regex": "a", "suite": "x"}', "", '{"regex": "b"}']
+    suite = find_suite(str(write(tmp_path, "mine.jsonl", "\n".join(lines))))
+    assert (suite.name, suite.version) == ("mine", "3")
+    assert [case.grammar.text for case in read_cases(suite)] == ["a", "b"]
+    headless = write(tmp_path, "headless.jsonl", '{"regex": "a", "suite": "x"}\n')
+    assert len(cases(headless)) == 1 and find_suite(str(headless)).name == "headless"
+
+
+def test_our_suites_are_read_and_have_a_version() -> None:
+    assert {"json_schema", "regex", "ebnf", "utf8", "choice_and_tags"} <= set(suite_names())
+    for name in suite_names():
+        suite = find_suite(name.replace("_", "-"))
+        assert suite.version and suite.description
+        assert all(each.valid is not None for case in read_cases(suite) for each in case.instances)
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "malformed.json": ('{"schema": {},\n "tests": [}', "malformed.json:2:12: malformed JSON"),
+    "malformed.jsonl": (
+        '{"suite": "x"}\n{"regex": "a"}\n{"regex": }',
+        "malformed.jsonl:3:11: malformed JSON",
+    ),
+    "nan.json": ('{"schema": {"const": NaN}}', "NaN is no JSON number"),
+    "huge.json": ('{"schema": {"const": 1e999}}', "beyond a double's range"),
+    "digits.json": ('{"schema": {"const": ' + "1" * 5000 + "}}", "digits"),
+    "no_grammar.json": ({"description": "x", "tests": []}, "a case without grammar"),
+    "typo.json": ({"shema": {}, "tests": []}, 'is "shema" misspelt?'),
+    "two.json": ({"regex": "a", "choice": ["a"]}, "2 grammars"),
+    "schema_is_text.json": ({"schema": "object"}, '"schema" is a string'),
+    "neither.json": ({"name": "x", "value": 1}, "neither a case nor a JSON Schema"),
+    "number.json": ("42", "neither a case nor a JSON Schema"),
+    "tests.json": ({"regex": "a", "tests": {}}, '"tests" is an object, not a list'),
+    "test.json": ({"regex": "a", "tests": ["a"]}, "test 1 is a string"),
+    "no_content.json": (
+        {"regex": "a", "tests": [{"valid": True}]},
+        'exactly one of "data", "text" and "bytes"',
+    ),
+    "valid.json": ({"regex": "a", "tests": [{"text": "a", "valid": "yes"}]}, '"valid" is a string'),
+    "hex.json": ({"regex": "a", "tests": [{"bytes": "xyz"}]}, '"bytes" is no hex'),
+    "choice.json": ({"choice": []}, "non-empty list of strings"),
+    "tags.json": ({"structural_tag": {"triggers": []}}, '"triggers" and "structures"'),
+    "option.json": ({"regex": "a", "options": {"drafft": "x"}}, 'did you mean "draft"?'),
+    "list.json": (["a"], "case 1 is a string"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    content, said = BAD[name]
+    with pytest.raises(BadInput) as caught:
+        cases(write(tmp_path, name, content))
+    assert said in str(caught.value) and str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_utf8_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "latin.json"
+    path.write_bytes(b'{"schema":\n {"const": "\xe9"}}')
+    with pytest.raises(BadInput, match=r"latin.json:2: not UTF-8 \(byte 0xe9\)"):
+        cases(path)
+
+
+def test_an_unknown_suite_is_told_with_a_guess() -> None:
+    with pytest.raises(BadInput, match='did you mean "json_schema"'):
+        find_suite("json-shema")
+
+
+def test_an_empty_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no \.json or \.jsonl file"):
+        find_suite(str(tmp_path))
+
+
+names = st.text(max_size=30)
+instances = st.builds(Instance, names, st.binary(max_size=50), st.none() | st.booleans())
+dialects = st.sampled_from(("json_schema", "regex", "ebnf", "choice", "structural_tag"))
+
+
+@given(
+    names,
+    dialects,
+    st.text(st.characters(), max_size=50),
+    st.lists(instances, max_size=3),
+    st.lists(names, max_size=3),
+)
+def test_a_case_survives_its_line(
+    name: str, dialect: Any, text: str, some: list[Instance], tags: list[str]
+) -> None:
+    grammar = Grammar(dialect, text)
+    case = Case(case_id(grammar), name, grammar, tuple(some), tuple(tags), {"draft": "draft4"})
+    line = case_to_line("suite", "1", case)
+    assert line.count(b"\n") == 1 and line.endswith(b"\n")
+    assert case_from_line(line) == ("suite", "1", case)
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+@given(json_values)
+def test_json_text_is_utf8_and_says_the_same(value: object) -> None:
+    assert json.loads(json_text(value).encode("utf-8")) == value
+
+
+@pytest.mark.skipif(not CORPORA.is_dir(), reason=f"{CORPORA} is not here")
+def test_the_corpora_load_as_they_are() -> None:
+    maskbench = cases(CORPORA / "maskbench")
+    assert len(maskbench) == len(list((CORPORA / "maskbench").glob("*.json")))
+    suite = cases(CORPORA / "json-schema-test-suite" / "tests" / "draft2020-12")
+    assert sum(len(case.instances) for case in suite) == 2225  # counted in research/peers.md, finding 7
+    assert {case.options["draft"] for case in suite} == {"draft2020-12"}
+
+
+def test_a_line_of_a_suite_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(b'{"regex": "a"}\n' + b'{"regex": "b"}' + b" " * (LONGEST_LINE + 1))
+    with pytest.raises(BadInput, match=r"long\.jsonl:2: a line of more than 32 MiB"):
+        cases(path)
+    path.write_bytes(b'{"regex": "a"}\n' + b'{"regex": "b"}' + b" " * (1 << 20) + b"\n")
+    assert [case.grammar.text for case in cases(path)] == ["a", "b"]

@@ -1,0 +1,43 @@
+"""The suite that is made to be measured: every verdict is the judge's, and every text is long enough to be
+worth a measurement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recognising import allows
+
+from harness.cases.case import Case
+from harness.cases.suite import find_suite, read_cases, suite_names, walked_by_default
+from harness.oracle.judge import check_schema
+
+CASES = list(read_cases(find_suite("speed")))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_verdict_is_the_judges(case: Case) -> None:
+    assert [(each.name, allows(case, each.content)) for each in case.instances] == [
+        (each.name, each.valid) for each in case.instances
+    ]
+    assert [each.valid for each in case.instances] == [True, False]
+    assert len(case.instances[0].content) > 12
+
+
+def test_schemas_are_right_by_their_meta_schema() -> None:
+    assert not [
+        each.name
+        for each in CASES
+        if each.grammar.dialect == "json_schema" and check_schema(each.grammar.text)
+    ]
+
+
+def test_a_run_walks_it_only_when_it_is_named() -> None:
+    """Its header says so, as that of the decode loop's workloads does."""
+    assert set(suite_names()) - set(walked_by_default()) == {"speed", "decode"}
+
+
+def test_a_suite_says_in_its_header_that_it_must_be_named(tmp_path: Path) -> None:
+    for header, by_default in (("", True), (', "default": true', True), (', "default": false', False)):
+        (tmp_path / "mine.jsonl").write_text(f'{{"suite": "mine"{header}}}\n{{"regex": "a"}}\n')
+        assert find_suite(str(tmp_path / "mine.jsonl")).by_default == by_default

@@ -1,0 +1,128 @@
+"""Lists of tools as model servers take them are suites: one case per tool, by the tool's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cases.case import GRAMMAR_KEYS
+from harness.cases.suite import find_suite, read_cases
+from harness.cases.tool_lists import NOT_OF_TOOLS
+from harness.cli.main import main
+from harness.errors import BadInput
+from harness.rows.store import read_rows
+
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+NOTHING = {"type": "object", "properties": {}}
+CHAT = [
+    {
+        "type": "function",
+        "function": {"name": "weather", "description": "now", "parameters": CITY, "strict": True},
+    },
+    {"type": "function", "function": {"name": "time", "description": "now"}},
+]
+FORMS: dict[str, Any] = {
+    "Chat Completions": CHAT,
+    "Responses": [
+        {"type": "function", "name": "weather", "parameters": CITY},
+        {"type": "function", "name": "time", "parameters": None},
+    ],
+    "a request": {"model": "m", "messages": [], "format": "json", "tools": CHAT},
+    "Anthropic": [{"name": "weather", "input_schema": CITY}, {"name": "time", "input_schema": {}}],
+    "MCP": [
+        {"name": "weather", "title": "Weather", "inputSchema": CITY},
+        {"name": "time", "description": "now"},
+    ],
+    "MCP's answer": {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {"tools": [{"name": "weather", "inputSchema": CITY}, {"name": "time"}]},
+    },
+    "functions": [{"name": "weather", "parameters": CITY}, {"name": "time", "parameters": {}}],
+}
+
+
+def read(folder: Path, value: object, name: str = "tools.json") -> list[tuple[str, Any]]:
+    path = folder / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
+    return [(case.name, json.loads(case.grammar.text)) for case in read_cases(find_suite(str(path)))]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_one_case_per_tool(form: str, tmp_path: Path) -> None:
+    assert read(tmp_path, FORMS[form]) == [("weather", CITY), ("time", NOTHING)]
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        CHAT[0],
+        {"type": "function", "name": "weather", "parameters": CITY},
+        {"name": "weather", "inputSchema": CITY},
+    ],
+)
+def test_one_tool_may_be_a_file_or_a_line(tool: dict[str, Any], tmp_path: Path) -> None:
+    assert read(tmp_path, tool) == [("weather", CITY)]
+    assert (
+        read(tmp_path, f"{json.dumps(tool)}\n{json.dumps(tool)}\n", "tools.jsonl") == [("weather", CITY)] * 2
+    )
+
+
+BAD: dict[str, tuple[object, str]] = {
+    "no name": ([*CHAT, {"type": "function", "function": {"parameters": CITY}}], "tool 3 has no name"),
+    "no object": ([*CHAT, "weather"], 'tool 3 is "weather", not a tool'),
+    "text as function": (
+        [{"type": "function", "function": "weather"}],
+        '"function" is "weather", not an object with name and parameters',
+    ),
+    "text as schema": (
+        [{"name": "weather", "input_schema": "object"}],
+        'tool 1 ("weather"): "input_schema" is "object"',
+    ),
+    "two schemas": (
+        [{"name": "weather", "parameters": CITY, "inputSchema": CITY}],
+        "has parameters and inputSchema; keep one",
+    ),
+    "built in": ([*CHAT, {"type": "web_search"}], 'tool 3 is of type "web_search": it has no schema'),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_entry_gets_one_line(name: str, tmp_path: Path) -> None:
+    tools, said = BAD[name]
+    with pytest.raises(BadInput) as caught:
+        read(tmp_path, tools)
+    assert said in str(caught.value) and "tools.json" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_schema_or_a_case_is_no_tool(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"tools": {}, "function": {}}, "title": "x"}
+    assert read(tmp_path, schema, "schema.json") == [("schema", schema)]
+    assert {*GRAMMAR_KEYS, "tests"} == NOT_OF_TOOLS
+
+
+def test_a_tool_list_is_run_as_a_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps(CHAT))
+    words = [
+        "run",
+        str(tmp_path / "tools.json"),
+        "--backends",
+        "unconstrained",
+        "--vocabularies",
+        "bytes",
+        "--effort",
+        "0",
+    ]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    assert [row.case for row in read_rows(tmp_path / "run")] == [
+        "weather",
+        "time",
+    ] and "misspelt" not in capsys.readouterr().err

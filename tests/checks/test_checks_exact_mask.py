@@ -1,0 +1,107 @@
+"""The exact-mask check: silent on the perfect backend, and each bent mask is found with its cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from miniatures.wrong_masks import WRONG_MASKS, EcmaClasses
+
+from harness.backend.grammar import Adapter, Grammar
+from harness.backend.registry import make, parse_specs
+from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.cases.case import Case, Instance, case_id
+from harness.checks import NotApplicable, Subject, run_check, stamped
+from harness.checks.exact_mask import check_the_mask_is_exact
+from harness.oracle.reference import Reference
+from harness.rows.row import Finding
+
+CHOICE = Grammar("choice", '["abc", "abd", "a日本", "a日曜", "abcabc", "zabc", "zabd"]')
+LONGER = (b"ab", b"abc", "日".encode(), "日".encode()[:2], "a日".encode(), b"ab", b"", b"", b"", b"", b"")
+EOS = 256 + len(LONGER) - 4
+VOCABULARY = Vocabulary(
+    name="small",
+    tokens=(*(bytes([byte]) for byte in range(256)), *LONGER),
+    eos_token=EOS,
+    special_tokens={EOS: "</s>", EOS + 1: "[INST]"},
+    padding_tokens=frozenset({EOS + 2, EOS + 3}),
+)
+
+
+def subject(adapter: Adapter, grammar: Grammar, *texts: str) -> Subject:
+    instances = tuple(Instance(text, text.encode(), True) for text in texts)
+    return Subject(adapter, Case(case_id(grammar), "a case", grammar, instances), adapter.compile(grammar))
+
+
+def findings(adapter: Adapter, grammar: Grammar = CHOICE, *texts: str) -> list[Finding]:
+    walked = subject(adapter, grammar, *(texts or ("abc", "zabd", "abcabc", "a")))
+    return list(stamped("the_mask_is_exact", check_the_mask_is_exact, walked))
+
+
+@pytest.mark.parametrize("mask", ["bitmask", "bool"])
+def test_the_perfect_backend_has_exact_masks(mask: Any) -> None:
+    assert findings(Reference(VOCABULARY, mask=mask)) == []
+    assert findings(Reference(VOCABULARY, mask=mask), CHOICE, "a日本", "a日曜") == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cause"), WRONG_MASKS.items(), ids=lambda each: getattr(each, "__name__", None)
+)
+def test_a_wrong_mask_is_found_with_its_cause(wrong: type[Reference], cause: str) -> None:
+    found = findings(wrong(VOCABULARY))
+    assert found and {each.cause for each in found} == {cause}
+    assert all(each.over + each.under > 0 and each.walk and each.examples for each in found)
+
+
+def test_a_mask_of_another_dialect_is_named() -> None:
+    pattern = Grammar("regex", r"a\d*")
+    assert findings(Reference(VOCABULARY), pattern, "a12") == []
+    (found, *_) = findings(EcmaClasses(VOCABULARY), pattern, "a12")
+    assert (found.cause, found.under) == ("regex_dialect_ecma", 0) and found.over > 0
+
+
+def test_tokens_that_pass_a_possible_end_are_told_apart() -> None:
+    wrong = next(each for each, cause in WRONG_MASKS.items() if cause == "possible_end")
+    assert {each.cause for each in findings(wrong(VOCABULARY), CHOICE, "abc")} == {"possible_end"}
+
+
+def test_the_walk_of_a_finding_shows_it_again() -> None:
+    wrong = next(each for each in WRONG_MASKS if each.__name__ == "allows_the_letter_x")
+    one = subject(wrong(VOCABULARY), CHOICE, "abc")
+    for each in check_the_mask_is_exact(one):
+        *before, token = each.walk
+        reached = one.reach(tuple(before))
+        assert reached is not None and token == ord("x") and one.allowed(reached)[token]
+        assert len(before) == each.position
+
+
+def test_without_a_reference_there_is_nothing_to_check() -> None:
+    grammar = Grammar("json_schema", "{}")
+    one = Subject(
+        Reference(VOCABULARY), Case("0" * 12, "a case", grammar), Reference(VOCABULARY).compile(CHOICE)
+    )
+    with pytest.raises(NotApplicable):
+        list(check_the_mask_is_exact(one))
+    assert run_check("the_mask_is_exact", check_the_mask_is_exact, one)[0].startswith(
+        "skipped: no reference automaton"
+    )
+
+
+def test_a_documented_divergence_is_labelled_and_still_found() -> None:
+    wrong = next(each for each, cause in WRONG_MASKS.items() if cause == "canonical_only")
+    stated = type("Stated", (wrong,), {"documented": {"canonical_only": "its README says so"}})
+    assert {each.documented for each in findings(stated(VOCABULARY))} == {True}
+    assert {each.documented for each in findings(wrong(VOCABULARY))} == {False}
+
+
+def test_outlines_core_forbids_the_146_tokens_that_end_inside_a_character() -> None:
+    """DESIGN.md, section 11: with tekken the other two are exact."""
+    vocabulary = load_vocabulary("tekken")
+    grammar = Grammar("regex", '[^"]*')
+    seen = {}
+    for name in ("outlines-core", "xgrammar", "llguidance"):
+        (spec,) = parse_specs(name)
+        seen[name] = [
+            (each.cause, each.over, each.under) for each in findings(make(spec, vocabulary), grammar, "a")
+        ][:1]
+    assert seen == {"outlines-core": [("partial_utf8", 146, 0)], "xgrammar": [], "llguidance": []}

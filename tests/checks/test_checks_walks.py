@@ -1,0 +1,160 @@
+"""Walks under the mask end and validate: silent on a right backend, and each wrong one is found with its
+cause."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import regex
+from adapter_tools import maker
+from miniatures.reference import ReferenceGrammar, ReferenceObject
+from miniatures.wrong_walks import (
+    READING,
+    ForgetsRequired,
+    NeverCloses,
+    Reading,
+    RefusesItsColon,
+    StopsAtColon,
+    TakesUndefined,
+)
+
+from harness.backend.grammar import Adapter, Dialect, Grammar
+from harness.backend.vocabulary import byte_vocabulary
+from harness.cases.case import Case, Instance, case_id
+from harness.checks import Subject, run_check, walks
+from harness.checks.walks import LAST, SOFT, check_walks_end_and_validate, lean_walk
+from harness.oracle.judge import is_json
+from harness.rows.row import Finding
+from harness.walk.watched import PHASES
+
+BYTES = byte_vocabulary()
+REFERENCE = maker("reference", "Reference")
+SCHEMA = Grammar("json_schema", json.dumps(READING))
+
+
+def subject(
+    adapter: Adapter,
+    grammar: Grammar = SCHEMA,
+    effort: int | None = 8,
+    judged: Grammar | None = None,
+    **options: str,
+) -> Subject:
+    """What the adapter compiled of `grammar`, as a case of `judged`."""
+    of = judged or grammar
+    case = Case(case_id(of), "a case", of, (Instance("one", b"1", True),), options=options)
+    return Subject(adapter, case, adapter.compile(grammar), effort)
+
+
+def findings(adapter: Adapter, effort: int = 8) -> list[Finding]:
+    return list(check_walks_end_and_validate(subject(adapter, effort=effort)))
+
+
+def test_a_right_backend_walks_to_valid_documents() -> None:
+    right = subject(Reading(BYTES), effort=12)
+    assert list(check_walks_end_and_validate(right)) == []
+    walks = [
+        lean_walk(right, right.compiled.start(), right.random(f"walk {each}"), SOFT[each % 4])
+        for each in range(12)
+    ]
+    ended = [walk for walk in walks if walk.end == "ended"]
+    assert len(ended) >= 10 and len({walk.text for walk in ended}) >= 10
+    assert max(len(walk.tokens) for walk in ended) > 30
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cause"),
+    [
+        (ForgetsRequired, "invalid"),
+        (TakesUndefined, "no_json"),
+        (NeverCloses, "does_not_end"),
+        (StopsAtColon, "cannot_end"),
+        (RefusesItsColon, "refused_own_token"),
+    ],
+)
+def test_a_wrong_backend_is_found_with_its_cause(wrong: type[Reading], cause: str) -> None:
+    found = findings(wrong(BYTES), 1 if cause == "does_not_end" else 8)
+    assert found and {each.cause for each in found} == {cause}
+    lengths = [len(each.examples[0]) for each in found]
+    assert lengths == sorted(lengths)
+    for each in found:
+        written = [
+            token for token in each.walk if cause != "refused_own_token" or BYTES.tokens[token] != b":"
+        ]
+        assert bytes.fromhex(each.examples[0]) == BYTES.decode(written)
+
+
+def test_the_same_walks_twice() -> None:
+    assert findings(ForgetsRequired(BYTES)) == findings(ForgetsRequired(BYTES))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "right", "other"),
+    [
+        ("regex", "(ab)*c", "(ab)+c"),
+        ("choice", '["yes", "no"]', '["yes", "never"]'),
+        ("ebnf", 'root ::= "a"+', 'root ::= "a" "a"+'),
+    ],
+)
+def test_other_dialects_are_judged_by_the_reference_automaton(
+    dialect: Dialect, right: str, other: str
+) -> None:
+    adapter, grammar = REFERENCE(BYTES), Grammar(dialect, right)
+    assert list(check_walks_end_and_validate(subject(adapter, grammar))) == []
+    found = list(check_walks_end_and_validate(subject(adapter, grammar, judged=Grammar(dialect, other))))
+    assert found and {each.cause for each in found} == {"invalid"}
+
+
+def test_without_a_judge_only_the_end_is_looked_at() -> None:
+    unjudged = Grammar("json_schema", '{"$ref": "https://example.com/elsewhere.json"}')
+    assert list(check_walks_end_and_validate(subject(ForgetsRequired(BYTES), judged=unjudged))) == []
+    assert list(check_walks_end_and_validate(subject(StopsAtColon(BYTES), judged=unjudged))) != []
+
+
+def test_formats_and_drafts_are_those_of_the_case() -> None:
+    adapter, integer = Reading(BYTES), SCHEMA
+    bound = Grammar("json_schema", json.dumps({**READING, "properties": {"n": {}, "s": {"format": "ipv4"}}}))
+    assert list(check_walks_end_and_validate(subject(adapter, integer, judged=bound))) == []
+    found = list(check_walks_end_and_validate(subject(adapter, integer, judged=bound, format="assert")))
+    assert {each.cause for each in found} == {"invalid"}
+
+
+def test_what_may_go_on_for_ever_is_no_finding() -> None:
+    endless = subject(REFERENCE(BYTES), Grammar("regex", "a{400}"), effort=2)
+    walk = lean_walk(endless, endless.compiled.start(), endless.random("walk"), 0)
+    assert (walk.end, len(walk.tokens)) == ("unended", LAST)
+    assert list(check_walks_end_and_validate(endless)) == []
+
+
+def test_the_judge_works_at_our_expense(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = subject(Reading(BYTES), effort=1)
+    seen: list[str] = []
+
+    def judge(*_: object, **__: object) -> bool:
+        seen.append(PHASES[watched.progress[0]])
+        return True
+
+    monkeypatch.setattr(walks, "is_valid", judge)
+    assert list(check_walks_end_and_validate(watched)) == []
+    assert seen == ["oracle"]
+
+
+class Raising(ReferenceGrammar):
+    """Fails after it has been compiled."""
+
+    def start(self) -> ReferenceObject:
+        raise RuntimeError("no")
+
+
+def test_what_the_backend_raises_is_its_own() -> None:
+    right = subject(Reading(BYTES))
+    raising = Subject(right.adapter, right.case, Raising(Reading(BYTES), regex.compile(b"")))
+    outcome, found = run_check("walks_end_and_validate", check_walks_end_and_validate, raising)
+    assert (outcome, [each.cause for each in found]) == ("failed", ["backend_error"])
+
+
+def test_what_is_json() -> None:
+    assert all(map(is_json, (b"{}", b' [1e5, "\xc3\xa9"]\n', b"9" * 999)))
+    assert not any(
+        map(is_json, (b"", b"NaN", b"[1,]", b'"\xff"', b'"\n"', b"01", b"{} {}", b"\xef\xbb\xbf{}"))
+    )

@@ -1,0 +1,226 @@
+"""The pytest plug-in, in a scratch repository of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from typing import cast
+
+import pytest
+from places import SUPPORT
+
+from harness.cli.plugin.items import collected
+
+pytest_plugins = ["pytester"]
+
+TESTS = SUPPORT
+
+CASES = [
+    {
+        "description": "letters",
+        "regex": "[a-c]+",
+        "tags": ["letters"],
+        "tests": [{"text": "abc", "valid": True}, {"text": "x", "valid": False}],
+    },
+    {
+        "description": "digits </script>",
+        "regex": "[0-9]{2}",
+        "tags": ["utf8", "two-digits"],
+        "tests": [
+            {"text": "12", "valid": True},
+            {"text": "1", "valid": False},
+            {"text": "123", "valid": False},
+        ],
+    },
+    {"description": "no schema for it", "ebnf": 'root ::= "a"', "tests": [{"text": "a", "valid": True}]},
+]
+
+
+LOOSE = """
+from miniatures.reference import Reference
+from miniatures.wrong import EndsAnywhere
+
+class Loose(Reference):
+    object_class = EndsAnywhere
+"""
+
+SLOW = """
+import time
+
+from miniatures.reference import Reference, ReferenceObject
+
+class Sleeps(ReferenceObject):
+    def accept_token(self, token):
+        time.sleep(60 if self.vocabulary.tokens[token] == b"1" else 0)
+        return super().accept_token(token)
+
+class Sleepy(Reference):
+    object_class = Sleeps
+"""
+
+
+@pytest.fixture
+def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A repository with a test of its own, and cases."""
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(TESTS), str(pytester.path), os.environ.get("PYTHONPATH", "")])
+    )
+    for name in (
+        "PYTEST_ADDOPTS",
+        "PYTEST_XDIST_WORKER",
+        "PYTEST_XDIST_WORKER_COUNT",
+        "PYTEST_XDIST_TESTRUNUID",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    pytester.makepyfile(test_own="def test_own() -> None:\n    pass\n")
+    pytester.makepyfile(loose_backend=LOOSE)
+    (pytester.path / "cases.jsonl").write_text("".join(json.dumps(each) + "\n" for each in CASES))
+    return pytester
+
+
+def run(repository: pytest.Pytester, backend: str, *options: str, walks: bool = True) -> pytest.RunResult:
+    ours = [
+        "-p",
+        "no:cacheprovider",
+        f"--grammarbench-backend={backend}",
+        "--grammarbench-suite=cases.jsonl",
+        *options,
+    ]
+    return (
+        repository.runpytest_subprocess(*ours, timeout=100)
+        if walks
+        else repository.runpytest_inprocess(*ours)
+    )
+
+
+def test_nothing_is_collected_without_a_backend(repository: pytest.Pytester) -> None:
+    result = repository.runpytest_inprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1)
+
+
+def test_a_right_backend_passes_beside_the_repositorys_own_tests(repository: pytest.Pytester) -> None:
+    run(repository, "reference").assert_outcomes(passed=4)
+
+
+def test_what_is_wrong_is_told_with_the_command_that_shows_it(repository: pytest.Pytester) -> None:
+    result = run(repository, "loose_backend:Loose", "-v")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    said = result.stdout.str()
+    assert "to see it: grammarbench repro " in said
+    assert "regex [0-9]{2}" in said and "Traceback" not in said and "harness/cli/plugin" not in said
+
+
+def test_the_printed_command_shows_it_as_written(repository: pytest.Pytester) -> None:
+    ours = ["--grammarbench-backend=loose_backend:Loose", "--grammarbench-suite=cases.jsonl"]
+    result = repository.runpytest_subprocess(*ours, timeout=100)
+    (printed, *_) = [line.partition("to see it: ")[2] for line in result.outlines if "to see it: " in line]
+    program, *words = shlex.split(printed)
+    assert program == "grammarbench"
+    shown = repository.run(sys.executable, "-m", "harness", *words, timeout=100)
+    assert shown.ret == 0 and "under_constrained" in shown.stdout.str()
+
+
+def test_a_missed_deadline_is_the_backends_failure_and_no_error_of_ours(repository: pytest.Pytester) -> None:
+    """Also where instances behind it were therefore not walked."""
+    repository.makepyfile(slow_backend=SLOW)
+    result = run(repository, "slow_backend:Sleepy", "--grammarbench-timeout=1")
+    assert result.parseoutcomes() == {"passed": 2, "skipped": 1, "failed": 1}
+    said = result.stdout.str()
+    assert "killed after 1 s" in said and "harness error" not in said and "harness/cli/plugin" not in said
+
+
+def test_a_failure_of_ours_is_one_line_without_our_internals(repository: pytest.Pytester) -> None:
+    repository.makeconftest(
+        "from harness.cli.plugin import walks\nwalks.read_rows = lambda folder: iter(())\n"
+    )
+    result = run(repository, "reference", "-kletters")
+    assert result.parseoutcomes()["errors"] == 1
+    said = result.stdout.str()
+    assert (
+        "harness error (ours): it was not walked" in said
+        and "Traceback" not in said
+        and "items.py" not in said
+    )
+
+
+def test_a_sample_is_said_before_the_first_test(repository: pytest.Pytester) -> None:
+    assert (
+        "a sample: 1 of 3 cases of cases"
+        in run(repository, "reference", "-kletters", "--collect-only", walks=False).stdout.str()
+    )
+    assert "a sample" not in run(repository, "reference", "--collect-only", walks=False).stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("option", "chosen"),
+    [("-mutf8", 1), ("-mgrammarbench and not two_digits and not ebnf", 1), ("-kletters", 1)],
+)
+def test_cases_are_chosen_by_tag_dialect_and_name(
+    repository: pytest.Pytester, option: str, chosen: int
+) -> None:
+    result = run(repository, "reference", option, "--collect-only", "-q", "--strict-markers", walks=False)
+    assert len([line for line in result.outlines if "grammarbench[" in line]) == chosen
+
+
+@pytest.mark.long
+def test_recorded_failures_are_strict_xfails(repository: pytest.Pytester) -> None:
+    wrong = "loose_backend:Loose"
+    program = [
+        "run",
+        "cases.jsonl",
+        "--backends",
+        wrong,
+        "--vocabularies",
+        "probe",
+        "--effort",
+        "0",
+        "--out",
+        "recorded",
+        "--record",
+        "known.json",
+    ]
+    assert repository.run(sys.executable, "-m", "harness", *program, timeout=100).ret == 0
+    known = run(repository, wrong, "--grammarbench-expect=known.json")
+    outcomes = known.parseoutcomes()
+    assert outcomes["xfailed"] >= 1 and "failed" not in outcomes and known.ret == 0
+    record = json.loads((repository.path / "known.json").read_text())
+    (arm,) = record["outcomes"]
+    failing = [case for case, faults in record["outcomes"][arm].items() if faults]
+    passing = [case for case, faults in record["outcomes"][arm].items() if not faults]
+    record["outcomes"][arm] |= {failing[0]: "", **({passing[0]: "under_constrained"} if passing else {})}
+    (repository.path / "known.json").write_text(json.dumps(record))
+    changed = run(repository, wrong, "--grammarbench-expect=known.json")
+    assert changed.parseoutcomes()["failed"] == 1 + bool(passing)
+    assert not passing or "[XPASS(strict)]" in changed.stdout.str()
+
+
+@pytest.mark.long
+def test_a_declined_case_is_skipped_and_a_failure_of_ours_is_an_error(repository: pytest.Pytester) -> None:
+    declined = run(repository, "miniatures:JsonOnly")
+    assert declined.parseoutcomes() == {"passed": 1, "skipped": 3}
+    broken = "from harness.cli.plugin import walks\nwalks.read_rows = lambda folder: iter(())\n"
+    repository.makeconftest(broken)
+    ours = run(repository, "reference").parseoutcomes()
+    assert ours == {"passed": 1, "errors": 3}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--grammarbench-backend=nosuch",), 'there is no backend "nosuch"'),
+        (("--grammarbench-suite=nosuch",), 'unknown suite "nosuch"'),
+        (("--grammarbench-expect=nosuch.json",), "nosuch.json: cannot be read"),
+        (("-n2",), "leave -n out"),
+    ],
+)
+def test_bad_input_ends_pytest_with_one_line(
+    repository: pytest.Pytester, options: tuple[str, ...], said: str
+) -> None:
+    config = repository.parseconfig(
+        "--grammarbench-backend=reference", "--grammarbench-suite=cases.jsonl", *options
+    )
+    with pytest.raises(pytest.UsageError) as raised:
+        list(collected(cast(pytest.Session, None), config))
+    assert said in str(raised.value) and "\n" not in str(raised.value)

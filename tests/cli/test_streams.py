@@ -1,0 +1,153 @@
+"""What leaves by stdout and stderr: fit for terminals and for logs of CI services; a reader that goes away
+changes no exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from synthetic import ARMS, case, info, row, write_run
+
+from harness.cli.main import main
+from harness.cli.streams import CI_SERVICES, GuardedStream
+from harness.errors import GATE_FAILED
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def written(stream: io.StringIO, *texts: str) -> str:
+    guarded = GuardedStream(stream)
+    for text in texts:
+        guarded.write(text)
+    return stream.getvalue()
+
+
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202e\u2028\x00"
+
+
+def test_a_terminal_gets_our_colours_and_nobody_elses_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in CI_SERVICES:
+        monkeypatch.delenv(name, raising=False)
+    assert written(Terminal(), f"\x1b[31m{EVIL}\x1b[0m\n", "\r\x1b[K1/2", "::error::x\n") == (
+        r"\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202e\u2028\x00".join(("\x1b[31m", "\x1b[0m\n"))
+        + "\r\x1b[K1/2::error::x\n"
+    )
+    assert "\x1b" not in written(io.StringIO(), f"\x1b[31m{EVIL}\x1b[0m")
+
+
+@pytest.mark.parametrize("service", CI_SERVICES)
+def test_a_log_of_a_service_has_no_line_that_is_a_command(
+    service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(service, "true")
+    shown = written(
+        io.StringIO(),
+        "::error::a\n  ::set-output name=b::c",
+        "::fine\n",
+        "  ",
+        "::d",
+        "\n",
+        "x ##[error]e ##vso[task.x]f",
+    )
+    assert shown == (
+        "\\u003a:error::a\n  \\u003a:set-output name=b::c::fine\n  \\u003a:d\nx "
+        "#\\u0023[error]e #\\u0023vso[task.x]f"
+    )
+    assert json.loads(written(io.StringIO(), json.dumps(["::a", "##[error]b"]))) == ["::a", "##[error]b"]
+
+
+def regressed(folder: Path) -> Path:
+    """A run in which the newer version refuses what the older one accepts, in so many cases that the text
+    fills a pipe."""
+    arms = [ARMS[0], type(ARMS[0])("alpha", "2.0", "", "alpha", ("json_schema",), "bitmask")]
+    cases = [("first", case(number, [("x", b'"a"', True)], f"case {number}")) for number in range(30)]
+    groups = [
+        [
+            (
+                row(
+                    backend_version=arm.version, case=each.name, case_id=each.id, accepted=arm is arms[0],
+                    stopped_at=None if arm is arms[0] else 0,
+                ),
+                b"",
+            )
+        ]
+        for _, each in cases
+        for arm in arms
+    ]  # fmt: skip
+    return write_run(folder, groups, info(arms), cases)
+
+
+def program(*words: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "harness", *words]
+
+
+def test_the_gates_code_stands_where_nobody_reads_on(tmp_path: Path) -> None:
+    run = regressed(tmp_path / "run")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        program("compare", str(run), "--gate"), stdout=write, stderr=subprocess.PIPE, text=True
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (GATE_FAILED, "")
+
+
+def test_an_answer_that_finds_no_room_is_told_in_one_line(tmp_path: Path) -> None:
+    run = regressed(tmp_path / "run")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            program("table", str(run), "--format", "csv"), stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "No space left" in done.stderr
+
+
+def test_a_csv_file_keeps_what_a_terminal_is_not_shown(tmp_path: Path) -> None:
+    evil = row(text="a \x1b[2J b", status="backend_error", phase="accept", accepted=None)
+    run = write_run(tmp_path / "run", [[(evil, b"")]], info(ARMS[:1]))
+    words = program("table", str(run), "--format", "csv")
+    with open(tmp_path / "table.csv", "w") as file:
+        subprocess.run(words, stdout=file, check=True)
+    assert "\x1b[2J" in (tmp_path / "table.csv").read_text()
+    assert "\x1b" not in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_real_terminal_is_steered_by_nothing_in_a_run(tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J"
+    arm = type(ARMS[0])("alpha", evil, "", "alpha", ("json_schema",), "bitmask")
+    broken = row(
+        backend_version=evil, case=evil, suite=evil, vocabulary=evil, text=evil, phase=evil, signal=evil,
+        instance_name=evil,
+        status="backend_error", accepted=None,
+    )  # fmt: skip
+    run = write_run(tmp_path / "run", [[(broken, b"")]], info([arm]))
+    ours, theirs = pty.openpty()
+    shown = b""
+    for verb, *more in (("table",), ("table", "summary"), ("table", "--format", "markdown"), ("compare",)):
+        process = subprocess.Popen(program(verb, str(run), *more), stdout=theirs, stderr=theirs)
+        while process.poll() is None:
+            os.set_blocking(ours, False)
+            try:
+                shown += os.read(ours, 1 << 16)
+            except BlockingIOError:
+                continue
+    os.close(theirs)
+    assert b"owned" in shown
+    assert b"\x1b]" not in shown and b"\x1b[2J" not in shown
+
+
+def test_what_cannot_be_parsed_is_told_without_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["table", "run", "--wrong\x1b[2J"])
+    assert "\x1b" not in capsys.readouterr().err

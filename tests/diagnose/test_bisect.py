@@ -1,0 +1,354 @@
+"""The first release with an outcome: the search alone, and over wheels in a folder."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import synthetic
+import toy_releases
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_releases import FAULT, RIGHT, SOURCE, wheel
+
+from harness.backend.environments.releases import between, withdrawn
+from harness.backend.registry import BackendSpec
+from harness.cli.main import main
+from harness.diagnose.bisect import outcome as bisect
+from harness.diagnose.bisect.outcome import difference_of, first_bad, shown
+from harness.errors import BadInput, did_you_mean
+from harness.outcomes.differences import differences, outcomes, text
+from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding, Row
+
+CASE = {
+    "description": "a choice",
+    "choice": ["ab", "abc"],
+    "tests": [{"text": "ab", "valid": True}, {"text": "a", "valid": False}],
+}
+OTHER = {"description": "another", "choice": ["x"], "tests": [{"text": "x", "valid": True}]}
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+# ------------------------------------------------------------------------------------------------- the search
+
+
+@given(st.integers(2, 40), st.data())
+def test_the_first_with_it_is_found_in_few_steps(count: int, data: st.DataObject) -> None:
+    first = data.draw(st.integers(1, count - 1))
+    versions = [str(each) for each in range(count)]
+    asked: list[str] = []
+
+    def probe(version: str) -> bool:
+        asked.append(version)
+        return int(version) >= first
+
+    found = first_bad(versions, probe)
+    assert (found.last_good, found.first_bad, found.skipped) == (str(first - 1), str(first), ())
+    assert len(asked) == len(set(asked)) <= math.ceil(math.log2(count))
+    assert not {"0", versions[-1]} & set(asked), "the ends are known"
+
+
+@given(st.integers(2, 25), st.data())
+def test_what_cannot_be_told_makes_it_a_range(count: int, data: st.DataObject) -> None:
+    first = data.draw(st.integers(1, count - 1))
+    untold = data.draw(st.sets(st.integers(1, max(1, count - 2))) if count > 2 else st.just(set[int]()))
+    found = first_bad(
+        [str(each) for each in range(count)], lambda each: None if int(each) in untold else int(each) >= first
+    )
+    assert int(found.last_good) < first <= int(found.first_bad)
+    assert str(first) in found.candidates
+    assert set(map(int, found.skipped)) <= untold
+    between_them = {each for each in range(int(found.last_good) + 1, int(found.first_bad))}
+    assert between_them == set(map(int, found.skipped)), "only what cannot be told lies between"
+
+
+def test_between_leaves_pre_releases_out_unless_one_is_named() -> None:
+    versions = ["1.0", "1.1rc1", "1.1", "1.2.dev3", "1.2", "1.10", "2.0"]
+    assert between(versions, "1.0", "1.10") == ["1.0", "1.1", "1.2", "1.10"]
+    assert between(versions, "1.1rc1", "1.2") == ["1.1rc1", "1.1", "1.2.dev3", "1.2"]
+    assert between(versions, "0.9", "1.1") == ["0.9", "1.0", "1.1"], "the ends need not be released"
+
+
+@pytest.mark.parametrize(("good", "bad"), [("2.0", "1.0"), ("1.0", "1.0"), ("new", "1.0"), ("1.0", "./x")])
+def test_ends_that_are_no_range_are_bad_input(good: str, bad: str) -> None:
+    with pytest.raises(BadInput, match=r"must come first|is no version"):
+        between(["1.0"], good, bad)
+
+
+def test_a_version_is_withdrawn_if_every_file_of_it_is() -> None:
+    page = {
+        "files": [
+            {"filename": "a-1.0-py3-none-any.whl", "yanked": "broken"},
+            {"filename": "a-1.0.tar.gz", "yanked": True},
+            {"filename": "a-1.1-py3-none-any.whl", "yanked": True},
+            {"filename": "a-1.1.tar.gz", "yanked": False},
+            {"filename": "a-1.2.tar.gz"},
+            {"filename": "a-0.1.egg", "yanked": True},
+        ]
+    }
+    assert {str(each) for each in withdrawn(page)} == {"1.0"}
+
+
+# -------------------------------------------------------------------------------------------- the differences
+
+
+def checked(**fields: object) -> Row:
+    return synthetic.row(
+        **({"mode": CHECKS_MODE, "instance": None, "accepted": None, "valid": None} | fields)
+    )
+
+
+def test_differences_are_told_by_case_and_part() -> None:
+    other = "1" * 12
+    before = [
+        synthetic.row(),
+        synthetic.row(instance=1, valid=False),
+        synthetic.row(case_id=other, accepted=False),
+    ]
+    after = [
+        synthetic.row(accepted=False),
+        synthetic.row(instance=1, valid=False, accepted=False),
+        synthetic.row(case_id=other),
+    ]
+    found = differences([*before[:1], before[1], before[2]], after)
+    assert [(each.key[2], each.kind) for each in found.cases] == [("0" * 12, "other"), (other, "better")]
+    changed = {part.part: (set(part.before), set(part.after)) for part in found.cases[0].parts}
+    assert changed == {
+        "instance 0 (test 1)": (set(), {"over_constrained"}),
+        "instance 1 (test 1)": ({"under_constrained"}, set()),
+    }
+    assert found.compared == 2
+    assert "right -> over_constrained" in text(found)
+    assert differences(before, before).cases == ()
+
+
+def test_times_and_texts_are_no_difference() -> None:
+    before = synthetic.row(status="unsupported", accepted=None, text="I cannot", compile_ns=5)
+    after = synthetic.row(
+        status="invalid", accepted=None, text="you are wrong", compile_ns=9, backend_version="2"
+    )
+    assert differences([before], [after]).cases == ()
+
+
+def test_a_check_that_only_one_side_made_says_nothing() -> None:
+    found = Finding("going_back", None, "", cause="mask")
+    before = checked(checks={"going_back": "failed", "walks": "passed"}, findings=(found,))
+    skipped = checked(checks={"going_back": "skipped: not implemented", "walks": "passed"})
+    repaired = checked(
+        checks={"going_back": "passed", "walks": "failed"}, findings=(Finding("walks", 1, ""),)
+    )
+    assert differences([before], [skipped]).cases == ()
+    (case,) = differences([before], [repaired]).cases
+    assert [(set(part.new), set(part.gone)) for part in case.parts] == [({"walks"}, {"going_back:mask"})]
+
+
+def test_what_we_lost_is_compared_with_nothing() -> None:
+    ours = synthetic.row(status="harness_error", accepted=None)
+    found = differences(
+        [ours, synthetic.row(case_id="1" * 12)],
+        [synthetic.row(accepted=False), synthetic.row(case_id="2" * 12)],
+    )
+    assert (found.cases, found.compared, found.unmeasured, found.only_before, found.only_after) == (
+        (),
+        0,
+        1,
+        1,
+        1,
+    )
+
+
+def test_a_crash_is_a_difference_though_the_rest_of_the_case_was_not_walked() -> None:
+    before = [synthetic.row(), synthetic.row(instance=1)]
+    after = [
+        synthetic.row(status="crash", accepted=None, phase="fill"),
+        synthetic.row(instance=1, status="skipped", accepted=None),
+    ]
+    (case,) = differences(before, after).cases
+    assert [(part.part, set(part.after)) for part in case.parts] == [("instance 0 (test 1)", {"crash"})]
+    assert not case.depends_on_the_machine
+    assert differences(before, [checked(checks={"walks": OUT_OF_TIME})]).compared == 0
+
+
+def test_rows_of_two_arms_are_not_folded_into_one() -> None:
+    with pytest.raises(ValueError, match="more than one arm"):
+        outcomes([synthetic.row(), synthetic.row(backend_version="2")])
+
+
+def test_a_version_shows_it_if_it_shows_all_of_it() -> None:
+    right = [synthetic.row(), synthetic.row(instance=1, accepted=False)]
+    wrong = [synthetic.row(accepted=False), synthetic.row(instance=1)]
+    wanted = difference_of(right, wrong)
+    assert len(wanted) == 2
+    assert shown(wanted, outcomes(wrong)) is True
+    assert shown(wanted, outcomes(right)) is False
+    assert shown(wanted, outcomes([wrong[0], right[1]])) is False, "half of it"
+    assert (
+        shown(wanted, outcomes([wrong[0], synthetic.row(instance=1, status="skipped", accepted=None)]))
+        is None
+    )
+
+
+RIGHT_ROWS = (synthetic.row(), synthetic.row(instance=1, valid=False, accepted=False))
+WRONG_ROWS = (synthetic.row(), synthetic.row(instance=1, valid=False, accepted=True))
+
+
+def searched(monkeypatch: pytest.MonkeyPatch, wrong: set[str], versions: list[str]) -> bisect.Answer:
+    """The answer for a backend of which these versions are wrong; nothing is installed or walked."""
+    monkeypatch.setattr(bisect, "without_version", lambda _: (BackendSpec("toy"), "toy", versions[0]))
+    monkeypatch.setattr(bisect, "check_named", lambda *_: None)
+    monkeypatch.setattr(bisect, "place", lambda spec, *_: (spec, "python"))
+    monkeypatch.setattr(bisect, "walked", lambda _, spec: WRONG_ROWS if spec.version in wrong else RIGHT_ROWS)
+    question = bisect.Question("toy", "a case", ())
+    return bisect.bisect(question, versions[0], versions[-1], lambda _: None, lambda _: versions)
+
+
+def test_a_repair_is_worded_as_one_and_a_fault_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    repair = searched(monkeypatch, {"1", "2"}, ["1", "2", "3", "4"])
+    assert repair.text("toy").startswith("fixed in toy==3; 2 is the last version with the fault")
+    assert repair.to_json()["kind"] == "better"
+    assert (repair.to_json()["first_good"], repair.to_json()["last_bad"]) == (
+        "3",
+        "2",
+    ) and "first_bad" not in repair.to_json()
+    assert dict(repair.steps) == {
+        "1": "still has the fault",
+        "2": "still has the fault",
+        "3": "has the repair",
+        "4": "has the repair",
+    }
+    fault = searched(monkeypatch, {"3", "4"}, ["1", "2", "3", "4"])
+    assert fault.text("toy").startswith("toy==3 is the first version with it; 2 is the last without")
+    assert (fault.to_json()["kind"], fault.to_json()["first_bad"]) == (
+        "worse",
+        "3",
+    ) and "fixed" not in fault.text("toy")
+
+
+def test_an_unknown_case_is_one_short_line_before_anything_is_installed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Suites may stand before the options or behind them, as in `run`."""
+    many = tmp_path / "many.jsonl"
+    many.write_text(
+        "".join(
+            json.dumps({**CASE, "description": f"case number {each} {'x' * 200}"}) + "\n"
+            for each in range(500)
+        )
+    )
+    for words in (
+        ["--case", "TYPO"],
+        [str(many), "--case", "TYPO"],
+        ["--case", "case number 17", str(many)],
+        [str(many), "--case", "TYPO" * 1000, "--slower", "compile"],
+    ):
+        assert main(["bisect", "xgrammar", "0.1.0..0.2.0", *words]) == 2
+        said = capsys.readouterr()
+        (line,) = said.err.splitlines()
+        assert 'no case "' in line and len(line) < 1000 and not said.out, line
+        assert "many" in line or "json_schema" in line
+
+
+def test_words_that_are_no_suites_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["table", "run", "more"], ["bisect", "xgrammar", "1..2", "--case", "x", "--sweet", "y"]):
+        with pytest.raises(SystemExit) as end:
+            main(words)
+        said = capsys.readouterr().err
+        assert end.value.code == 2 and ("unrecognized arguments" in said or "invalid choice" in said)
+
+
+def test_near_names_are_a_handful() -> None:
+    known = [f"tool call {each}" for each in range(1000)]
+    assert did_you_mean("tool cal", known).count("tool call") == 3 and did_you_mean(
+        "tool cal", known
+    ).startswith("; did you mean ")
+    assert len(did_you_mean("nothing like it", [f"{'y' * 300}{each}" for each in range(1000)])) < 1000
+    assert did_you_mean("mnth", ["integer", "month", "sum"]) == '; did you mean "month"?'
+    assert did_you_mean("x", ["aaa", "bbb"]) == "; known: aaa, bbb" and did_you_mean("x", []) == ""
+
+
+# ----------------------------------------------------------------------------------------- over real releases
+
+
+@pytest.fixture(scope="module")
+def grammarbench(tmp_path_factory: pytest.TempPathFactory) -> Command:
+    """The command in an environment with version 1.0, and an index where 1.4 brings a fault and 1.3 does not
+    install."""
+    pytest.importorskip("pip")
+    index, cache = tmp_path_factory.mktemp("index"), tmp_path_factory.mktemp("cache")
+    first = wheel(index, "1.0")
+    for version in ("1.1", "1.2"):
+        wheel(index, version)
+    wheel(index, "1.3", "raise ImportError('not for this machine')")
+    wheel(index, "1.4rc1", "raise ImportError('a pre-release')")
+    for version in ("1.4", "1.5", "2.0"):
+        wheel(index, version, SOURCE.replace(RIGHT, FAULT))
+    wheel(index, "2.1")
+    python = toy_releases.environment(tmp_path_factory.mktemp("parent") / "env", first)
+    (index / "cases.jsonl").write_text(f"{json.dumps(CASE)}\n{json.dumps(OTHER)}\n")
+
+    def command(versions: str, case: str, *more: str) -> subprocess.CompletedProcess[str]:
+        asked = [
+            "bisect",
+            "toy-choice",
+            versions,
+            "--case",
+            case,
+            str(index / "cases.jsonl"),
+            "--vocabularies",
+            "bytes",
+            "--effort",
+            "0",
+        ]
+        return toy_releases.grammarbench(python, *asked, *more, index=index, cache=cache)
+
+    return command
+
+
+@pytest.mark.long
+def test_the_release_that_brought_a_fault_is_found(grammarbench: Command) -> None:
+    done = grammarbench("1.0..2.0", "a choice", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["first_bad"], answer["candidates"], answer["last_good"]) == (None, ["1.3", "1.4"], "1.2")
+    (difference,) = answer["differences"]
+    assert difference["parts"] == [
+        {"part": "instance 1 (test 2)", "before": [], "after": ["under_constrained"]}
+    ]
+    tried = {each["version"]: each["outcome"] for each in answer["steps"]}
+    assert tried["1.0"] == tried["1.2"] == "does not show it" and tried["2.0"] == tried["1.4"] == "shows it"
+    assert "not for this machine" in tried["1.3"]
+    assert "1.4rc1" not in tried and "1.5" not in tried
+
+
+@pytest.mark.long
+def test_the_release_that_mended_a_fault_is_told_as_a_repair(grammarbench: Command) -> None:
+    done = grammarbench("1.5..2.1", "a choice")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "fixed in toy-choice==2.1; 2.0 is the last version with the fault" in " ".join(done.stdout.split())
+    assert "2.1: has the repair" in done.stdout and "1.5: still has the fault" in done.stdout
+    assert "is the first version with it" not in done.stdout
+
+
+@pytest.mark.long
+def test_the_answer_is_exact_where_nothing_was_skipped(grammarbench: Command) -> None:
+    done = grammarbench("1.4..1.5", "a choice")
+    assert done.returncode == 2 and "come to the same in this case" in done.stderr
+
+
+@pytest.mark.long
+def test_questions_without_an_answer_are_one_line(grammarbench: Command) -> None:
+    for versions, case, said in (
+        ("1.0", "a choice", '"1.0" cannot be read; write GOOD..BAD'),
+        ("1.0..1.3", "a choice", "toy-backend 1.3 cannot be told"),
+        ("1.0..9.9", "a choice", "toy-backend 9.9 cannot be told"),
+        ("1.0..2.0", "a chiose", 'did you mean "a choice"?'),
+    ):
+        done = grammarbench(versions, case)
+        assert done.returncode == 2, done.stdout + done.stderr
+        (line,) = done.stderr.splitlines()
+        assert said in line

@@ -1,0 +1,60 @@
+"""The scripts of docs/repros still show what docs/faults.md says, with the versions that they name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from places import ROOT
+
+from harness.backend.registry import installed_version
+
+FOLDER = ROOT / "docs" / "repros"
+PAGE = (FOLDER.parent / "faults.md").read_text(encoding="utf-8")
+HANGS = "no end within 5 s"
+
+SHOWN = {
+    "llguidance_hangs_on_two_runs": HANGS,
+    "xgrammar_mask_allows_what_accept_refuses": r"b'a\xe0' True False",
+    "xgrammar_takes_surrogates": r"b'\xa0' True True",
+    "xgrammar_ignores_a_pattern_without_a_type": "b'' True True",
+    "xgrammar_walks_into_a_dead_end": "b'b' True True",
+    "xgrammar_forced_text_raises": "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x9f in position 0: "
+    "invalid start byte",
+    "outlines_core_stops_at_a_possible_end": "b'k' False False",
+    "outlines_core_takes_an_empty_pattern_for_an_anchored_one": "b'c' False False",
+    "outlines_core_ignores_unique_items": "b'' True True",
+    "llguidance_refuses_a_number_below_its_maximum": "b'</s>' False False",
+    "llguidance_misreads_an_escape": r"b'\xc3' False False",
+    "lm_format_enforcer_ignores_items": "b'' True True",
+    "lm_format_enforcer_forbids_the_beginning_of_a_character": r"b'\xe8' False False",
+}
+"""The last line of what each script prints, which is the fault."""
+
+
+def test_every_script_is_run_and_spoken_of() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == set(SHOWN)
+    assert all(f"(repros/{name}.py)" in PAGE for name in SHOWN)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.long
+def test_the_script_shows_the_fault(name: str) -> None:
+    path = FOLDER / f"{name}.py"
+    library, version = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ").split()
+    if installed_version(library) != version:
+        pytest.skip(
+            f"shown on {library} {version}; {installed_version(library) or 'no version'} is installed"
+        )
+    try:
+        done = subprocess.run(
+            [sys.executable, str(path)],
+            capture_output=True,
+            text=True,
+            timeout=5 if SHOWN[name] == HANGS else 60,
+        )
+        last = (done.stdout + done.stderr if done.returncode else done.stdout).strip().splitlines()[-1]
+    except subprocess.TimeoutExpired:
+        last = HANGS
+    assert last == SHOWN[name]

@@ -1,0 +1,165 @@
+"""What a script prints of its instance is what a validator says when it runs, whatever draft, pattern, format
+or flag there is."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.backend.grammar import Grammar
+from harness.cases.case import Case, cases_from_json
+from harness.diagnose.repro.evidence import evidence
+from harness.diagnose.repro.standalone import Shown, stand_alone
+from harness.diagnose.shrink import Outcome
+from harness.oracle.judge import is_valid
+
+BODY = "\nfor token in walk:\n    print(vocabulary[token], True, True)\n"
+DIGIT = '"\u0663"'
+"""ARABIC-INDIC DIGIT THREE: a digit for Python, none for ECMA-262."""
+
+
+def one(schema: Any, draft: str | None = None, formats: bool = False) -> Case:
+    options = {**({"draft": draft} if draft else {}), **({"format": "assert"} if formats else {})}
+    (case,) = cases_from_json({"schema": schema, "options": options}, "a", "a.json", None)
+    return case
+
+
+def scripted(
+    grammar: Grammar, content: bytes, valid: bool, draft: str | None = None, formats: bool = False
+) -> tuple[str, list[str]]:
+    """The script, and what it prints before the tokens of the walk; it must run to its end."""
+    shown = Shown(
+        library="a 1",
+        grammar=grammar,
+        content=content,
+        valid=valid,
+        walk=(content[:1],),
+        asserts_formats=formats,
+        ends=False,
+        outcome=Outcome("over_constrained" if valid else "under_constrained"),
+        text="",
+        words=(),
+        vocabulary="bytes",
+        draft=draft,
+    )
+    text = stand_alone(shown, BODY)
+    done = subprocess.run(
+        [sys.executable, "-I", "-"], input=text.encode(), capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode() + text
+    return text, done.stdout.decode().splitlines()[:-1]
+
+
+TRUE = {
+    "draft 3 extends": (one({"type": "integer", "extends": {"minimum": 10}}, "draft3"), b"0", False,
+    "Draft3Validator"),
+    "draft 3 disallow": (one({"disallow": ["string"]}, "draft3"), b'"a"', False, "Draft3Validator"),
+    "draft 3 pattern": (one({"type": "string", "pattern": r"^\d$"}, "draft3"), DIGIT.encode(), False,
+    "Draft3Validator with the patterns"),
+    "draft 4 bound": (one({"minimum": 1, "exclusiveMinimum": True}, "draft4"), b"1", False,
+    "jsonschema.Draft4Validator"),
+    "draft 6": (one({"exclusiveMinimum": 1}, "draft6"), b"1", False, "jsonschema.Draft6Validator"),
+    "draft 7 tuple": (one({"items": [{"type": "string"}]}, "draft7"), b"[1]", False,
+    "jsonschema.Draft7Validator"),
+    "draft 7 $ref": (
+        one({"$ref": "#/definitions/a", "maximum": 1, "definitions": {"a": {}}}, "draft7"), b"2", True,
+        "jsonschema.Draft7Validator",
+    ),
+    "draft 2019-09": (one({"items": [True], "additionalItems": False}, "draft2019-09"), b"[1, 2]", False,
+    "Draft201909Validator"),
+    "draft 2020-12": (one({"prefixItems": [True], "items": False}), b"[1, 2]", False,
+    "jsonschema.Draft202012Validator"),
+    "ECMA digits": (one({"type": "string", "pattern": r"^\d$"}), DIGIT.encode(), False,
+    "jsonschema_rs.Draft202012Validator"),
+    "ECMA name": (one({"patternProperties": {r"^\w$": False}}), '{"é": 1}'.encode(), True,
+    "jsonschema_rs.Draft202012Validator"),
+    "format": (one({"format": "date"}, None, True), b'"2026-02-30"', False,
+    "jsonschema.Draft202012Validator"),
+    "format of the second": (one({"format": "date-time"}, "draft7", True), b'"x"', False,
+    "jsonschema_rs.Draft7Validator"),
+    "format not asserted": (one({"format": "date"}), b'"2026-02-30"', True,
+    "jsonschema.Draft202012Validator"),
+    "no JSON": (one({}), b"{'a': 1}", False, "json.loads"),
+    "no number": (one({}), b"NaN", False, "json.loads"),
+    "no UTF-8": (one({}), b'"\xff"', False, "str"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_what_a_script_prints_of_its_instance_is_true(name: str) -> None:
+    case, content, valid, who = TRUE[name]
+    formats = case.options.get("format") == "assert"
+    assert is_valid(case.grammar, content, draft=case.options.get("draft"), assert_formats=formats) is valid
+    text, printed = scripted(case.grammar, content, valid, case.options.get("draft"), formats)
+    (line,) = printed
+    assert who in line and line.endswith("the instance is valid" if valid else "the instance is not valid")
+    assert not re.search(r"^# .*(raises|matches|is None)", text, re.MULTILINE), "a comment is no evidence"
+    assert f"because the instance is {'valid' if valid else 'not valid'}, says " in text.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("schema", "content", "claimed"),
+    [
+        ({"type": "integer"}, b"1", False),
+        ({"type": "integer"}, b'"a"', True),
+        ({"enum": ["a"]}, b'"b"', True),
+    ],
+)
+def test_a_wrong_flag_is_not_made_evidence(schema: dict[str, Any], content: bytes, claimed: bool) -> None:
+    text, (line,) = scripted(one(schema).grammar, content, claimed)
+    assert line.endswith("is not valid" if claimed else "is valid")
+    assert "says the opposite" in text.splitlines()[-1]
+
+
+def test_a_grammar_that_no_validator_knows_has_no_evidence() -> None:
+    text, printed = scripted(Grammar("ebnf", 'root ::= "a"'), b"a", True)
+    assert printed == [] and "because the text is a sentence of the grammar" in text
+
+
+def test_a_regex_and_a_choice_are_asked_too_and_a_slow_one_is_not_cited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert scripted(Grammar("regex", "a+"), b"aa", True)[1] == ["regex.fullmatch: the instance is valid"]
+    assert scripted(Grammar("choice", '["a"]'), b"b", False)[1] == ["json.loads: the instance is not valid"]
+    monkeypatch.setattr("harness.diagnose.repro.evidence.SECONDS", 2.0)
+    slow = Grammar("regex", "(a|b|ab)*(?=(?P<x>c))(?P=x)d(a|aa)+$|((a*)*)*b")
+    found = evidence(slow, b"a" * 60, False, None, False)
+    assert found is None or found.agrees
+
+
+def test_a_remote_reference_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = one({"$ref": "http://127.0.0.1:9/never"})
+    text, printed = scripted(case.grammar, b"1", False)
+    assert printed == [] and "no validator that this script could ask says so" in text
+
+
+def test_the_draft_is_in_the_text_that_everybody_gets() -> None:
+    for draft, uri in (
+        ("draft3", "draft-03"),
+        ("draft7", "draft-07"),
+        ("draft2019-09", "2019-09"),
+        ("draft2020-12", "2020-12"),
+    ):
+        case = one({"type": "integer"}, draft)
+        assert (
+            uri in json.loads(case.grammar.text)["$schema"]
+            and next(iter(json.loads(case.grammar.text))) == "$schema"
+        )
+        assert case.id != one({"type": "integer"}).id
+    own = {"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}
+    assert json.loads(one(own, "draft7").grammar.text) == own
+    assert (
+        one(True, "draft7").grammar.text == "true"
+        and one({"type": "integer"}).grammar.text == '{"type": "integer"}'
+    )
+    tag = {"triggers": ["<a"], "structures": [{"begin": "<a>", "schema": {"type": "integer"}, "end": "</a>"}]}
+    (tagged,) = cases_from_json({"structural_tag": tag, "options": {"draft": "draft7"}}, "a", "a.json", None)
+    assert "draft-07" in json.loads(tagged.grammar.text)["structures"][0]["schema"]["$schema"]
+    (bare,) = cases_from_json({"type": "integer"}, "a", "a.json", "draft6")
+    assert "draft-06" in bare.grammar.text and replace(bare, id="").options == {"draft": "draft6"}

@@ -1,0 +1,98 @@
+"""What doctor says of a machine: marks what should be mended, and promises no more than the noise allows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from measured import arm, steady, write_measurement
+
+from harness.cli.main import main
+from harness.errors import BadInput
+from harness.measure import doctor
+from harness.measure.doctor import Advice, Diagnosis, diagnose, look, text
+from harness.measure.estimate import Figures, is_proven
+from harness.measure.record import read_measurement
+from harness.measure.session import conclude
+
+
+def diagnosis(folder: Path, noise: float, offset: float = 1.0) -> Diagnosis:
+    arms = {
+        arm("toy", "reference"): steady(1, noise, seed=1),
+        arm("toy (again)", "a/a"): steady(offset, noise, seed=2),
+    }
+    write_measurement(folder, arms, forks=8)
+    found = conclude(folder)
+    return Diagnosis(
+        "h", (), "toy", folder, tuple(found), is_proven(found, Figures(read_measurement(folder))), 0.0, 0, 64
+    )
+
+
+def test_on_a_quiet_machine_small_changes_are_seen(tmp_path: Path) -> None:
+    said = text(diagnosis(tmp_path, 0.002))
+    assert "equivalent everywhere" in said and "a slower mask between two versions is seen from" in said
+    assert "cannot be told" not in said
+
+
+def test_on_a_noisy_machine_it_says_so(tmp_path: Path) -> None:
+    said = text(diagnosis(tmp_path, 0.12))
+    assert "enough to tell backends apart, not versions" in said or "cannot be told here" in said
+
+
+def test_where_identical_code_differs_nothing_is_promised(tmp_path: Path) -> None:
+    said = text(diagnosis(tmp_path, 0.002, offset=1.3))
+    assert (
+        "would be called unproven" in said
+        and ("not equivalent in compile speed, ttfm speed, cold_fill speed") in said
+    )
+    assert "a slower mask between two versions cannot be told here" in said
+
+
+@pytest.mark.parametrize(
+    ("machine", "what", "is_well"),
+    [
+        (
+            {"cpu_config": "driver:intel_pstate, intel_pstate:turbo, governor:powersave"},
+            "governor and turbo",
+            False,
+        ),
+        ({"cpu_config": "driver:acpi-cpufreq, governor:performance"}, "governor and turbo", True),
+        ({}, "governor and turbo", True),
+    ],
+)
+def test_the_governor_is_looked_at(machine: dict[str, str], what: str, is_well: bool) -> None:
+    assert {each.what: each.is_well for each in look(machine)}[what] is is_well
+
+
+def test_load_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (9.0, 9.0, 9.0))
+    assert Advice("load", "9.00 over the last minute; end what else is running", False) in look({})
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.01, 0.0, 0.0))
+    assert {each.what: each.is_well for each in look({})}["load"]
+
+
+@pytest.mark.long
+def test_it_measures_a_backend_against_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "measure",
+        "doctor",
+        "--backends",
+        "llguidance",
+        "--vocabularies",
+        "bytes",
+        "--forks",
+        "2",
+        "--out",
+        str(tmp_path / "d"),
+    ]
+    assert main(command) in (0, 4)
+    said = capsys.readouterr().out
+    assert "noise floor" in said and "smallest change that would be seen" in said and "processors" in said
+    assert {each.role for each in read_measurement(tmp_path / "d").measurement.arms} == {"reference", "a/a"}
+
+
+def test_without_a_backend_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "catalogue", lambda: [])
+    with pytest.raises(BadInput, match="no backend is installed"):
+        diagnose(None, "bytes", 1, None, lambda _: None)

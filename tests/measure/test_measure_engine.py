@@ -1,0 +1,220 @@
+"""The engine with real processes: what it records, what it survives, and that a slowed backend is told from a
+right one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from places import SUPPORT
+
+from harness.cli.main import main
+from harness.measure import show
+from harness.measure.arm import load_arm
+from harness.measure.estimate import Figures, shape
+from harness.measure.protocol import PROFILES, is_disturbed, order
+from harness.measure.record import read_measurement
+from harness.measure.session import conclude, measured_arms, workload_key
+from harness.rows.store import read_info
+
+CASES = [
+    {
+        "description": "digits",
+        "regex": "[0-9]{2,20}",
+        "tests": [{"text": "0123456789", "valid": True}, {"text": "x", "valid": False}],
+    },
+    {"description": "word", "regex": "(yes|no)+", "tests": [{"text": "yesnoyesno", "valid": True}]},
+    {"description": "nothing to measure", "regex": "a", "tests": [{"text": "b", "valid": False}]},
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def importable_miniatures() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(SUPPORT))
+        yield
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("suite") / "toy.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in CASES))
+    return path
+
+
+@pytest.fixture(scope="module")
+def measured(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A measurement in two forks, to be looked at only."""
+    folder = tmp_path_factory.mktemp("measured") / "m"
+    assert measure(suite, folder, "miniatures:Reference,unconstrained", "--forks", "2") in (0, 4)
+    return folder
+
+
+def measure(suite: Path, folder: Path, backends: str, *options: str) -> int:
+    command = [
+        "measure",
+        str(suite),
+        "--backends",
+        backends,
+        "--vocabularies",
+        "bytes",
+        "--out",
+        str(folder),
+        "--forks",
+        "1",
+        *options,
+    ]
+    return main(command)
+
+
+def test_what_is_recorded(measured: Path) -> None:
+    recorded = read_measurement(measured)
+    arms = recorded.measurement.arms
+    assert recorded.end is not None
+    assert [each.role for each in arms] == ["reference", "arm", "a/a"]
+    assert [each.case for each in recorded.measurement.traces] == ["toy 1", "toy 2"] or len(
+        recorded.measurement.traces
+    ) == 2
+    # `unconstrained` takes the wrong text too: it is measured on what it solves only, and the record says
+    # why.
+    assert set(recorded.measurement.unsolved["unconstrained"].values()) == {"under_constrained"}
+    figures = Figures(recorded)
+    assert len(figures.own_set("miniatures:Reference")) == 2 and len(figures.own_set("unconstrained")) == 1
+    for slot in recorded.slots:
+        cut = shape(slot, recorded.of(slot.figures))
+        assert cut.cold.shape == cut.warm.shape == (slot.tokens, 2) and len(cut.sums) == slot.passes
+        assert (cut.warm > 0).all() and cut.compile_ns and (cut.sums >= cut.warm.sum(axis=0)).all()
+    forks = [each for each in recorded.others if each["kind"] == "fork"]
+    assert len(forks) >= 2 and {slot.fork for slot in recorded.slots} == {each["fork"] for each in forks}
+    counts = next(
+        each for each in recorded.others if each["kind"] == "counts" and each["arm"] == "miniatures:Reference"
+    )
+    assert counts["masks"] == 11 and counts["allowed"] > 0 and counts["serialized_bytes"] is None
+    batch = [each for each in recorded.others if each["kind"] == "mechanisms"]
+    assert batch and all(
+        each["figures"][1] == each["rollback"] + each["copy"] + each["jump_forward"] for each in batch
+    )
+    shown = show.text(figures, conclude(measured), means=True)
+    assert "2/2" in shown and "1/2" in shown and "means" in shown and "proven" in shown.lower()
+
+
+def test_every_arm_has_its_turn_in_every_place(measured: Path) -> None:
+    slots = [each for each in read_measurement(measured).slots if each.fork == 0 and not each.again]
+    places: dict[str, list[int]] = {}
+    for slot in slots:
+        places.setdefault(slot.arm, []).append(slot.place)
+    assert all(min(each) == 0 and max(each) == 2 for each in places.values())
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_over_two_rounds_any_two_arms_stand_in_both_orders(count: int) -> None:
+    arms = list("abcde"[:count])
+    for pair in range(count):
+        there, back = order(arms, 2 * pair), order(arms, 2 * pair + 1)
+        assert there == back[::-1] and sorted(there) == arms
+        assert there[0] == arms[pair]
+        for a, b in combinations(arms, 2):
+            assert (there.index(a) < there.index(b)) != (back.index(a) < back.index(b))
+
+
+def test_a_backend_that_is_three_times_as_slow_is_told_from_a_right_one(suite: Path, tmp_path: Path) -> None:
+    """Even beside other tests on the same machine: fills take three times as long, which no little noise
+    hides."""
+    backends = "miniatures.slowed:Slowed,miniatures.slowed:Slowed:percent=200"
+    measure(suite, tmp_path / "m", backends, "--forks", "3")
+    found = [
+        each
+        for each in conclude(tmp_path / "m")
+        if each.metric == "fill" and each.head.endswith("percent=200")
+    ]
+    assert [2.5 < each.found.ratio < 3.5 for each in found] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("HangsWhenMeasured", "killed after"),
+        ("DiesWhenMeasured", "killed by SIGSEGV"),
+        ("RaisesWhenMeasured", "it raised RuntimeError"),
+    ],
+)
+def test_an_arm_that_is_lost_costs_its_case_only(
+    suite: Path, tmp_path: Path, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.measure.engine.PATIENCE_SECONDS", 1.0)
+    measure(suite, tmp_path / "m", f"miniatures:Reference,miniatures.measured:{name}", "--timeout", "1")
+    recorded = read_measurement(tmp_path / "m")
+    lost = [each for each in recorded.others if each["kind"] == "lost"]
+    figures = Figures(recorded)
+    assert lost and all(said in each["text"] and name in each["arm"] for each in lost)
+    assert recorded.end is not None and len(figures.own_set("miniatures:Reference")) == 2
+    assert not figures.own_set(f"miniatures.measured:{name}")
+
+
+def test_a_refusal_where_the_scout_saw_none_is_not_timed(suite: Path, tmp_path: Path) -> None:
+    measure(suite, tmp_path / "m", "miniatures:Reference,miniatures.measured:ForgetsWhenMeasured")
+    lost = [each for each in read_measurement(tmp_path / "m").others if each["kind"] == "lost"]
+    assert lost and all("Diverged" in each["text"] for each in lost)
+
+
+def test_the_handler_answers_in_process(measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SUPPORT))
+    handler, said = load_arm("miniatures:Reference", "bytes", str(measured / "cases.jsonl"), None)
+    assert 0 < said["clock_ns"] < 100_000
+    trace = read_measurement(measured).measurement.traces[0]
+    warm, _ = handler({"op": "warm_up", "offset": trace.offset, "instance": trace.instance}, b"")
+    assert warm["tokens"] == 11 and 1 <= warm["passes"] <= 10
+    answer, figures = handler({"op": "round", "offset": trace.offset, "repeats": 3, "fresh": False}, b"")
+    assert len(np.frombuffer(figures, "<i8")) == 1 + 2 * 11 + 2 * 3 and answer["wall_ns"] > 0
+    _, alone = handler({"op": "batch", "offset": trace.offset, "size": 4, "threads": 1, "repeats": 3}, b"")
+    _, threaded = handler({"op": "batch", "offset": trace.offset, "size": 4, "threads": 2, "repeats": 3}, b"")
+    assert len(alone) == 3 * 8 and threaded == b""  # no threads: nothing is made up
+    _, cached = handler(
+        {"op": "variant", "offset": trace.offset, "option": "cache", "value": "true", "repeats": 2}, b""
+    )
+    assert cached == b""
+
+
+def test_disturbance_is_decided_by_numbers_fixed_beforehand() -> None:
+    assert not is_disturbed(100_000_000, 3, 0.0)
+    assert is_disturbed(100_000_000, 50, 0.0)
+    assert is_disturbed(100_000_000, 0, 0.5)
+
+
+def test_the_workload_key_names_what_a_figure_means(measured: Path) -> None:
+    info, traces = read_info(measured), read_measurement(measured).measurement.traces
+    quick = PROFILES["quick"]
+    assert workload_key(info, traces, quick) == read_measurement(measured).measurement.workload
+    assert workload_key(info, traces[:1], quick) != workload_key(info, traces, quick)
+    assert workload_key(info, traces, replace(quick, rounds=6)) != workload_key(info, traces, quick)
+    assert workload_key(info, traces, replace(quick, forks=9)) == workload_key(info, traces, quick)
+
+
+def test_a_reference_is_chosen_by_name(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure(suite, tmp_path / "m", "miniatures:Reference,unconstrained", "--base", "unconstrained")
+    arms = read_measurement(tmp_path / "m").measurement.arms
+    assert [(each.name, each.role) for each in arms][1:] == [
+        ("unconstrained", "reference"),
+        ("unconstrained (again)", "a/a"),
+    ]
+    assert measured_arms(read_info(tmp_path / "m").arms, None)[0].role == "reference"
+    assert measure(suite, tmp_path / "n", "unconstrained", "--base", "nobody") == 2
+    assert "is none of the arms" in capsys.readouterr().err
+
+
+def test_bad_input_is_one_line(
+    suite: Path, measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = tmp_path / "wrong.jsonl"
+    wrong.write_text(json.dumps(CASES[2]) + "\n")
+    assert measure(wrong, tmp_path / "m", "miniatures:Reference") == 2
+    assert "no backend solves any of these cases" in capsys.readouterr().err
+    assert measure(suite, measured, "miniatures:Reference") == 2
+    assert "holds a measurement already" in capsys.readouterr().err

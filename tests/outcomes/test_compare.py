@@ -1,0 +1,259 @@
+"""Two arms of a run, or two runs: what is told, what gates, and what is not comparable."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compared import NEW, OLD, measured_run, write_run
+from measured import arm, steady, write_measurement
+from report_folders import played, write_decoding
+
+from harness.cli.main import main
+from harness.outcomes.compare import NO_BASELINE, alone, compare_arms, compare_runs
+from harness.report.page.inputs import read_inputs
+from harness.report.page.sections import comparing
+from harness.report.page.verdict import verdict
+
+
+def test_versions_of_one_run_are_compared_in_outcomes_and_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = measured_run(tmp_path, 1.2, {"accepted": False, "stopped_at": 2})
+    (pair,) = compare_arms(folder)
+    assert [each.name for each in pair.outcomes.cases] == ["two"] and pair.outcomes.cases[0].kind == "worse"
+    assert {each.metric: each.verdict for each in pair.times}["fill"] == "regressed"
+    assert main(["compare", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert (
+        "new faults: 1 case(s)" in shown
+        and "SLOWER" in shown
+        and "toy==1  ->  toy==2" in shown
+        and "proven" in shown
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "changed", "options", "gate", "timed"),
+    [
+        (1.0, {}, {}, 0, 0),
+        (1.2, {}, {}, 0, 1),  # a slowdown gates only when it is asked for
+        (1.0, {"accepted": False, "stopped_at": 1}, {}, 1, 1),
+        (
+            1.0,
+            {"status": "timeout", "phase": "compile", "accepted": None},
+            {},
+            0,
+            0,
+        ),  # depends on the machine
+        (1.0, {}, {"copy": 1.4}, 0, 4),
+        (1.0, {}, {"counts": {"toy==2": {"masks_sha256": "11", "allowed": 8}}}, 1, 1),
+        (1.0, {}, {"counts": {"toy==2": {"forced_bytes": 2}}}, 1, 1),
+        (1.0, {}, {"counts": {"toy==2": {"forced_bytes": 4}}}, 0, 0),
+        (1.0, {}, {"counts": {"toy==2": {"serialized_bytes": 1040}}}, 0, 0),
+        (1.0, {}, {"counts": {"toy==2": {"serialized_bytes": 1100}}}, 1, 1),
+    ],
+)
+def test_the_gate(
+    tmp_path: Path, head: float, changed: dict[str, Any], options: dict[str, Any], gate: int, timed: int
+) -> None:
+    folder = measured_run(tmp_path, head, changed, **options)
+    assert main(["compare", str(folder), "--gate"]) == gate
+    assert main(["compare", str(folder), "--gate", "--time"]) == timed
+
+
+WRONG = {"accepted": False, "stopped_at": 2}
+SETTING = replace(OLD, options="wrapper=other")
+
+
+def two_settings(folder: Path) -> Path:
+    """One version with two settings, the second of which is wrong and three times slower."""
+    write_run(folder, {OLD: {}, SETTING: WRONG})
+    plain, other, copy = (
+        arm("toy", "reference", "toy"),
+        arm("toy:wrapper=other", "arm", "toy", "1", "wrapper=other"),
+        arm("toy (again)", "a/a", "toy"),
+    )
+    write_measurement(folder, {plain: steady(1, seed=1), other: steady(3, seed=2), copy: steady(1, seed=3)})
+    return folder
+
+
+def test_two_settings_of_a_backend_are_no_change_on_any_surface(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = two_settings(tmp_path / "run")
+    (pair,) = compare_arms(folder)
+    assert pair.counts_worse and pair.slower and not pair.is_change, "the difference is there to be seen"
+    for timed in ([], ["--time"]):
+        assert main(["compare", str(folder), "--gate", *timed]) == 4
+        said = capsys.readouterr().out
+        assert (
+            "toy 1 -> toy:wrapper=other 1 (two settings: no change)" in said
+            and ("gate: UNPROVEN: no two versions") in said
+        )
+    assert main(["compare", str(folder), "--json", "--html", str(tmp_path / "page.html")]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["is_change"], told["worse"]) == (False, False)
+    assert "Two settings: what differs is no change." in (tmp_path / "page.html").read_text()
+    assert main(["export", str(folder), "--out", str(tmp_path / "out")]) == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["gate"]["verdict"] == "ok" and result["changes"] == []
+    assert main(["export", str(folder), "--gate", "--out", str(tmp_path / "out")]) == 2
+    inputs = read_inputs([folder])
+    assert verdict(inputs).word == "NO BASELINE" and comparing.told(inputs) == []
+    assert [each.note for each in comparing.against(inputs)] == [
+        comparing.NOTES["settings"],
+        comparing.NOTES["control"],
+    ]
+
+
+def test_each_setting_is_compared_with_its_own_older_version(tmp_path: Path) -> None:
+    arms = [OLD, SETTING, NEW, replace(SETTING, version="2")]
+    folder = write_run(tmp_path / "run", {arms[0]: {}, arms[1]: WRONG, arms[2]: {}, arms[3]: WRONG})
+    found = {(each.base.name, each.head.name): each.is_change for each in compare_arms(folder)}
+    assert found == {
+        ("toy==1", "toy==1:wrapper=other"): False,
+        ("toy==1", "toy==2"): True,
+        ("toy==1:wrapper=other", "toy==2:wrapper=other"): True,
+    }
+    assert main(["compare", str(folder), "--gate"]) == 0, "the setting is as wrong as it was"
+    assert verdict(read_inputs([folder])).word == "PASS"
+    worse = write_run(tmp_path / "worse", {arms[0]: {}, arms[1]: {}, arms[2]: {}, arms[3]: WRONG})
+    assert main(["compare", str(worse), "--gate"]) == 1
+    assert verdict(read_inputs([worse])).word == "REGRESSED"
+
+
+def test_two_settings_of_a_real_backend_are_no_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With compact white space xgrammar refuses the document that it takes otherwise."""
+    pytest.importorskip("xgrammar")
+    case = {
+        "description": "spaced",
+        "schema": {"type": "array"},
+        "tests": [{"text": "[ 1, 2 ]", "valid": True}],
+    }
+    (tmp_path / "suite.json").write_text(json.dumps([case]))
+    run = [
+        str(tmp_path / "suite.json"),
+        "--backends",
+        "xgrammar,xgrammar:whitespace=compact",
+        "--vocabularies",
+        "probe",
+        "--effort",
+        "0",
+    ]
+    assert main(["run", *run, "--out", str(tmp_path / "run")]) == 0
+    (pair,) = compare_arms(tmp_path / "run")
+    assert pair.counts_worse and not pair.is_change
+    assert main(["compare", str(tmp_path / "run"), "--gate"]) == 4
+    assert verdict(read_inputs([tmp_path / "run"])).word == "NO BASELINE"
+
+
+def test_two_runs_are_compared_by_backend_and_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = write_run(tmp_path / "base", {OLD: {}})
+    head = write_run(tmp_path / "head", {NEW: {"accepted": False, "stopped_at": 0}})
+    (pair,) = compare_runs(base, head)
+    assert pair.counts_worse and not pair.times
+    assert main(["compare", str(base), str(head), "--gate"]) == 1
+    assert main(["compare", str(head), str(base), "--gate"]) == 0  # a fault that is gone fails nothing
+    capsys.readouterr()
+    assert main(["compare", str(base), str(head), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert told["base"]["version"] == "1" and told["head"]["version"] == "2" and told["worse"]
+    assert told["outcomes"][0]["case"] == "two"
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [({"hardware": "x" * 12}, "hardware"), ({"workload": "x" * 12}, "workload"), ({}, "")],
+)
+def test_times_of_two_runs_are_told_only_where_they_are_comparable(
+    tmp_path: Path, changed: dict[str, Any], why: str
+) -> None:
+    base = measured_run(tmp_path / "base", 1.0)
+    head = measured_run(tmp_path / "head", 1.5, **changed)
+    told = compare_runs(base, head)[0].told
+    if why:
+        assert [NO_BASELINE in each and why in each for each in told] == [True]
+    else:
+        (line,) = [each for each in told if each.startswith("fill speed")]
+        assert "(+4" in line or "(+5" in line
+    assert not compare_runs(base, head)[0].times  # told, never judged
+
+
+def test_a_page_with_a_forest_plot(tmp_path: Path) -> None:
+    folder = measured_run(tmp_path / "run", 1.2, {"accepted": False, "stopped_at": 2})
+    assert main(["compare", str(folder), "--html", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 1 and ">▼ slower<" in page and "toy==2" in page
+    assert main(["compare", str(folder), "--html", str(tmp_path / "again.html")]) == 0
+    assert (tmp_path / "again.html").read_bytes() == (tmp_path / "page.html").read_bytes()
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    hostile = "</script><img src=x onerror=alert(1)>"
+    folder = tmp_path / "run"
+    write_run(folder, {OLD: {}, NEW: {"accepted": False, "stopped_at": 0, "instance_name": hostile}})
+    assert main(["compare", str(folder), "--html", str(tmp_path / "page.html")]) == 0
+    assert hostile not in (tmp_path / "page.html").read_text()
+
+
+def test_what_cannot_be_compared_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = write_run(tmp_path / "whole", {OLD: {}})
+    other = write_run(tmp_path / "other", {replace(OLD, backend="else"): {}})
+    assert main(["compare", str(whole), str(other)]) == 2
+    assert "no backend with the same options in common" in capsys.readouterr().err
+    assert main(["compare", str(whole)]) == 0
+    assert "nothing to compare" in capsys.readouterr().out
+    assert main(["compare", str(whole), "--gate"]) == 4  # a gate that looked at nothing has proven nothing
+
+
+def test_what_only_one_run_has_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = write_run(tmp_path / "base", {OLD: {}})
+    head = write_run(tmp_path / "head", {NEW: {}, replace(OLD, backend="else"): {}})
+    assert main(["compare", str(base), str(head)]) == 0
+    assert "not compared: else (in" in capsys.readouterr().out and alone(base, base) == ""
+
+
+def test_other_masks_fail_a_gate_and_nobody_says_which_are_right(tmp_path: Path) -> None:
+    folder = measured_run(tmp_path / "run", 1.0, counts={"toy==2": {"masks_sha256": "11", "allowed": 8}})
+    (pair,) = compare_arms(folder)
+    assert pair.what_is_worse.startswith("other masks (which are right, only a run with checks tells) in ")
+    (found,) = comparing.told(read_inputs([folder]))  # versions within one run are listed on the page too
+    assert found.title == "toy==1 → toy==2" and found.counted == pair.counted and found.counted
+
+
+def test_what_has_no_end_is_compared_and_kept_by_nobody_and_the_exit_code_is_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, torn = (
+        str(write_run(tmp_path / name, {OLD: {}}, finish=name == "whole")) for name in ("whole", "torn")
+    )
+    half_measured = str(measured_run(tmp_path / "half measured", 1.0, finish=False))
+    half_decoded = str(write_decoding(tmp_path / "half decoded", played(), finish=False))
+    record, past = str(tmp_path / "record.json"), str(tmp_path / "past")
+    assert main(["expect", whole, record, "--record"]) == 0
+    for command in (
+        ["compare", whole, torn],
+        ["compare", torn, whole, "--gate"],
+        ["compare", half_measured, "--gate"],
+        ["compare", half_decoded],
+        ["expect", torn, record],
+        ["expect", torn, str(tmp_path / "other.json"), "--record"],
+        ["history", past, "--add", torn],
+        ["history", past, "--add", half_measured],
+        ["export", whole, torn, "--gate", "--out", str(tmp_path / "exported")],
+    ):
+        capsys.readouterr()
+        assert main(command) == 3, command
+        said = capsys.readouterr()
+        assert (
+            ("incomplete" in said.err or "no end" in said.err) and said.err.count("\n") == 1 and not said.out
+        ), command
+    assert not (tmp_path / "past").exists() and not (tmp_path / "other.json").exists()

@@ -1,0 +1,74 @@
+"""What grammars are made of is derived where no tag says it, so that a user's own schemas have a table of
+features."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.backend.grammar import Grammar
+from harness.cli.main import main
+from harness.outcomes.constructs import constructs
+
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "no constraint",
+    "type": "object",
+    "properties": {"pattern": {"type": "string", "maxLength": 3}, "enum": {"const": {"minimum": 1}}},
+    "anyOf": [{"required": ["pattern"]}, {"$ref": "#/$defs/not"}],
+    "$defs": {"not": {"minItems": 2}},
+}
+
+
+@pytest.mark.parametrize(
+    ("grammar", "found"),
+    [
+        (
+            Grammar("json_schema", json.dumps(SCHEMA)),
+            "$defs $ref anyOf const maxLength minItems properties required type",
+        ),
+        (Grammar("json_schema", "true"), ""),
+        (Grammar("regex", r"\[\.a"), ""),
+        (Grammar("regex", "20[0-9]{2}|x"), "alternation,class,counted repetition"),
+        (
+            Grammar("regex", r"^(?:\d+?)\1$"),
+            "anchor,back-reference,group,lazy quantifier,shorthand class,star or plus",
+        ),
+        (
+            Grammar("ebnf", 'root ::= "[" term\nterm ::= [a-z]+ | "(" term ")"'),
+            "alternation,class,recursion,several rules,star or plus",
+        ),
+        (Grammar("choice", '["a"]'), ""),
+    ],
+)
+def test_constructs_are_named(grammar: Grammar, found: str) -> None:
+    wanted = found.split(",") if grammar.dialect != "json_schema" else found.split()
+    assert list(constructs(grammar)) == [each for each in wanted if each]
+
+
+def test_the_table_of_features_is_not_empty_for_one_s_own_schemas(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    case = {"schema": {"type": "string", "maxLength": 2}, "tests": [{"data": "a", "valid": True}]}
+    (tmp_path / "mine" / "short.json").write_text(json.dumps(case))
+    (tmp_path / "mine" / "tagged.json").write_text(
+        json.dumps({**case, "schema": {"type": "boolean"}, "tests": [], "tags": ["my tag"]})
+    )
+    words = [
+        "run",
+        str(tmp_path / "mine"),
+        "--backends",
+        "unconstrained",
+        "--vocabularies",
+        "bytes",
+        "--effort",
+        "0",
+    ]
+    assert (
+        main([*words, "--out", str(tmp_path / "run")]) == 0 and main(["report", str(tmp_path / "run")]) == 0
+    )
+    page = (tmp_path / "run" / "report" / "report.html").read_text("utf-8")
+    features = page[page.index('<section id="matrix">') :].partition("</section>")[0]
+    assert "JSON Schema: keywords and features" in features
+    assert all(f">{name}</th>" in features for name in ("maxLength", "type", "my tag")), features

@@ -1,0 +1,148 @@
+"""Measurements over time: files that are only added, ratios to a reference, and an alert that wants a step
+that stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from measured import arm, steady, write_measurement
+
+from harness.cli.main import main
+from harness.outcomes.history import measurements
+from harness.outcomes.history.alert_rule import state
+from harness.outcomes.history.measurements import alerts, append, read, series
+
+REFERENCE, COPY, HEAD = arm("ref", "reference", version="1"), arm("ref (again)", "a/a", "ref"), arm("toy")
+
+
+def one_run(
+    folder: Path,
+    number: int,
+    head: float,
+    reference: str = "ref",
+    others: dict[str, float] | None = None,
+    **options: Any,
+) -> Path:
+    """The `number`-th run, a day after the one before."""
+    arms = {
+        arm(reference, "reference"): steady(1, seed=number),
+        arm(f"{reference} (again)", "a/a", reference): steady(1, seed=50 + number),
+    }
+    arms |= {
+        arm(name): steady(factor, seed=100 + number)
+        for name, factor in ({"toy": head} | (others or {})).items()
+    }
+    write_measurement(
+        folder, arms, run=f"run{number:02}", started=f"2026-11-{number + 1:02}T12:00:00+00:00", **options
+    )
+    return folder
+
+
+def fill_state(folder: Path, backend: str = "toy") -> str:
+    every = [each for entries in read(folder).values() for each in series(entries)]
+    return next(each.state for each in every if (each.backend, each.metric) == (backend, "fill"))
+
+
+def test_a_step_that_stays_is_an_alert_and_one_bad_run_is_not(tmp_path: Path) -> None:
+    past = tmp_path / "history"
+    states = []
+    for number, head in enumerate([2.0] * 9 + [2.4, 2.0, 2.0, 2.4, 2.4, 2.4]):
+        append(past, one_run(tmp_path / f"run{number}", number, head))
+        states.append(fill_state(past))
+    # One bad run is not a step, and hides none.
+    assert states == ["no baseline"] * 10 + ["quiet"] * 4 + ["alert"]
+    assert {each.backend for each in alerts(past)} == {"toy"}
+    assert main(["history", str(past), "--gate"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("ratios", "said"),
+    [
+        ([1.0] * 10, "no baseline"),
+        ([1.0] * 11, "quiet"),
+        ([1.0] * 8 + [1.06] * 3, "alert"),
+        ([1.0] * 8 + [1.06, 1.06, 1.04], "quiet"),
+        ([1.0] * 6 + [1.02] * 2 + [1.06] * 3, "quiet"),
+        ([1.0] * 7 + [1.5] + [1.06] * 3, "alert"),
+        ([1.0] * 8 + [1.06] * 7, "alert"),
+        ([1.0] * 8 + [1.06] * 8, "quiet"),
+        ([1.0] * 8 + [1.06] * 3 + [1.0] * 3, "better"),
+        ([1.0] * 8 + [0.9] * 3, "better"),
+        ([9.0] * 5 + [1.0] * 8 + [1.2] * 3, "alert"),
+    ],
+)
+def test_the_rule(ratios: list[float], said: str) -> None:
+    assert state(ratios) == said
+
+
+@given(st.lists(st.floats(0.98, 1.02), max_size=40))
+def test_noise_within_two_percent_is_never_told(ratios: list[float]) -> None:
+    assert state(ratios) in ("quiet", "no baseline")
+
+
+def test_other_hardware_and_other_work_are_other_series(tmp_path: Path) -> None:
+    past = tmp_path / "history"
+    different: list[dict[str, Any]] = [{}, {"hardware": "other"}, {"workload": "other"}]
+    for number, changed in enumerate(different):
+        append(past, one_run(tmp_path / f"run{number}", number, 2.0, **changed))
+    assert len(read(past)) == 3
+    assert len(list(past.glob("*/*/*.jsonl.gz"))) == 3
+
+
+def test_a_new_reference_is_spliced_where_a_run_has_both(tmp_path: Path) -> None:
+    """`toy` takes twice `ref`'s time, `ref` twice that of `next`: to `next` it is four, in the old
+    runs too.
+    """
+    past = tmp_path / "history"
+    append(past, one_run(tmp_path / "a", 0, 2.0))
+    append(past, one_run(tmp_path / "b", 1, 4.0, reference="next", others={"ref": 2.0}))
+    append(past, one_run(tmp_path / "c", 2, 4.0, reference="next"))
+    (entries,) = read(past).values()
+    found = next(each for each in series(entries) if (each.backend, each.metric) == ("toy", "fill"))
+    assert [each.ratio for each in found.entries] == pytest.approx([4.0, 4.0, 4.0], rel=0.02)
+    assert {each.reference for each in found.entries} == {"next==1"}
+
+
+def test_without_such_a_run_the_series_begins_anew(tmp_path: Path) -> None:
+    past = tmp_path / "history"
+    append(past, one_run(tmp_path / "a", 0, 2.0))
+    append(past, one_run(tmp_path / "b", 1, 4.0, reference="next"))
+    (entries,) = read(past).values()
+    assert len(next(each for each in series(entries) if each.backend == "toy").entries) == 1
+
+
+def test_it_is_only_appended_to_and_absolute_values_stand_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past, run = tmp_path / "history", one_run(tmp_path / "a", 0, 2.0)
+    path = append(past, run)
+    before = path.read_bytes()
+    assert main(["history", str(past), "--add", str(run)]) == 2
+    assert "only appended to" in capsys.readouterr().err and path.read_bytes() == before
+    (entries,) = read(past).values()
+    fill = next(each for each in entries if (each.backend, each.metric) == ("toy", "fill"))
+    assert (
+        fill.nanoseconds == pytest.approx(2 * (2000 + 3000 + 9000 + 2500), rel=0.02)
+        and fill.low < fill.ratio < fill.high
+    )
+    assert main(["history", str(past), "--json"]) == 0
+    assert {each["state"] for each in json.loads(capsys.readouterr().out)} == {"no baseline"}
+
+
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", str(tmp_path / "none")]) == 2
+    assert main(["history", str(tmp_path / "h"), "--add", str(tmp_path / "none")]) == 2
+    (tmp_path / "decode.jsonl").touch()
+    assert main(["history", str(tmp_path / "h"), "--add", str(tmp_path)]) == 2
+    assert "holds a decoding, which goes into no history" in capsys.readouterr().err
+    damaged = tmp_path / "d" / "hw" / "work" / "x.jsonl.gz"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"no gzip")
+    assert main(["history", str(tmp_path / "d")]) == 2
+    assert "no file of a history" in capsys.readouterr().err
+    assert measurements.HISTORY == 1

@@ -1,0 +1,394 @@
+"""One small real run, and how many cases passed, failed, were declined or not judged, as each surface has it:
+all say the same."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as xml
+
+import pytest
+
+from harness.cli.main import main
+from harness.errors import OK
+from harness.outcomes.history import conformance
+
+pytest.importorskip("xgrammar")
+pytest.importorskip("llguidance")
+
+
+class Tables(HTMLParser):
+    """The tables of a page: the class of each, and its lines of cells as text."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.tables: list[tuple[str, list[list[str]]]] = []
+        self.cell = False
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "table":
+            self.tables.append((dict(attrs).get("class") or "", []))
+        elif tag == "tr":
+            self.tables[-1][1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][1][-1].append("")
+            self.cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.cell = self.cell and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self.cell:
+            self.tables[-1][1][-1][-1] += data
+
+
+OUTCOMES = ("passed", "failed", "declined", "not_judged", "not_measured")
+KNOWN = ("cases", "judged", *OUTCOMES)
+ARMS = ("llguidance", "xgrammar")
+
+Counts = dict[str, dict[str, int]]
+"""The numbers of KNOWN, or of OUTCOMES, by backend."""
+
+
+def _text(text: str, valid: bool) -> dict[str, Any]:
+    return {"description": text, "text": text, "valid": valid}
+
+
+def _data(data: object, valid: bool) -> dict[str, Any]:
+    return {"description": json.dumps(data), "data": data, "valid": valid}
+
+
+UNIQUE = {
+    "type": "array",
+    "items": {"type": "integer", "minimum": 0, "maximum": 2},
+    "uniqueItems": True,
+    "minItems": 3,
+}
+OBJECT = {
+    "type": "object",
+    "properties": {"b": {"enum": ["x", "y"]}},
+    "required": ["b"],
+    "additionalProperties": False,
+}
+CASES: list[dict[str, Any]] = [
+    {"description": "digits", "regex": "[0-9]{1,4}", "tests": [_text("12", True), _text("a", False)]},
+    # llguidance forces the canonical tokens here, and says so of itself
+    {
+        "description": "one word",
+        "regex": "hello world",
+        "tests": [_text("hello world", True), _text("hello", False)],
+    },
+    {"description": "bare regex", "regex": "[ab]c"},
+    {"description": "choice", "choice": ["yes", "no"], "tests": [_text("yes", True), _text("maybe", False)]},
+    {"description": "object", "schema": OBJECT, "tests": [_data({"b": "x"}, True), _data({"b": "z"}, False)]},
+    {
+        "description": "not a string",
+        "schema": {"not": {"type": "string"}},
+        "tests": [_data(1, True), _data("x", False)],
+    },
+    {"description": "bare object", "schema": OBJECT | {"title": "bare"}},
+    # the walks see that xgrammar ignores uniqueItems; llguidance declines it
+    {"description": "bare unique items", "schema": UNIQUE},
+]
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder in which all of this is done, and what the run printed."""
+    folder = tmp_path_factory.mktemp("one_count")
+    (folder / "cases.jsonl").write_text("".join(json.dumps(each) + "\n" for each in CASES))
+    words = [
+        "run",
+        "cases.jsonl",
+        "--backends",
+        ",".join(ARMS),
+        "--vocabularies",
+        "probe",
+        "--profile",
+        "full",
+        "--effort",
+        "2",
+    ]
+    # In a process of its own: the summary at its end is printed by a child, straight to the terminal.
+    command = [sys.executable, "-m", "harness", *words, "--jobs", "1", "--out", "run"]
+    environment = os.environ | {"COLUMNS": "100"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
+    assert done.returncode == OK, done.stderr
+    printed = done.stdout
+    _grammarbench(folder, "export", "run", "--out", "exported")
+    _grammarbench(folder, "report", "run", "--out", "page")
+    _grammarbench(folder, "history", "past", "--add", "run")
+    _grammarbench(folder, "report", "--history", "past", "--out", "site")
+    return folder, printed
+
+
+def _grammarbench(folder: Path, *words: str) -> str:
+    """What the command prints, run in this process and in that folder."""
+    printed = io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(printed),
+    ):
+        patch.setenv("COLUMNS", "100")
+        assert main(list(words)) == OK
+    return printed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def counts(walked: tuple[Path, str]) -> Counts:
+    """What `result.json` says."""
+    result = json.loads((walked[0] / "exported" / "result.json").read_text())
+    found = {each["arm"].split()[0]: {name: each[name] for name in KNOWN} for each in result["counts"]}
+    assert sorted(found) == sorted(ARMS)
+    return found
+
+
+def test_the_run_has_all_kinds_of_cases_and_each_is_counted_once(
+    walked: tuple[Path, str], counts: Counts
+) -> None:
+    for each in counts.values():
+        assert sum(each[name] for name in OUTCOMES) == each["cases"] == len(CASES)
+    kinds = {name for each in counts.values() for name in OUTCOMES if each[name]}
+    assert kinds == {"passed", "failed", "declined", "not_judged"}
+    noted = {
+        (each["arm"].split()[0], each["case"]): each for each in _csv(walked[0] / "exported" / "failing.csv")
+    }
+    assert (
+        noted["llguidance", "one word"]["outcome"] == "passed"
+        and "canonical_only" in noted["llguidance", "one word"]["faults"]
+    )
+    assert noted["xgrammar", "bare unique items"]["outcome"] == "failed"
+    assert noted["llguidance", "bare unique items"]["outcome"] == "declined"
+    assert counts["llguidance"]["judged"] == len(CASES) - 2, (
+        "the bare object, and the bare declined schema that nothing could judge"
+    )
+    assert counts["xgrammar"]["judged"] == len(CASES) - 1, "the bare object"
+
+
+def _csv(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _of_the_terminal(text: str) -> Counts:
+    """From lines such as `Judged   7   8`; a line that is 0 for all backends may be missing."""
+    lines = {
+        match[1]: match[2].split()
+        for match in re.finditer(r"^([A-Z][a-z ]+?) {2,}([\d, ]+)$", text, re.MULTILINE)
+    }
+    titles = {name: name.replace("_", " ").capitalize() for name in KNOWN}
+    return {
+        arm: {name: int(lines.get(titles[name], "00")[place]) for name in KNOWN}
+        for place, arm in enumerate(ARMS)
+    }
+
+
+def _of_what_a_run_prints(folder: Path, printed: str) -> Counts:
+    return _of_the_terminal(printed)
+
+
+def _of_the_summary(folder: Path, printed: str) -> Counts:
+    return _of_the_terminal(_grammarbench(folder, "table", "run", "summary"))
+
+
+def _of_the_summary_as_json(folder: Path, printed: str) -> Counts:
+    found = json.loads(_grammarbench(folder, "table", "run", "summary", "--json"))["backends"]
+    for each in found:
+        assert {name: each["metrics"][name] for name in KNOWN[1:]} == {
+            name: each["counts"][name] for name in KNOWN[1:]
+        }
+    return {each["backend"]: {name: each["counts"][name] for name in KNOWN} for each in found}
+
+
+def _of_the_table(folder: Path, printed: str) -> Counts:
+    cases, _, _ = _grammarbench(folder, "table", "run").partition(
+        "WALKS"
+    )  # some of the names are those of counted walks too
+    return _of_the_terminal(cases)
+
+
+def _of_markdown(text: str) -> Counts:
+    cells = [
+        [cell.strip().replace("\\", "") for cell in line.strip("| ").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+    head = next(number for number, line in enumerate(cells) if "judged" in line)
+    lines = [dict(zip(cells[head], line, strict=True)) for line in cells[head + 2 : head + 2 + len(ARMS)]]
+    return {
+        each["backend"].split()[0]: {name: int(each[name.replace("_", " ")]) for name in KNOWN}
+        for each in lines
+    }
+
+
+def _of_the_step_summary(folder: Path, printed: str) -> Counts:
+    return _of_markdown((folder / "exported" / "summary.md").read_text())
+
+
+def _of_the_reports_summary(folder: Path, printed: str) -> Counts:
+    return _of_markdown((folder / "page" / "summary.md").read_text())
+
+
+def _of_the_markdown_tables(folder: Path, printed: str) -> Counts:
+    return _of_markdown((folder / "exported" / "tables.md").read_text())
+
+
+def _of_cases_csv(folder: Path, printed: str) -> Counts:
+    return {
+        each["arm"].split()[0]: {name: int(each[name]) for name in KNOWN}
+        for each in _csv(folder / "exported" / "cases.csv")
+    }
+
+
+def _of_figures_csv(folder: Path, printed: str) -> Counts:
+    found: Counts = {}
+    for each in _csv(folder / "exported" / "figures.csv"):
+        name = "cases" if each["name"] == "schemas" else each["name"]
+        if name in KNOWN:
+            found.setdefault(each["arm"].split()[0], {})[name] = int(float(each["value"]))
+    return found
+
+
+def _of_junit(folder: Path, printed: str) -> Counts:
+    found: Counts = {}
+    for suite in xml.parse(folder / "exported" / "junit.xml").getroot():
+        properties = {each.get("name"): each.get("value") or "" for each in suite.iter("property")}
+        if "backend" not in properties:
+            continue
+        mine = {name: int(properties[name]) for name in KNOWN}
+        told = [each.get("message", "") for each in suite.iter("skipped")]
+        assert len(list(suite.iter("failure"))) == mine["failed"] == int(suite.get("failures", ""))
+        assert sum("not judged" not in each for each in told) == mine["declined"]
+        found[properties["backend"]] = mine
+    return found
+
+
+def _of_the_page(folder: Path, printed: str) -> Counts:
+    ((_, heads, *lines),) = [
+        lines for name, lines in Tables(folder / "page" / "report.html").tables if name == "summary"
+    ]
+    first = heads.index("all")  # the columns of walks before it have some of these names too
+    assert heads[first + 7] == "conformance"
+    found: Counts = {}
+    for cells in lines:
+        numbers = dict(
+            zip(
+                ["cases", *(name.replace(" ", "_") for name in heads[first + 1 : first + 7])],
+                cells[first:],
+                strict=False,
+            )
+        )
+        found[cells[0].split()[0]] = {name: int(numbers[name]) for name in KNOWN}
+    return found
+
+
+def _of_the_explorer(folder: Path, printed: str) -> Counts:
+    """Each case comes to a kind on each arm; the kinds of failures together are the failed cases."""
+    found = json.loads((folder / "page" / "report.json").read_text())
+    kinds = {each["letter"]: each for each in found["outcomes"]}
+    named = {
+        "pass": "passed",
+        "documented": "passed",
+        "declined": "declined",
+        "unjudged": "not_judged",
+        "harness_error": "not_measured",
+    }
+    counts: Counts = {}
+    for arm, letters in zip(found["arms"], found["outcome"], strict=True):
+        came_to = Counter(
+            "failed" if kinds[each]["fails"] else named[kinds[each]["name"]] for each in letters
+        )
+        counts[arm["backend"]] = {name: came_to[name] for name in OUTCOMES}
+    return counts
+
+
+def _of_the_history(folder: Path, printed: str) -> Counts:
+    found: Counts = {}
+    for each in conformance.read(folder / "past"):
+        counts = each.features[conformance.EVERY]
+        failed = sum(
+            count
+            for name, count in counts.items()
+            if name not in (*OUTCOMES, conformance.HURRIED, conformance.BESIDE)
+        )
+        found[each.backend] = {name: counts.get(name, 0) for name in OUTCOMES} | {
+            "failed": failed,
+            "judged": conformance.judged(counts),
+        }
+    return found
+
+
+def _of_the_suite_in_pytest(folder: Path, printed: str) -> Counts:
+    ours = [
+        f"--grammarbench-backend={','.join(ARMS)}",
+        "--grammarbench-suite=cases.jsonl",
+        "--grammarbench-effort=2",
+    ]
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=pytest.xml", *ours]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    subprocess.run(words, cwd=folder, env=environment, capture_output=True, timeout=200)
+    found: Counts = {arm: dict.fromkeys(OUTCOMES, 0) for arm in ARMS}
+    for case in xml.parse(folder / "pytest.xml").getroot().iter("testcase"):
+        arm = re.split(r"[\[-]", case.get("name", ""))[1]
+        failure, skipped, error = (case.find(each) for each in ("failure", "skipped", "error"))
+        assert error is None, error.text
+        said = "" if skipped is None else skipped.get("message", "").partition(":")[0].replace(" ", "_")
+        found[arm]["failed" if failure is not None else said or "passed"] += 1
+    return found
+
+
+SURFACES: Iterable[Callable[[Path, str], Counts]] = (
+    _of_what_a_run_prints, _of_the_summary, _of_the_summary_as_json, _of_the_table, _of_the_step_summary,
+    _of_the_reports_summary,
+    _of_the_markdown_tables, _of_cases_csv, _of_figures_csv, _of_junit, _of_the_page, _of_the_explorer,
+    _of_the_history,
+    _of_the_suite_in_pytest,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("surface", SURFACES, ids=lambda surface: surface.__name__.removeprefix("_of_"))
+def test_every_surface_counts_the_same(
+    walked: tuple[Path, str], counts: Counts, surface: Callable[[Path, str], Counts]
+) -> None:
+    said = surface(*walked)
+    assert sorted(said) == sorted(counts)
+    for arm, each in said.items():
+        assert each == {name: counts[arm][name] for name in each}
+        assert set(OUTCOMES) <= set(each)
+
+
+def test_what_was_not_judged_is_said_first(walked: tuple[Path, str], counts: Counts) -> None:
+    folder, printed = walked
+    for text in (
+        printed,
+        (folder / "exported" / "summary.md").read_text(),
+        (folder / "page" / "report.html").read_text(),
+    ):
+        plain = " ".join(re.sub(r"<[^>]*>|\\", " ", text).split())
+        for each in counts.values():
+            said = (
+                f"{each['judged']} of {each['cases']} cases judged; {each['not_judged']} not judged (no "
+                "instance with a known verdict)"
+            )
+            assert said in plain
+    assert printed.index("cases judged") < printed.index("Passed")
+
+
+def test_the_dashboard_shows_what_was_judged(walked: tuple[Path, str], counts: Counts) -> None:
+    lines = [line for _, lines in Tables(walked[0] / "site" / "index.html").tables for line in lines]
+    for arm, each in counts.items():
+        line = next(line for line in lines if line[0].startswith(arm))
+        assert line[1].split() == f"{each['passed']} of {each['judged']}".split()

@@ -1,0 +1,245 @@
+"""Who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+from harness.backend.registry import load
+
+TOP = ["errors", "text", "shape"]
+"""The modules beside the rooms: every room may import them, and they import one another from the left."""
+
+ROOMS = [
+    "backend", "oracle", "cases", "rows", "walk", "checks", "run", "measure", "serve", "outcomes", "diagnose",
+    "report", "cli"
+]  # fmt: skip
+"""The rooms of `harness`; each imports only from those before it."""
+
+ORDER = [*TOP, *ROOMS]
+
+BACKENDS = ("xgrammar", "llguidance", "outlines", "outlines_core", "lmformatenforcer", "llama_cpp")
+"""The libraries of our adapters, by import name."""
+
+
+def sources(node: str) -> list[Path]:
+    folder = ROOT / "harness" / node
+    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+
+
+def nodes() -> set[str]:
+    entries = (ROOT / "harness").iterdir()
+    found = {
+        path.stem for path in entries if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))
+    }
+    return found - {"__init__", "__main__"}
+
+
+def imports(path: Path, *, on_import_only: bool = False) -> Iterator[str]:
+    """The dotted names that a file imports, anywhere or only what runs when it is imported."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for statement in _at_import(tree.body) if on_import_only else ast.walk(tree):
+        if isinstance(statement, ast.Import):
+            yield from (alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            assert statement.level == 0, f"{path}: relative import"
+            yield from (f"{statement.module}.{alias.name}" for alias in statement.names)
+
+
+def _at_import(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The statements outside of functions and of `if TYPE_CHECKING`."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING"):
+            yield from _at_import(statement.orelse)
+            continue
+        yield statement
+        for field in ("body", "orelse", "finalbody"):
+            yield from _at_import(getattr(statement, field, []))
+        for handler in getattr(statement, "handlers", []):
+            yield from _at_import(handler.body)
+
+
+def top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def test_harness_is_thirteen_rooms() -> None:
+    assert len(ROOMS) == 13
+    assert sorted(ORDER) == sorted(nodes())
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_it_is_for(room: str) -> None:
+    """What goes in and what comes out, in its docstring; and the map in `harness/__init__` names it."""
+    said = ast.get_docstring(ast.parse((ROOT / "harness" / room / "__init__.py").read_text("utf-8"))) or ""
+    assert "In: " in said and "Out: " in said
+    assert re.search(
+        rf"^    {room}  ",
+        ast.get_docstring(ast.parse((ROOT / "harness" / "__init__.py").read_text("utf-8"))) or "",
+        re.M,
+    )
+
+
+@pytest.mark.parametrize("node", ORDER)
+def test_a_room_imports_only_from_those_before_it(node: str) -> None:
+    left = {*ORDER[: ORDER.index(node)], node}
+    for path in sources(node):
+        ours = {name.split(".")[1] for name in imports(path) if name.startswith("harness.")}
+        assert ours & set(ORDER) <= left, f"{path} imports {ours & set(ORDER) - left}"
+
+
+def test_the_public_names_come_from_the_left_end() -> None:
+    found = {
+        name.split(".")[1]
+        for name in imports(ROOT / "harness" / "__init__.py", on_import_only=True)
+        if name.startswith("harness.")
+    }
+    assert found <= {"backend"}
+
+
+INIT = ROOT / "harness" / "__init__.py"
+
+CONTRACT = ("harness.backend.grammar.", "harness.backend.adapter_parts.", "harness.backend.vocabulary.")
+"""What every adapter may import of ours."""
+
+OF_OURS = {
+    "reference": ("harness.oracle",),
+    "outlines_core": ("harness.oracle", "harness.oracle.forced_text"),
+    "sglang": ("harness.backend.bridge",),
+    "vllm": ("harness.backend.bridge",),
+    "llama_cpp": ("harness.oracle",),
+}
+"""The adapters whose library is in part our own."""
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted((ROOT / "adapters").glob("[!_]*.py"))])
+def test_an_adapter_imports_its_own_library_and_the_contract(name: str) -> None:
+    public = {f"harness.{each.rpartition('.')[2]}" for each in imports(INIT, on_import_only=True)}
+    strangers = set()
+    for each in imports(ROOT / "adapters" / f"{name}.py"):
+        if top(each) == "harness":
+            own = OF_OURS.get(name, ())
+            if each not in public and not each.startswith((*CONTRACT, *own)):
+                strangers.add(each)
+        elif top(each) not in {
+            *sys.stdlib_module_names,
+            "numpy",
+            "torch",
+            "referencing",
+        }:  # what we require ourselves
+            strangers.add(top(each))
+    if name == "llama_cpp":
+        pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed (extra llama)")
+    assert not strangers or strangers <= own_library(load(name).distribution)
+
+
+def own_library(distribution: str) -> set[str]:
+    """The import names of the distribution and of what it requires itself."""
+    if not distribution:
+        return set()
+    required = {re.split(r"[^\w.-]", line)[0] for line in requires(distribution) or []}
+    owners = {_normal(each) for each in (distribution, *required)}
+    return {name for name, found in packages_distributions().items() if owners & set(map(_normal, found))}
+
+
+def _normal(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def of_examples(text: str) -> set[int]:
+    """The lines of the examples that a command's help shows: only those may name a backend."""
+    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    shown = [word.value for call in calls for word in call.keywords if word.arg == "examples"]
+    return {line for value in shown for line in range(value.lineno, (value.end_lineno or value.lineno) + 1)}
+
+
+def test_harness_names_no_backend() -> None:
+    word = re.compile(r"xgrammar|llguidance|outlines|format.?enforcer", re.IGNORECASE)
+    found = []
+    for path in (ROOT / "harness").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        named = {number for number, line in enumerate(text.splitlines(), 1) if word.search(line)}
+        if named and path.parent.name == "cli":
+            named -= of_examples(text)
+        found += [f"{path.relative_to(ROOT)}:{number}" for number in sorted(named)]
+    assert found == []
+
+
+@pytest.mark.parametrize("node", ORDER)
+def test_importing_harness_loads_neither_torch_nor_a_backend(node: str) -> None:
+    for path in sources(node):
+        assert not {top(name) for name in imports(path, on_import_only=True)} & {
+            "torch",
+            "transformers",
+            "ray",
+            *BACKENDS,
+        }, path
+
+
+@pytest.mark.parametrize("node", ORDER[: ORDER.index("outcomes")])
+def test_pandas_and_matplotlib_stand_in_outcomes_and_right_of_it(node: str) -> None:
+    for path in sources(node):
+        assert not {top(name) for name in imports(path)} & {"pandas", "matplotlib"}, path
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["harness.cli.main", "harness.backend.registry", "harness.run.coordinator", "harness.run.worker"],
+)
+def test_the_start_is_light(module: str) -> None:
+    heavy = {"torch", "transformers", "ray", "pandas", "matplotlib", *BACKENDS}
+    program = f"import sys, {module}; print(*sorted({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("folder", ["suites", "results", "reports"])
+def test_a_content_folder_holds_no_code(folder: str) -> None:
+    assert [path.name for path in (ROOT / folder).rglob("*.py")] == ["__init__.py"]
+    (docstring,) = ast.parse((ROOT / folder / "__init__.py").read_text(encoding="utf-8")).body
+    assert (
+        isinstance(docstring, ast.Expr)
+        and isinstance(docstring.value, ast.Constant)
+        and isinstance(docstring.value.value, str)
+    )
+
+
+def test_the_adapters_folder_itself_is_only_a_docstring() -> None:
+    assert len(ast.parse((ROOT / "adapters" / "__init__.py").read_text(encoding="utf-8")).body) == 1
+
+
+def test_a_planted_backwards_import_is_seen(tmp_path: Path) -> None:
+    planted = tmp_path / "planted.py"
+    planted.write_text(
+        "def late() -> None:\n    from harness.report.page import page\n    import torch\nif True:\n    "
+        "import pandas.core\n"
+    )
+    assert set(imports(planted)) == {"harness.report.page.page", "torch", "pandas.core"}
+    assert set(imports(planted, on_import_only=True)) == {"pandas.core"}
+
+
+@pytest.mark.long
+def test_every_module_can_be_the_first_that_is_imported() -> None:
+    """A circle of imports shows only where it is entered at the wrong place."""
+    folder = ROOT / "harness"
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in sorted(folder.rglob("*.py"))
+        if path.name != "__main__.py"
+    ]
+    failed = []
+    for name in names:
+        done = subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, text=True)
+        if done.returncode:
+            failed.append(f"{name}: {done.stderr.strip().splitlines()[-1]}")
+    assert len(names) > 200 and failed == []

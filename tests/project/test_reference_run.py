@@ -1,0 +1,263 @@
+"""benchmarks/reference.py on a made-up corpus: estimated, run, interrupted, gone on with, published."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import reference_page
+from places import ROOT
+
+from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
+from harness.rows.row import Row
+from harness.rows.store import read_end, read_rows, read_samples
+from harness.run.limits import Progress
+
+pytestmark = pytest.mark.long
+
+SCRIPT = ROOT / "benchmarks" / "reference.py"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("benchmark_reference", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["benchmark_reference"] = module  # dataclasses look their own module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five files as MaskBench has them, and a group in each of two drafts."""
+    folder = tmp_path_factory.mktemp("corpora")
+    (folder / "maskbench").mkdir()
+    for number in range(5):
+        tests = [
+            {"description": "it", "valid": True, "data": number},
+            {"description": "another", "valid": False, "data": number + 1},
+        ]
+        case = {"description": f"case {number}", "schema": {"const": number}, "tests": tests}
+        (folder / "maskbench" / f"file_{number}.json").write_text(json.dumps(case))
+    for draft in ("draft7", "draft2020-12"):
+        (folder / "json-schema-test-suite" / "tests" / draft).mkdir(parents=True)
+        group = {
+            "description": draft,
+            "schema": {"type": "null"},
+            "tests": [{"description": "null", "data": None, "valid": True}],
+        }
+        (folder / "json-schema-test-suite" / "tests" / draft / "type.json").write_text(json.dumps([group]))
+    return folder
+
+
+def arguments(corpora: Path, out: Path, *more: str) -> list[str]:
+    fixed = ["--backends", "unconstrained", "--vocabularies", "bytes", "--jobs", "1", "--sample", "0"]
+    return ["--out", str(out), "--corpora", str(corpora), *fixed, *more]
+
+
+@pytest.fixture(scope="module")
+def whole(script: ModuleType, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of both parts, complete."""
+    out = tmp_path_factory.mktemp("whole")
+    assert script.main(arguments(corpora, out)) == OK
+    return out
+
+
+def test_all_of_it_is_run_and_published(whole: Path) -> None:
+    rows = {part: list(read_rows(whole / "runs" / part)) for part in ("maskbench", "jsts")}
+    assert len(rows["maskbench"]) == 10 and len(rows["jsts"]) == 2, "a row for every instance"
+    assert {row.suite for row in rows["jsts"]} == {"draft7", "draft2020-12"}
+    names = {
+        str(each.relative_to(whole / "published"))
+        for each in (whole / "published").rglob("*")
+        if each.is_file()
+    }
+    each_part = {
+        "report.html",
+        "tables.md",
+        "cases.csv",
+        "figures.csv",
+        "failing.csv.gz",
+        "outcomes.json.gz",
+        "rows.jsonl.gz",
+    }
+    assert names == {"README.md"} | {f"{part}/{name}" for part in rows for name in each_part}
+    readme = (whole / "published" / "README.md").read_text()
+    assert [name for name in each_part if f"`{name}`" not in readme] == [], "the README names every file"
+    packed = gzip.decompress((whole / "published" / "maskbench" / "rows.jsonl.gz").read_bytes())
+    assert packed == (whole / "runs" / "maskbench" / "rows.jsonl").read_bytes()
+
+
+def test_the_readme_says_what_was_run_under_which_deadlines(whole: Path) -> None:
+    said = (whole / "published" / "README.md").read_text()
+    assert (
+        "MaskBench: 5 cases (maskbench 5), 10 instances; 10 s for a compile and for each walk; 10 rows in"
+        in said
+    )
+    assert "2 cases (draft2020-12 1, draft7 1), 2 instances; 5 s for a compile" in said
+    assert "Quote outcomes, not times" in said and "samples.i64" in said and "**interrupted" not in said
+    assert "| unconstrained \\- bytes | maskbench | 0.0 % | 5 | 5 | 0 | 5 | 0 | 0 | 0 |" in said, (
+        "what is not constrained lets the invalid instances through"
+    )
+    assert "| unconstrained \\- bytes | 5 | 0 | 5 | 0 | 0 | 0 |" in said, (
+        "walks: half of them pass, half are under-constrained"
+    )
+    assert "Deadlines in MaskBench: no case met one." in said
+
+
+def test_what_is_done_is_not_done_again(
+    script: ModuleType, corpora: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (whole / "runs" / "jsts" / "rows.jsonl").read_bytes()
+    assert script.main(arguments(corpora, whole, "--only", "jsts")) == OK
+    assert "jsts: done already" in capsys.readouterr().out
+    assert (whole / "runs" / "jsts" / "rows.jsonl").read_bytes() == before
+
+
+def test_an_interrupted_run_is_published_as_such_and_gone_on_with(
+    script: ModuleType, corpora: Path, tmp_path: Path
+) -> None:
+    assert script.main(arguments(corpora, tmp_path, "--only", "maskbench")) == OK
+    rows = tmp_path / "runs" / "maskbench" / "rows.jsonl"
+    lines = rows.read_bytes().splitlines(keepends=True)
+    rows.write_bytes(b"".join(lines[:5]))  # the header, and two cases
+    readme = tmp_path / "published" / "README.md"
+    made = readme.read_text()
+    assert made.startswith(reference_page.MARK)
+    readme.write_text("# By hand\n\nFive findings.\n\n" + made.replace("Walks:", "Something else:"))
+    assert script.main(arguments(corpora, tmp_path, "--only", "maskbench", "--page")) == INCOMPLETE
+    said = readme.read_text()
+    assert "**interrupted" in said and "Something else:" not in said
+    assert said.startswith("# By hand\n\nFive findings.\n\n" + reference_page.MARK), (
+        "what was written at the top stays"
+    )
+    assert not (tmp_path / "published" / "maskbench" / "outcomes.json.gz").exists(), (
+        "no record of an incomplete run"
+    )
+    rows.write_bytes(b"".join(lines[:5]) + lines[5][:40])  # and a row cut off
+    assert script.main(arguments(corpora, tmp_path, "--only", "maskbench")) == OK
+    end = read_end(tmp_path / "runs" / "maskbench")
+    assert end is not None and end.rows == 10 == len(list(read_rows(tmp_path / "runs" / "maskbench")))
+    assert rows.read_bytes().startswith(b"".join(lines[:5])), "what was there has stayed"
+    assert "(2 sessions)" in (tmp_path / "published" / "README.md").read_text()
+
+
+def test_what_met_a_deadline_is_walked_once_more_and_the_first_run_stays(
+    script: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = arguments(corpora, tmp_path, "--only", "maskbench")
+    assert script.main([*given, "--again"]) == BAD_INPUT and "not complete" in capsys.readouterr().err
+    shutil.copytree(whole / "runs", tmp_path / "runs")
+    first, second = tmp_path / "runs" / "maskbench", tmp_path / "runs" / "maskbench-again"
+    rows = first / "rows.jsonl"
+    lines = [json.loads(line) for line in rows.read_text().splitlines()]
+    lines[4] |= {
+        "status": "timeout",
+        "phase": "fill",
+        "text": "killed after 10 s",
+        "accepted": None,
+    }  # the second instance of case 1
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    planted = rows.read_bytes()
+    assert script.main([*given, "--again"]) == OK
+    assert "1 cases met a deadline" in capsys.readouterr().out and rows.read_bytes() == planted
+    was, now = list(read_rows(first)), list(read_rows(second))
+    late = was[3].case_id
+    assert sorted(row.case_id for row in now) == sorted(row.case_id for row in was) and {
+        row.status for row in now
+    } == {"ok"}
+    for row, other in zip(
+        (row for row in was if row.case_id != late), (row for row in now if row.case_id != late), strict=True
+    ):
+        assert values(first, row) == values(second, other) and row.wall_ns == other.wall_ns, (
+            "it was not walked again"
+        )
+    said = (tmp_path / "published" / "README.md").read_text()
+    assert "cases that met one: unconstrained 1. Walked once more" in said and "met it again: none." in said
+    packed = gzip.decompress((tmp_path / "published" / "maskbench" / "rows.jsonl.gz").read_bytes())
+    assert packed == (second / "rows.jsonl").read_bytes()
+
+
+def values(run: Path, row: Row) -> list[int]:
+    start, count = row.samples or (0, 0)
+    found: list[int] = read_samples(run)[start : start + count].tolist()
+    return found
+
+
+def test_other_options_do_not_mix_into_a_run(
+    script: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(whole / "runs", tmp_path / "runs")
+    rows = tmp_path / "runs" / "jsts" / "rows.jsonl"
+    rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:-1]))
+    assert script.main(arguments(corpora, tmp_path, "--only", "jsts", "--timeout", "7")) == BAD_INPUT
+    assert "was started with other options (timeout_s 5.0; now 7.0)" in capsys.readouterr().err
+
+
+def test_the_estimate_is_told_before_anything_is_run(
+    script: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = arguments(corpora, tmp_path, "--only", "maskbench", "--estimate")
+    assert script.main([*given, "--sample", "3"]) == OK
+    assert (
+        "maskbench  unconstrained" in (said := capsys.readouterr().out)
+        and "for 5 cases" in said
+        and ("a sample of 3 cases") in said
+    )
+    assert not (tmp_path / "runs").exists()
+    (line,) = (tmp_path / "estimate.jsonl").read_text().splitlines()
+    assert json.loads(line)["sampled"] == 3
+
+
+def test_a_clock_counts_from_the_first_case_on(script: ModuleType) -> None:
+    times = iter([100.0, 104.0, 110.0])
+    clock = script.Clock(lambda: next(times))
+    assert clock.seconds_per_case() == 0
+    for done in (0, 1, 1, 3, 6):  # loading, and a report without news, are not in it
+        clock(Progress(done, 6, 0))
+    assert clock.seconds_per_case() == pytest.approx(2.0)
+
+
+def test_a_sample_is_the_same_wherever_the_files_lie(
+    script: ModuleType, corpora: Path, tmp_path: Path
+) -> None:
+    for number, file in enumerate(sorted((corpora / "maskbench").iterdir(), reverse=True)):
+        (tmp_path / f"{number}.json").write_bytes(file.read_bytes())
+    assert script.sample([str(corpora / "maskbench")], 3) == script.sample([str(tmp_path)], 3)
+    cases, chosen = script.sample([str(tmp_path)], 3)
+    assert cases == 5 and len(set(chosen)) == 3
+
+
+def test_corpora_are_found_as_fetched_too_and_asked_for_where_they_are_not(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match="grammarbench fetch maskbench --out"):
+        script.suites_of("maskbench", tmp_path)
+    (tmp_path / "maskbench" / "maskbench" / "data").mkdir(parents=True)
+    assert script.suites_of("maskbench", tmp_path) == [str(tmp_path / "maskbench/maskbench/data")]
+    (tmp_path / "json-schema-test-suite" / "tests" / "draft2020-12").mkdir(parents=True)
+    with pytest.raises(BadInput, match="draft7: no such folder"):
+        script.suites_of("jsts", tmp_path)
+
+
+def test_what_is_large_when_packed_is_left_out_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"x" * 10_000)
+    assert (
+        reference_page.pack(path) == []
+        and gzip.decompress((tmp_path / "rows.jsonl.gz").read_bytes()) == b"x" * 10_000
+    )
+    monkeypatch.setattr(reference_page, "MOST_BYTES", 10)
+    path.write_bytes(b"x" * 10_000)
+    (said,) = reference_page.pack(path)
+    assert f"{tmp_path.name}/rows.jsonl" in said and not path.exists()
+    assert reference_page.pack(tmp_path / "nothing") == []

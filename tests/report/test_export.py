@@ -1,0 +1,305 @@
+"""The result of a run in the forms that CI tools read: each accepted by its consumer's own schema
+or parser.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from compared import COPY, HEAD, OLD, REFERENCE, measured_run, write_run
+from junitparser import Failure, JUnitXml, Skipped
+from measured import steady, write_measurement
+from synthetic import HOSTILE, info, row, synthetic_run
+
+from harness.cli.main import main
+from harness.outcomes.result import Change, Gate, Result, result_of
+from harness.report.export import FORMS, summary, workflow_commands, write
+from harness.rows.store import Writer
+from harness.text import markdown
+
+BENCHER = {
+    "$schema": "http://json-schema.org/draft-07/schema",
+    "type": "object",
+    "patternProperties": {
+        ".+": {
+            "type": "object",
+            "patternProperties": {
+                ".+": {
+                    "type": "object",
+                    "properties": {
+                        "value": {"type": "number"},
+                        "lower_value": {"type": "number"},
+                        "upper_value": {"type": "number"},
+                    },
+                    "required": ["value"],
+                }
+            },
+        }
+    },
+}
+"""As https://bencher.dev/bmf.json has it; the limits of names are in its reference."""
+
+COMMAND = re.compile(r"::(error|warning|notice)(?: (?P<properties>[^:]*))?::(?P<text>.*)")
+"""How the runner reads a workflow command: properties end at the first `::`, and are divided by commas."""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return result_of(synthetic_run(tmp_path_factory.mktemp("run") / "run", cases=40))
+
+
+def test_counts_add_up_and_agree_with_the_rows(hostile: Result) -> None:
+    for each in hostile.counts:
+        assert each.cases == each.passed + each.failed + each.declined + each.not_judged + each.not_measured
+        mine = Counter(
+            one.outcome for one in hostile.failing if (one.arm, one.suite) == (each.arm, each.suite)
+        )
+        assert (mine["declined"], mine["failed"]) == (each.declined, each.failed)
+    assert sum(each.cases for each in hostile.counts) == 40 * 4
+    assert {fault for each in hostile.failing for fault in each.faults} >= {
+        "declined",
+        "crash",
+        "timeout",
+        "over_constrained",
+    }
+    coverage = {each.arm: each.value for each in hostile.figures if each.name == "conformance"}
+    assert len(coverage) == 4 and all(0 < each < 1 for each in coverage.values())
+
+
+def test_a_case_that_we_lost_is_not_the_backends(tmp_path: Path) -> None:
+    run = write_run(tmp_path, {OLD: {"status": "harness_error", "accepted": None}})
+    (count,) = result_of(run).counts
+    assert (count.passed, count.failed, count.not_measured) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hostile_names_are_text_in_every_form(hostile: Result, form: str, tmp_path: Path) -> None:
+    gate = Gate("failed", HOSTILE[0], HOSTILE)
+    changes = tuple(
+        Change("worse", one, other) for one, other in zip(HOSTILE, reversed(HOSTILE), strict=True)
+    )
+    for path in write(replace(hostile, gate=gate, changes=changes, run=HOSTILE[7]), [form], tmp_path):
+        said = path.read_bytes().decode("utf-8")
+        if path.suffix in (".md", ".xml"):
+            assert "<script" not in said and "<img" not in said and "<svg" not in said
+        if path.suffix != ".json":
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", said)
+
+
+def test_junit_is_read_by_a_parser_and_says_the_same(hostile: Result, tmp_path: Path) -> None:
+    (path,) = write(hostile, ["junit"], tmp_path)
+    read = JUnitXml.fromfile(str(path))
+    suites = [each for each in read if each.name != "gate"]
+    assert len(suites) == len(hostile.counts)
+    for suite, count in zip(suites, hostile.counts, strict=True):
+        kinds = [type(result) for case in suite for result in case.result]
+        skipped = count.declined + bool(count.not_judged) + bool(count.not_measured)
+        assert (suite.failures, suite.skipped, suite.tests) == (
+            count.failed,
+            skipped,
+            count.failed + skipped + 1,
+        )
+        assert (kinds.count(Failure), kinds.count(Skipped)) == (count.failed, skipped)
+    assert read.tests == sum(each.tests for each in read) and read.failures == sum(
+        each.failures for each in read
+    )
+    written = (read.tests, read.failures, read.skipped)
+    read.update_statistics()  # type: ignore[no-untyped-call]
+    assert written == (read.tests, read.failures, read.skipped)
+    commands = [
+        result.text
+        for suite in suites
+        for case in suite
+        for result in case.result
+        if isinstance(result, Failure)
+    ]
+    assert all(each.startswith("grammarbench repro ") for each in commands)
+
+
+def test_bencher_takes_it(tmp_path: Path) -> None:
+    (path,) = write(result_of(measured_run(tmp_path / "run", 1.2)), ["bencher"], tmp_path)
+    found = json.loads(path.read_text())
+    jsonschema.validate(found, BENCHER)
+    assert all(
+        len(name) <= 1024 and all(len(measure) <= 64 for measure in each) for name, each in found.items()
+    )
+    fill = found["toy 2 / speed"]["fill_ratio"]
+    assert fill["lower_value"] <= fill["value"] <= fill["upper_value"] and fill["value"] == pytest.approx(
+        1.2, rel=0.02
+    )
+
+
+def test_github_action_benchmark_takes_it(hostile: Result, tmp_path: Path) -> None:
+    """Its extractor reads name, value and unit of each entry, and range and extra as text."""
+    smaller, bigger = write(hostile, ["benchmark-action"], tmp_path)
+    for path, better in ((smaller, "lower"), (bigger, "higher")):
+        found = json.loads(path.read_text())
+        assert 0 < len(found) <= 40 and len({each["name"] for each in found}) == len(found)
+        for each in found:
+            assert (
+                isinstance(each["value"], float)
+                and isinstance(each["unit"], str)
+                and isinstance(each.get("range", ""), str)
+            )
+        titles = {each.title for each in hostile.figures if each.headline and each.better == better}
+        assert {each["name"].rpartition(" / ")[2] for each in found} == titles
+
+
+def test_annotations_are_at_most_five_commands(hostile: Result) -> None:
+    changes = tuple(Change("worse", "toy, 2: a", f"case {number}%\n::error::gone") for number in range(9))
+    lines = workflow_commands.lines(
+        replace(hostile, changes=changes, gate=Gate("failed", "", ("it is worse",)))
+    )
+    assert len(lines) == 5 and "and 6 more" in lines[-1]
+    for line in lines:
+        command = COMMAND.fullmatch(line)
+        assert command is not None and command[1] == "error"
+        properties = command["properties"].split(",")
+        assert len(properties) == 1 and properties[0].startswith("title=")
+
+
+def test_without_a_change_the_failing_cases_are_told(hostile: Result) -> None:
+    lines = workflow_commands.lines(hostile)
+    assert len(lines) == 4 and all(each.startswith("::notice ") for each in lines)
+
+
+def test_a_summary_is_cut_between_lines_and_says_so(hostile: Result) -> None:
+    changes = tuple(Change("worse", f"arm {number}", "ж" * 290) for number in range(100))
+    figures = tuple(
+        replace(hostile.figures[0], title=f"{number} {'ж' * 100}", headline=True) for number in range(300)
+    )
+    (said,) = summary.files(replace(hostile, changes=changes, figures=figures)).values()
+    assert (
+        len(said.encode()) <= 60_000
+        and said.rstrip().endswith("the report has all of it")
+        and "and 60 more" in said
+    )
+    (short,) = summary.files(hostile).values()
+    assert "the report has all of it" not in short and "## GrammarBench: ✅ ok" in short
+
+
+def test_a_spreadsheet_runs_nothing(tmp_path: Path) -> None:
+    run = write_run(
+        tmp_path / "run", {OLD: {"accepted": False, "stopped_at": 1, "text": "=cmd|' /C calc'!A0"}}
+    )
+    _, _, failing = write(result_of(run), ["csv"], tmp_path)
+    (line,) = csv.DictReader(failing.open())
+    assert (
+        line["said"] == "'=cmd|' /C calc'!A0"
+        and line["faults"] == "over_constrained"
+        and line["repro"].startswith("grammarbench repro")
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [("a|b", "a\\|b"), ("<b>", "&lt;b&gt;"), ("[x](y)", "\\[x\\]\\(y\\)"), ("@me", "\\@me")],
+)
+def test_markdown_cells_are_text(said: str, shown: str) -> None:
+    assert markdown(said) == shown
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "code", "verdict"),
+    [
+        ({}, (), 0, "ok"),
+        ({"accepted": False, "stopped_at": 2}, (), 1, "failed"),
+        ({"accepted": False, "stopped_at": 2, "status": "timeout"}, (), 0, "ok"),
+        ({}, ("--time",), 4, "unproven"),
+    ],
+)
+def test_the_gate_against_another_run(
+    tmp_path: Path,
+    changed: dict[str, Any],
+    options: tuple[str, ...],
+    code: int,
+    verdict: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    base, head = write_run(tmp_path / "base", {OLD: {}}), write_run(tmp_path / "head", {OLD: changed})
+    assert main(["export", str(head), str(base), "--gate", "--out", str(tmp_path / "out"), *options]) == code
+    assert f"gate: {verdict}" in capsys.readouterr().err
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["gate"]["verdict"] == verdict
+    assert JUnitXml.fromfile(str(tmp_path / "out" / "junit.xml")).failures == (verdict != "ok") + bool(
+        changed
+    )
+
+
+def test_versions_in_one_run_gate_without_a_base(tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "out"), "--gate"]
+    assert main(["export", str(measured_run(tmp_path / "slow", 1.2)), *out]) == 0
+    assert main(["export", str(measured_run(tmp_path / "slower", 1.2)), *out, "--time"]) == 1
+    assert main(["export", str(measured_run(tmp_path / "same", 1.0)), *out, "--time"]) == 0
+    assert main(["export", str(measured_run(tmp_path / "noisy", 1.2, copy=1.3)), *out, "--time"]) == 4
+
+
+def test_the_gate_against_a_record(tmp_path: Path) -> None:
+    base = write_run(tmp_path / "base", {OLD: {}})
+    assert main(["expect", str(base), str(tmp_path / "record.json"), "--record"]) == 0
+    options = [
+        "--expect",
+        str(tmp_path / "record.json"),
+        "--gate",
+        "--format",
+        "summary",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main(["export", str(base), *options]) == 0
+    worse = write_run(tmp_path / "worse", {OLD: {"accepted": False, "stopped_at": 2}})
+    assert main(["export", str(worse), *options]) == 1
+    assert "fail that are not recorded" in (tmp_path / "summary.md").read_text()
+
+
+def test_an_incomplete_run_never_passes(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {OLD: {}}, finish=False)
+    assert main(["export", str(run), "--out", str(tmp_path)]) == 3
+    assert json.loads((tmp_path / "result.json").read_text())["gate"]["verdict"] == "incomplete"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--gate"], "a gate needs something to hold the run against"),
+        (["--format", "junt"], 'did you mean "junit"?'),
+        (["--out", "/proc/nowhere"], "cannot be written"),
+    ],
+)
+def test_bad_input_is_one_line(
+    tmp_path: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", {OLD: {}})
+    assert main(["export", str(run), "--out", str(tmp_path), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
+def test_masks_that_differ_where_a_fault_went_are_not_worse(tmp_path: Path) -> None:
+    """Another mask gates, unless the case has lost a fault and got none."""
+    for changed, code in (({}, 1), ({"mended": True}, 0)):
+        folder = tmp_path / str(code)
+        wrong = {"accepted": False, "stopped_at": 2} if changed else {}
+        folder.mkdir()
+        with Writer(folder, info((OLD, replace(OLD, version="2")))) as writer:
+            for version, fields in (("1", wrong), ("2", {})):
+                writer.append(
+                    [(row(backend="toy", backend_version=version, case_id="0" * 12, **fields), b"")]
+                )
+            writer.finish("2026-11-21T12:00:00Z")
+        arms = {REFERENCE: steady(1, seed=1), HEAD: steady(1, seed=2), COPY: steady(1, seed=3)}
+        write_measurement(
+            folder,
+            arms,
+            families=["0" * 11],
+            cases=1,
+            counts={"toy==2": {"masks_sha256": "01", "allowed": 11}},
+        )
+        assert main(["export", str(folder), "--gate", "--out", str(folder)]) == code

@@ -1,0 +1,294 @@
+"""The case explorer: groups, the data on the page and beside it, and that nothing in a case can break out of
+them."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jsonschema
+import pytest
+from report_schema import SCHEMA
+from reported import EVIL, Scripts, hostile_run, on_page
+
+from harness.outcomes.summary import summarize
+from harness.report.cases import data
+from harness.report.cases.cases import Cases
+from harness.report.cases.data import Explored, explore, fit, unpack
+from harness.report.cases.groups import Signed, differs, grouped
+from harness.report.page.lines import Line, RunSeen
+from harness.report.page.page import render, write_report
+from harness.rows.store import read_end, read_info, read_rows, read_samples
+
+# ----------------------------------------------------------------------------------------------------- groups
+
+
+def test_cases_of_one_cause_fall_together() -> None:
+    pattern = [Signed(("pattern", f"one{number}"), ("over_constrained", "pass")) for number in range(9)]
+    refs = [Signed(("$ref", "type"), ("over_constrained", "pass")) for _ in range(5)]
+    crash = [Signed(("pattern",), ("crash", "crash")) for _ in range(4)]
+    fine = [Signed(("type",), ("pass", "pass")) for _ in range(30)]
+    cases = [*pattern, *refs, *crash, *fine]
+    groups = grouped(cases, range(18))
+    assert [(each.vector, each.tags, each.members, each.different) for each in groups] == [
+        (("over_constrained", "pass"), ("pattern",), tuple(range(9)), True),
+        (("over_constrained", "pass"), ("$ref", "type"), tuple(range(9, 14)), True),
+        (("crash", "crash"), ("pattern",), tuple(range(14, 18)), False),
+    ]
+
+
+def test_a_tag_that_is_everywhere_tells_nothing() -> None:
+    cases = [
+        Signed(("all", f"own{number}"), ("pass" if number % 2 else "declined", "pass"))
+        for number in range(20)
+    ]
+    (group,) = grouped(cases, range(0, 20, 2))
+    assert group.tags == ("all",) and len(group.members) == 10
+
+
+def test_four_hundred_failures_are_some_fifteen_groups() -> None:
+    vectors = [
+        ("over_constrained", "pass"),
+        ("pass", "declined"),
+        ("under_constrained", "under_constrained"),
+        ("pass", "crash"),
+    ]
+    causes = ["pattern", "$ref", "anyOf", "format"]
+    cases = []
+    for number in range(400):
+        cases.append(Signed((causes[number // 4 % 4], f"noise{number % 97}", "type"), vectors[number % 4]))
+    cases += [Signed(("type", f"noise{number % 97}"), ("pass", "pass")) for number in range(800)]
+    groups = grouped(cases, range(400))
+    assert len(groups) == 16 and sum(len(each.members) for each in groups) == 400
+    assert all(each.tags[0] in causes for each in groups)
+
+
+def test_an_arm_that_solves_nothing_makes_no_difference() -> None:
+    assert differs(("pass", "pass", "under_constrained")) and not differs(
+        ("pass", "pass", "under_constrained"), frozenset({2})
+    )
+    assert not differs(("pass", "skipped", "")) and not differs(("pass", "harness_error"))
+    cases = [
+        Signed(("a",), ("declined", kind))
+        for kind in ("pass", "under_constrained", "pass", "under_constrained")
+    ]
+    (group,) = grouped(cases, range(4), frozenset({1}))
+    assert group.vector == ("declined", "") and not group.different
+
+
+# ------------------------------------------------------------------------------------------------------- data
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hostile_run(tmp_path_factory.mktemp("runs") / "a 'run'; $(reboot)")
+
+
+@pytest.fixture(scope="module")
+def written(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([run], tmp_path_factory.mktemp("page"))
+
+
+def test_the_data_comes_back_as_it_went_in(written: Path, synthetic: ModuleType) -> None:
+    index, details = on_page(written.read_text())
+    beside = json.loads((written.parent / "report.json").read_text())
+    assert details == beside.pop("details") and len(details) == 15
+    assert {
+        name: value for name, value in index.items() if name not in ("shards", "detailed", "stated")
+    } == beside
+    evil = {*EVIL, *synthetic.HOSTILE}
+    assert {*index["cases"]["name"], *index["suites"]} == evil and evil <= {*index["tags"]}
+    assert {json.loads(each["grammar"])["const"] for each in details} == evil
+    assert {note["text"] for each in details for note in each["notes"] if "text" in note} == evil
+
+
+def test_what_is_long_is_cut_and_what_is_no_utf8_says_so(written: Path) -> None:
+    _, details = on_page(written.read_text())
+    (long,) = (each for detail in details for each in detail["instances"] if each["name"] == "x")
+    assert len(long["content"]) == 65_536 and long["left_off"] == 1_000_000 - 65_536
+    broken = [each for detail in details for each in detail["instances"] if each["name"] == "broken"]
+    assert len(broken) == 15 and all(
+        each["content"].startswith('"\\xff\\xfe') and each["invalid_utf8"] for each in broken
+    )
+
+
+def test_report_json_is_what_its_schema_says(written: Path) -> None:
+    made = json.loads((written.parent / "report.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(made, SCHEMA)
+    lengths = {len(column) for column in made["cases"].values()} | {
+        len(made["details"]),
+        *map(len, made["outcome"]),
+    }
+    assert len(lengths) == 1
+    wrongs: tuple[dict[str, Any], ...] = (
+        {"kind": "other"},
+        {"outcome": ["A"]},
+        {"stranger": 1},
+        {"details": [{"notes": []}]},
+    )
+    for wrong in wrongs:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(made | wrong, SCHEMA)
+
+
+def test_summary_md_lies_beside_the_page(written: Path) -> None:
+    assert "## GrammarBench" in (written.parent / "summary.md").read_text()
+
+
+def test_nothing_on_the_page_leaves_it(written: Path) -> None:
+    scripts = Scripts(written.read_text())
+    assert [attributes for attributes, _ in scripts.found if attributes.get("type") != "text/plain"] == [{}]
+    assert not [each for each in scripts.addresses if not each.startswith(("#", "data:,"))]
+    code = scripts.found[-1][1]
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new "
+        r"Function|https?://(?!www\.w3\.org/2000/svg)",
+        code,
+    )
+
+
+def test_the_same_run_is_the_same_page(run: Path, written: Path) -> None:
+    assert render([run]) == written.read_text()
+
+
+# --------------------------------------------------------------------------------------------------- the caps
+
+
+@pytest.fixture(scope="module")
+def explored(synthetic: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Explored:
+    """Forty cases with instances of 20 kB that do not compress, every fourth of them failing."""
+    noise = "".join(map(chr, range(33, 92)))
+    cases, groups = [], []
+    for number in range(40):
+        text = "".join(
+            noise[(number + 7) * place * place * 31 % 59 - place // 59 % 7] for place in range(20_000)
+        )
+        case = synthetic.case(number, [("long", text.encode(), True)])
+        cases.append(("first", case))
+        groups.append(
+            [
+                (
+                    synthetic.row(case=case.name, case_id=case.id, accepted=bool(number % 4)),
+                    synthetic.ns(number * 1000, 5),
+                )
+            ]
+        )
+    folder = synthetic.write_run(
+        tmp_path_factory.mktemp("run"), groups, synthetic.info(synthetic.ARMS[:1]), cases
+    )
+    return explored_of(folder)
+
+
+def explored_of(folder: Path) -> Explored:
+    info, seen = read_info(folder), Cases()
+    rows = list(read_rows(folder))
+    for row in rows:
+        seen.add(row, 0)
+    run = RunSeen(0, folder, info, read_end(folder), len(rows))
+    arms = summarize(rows, read_samples(folder), info)
+    return explore(seen, [Line(position, arm.name, run, arm) for position, arm in enumerate(arms)])
+
+
+def test_first_the_details_of_what_passes_go_then_its_rows_then_the_ends_of_texts_then_the_data(
+    explored: Explored,
+) -> None:
+    whole = fit(explored, 0)
+    assert whole.stated == [] and not whole.split
+    size = whole.size
+    assert sum(len(unpack(each)) for each in whole.shards) == 40
+
+    lean = fit(explored, 0, usual=size - 1, most=size)
+    index = unpack(lean.index)
+    assert (len(index["cases"]["id"]), index["detailed"], lean.split) == (
+        40,
+        10,
+        False,
+    ) and lean.size < size / 2
+    assert "30 cases that fail nowhere" in lean.stated[0] and index["stated"] == lean.stated
+
+    failing = fit(explored, 0, usual=0, most=lean.size - 1)
+    assert len(unpack(failing.index)["cases"]["id"]) == 10 and "are left off" in failing.stated[0]
+    cut = fit(explored, 0, usual=0, most=failing.size - 1)
+    assert all(len(each["instances"][0]["content"]) == 4096 for each in unpack(cut.shards[0]))
+    assert all(each["instances"][0]["left_off"] == 20_000 - 4096 for each in unpack(cut.shards[0]))
+    assert "cut after 4,096 bytes" in cut.stated[-1] and not cut.split
+    out = fit(explored, 0, usual=0, most=cut.size - 1)
+    assert out.split and "assets" in out.stated[0] and unpack(out.index)["detailed"] == 40
+
+
+def test_times_are_observed_values(explored: Explored) -> None:
+    number = explored.index["cases"]["name"].index("case 7")
+    assert explored.index["fill_p50_us"][0][number] == explored.index["fill_p99_us"][0][number] == 7.0
+    assert explored.index["compile_us"][0][number] == 1000.0
+
+
+def test_a_page_that_would_be_too_large_is_split_and_says_so(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data.fit, "__defaults__", (False, 1000, 2000))
+    page = write_report([run], tmp_path / "page.html")
+    assert (
+        "lie in the folder assets beside it" in page.read_text()
+        and (tmp_path / "assets" / "index.js").exists()
+    )
+
+
+def test_a_split_page_has_no_inline_script_and_names_only_its_own_files(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "cases-77.js").write_text("of an older page")
+    page = write_report([run], tmp_path, split=True)
+    scripts = Scripts(page.read_text())
+    assert scripts.found == [({"src": "assets/report.js"}, "")]
+    assert (
+        "<style" not in page.read_text() and "'unsafe-inline'; script-src 'self' file:;" in page.read_text()
+    )
+    files = {each for each in scripts.addresses if not each.startswith(("#", "data:,"))}
+    assert files == {"assets/report.css", "assets/report.js"}
+    names = {each.name for each in (tmp_path / "assets").iterdir()}
+    assert names == {"report.css", "report.js", "index.js", "cases-0.js"}
+    registered = re.fullmatch(
+        r'grammarbench\("index", "([\w+/=]+)"\);\n', (tmp_path / "assets" / "index.js").read_text()
+    )
+    assert registered and unpack(registered[1])["detailed"] == 15
+
+
+def test_what_the_page_says_to_type_works(written: Path) -> None:
+    page = html.unescape(written.read_text())
+    (command,) = re.findall(r"^python (-c '[^']*report\.json[^']*')$", page, re.M)
+    done = subprocess.run(
+        [sys.executable, *shlex.split(command)],
+        cwd=written.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0 and "[15 rows x" in done.stdout, done.stderr
+
+
+def test_without_a_script_the_groups_and_failing_cases_are_there(written: Path) -> None:
+    page = written.read_text()
+    assert page.count('<details class="case"') == 15
+    assert "Cases that come out alike on every arm: 15" in page and "▲ under-constrained" in page
+
+
+def test_the_notes_of_one_case_are_counted_when_they_are_too_many(synthetic: ModuleType) -> None:
+    cases = Cases()
+    for number in range(60):
+        cases.add(synthetic.row(instance=number, accepted=False, stopped_at=0), 0)
+    (case,) = cases.seen.values()
+    assert len(case.notes) == 40 and case.more == 20 and len(case.walks) == 1
+    declined = replace(
+        synthetic.row(status="unsupported", phase="compile", accepted=None, text="no"), case_id="ff"
+    )
+    for number in range(60):
+        cases.add(replace(declined, instance=number), 0)
+    assert len(list(cases.seen.values())[1].notes) == 1

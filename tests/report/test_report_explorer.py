@@ -1,0 +1,212 @@
+"""The case explorer in a browser: what it shows, where it leads, that it stays quick, and that nothing in a
+case can break out of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from browser import Browser
+from reported import EVIL, hostile_run, on_page, refusing_run
+
+from harness.backend.vocabulary import load_vocabulary
+from harness.report.cases.data import pack
+from harness.report.page.page import write_report
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hostile_run(tmp_path_factory.mktemp("runs") / "a 'run'; $(reboot)")
+
+
+@pytest.fixture(scope="module")
+def written(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([run], tmp_path_factory.mktemp("page"))
+
+
+@pytest.fixture(scope="module")
+def spelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([refusing_run(tmp_path_factory.mktemp("run"))], tmp_path_factory.mktemp("page"))
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_hostile_cases_are_shown_as_text_and_nothing_is_asked_of_the_network(
+    run: Path, tmp_path: Path, browser: Browser, synthetic: ModuleType, split: bool
+) -> None:
+    page = write_report([run], tmp_path, split=split)
+    browser.open(page.as_uri())
+    browser.ask("window.alert = () => { document.title = 'attacked'; }; 0")
+    browser.go("/cases")
+    assert browser.ask("document.querySelectorAll('.rows tbody tr[aria-rowindex]').length") == 15
+    shown = browser.ask("[...document.querySelectorAll('.rows td.title a')].map((each) => each.textContent)")
+    assert {"</script><script>alert(9)</script>", "<!-- <script>", "line\\u2028end"} <= set(
+        shown
+    ) and "lone \\ud800 surrogate \\udfff" in shown
+    for place in range(15):
+        browser.go(f"/case/{browser.ask(f'index.cases.id[{place}]')}")
+        name = browser.ask(f"shown(index.cases.name[{place}]).trim()")
+        assert browser.ask("explorer.querySelector('h2').textContent") == name
+        assert browser.ask("explorer.querySelectorAll('img, script, iframe, object, base').length") == 0
+        assert browser.ask(
+            "[...explorer.querySelectorAll('[href]')].every((each) => "
+            "each.getAttribute('href').startsWith('#'))"
+        )
+    # Every cell of the features' table leads to the cases that it counts, whatever the tag and the backend
+    # are called.
+    anchors = "[...document.querySelectorAll('a')].map((each) => each.getAttribute('href'))"
+    links = browser.ask(f"{anchors}.filter((each) => /^#.cases[?]backend=.*&tag=/.test(each))")
+    for link in links[:40]:
+        browser.go(link[1:])
+        assert browser.ask("list.order.length") >= 1, link
+    assert len(links) >= 15 and browser.said == [] and browser.ask("document.title") != "attacked"
+    assert all(each.startswith(page.parent.as_uri()) for each in browser.requested)
+    assert len(browser.requested) == (5 if split else 1)
+
+
+def test_the_command_of_a_case_is_safe_to_paste_and_the_csv_is_one(
+    run: Path, written: Path, browser: Browser
+) -> None:
+    browser.open(written.as_uri())
+    browser.go("/cases")
+    browser.go(f"/case/{browser.ask('index.cases.id[0]')}")
+    command = browser.ask("[...explorer.querySelectorAll('[aria-label=\"command\"]')][1].textContent")
+    words = shlex.split(command)
+    assert words[:3] == ["grammarbench", "repro", str(run)] and words[5] == f"{EVIL[4]}:{EVIL[1]}"
+    lines = list(csv.reader(io.StringIO(browser.ask("asCsv()"))))
+    assert len(lines) == 31 and {len(each) for each in lines} == {12}
+    assert any(each[1].startswith("'=cmd") for each in lines)
+    assert json.loads(browser.ask("asJson()")) == json.loads((written.parent / "report.json").read_text())
+
+
+def test_a_case_says_which_token_was_refused_what_is_right_and_how_to_see_it_again(
+    spelled: Path, browser: Browser, tmp_path: Path
+) -> None:
+    vocabulary = load_vocabulary("probe")
+    tokens = vocabulary.encode('{"a": "été"}'.encode())
+    browser.open(spelled.as_uri())
+    browser.go("/cases?outcome=failing")
+    browser.press("j")
+    browser.press("Enter")
+    browser.until("location.hash.startsWith('#/case/') && explorer.querySelector('.came-out')")
+    text = browser.ask("explorer.textContent")
+    offset = len(b"".join(vocabulary.tokens[each] for each in tokens[:3]))
+    assert (
+        f"refused token 3 of {len(tokens)}" in text
+        and "; 17 tokens were allowed there" in text
+        and f"at byte {offset}" in text
+    )
+    assert vocabulary.tokens[tokens[3]].hex() in {
+        note.get("token") for each in on_page(spelled.read_text())[1] for note in each["notes"]
+    }
+    snippet = browser.ask("explorer.querySelector('[aria-label=\"snippet\"]').textContent")
+    assert (
+        subprocess.run([sys.executable, "-c", snippet], capture_output=True, text=True, timeout=60).stdout
+        == "valid\n"
+    )
+    assert "# the case says: valid" in snippet
+    issue = browser.ask("explorer.querySelector('[aria-label^=\"issue text\"]').textContent")
+    assert "alpha 1.2.3" in issue and "--script repro.py" in issue and '{"a": "été"}' in issue
+    for key, end in (("j", "#/case/"), ("Escape", "#/cases?outcome=failing"), ("Escape", "#disagreements")):
+        before = browser.ask("location.hash")
+        browser.press(key)
+        browser.until(
+            f"location.hash !== {json.dumps(before)} && location.hash.startsWith({json.dumps(end)})"
+        )
+    assert browser.said == []
+
+
+def test_the_address_is_the_whole_state(spelled: Path, browser: Browser) -> None:
+    browser.open(spelled.as_uri() + "#/cases?backend=alpha&outcome=over&tag=properties&sort=-p99&q=case")
+    browser.until("explorer.dataset.ready")
+    names = "[...document.querySelectorAll('.rows td.title')].map((each) => each.textContent)"
+    assert browser.ask(names) == ["case 3", "case 2", "case 1", "case 0"]
+    assert browser.ask("document.querySelector('th[aria-sort=descending]').textContent").startswith(
+        "Fill p99"
+    )
+    for query, found in (
+        ("backend=beta&outcome=failing", 0),
+        ("is=different&outcome=failing", 4),
+        ("is=alike", 2),
+        ("group=0", 4),
+        ("tag=none", 0),
+        ("q=CASE 5", 1),
+    ):
+        browser.go(f"/cases?{query}")
+        assert browser.ask("list.order.length") == found, query
+    browser.press("/")
+    browser.until("document.activeElement.name === 'q'")
+    browser.go("/case/nobody")
+    assert "There is no case nobody" in browser.ask("explorer.textContent")
+    assert browser.said == []
+
+
+def test_fifty_thousand_rows_stay_quick(spelled: Path, browser: Browser, tmp_path: Path) -> None:
+    html = spelled.read_text()
+    index, _ = on_page(html)
+    many = 50_000
+    index["cases"] = {"id": [f"{each:012x}" for each in range(many)],
+    "name": [f"case {each} of very many" for each in range(many)]} | {
+        name: [index["cases"][name][each % 6] for each in range(many)] for name in ("suite", "dialect",
+        "tags", "group", "different")
+    }  # fmt: skip
+    for name in ("compile_us", "fill_p50_us", "fill_p99_us"):
+        index[name] = [[each * 7919 % 50_021 / 10 for each in range(many)] for _ in index["arms"]]
+    index["outcome"] = [column[0] * many for column in index["outcome"]]
+    page = tmp_path / "report.html"
+    page.write_text(re.sub(r'(id="data-index">)[^<]*', lambda found: found[1] + pack(index), html))
+    browser.open(page.as_uri() + "#/cases")
+    browser.until("explorer.dataset.ready")
+    rows = "document.querySelectorAll('.rows tbody tr').length"
+    assert browser.ask("list.order.length") == many and 10 < browser.ask(rows) <= 100
+    assert float(browser.ask("explorer.dataset.opened")) < 1000
+    browser.ask("document.querySelector('.rows').scrollTop = 1e9; 0")
+    browser.until(
+        "[...document.querySelectorAll('.rows td.title')].some((each) => each.textContent === "
+        "'case 49999 of very many')"
+    )
+    assert browser.ask(rows) <= 100
+    for query in ("sort=-p99", "q=9999", "sort=name&outcome=failing"):
+        browser.go(f"/cases?{query}")
+        assert float(browser.ask("explorer.dataset.opened")) < 1000 and browser.ask(rows) <= 100
+    assert browser.said == []
+
+
+def test_with_scripts_off_the_page_is_whole(spelled: Path, browser: Browser) -> None:
+    browser.open(spelled.as_uri(), scripts=False)
+    visible = (
+        "[...document.querySelectorAll('#disagreements, #failing .case, #explorer')].map((each) => "
+        "each.getClientRects().length > 0)"
+    )
+    assert browser.ask(visible) == [False, True, *[True] * 4]
+    browser.open(spelled.as_uri())
+    assert browser.ask("document.querySelectorAll('#failing .case').length") == 0
+    assert browser.ask("document.querySelector('#disagreements a').getAttribute('href')").startswith("#/")
+
+
+def test_a_page_whose_data_is_gone_says_so(spelled: Path, browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(re.sub(r'(id="data-index">)[^<]*', r"\1!!", spelled.read_text()))
+    browser.open(page.as_uri() + "#/cases")
+    browser.until("explorer.textContent.includes('could not be opened')")
+
+
+def test_an_old_browser_keeps_what_needs_no_script(spelled: Path, browser: Browser, tmp_path: Path) -> None:
+    """Without DecompressionStream the page is as it is without a script, and says why."""
+    browser.open("about:blank#x")
+    identifier = browser.send(
+        "Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.DecompressionStream"
+    )["identifier"]
+    try:
+        browser.open(spelled.as_uri())
+        assert browser.ask("document.querySelectorAll('#failing .case').length") == 4
+        assert "cannot open the page's data" in browser.ask("document.body.textContent")
+    finally:
+        browser.send("Page.removeScriptToEvaluateOnNewDocument", identifier=identifier)

@@ -1,0 +1,550 @@
+"""The sections of the page that are there without JavaScript: each says what the records say, and what was
+not measured."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from histories import entry, write_entries
+from html_page import Page
+from measured import arm, steady, write_measurement
+from report_folders import ALPHA, BETA, measured_run, played, write_decoding, write_kernels, write_rows
+
+from harness.backend.arm import Arm
+from harness.errors import BadInput
+from harness.outcomes.metrics import METRICS, Metric, values_of
+from harness.outcomes.summary import ArmSummary, CheckSummary, common_solved
+from harness.report.figures import plots
+from harness.report.figures.estimates import Estimate, best, is_better, order, quantile, share
+from harness.report.page import decodes, kernels, matrix, sections
+from harness.report.page.inputs import read_inputs
+from harness.report.page.page import render
+from harness.report.page.section import found_sections
+from harness.report.page.sections import comparing
+from harness.report.page.sections.batches import scaling
+from harness.report.page.sections.checks import check_lines
+from harness.report.page.sections.heat import heat_map
+from harness.report.page.sections.jumps import gains
+from harness.report.page.sections.pareto import pareto
+from harness.report.page.verdict import verdict
+from harness.report.tables.instances import backend_table, backend_text
+
+# -------------------------------------------------------------------------------------------------- estimates
+
+
+def test_a_share_has_wilsons_interval() -> None:
+    found = share(0, 100)
+    assert found is not None and found.value == 0 and found.low == 0
+    assert found.high == pytest.approx(2.5758**2 / (100 + 2.5758**2), rel=1e-3)
+    assert share(0, 0) is None
+
+
+def test_an_interval_of_a_quantile_covers_it() -> None:
+    """Of 150 draws of clustered values with a known median, the interval at 99 % misses few; with tokens
+    taken for cases it misses many."""
+    random = np.random.default_rng(3)
+    missed = naive = 0
+    for _ in range(150):
+        groups = [
+            np.rint(1e6 * np.exp(random.normal(0, 1) + random.normal(0, 0.1, 20))).astype(np.int64)
+            for _ in range(60)
+        ]
+        found, apart = (
+            quantile(groups, 0.5),
+            quantile([np.array([each]) for group in groups for each in group], 0.5),
+        )
+        assert found is not None and apart is not None and found.bounds and apart.bounds
+        missed += not found.bounds[0] <= 1e6 <= found.bounds[1]
+        naive += not apart.bounds[0] <= 1e6 <= apart.bounds[1]
+    assert missed <= 6 and naive > 30
+
+
+def test_the_best_is_shared_where_intervals_overlap() -> None:
+    fast, near, slow = Estimate(1.0, 0.9, 1.1), Estimate(1.05, 1.0, 1.2), Estimate(2.0, 1.9, 2.1)
+    assert best([fast, near, slow]) == [True, True, False]
+    assert best([slow, None, fast]) == [False, False, True]
+    assert best([fast, near]) == [False, False]  # nobody is told from anybody
+    assert best([fast]) == [False]
+    assert best([fast, slow], lower=False) == [False, True]
+    assert best([fast, replace(slow, few=True)]) == [False, False]
+    assert best([Estimate(1.0), slow]) == [False, False]  # without an interval nothing separates
+    assert best([fast, slow, Estimate(604e6)]) == [False, False, False], (
+        "what has no interval may be the best"
+    )
+    assert best([Estimate(256e3), Estimate(604e6)]) == [False, False], "no factor stands in for an interval"
+
+
+def test_the_order_says_who_is_proven_worse_and_leaves_out_what_has_no_interval() -> None:
+    fast, near, far, slow = (
+        Estimate(1.0, 0.9, 1.1),
+        Estimate(1.05, 1.0, 1.2),
+        Estimate(1.15, 1.12, 1.3),
+        Estimate(2.0, 1.9, 2.1),
+    )
+    assert order([slow, near, fast]) == [(2, ""), (1, "="), (0, "›")]
+    assert order([fast, near, far]) == [(0, ""), (1, "="), (2, "≥")], (
+        "far is proven worse than fast, though not than near"
+    )
+    assert order([fast, slow], lower=False) == [(1, ""), (0, "›")]
+    assert (
+        order([Estimate(256e3, why="one case"), Estimate(604e6)]) == []
+        and Estimate(1.0, why="one case").why_not == "one case"
+    )
+    assert (
+        is_better(fast, slow)
+        and not is_better(slow, fast)
+        and not is_better(fast, near)
+        and not is_better(fast, Estimate(9.0))
+    )
+
+
+def test_the_frontier_is_what_nobody_beats() -> None:
+    fast, right, beaten = (
+        plots.Bubble(n, "x", ns, part, None)
+        for n, (ns, part) in enumerate([(10.0, 0.5), (90.0, 0.9), (95.0, 0.8)])
+    )
+    assert plots.frontier([beaten, right, fast]) == [fast, right]
+
+
+ROOM = (30.0, 20.0, 440.0, 290.0)
+
+
+def boxes_of(
+    points: list[tuple[float, float]], widths: list[float], clear: list[plots.Area]
+) -> list[plots.Area]:
+    placed = plots.beside(points, widths, ROOM, clear)
+    return [
+        (x + a, y + b - 2, x + a + wide, y + b + 8)
+        for (x, y), wide, (a, b) in zip(points, widths, placed, strict=True)
+    ]
+
+
+def meet(a: plots.Area, b: plots.Area) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def test_labels_stay_inside_and_cover_neither_points_nor_each_other() -> None:
+    random = np.random.default_rng(0)
+    for count in (1, 3, 8, 12):
+        for spread in (4.0, 40.0, 400.0):
+            for corner in ((32.0, 22.0), (438.0, 288.0), (438.0, 22.0)):
+                near = [
+                    corner[0] + (spread if corner[0] < 99 else -spread) * each
+                    for each in random.random(count)
+                ]
+                points = [
+                    (float(min(max(x, 32), 438)), float(np.clip(y, 22, 288)))
+                    for x, y in zip(near, corner[1] + random.normal(0, spread / 4, count), strict=True)
+                ]
+                widths = [float(each) for each in random.integers(30, 150, count)]
+                boxes = boxes_of(points, widths, [])
+                for number, a in enumerate(boxes):
+                    assert ROOM[0] <= a[0] and ROOM[1] <= a[1] and a[2] <= ROOM[2] and a[3] <= ROOM[3]
+                    if count < 12:
+                        assert not any(meet(a, (x - 3, y - 3, x + 3, y + 3)) for x, y in points)
+                        assert not any(meet(a, b) for b in boxes[:number])
+
+
+def test_a_label_keeps_clear_of_the_frontier_and_comes_back_beside_a_lonely_point() -> None:
+    assert plots.beside([(100.0, 100.0)], [50.0], ROOM) == [(9.0, -3.0)]
+    assert plots.beside([(430.0, 100.0)], [50.0], ROOM) == [(-59.0, -3.0)]
+    line = (100.0, 99.0, 300.0, 101.0)
+    (box,) = boxes_of([(100.0, 100.0)], [50.0], [line])
+    assert not meet(box, line)
+    assert len(plots.beside([(50.0, 50.0)] * 60, [200.0] * 60, ROOM)) == 60  # there is no room for all
+    (box,) = boxes_of([(100.0, 100.0)], [900.0], [])
+    assert box[2] == ROOM[2]  # wider than the chart: its end is inside
+
+
+# -------------------------------------------------------------------------------------------- the matrix etc.
+
+
+def test_the_matrix_says_what_the_metrics_say(synthetic: ModuleType, tmp_path: Path) -> None:
+    inputs = read_inputs([write_rows(synthetic, tmp_path / "run", wrong=30)])
+    common = common_solved([line.arm for line in inputs.lines])
+    found = matrix.matrix(inputs, common)
+    places = {each.key: place for place, each in enumerate(found.columns)}
+    assert found.common == len(common) == 90
+    for subject, cells in found.rows:
+        assert subject.line is not None
+        own, shared = values_of(subject.line.arm), values_of(subject.line.arm.only(common))
+        assert cells[places["conformance"]].value == own["conformance"]
+        assert cells[places["under"]].text == f"{own['walks_under_constrained']}"
+        assert cells[places["rss"]].value == own["peak_rss"]
+        compiles = [
+            case.compile_ns
+            for key, case in subject.line.arm.cases.items()
+            if key in common and case.compile_ns
+        ]
+        assert cells[places["compile_p50"]].value == sorted(compiles)[44]
+        assert shared["ttfm_n"] == 90
+    stars = {
+        each.key: [cells[place].is_best for _, cells in found.rows]
+        for place, each in enumerate(found.columns)
+    }
+    assert stars["conformance"] == stars["compile_p50"] == stars["first_p50"] == [True, False]
+    assert stars["declined"] == stars["rss"] == [False, False]
+    assert [each.title for each in found.presets] == ["Serving latency", "Correctness first", "Tool calling"]
+    assert found.presets[1].order == (("alpha", ""), ("beta", "›")) and not found.presets[1].unranked
+
+
+def test_what_has_no_interval_is_not_ranked_however_far_apart(synthetic: ModuleType, tmp_path: Path) -> None:
+    """One case, compiled in 256 µs and in 604 ms: the page says neither `=` nor who is faster, and nobody has
+    a star for it."""
+    rows = [
+        (synthetic.row(compile_ns=ns, backend=each.backend, backend_version=each.version), b"")
+        for each, ns in ((ALPHA, 256_000), (BETA, 604_000_000))
+    ]
+    run = synthetic.write_run(tmp_path / "run", [[each] for each in rows], synthetic.info((ALPHA, BETA)))
+    inputs = read_inputs([run])
+    found = matrix.matrix(inputs, common_solved([line.arm for line in inputs.lines]))
+    tools = next(each for each in found.presets if each.title == "Tool calling")
+    assert tools.order == () and [label for label, _ in tools.unranked] == ["alpha", "beta"]
+    assert not any(cell.is_best for _, cells in found.rows for cell in cells)
+    text = " ".join(Page(render([run])).text.split())
+    assert "not ranked: alpha" in text and "(one case)" in text
+    assert text.count("alpha = beta") == 1, "of one case each, both right, whose intervals do overlap"
+    assert [row[-1] for row in pareto(found).rows] == ["no figure", "no figure"]
+
+
+def test_times_of_each_arms_own_cases_are_not_ranked(synthetic: ModuleType, tmp_path: Path) -> None:
+    inputs = read_inputs([write_rows(synthetic, tmp_path / "run")])
+    tools = next(each for each in matrix.matrix(inputs, set()).presets if each.title == "Tool calling")
+    assert tools.order == () and {why for _, why in tools.unranked} == {"no case that all solve"}
+
+
+def test_a_measurement_ranks_instead_of_the_walks(synthetic: ModuleType, tmp_path: Path) -> None:
+    """In the walks beta is slower; measured beside alpha, it is twice as fast, and gamma is as fast
+    as alpha.
+    """
+    gamma = replace(BETA, backend="gamma")
+    arms = (ALPHA, BETA, gamma)
+    rows = write_rows(synthetic, tmp_path / "run", arms)
+    walked = read_inputs([rows])
+    common = common_solved([line.arm for line in walked.lines])
+    assert [each for each, _ in matrix.matrix(walked, common).presets[2].order] == ["alpha", "beta", "gamma"]
+    for name, control, expected in (
+        ("proven", 1.0, (("beta", ""), ("alpha", "›"), ("gamma", "="))),
+        ("unproven", 1.4, ()),
+    ):
+        folder = write_rows(synthetic, tmp_path / name, arms, cases=4)
+        timed = {
+            arm("alpha", "reference", "alpha", "1.2.3"): steady(1.0),
+            arm("beta", version="2"): steady(0.5, seed=1),
+            arm("gamma", version="2"): steady(1.01, seed=2),
+            arm("alpha (again)", "a/a", "alpha", "1.2.3"): steady(control, seed=3),
+        }
+        write_measurement(folder, timed, forks=8)
+        inputs = read_inputs([rows, folder])
+        found = matrix.matrix(inputs, common_solved([line.arm for line in inputs.lines]))
+        latency, _, tools = found.presets
+        assert tools.column.key == "measured_compile" and latency.column.key in ("warm_p99", "measured_fill")
+        assert tools.order == expected
+        assert {why for _, why in tools.unranked} == (set() if expected else {"the measurement is unproven"})
+        place = [each.key for each in found.columns].index("measured_compile")
+        assert [cells[place].is_best for _, cells in found.rows] == [False, bool(expected), False]
+
+
+def test_the_frontier_is_told_only_beyond_intervals(synthetic: ModuleType, tmp_path: Path) -> None:
+    inputs = read_inputs([write_rows(synthetic, tmp_path / "run", wrong=60)])
+    found = matrix.matrix(inputs, common_solved([line.arm for line in inputs.lines]))
+    assert [row[-1] for row in pareto(found).rows] == ["yes", "no"]
+    unsure = [each and replace(each, low=None) for each in found.found["walked_p99"]]
+    told = pareto(replace(found, found=found.found | {"walked_p99": unsure}))
+    assert [row[-1] for row in told.rows] == ["not ranked", "not ranked"]
+
+
+def test_cells_of_the_heat_map_lead_to_their_cases(synthetic: ModuleType, tmp_path: Path) -> None:
+    inputs = read_inputs([write_rows(synthetic, tmp_path / "run", wrong=30)])
+    groups = {group.title: dict(group.rows) for group in heat_map(inputs)}
+    good, bad = groups["JSON Schema: keywords and features"]["pattern"]
+    assert (good.cell.passed, good.cell.judged, good.glyph) == (60, 60, "✓")
+    assert (bad.cell.passed, bad.cell.judged, bad.glyph) == (45, 60, "▲")
+    assert bad.link == "#/cases?backend=beta&tag=pattern"
+    assert set(groups) >= {"Suites", "Dialects"}
+
+
+def test_the_verdict_is_the_worst(synthetic: ModuleType, tmp_path: Path) -> None:
+    one = write_rows(synthetic, tmp_path / "one", cases=20)
+    same = write_rows(synthetic, tmp_path / "same", cases=20)
+    worse = write_rows(synthetic, tmp_path / "worse", cases=20, wrong=9)
+    killed = synthetic.write_run(
+        tmp_path / "killed", [[(synthetic.row(), b"")]], synthetic.info((ALPHA,)), complete=False
+    )
+    assert verdict(read_inputs([one])).word == "NO BASELINE"
+    assert verdict(read_inputs([one, same])).word == "PASS"
+    found = verdict(read_inputs([one, worse]))
+    assert found.word == "REGRESSED" and len(found.changes) == 5 and found.more == 4
+    assert found.changes[0][0] == "▼" and "under_constrained" in found.changes[0][1]
+    assert verdict(read_inputs([one, killed])).word == "INCOMPLETE"
+
+
+@pytest.mark.parametrize(
+    ("slower", "control", "word"), [(1.0, 1.0, "PASS"), (1.5, 1.0, "REGRESSED"), (1.0, 1.3, "UNPROVEN")]
+)
+def test_a_measurement_decides_the_verdict(
+    synthetic: ModuleType, tmp_path: Path, slower: float, control: float, word: str
+) -> None:
+    found = verdict(read_inputs([measured_run(synthetic, tmp_path / "run", slower, control)]))
+    assert found.word == word
+    assert ("A/A proven" in found.control) == (control == 1.0)
+    assert dict(found.facts)["Hardware key"] == "h" * 12
+
+
+def test_walks_that_only_chose_what_to_measure_are_not_counted_twice(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    both = tuple(Arm("alpha", version, "", "alpha", ("json_schema",), "bitmask") for version in ("1", "2"))
+    rows = write_rows(synthetic, tmp_path / "rows", both, cases=10)
+    inputs = read_inputs([rows, measured_run(synthetic, tmp_path / "measured", 1.0)])
+    assert [line.run.folder for line in inputs.lines] == [rows, rows]
+    assert [len(each.line.arm.cases) for each in inputs.subjects if each.line] == [10, 10]
+    assert all(each.measured for each in inputs.subjects) and len(inputs.scouting) == 1
+
+
+def test_overhead_and_gain_are_those_that_were_played(synthetic: ModuleType, tmp_path: Path) -> None:
+    rows = write_rows(synthetic, tmp_path / "run", cases=10)
+    inputs = read_inputs([rows, write_decoding(tmp_path / "decode", played())])
+    alpha, beta = inputs.subjects
+    assert decodes.batches(inputs) == [1, 8] and beta.decoded == ()
+    found, gain = decodes.overhead(alpha, 8), decodes.speed_up(alpha)
+    assert (
+        found is not None
+        and found.value == pytest.approx(0.1, abs=0.01)
+        and found.bounds
+        and found.bounds[0] > 0.05
+    )
+    assert gain is not None and gain.value == pytest.approx(2.0, rel=0.02)
+    (record,) = scaling(inputs)
+    assert [each.title for each in record.charts] == [
+        "TTFT over batch size",
+        "TPOT over batch size",
+        "Overhead over no grammar",
+    ]
+    assert record.charts[1].rows[-1][0] == "no grammar" and record.charts[1].rows[-1][1].startswith("10 ms")
+    ((_, chart),) = gains(inputs)
+    assert chart.rows[0][:3] == ("calls ×1 jump-forward", "alpha", "50.0 %") and chart.rows[0][4] == "2.00"
+
+
+# ----------------------------------------------------------------------------------------- sections are found
+
+WEATHER = """
+from harness.report.page.section import Section
+
+
+def values(page):
+    return {"lines": page.inputs.lines} if page.inputs.lines else None
+
+
+SECTION = Section("weather", "Weather", 55, values)
+"""
+
+
+def test_a_section_is_one_module_and_its_template(
+    synthetic: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weather_report.py").write_text(WEATHER)
+    (tmp_path / "weather_report.html.j2").write_text(
+        '<section id="weather"><h2>Fair over {{ m.name(lines[0]) }}</h2></section>'
+    )
+    monkeypatch.setattr(sections, "__path__", [*sections.__path__, str(tmp_path)])
+    reports = import_module("harness.reports")
+    monkeypatch.setattr(reports, "__path__", [*reports.__path__, str(tmp_path)])
+    html = render([write_rows(synthetic, tmp_path / "run", cases=4)])
+    ids = [each for each in Page(html).ids if each in ("matrix", "weather", "batches")]
+    assert ids == ["matrix", "weather", "batches"], "the section does not stand in its place"
+    assert re.search(r'<a href="#matrix">.*\n<a href="#weather">Weather</a>', html)
+    assert "Fair over alpha" in " ".join(Page(html).text.split())
+    without = render([write_decoding(tmp_path / "decode", played())])
+    assert "weather" not in without, "a section that has nothing to show is on the page"
+
+
+def test_the_sections_stand_in_a_fixed_order() -> None:
+    found = [each.id for each in found_sections().values()]
+    assert found[:6] == ["summary", "times", "masks", "compiling", "matrix", "checks"]
+    assert found[6:11] == ["batches", "jumps", "live", "comparison", "disagreements"]
+    assert found[11:] == ["failing", "data", "numbers", "environment", "definitions"]
+
+
+def test_a_metric_of_a_new_unit_is_shown(
+    synthetic: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bits(arm: ArmSummary) -> int:
+        """Bits of something."""
+        return 123_456
+
+    made = Metric("bits", "Bits of something", "bits", "neither", "Bits of something.", bits)  # type: ignore[arg-type]
+    monkeypatch.setitem(METRICS, "bits", made)
+    run = write_rows(synthetic, tmp_path / "run", cases=2)
+    assert "bits Bits of something 123,456 123,456" in " ".join(Page(render([run])).text.split())
+    assert "BITS" in backend_text(backend_table(run))
+
+
+def test_causes_with_equal_counts_stand_in_the_order_of_their_names() -> None:
+    arm_seen = ArmSummary("alpha", "1", "", "probe", np.zeros((0, 2), np.int64))
+    arm_seen.checks["fact"] = CheckSummary(failed=3, causes=Counter(["second", "first", "third", "third"]))
+    (line,) = check_lines([arm_seen])
+    assert line.cells[0].causes == [("third", 2), ("first", 1), ("second", 1)]
+
+
+# --------------------------------------------------------------------------------------------------- the page
+
+
+def test_what_was_not_measured_is_said_with_the_command_that_would(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    text = Page(render([write_rows(synthetic, tmp_path / "run", cases=10)])).text
+    for verb in ("measure", "decode", "decode --strategies stepwise,jump_forward"):
+        name, *options = verb.split()
+        folder = {"measure": "run-measured", "decode": "run-decoded"}[name]
+        assert re.search(
+            rf"grammarbench {name} --backends alpha==\S+,beta==\S+ --vocabularies \S+ "
+            rf"{' '.join([*options, ''])}--out {folder}",
+            text,
+        ), verb
+    assert text.count("not measured in these runs") >= 5
+    assert "History: not shown" in text and "NO BASELINE" in text and "A/A not measured" in text
+
+
+def test_a_report_of_decoding_alone_is_a_page(tmp_path: Path) -> None:
+    text = Page(render([write_decoding(tmp_path / "decode", played())])).text
+    assert "Conformance : not measured" in text.replace("Conformance:", "Conformance :")
+    assert "TPOT over batch size" in text and "50.0 %" in text
+    unfinished = Page(render([write_decoding(tmp_path / "killed", played(), finish=False)])).text
+    assert "INCOMPLETE" in unfinished and "(decoding) has no end" in unfinished
+
+
+def test_every_section_is_there_with_everything_measured(synthetic: ModuleType, tmp_path: Path) -> None:
+    arms = (replace(ALPHA, version="1", unicode="15.1"), replace(ALPHA, version="2"))
+    rows = write_rows(synthetic, tmp_path / "rows", arms, cases=10)
+    folders = [
+        rows,
+        measured_run(synthetic, tmp_path / "measured", 1.5),
+        write_decoding(tmp_path / "decode", played()),
+    ]
+    folders.append(write_kernels(tmp_path / "kernels"))
+    write_entries(
+        tmp_path / "history",
+        [entry(day, 1.0 + 0.01 * (day % 3), metric="fill", version="2") for day in range(12)],
+    )
+    html = render(folders, tmp_path / "history")
+    page = Page(html)
+    assert "not measured in these runs" not in page.text
+    assert {
+        "verdict",
+        "summary",
+        "times",
+        "masks",
+        "compiling",
+        "matrix",
+        "batches",
+        "jumps",
+        "comparison",
+        "environment",
+    } <= set(page.ids)
+    assert "bitmask 15.1" in page.text and "bitmask not known" in page.text, (
+        "the Unicode version of a backend's tables is not shown"
+    )
+    assert (
+        "REGRESSED" in page.text
+        and "▼ slower" in page.text
+        and "noise floor" in page.text
+        and "@software{grammarbench" in page.text
+    )
+    assert html.count('class="spark"') >= 1
+    assert render(folders, tmp_path / "history") == html
+    charts = re.findall(r'<svg viewBox="[^"]*" role="img" aria-labelledby="([\w-]+) ([\w-]+)">', html)
+    assert len(charts) >= 8 and all(set(each) <= set(page.ids) for each in charts)
+    assert not re.search(r"#0[acd]0[bd]0\d", html), "a sentinel colour is left"
+    assert html.count("<details") > len(charts)
+
+
+def test_hostile_names_stay_text_in_every_section(synthetic: ModuleType, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>$x^2$'\"&"
+    arms = (Arm(evil, evil, "", evil, ("json_schema",), "bitmask"), BETA)
+    rows = write_rows(synthetic, tmp_path / "rows", arms, cases=10)
+    sides = {
+        arm("beta", "reference", version="2"): steady(1),
+        arm(evil, backend=evil, version=evil): steady(2),
+    }
+    write_measurement(rows, sides | {arm("beta (again)", "a/a"): steady(1)}, families=(evil, "plain"))
+    record = played()
+    evil_arms = tuple(replace(each, backend=evil, version=evil, options="") for each in record.setup.arms)
+    decode = write_decoding(
+        tmp_path / "decode",
+        replace(record, setup=replace(record.setup, arms=evil_arms, run=evil, model=evil)),
+    )
+    html = render([rows, decode])
+    page = Page(html)
+    assert "<script>alert" not in html and html.count("alert(1)") > 20
+    assert evil in page.text
+    assert not [
+        target for _, target in page.links if "://" in target or target.startswith(("javascript:", "//"))
+    ]
+
+
+def test_a_sparkline_has_a_point_per_run_and_marks_alerts() -> None:
+    from harness.outcomes.history.measurements import series
+
+    quiet = series([entry(day, 1.0 + 0.001 * day) for day in range(40)])[0]
+    assert str(comparing.spark(quiet)).count(",") >= comparing.SPARKS and "slower" not in comparing.spark(
+        quiet
+    )
+    (step,) = series([entry(day, 1.0 if day < 20 else 1.3) for day in range(40)])
+    assert 'class="slower"' in comparing.spark(step)
+    assert comparing.spark(series([entry(0, 1.0)])[0]) == ""
+
+
+# ----------------------------------------------------------------------------------------------- mask kernels
+
+
+def test_mask_kernels_are_drawn_over_batch_sizes_and_probed(tmp_path: Path) -> None:
+    inputs = read_inputs([write_kernels(tmp_path / "kernels")])
+    (found,) = kernels.applied(inputs)
+    assert [each.label for each in found.kernels] == [
+        "alpha/torch",
+        "plain/masked_fill",
+    ] and "vocabulary 2,000" in found.about
+    (chart,) = found.charts
+    assert chart.title == "50 % of the tokens allowed" and chart.heads == ("Kernel", "batch 1", "batch 8")
+    assert chart.rows[0] == ("alpha/torch", "2 µs · 300% of a copy's speed", "16 µs · 300% of a copy's speed")
+    assert chart.rows[2][0] == "copy" and "kernel-1" in chart.svg and "arm-" not in chart.svg
+    assert found.outcomes == ("passed", "failed", "refused") and found.probes == (
+        ("alpha/torch", (1, 1, 1), "a row is left out"),
+    )
+    html = render([tmp_path / "kernels"])
+    assert (
+        "Mask kernels over batch sizes" not in html
+        and ("TTFT and TPOT over batch sizes: <strong>not measured</strong>") in html
+    )
+    bare = kernels.applied(read_inputs([write_kernels(tmp_path / "bare", times=False, finish=False)]))[0]
+    assert bare.charts == () and "nothing was timed" in bare.about and "Incomplete" in bare.about
+    evil = "</script><script>alert(9)</script>"
+    page = render([write_kernels(tmp_path / "evil", evil)])
+    assert evil not in page and "alpha/torch&lt;/script&gt;" in page
+
+
+def test_a_record_of_kernels_that_is_none_is_bad_input(tmp_path: Path) -> None:
+    folder = write_kernels(tmp_path / "kernels")
+    path = folder / "kernels.jsonl"
+    path.write_text(path.read_text().replace('"machine"', '"engine"'))
+    with pytest.raises(
+        BadInput,
+        match=r"kernels\.jsonl:1: no line of a run of kernels \(/machine is "
+        r"missing\)",
+    ):
+        render([folder])
+
+
+def test_without_kernels_the_page_says_so(synthetic: ModuleType, tmp_path: Path) -> None:
+    html = render([write_rows(synthetic, tmp_path / "run", cases=4)])
+    assert "Mask kernels over batch sizes: <strong>not measured</strong>" in html and re.search(
+        r"grammarbench measure kernels --backends alpha==\S+,beta==\S+ --out run-kernels", html
+    )

@@ -1,0 +1,182 @@
+"""Tables out of runs: right values, right types, and hostile strings that stay in their cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from harness.cli.main import main
+from harness.errors import BadInput
+from harness.report.tables import instances as table
+from harness.rows.row import Finding
+
+WANTED = {
+    "backend", "backend_version", "vocabulary", "suite", "case", "instance", "status", "valid", "accepted",
+    "verdict", "stopped_at",
+    "compile_ns", "matcher_new_ns", "first_fill_ns", "tokens", "peak_rss_bytes", "options", "case_id",
+    "dialect", "instance_name", "phase",
+    "signal", "text", "findings", "wall_ns", "bytes", "mode",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(synthetic: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = synthetic.synthetic_run(tmp_path_factory.mktemp("run"))
+    return path
+
+
+@pytest.fixture
+def tiny(synthetic: ModuleType, tmp_path: Path) -> Path:
+    """Two walks: one that went well, one that was never begun."""
+    well = synthetic.row(
+        case='=1+1,"a"\nb|c',
+        findings=(Finding("one", 0, "x"), Finding("two", None, "y"), Finding("one", 2, "z")),
+    )
+    lost = synthetic.row(
+        instance=1, status="crash", phase="compile", signal="SIGSEGV", text="a\r\nb \ud800", accepted=None,
+        compile_ns=None,
+        matcher_new_ns=None, first_fill_ns=None, wall_ns=None, peak_rss_bytes=None,
+    )  # fmt: skip
+    path: Path = synthetic.write_run(
+        tmp_path / "tiny", [[(well, b""), (lost, b"")]], synthetic.info(synthetic.ARMS[:1])
+    )
+    return path
+
+
+def test_one_line_per_instance_with_the_published_columns(run: Path, synthetic: ModuleType) -> None:
+    frame = table.instance_frame(run)
+    assert len(frame) == 24 * 4 * 3
+    assert not WANTED - set(frame.columns)
+    assert {"pass", "over_constrained", "under_constrained", "declined", "broken"} & set(frame["verdict"])
+
+
+def test_json_is_flat_objects_with_integers_and_nulls(tiny: Path) -> None:
+    well, lost = json.loads(table.instance_text(tiny, "json"))
+    assert (well["compile_ns"], well["valid"], well["verdict"], well["findings"]) == (
+        1_000_000,
+        True,
+        "pass",
+        "one two",
+    )
+    assert isinstance(well["compile_ns"], int) and well["stopped_at"] is None
+    assert lost["compile_ns"] is lost["accepted"] is lost["peak_rss_bytes"] is None
+    assert (lost["verdict"], lost["text"]) == ("broken", "a\r\nb \ud800")
+
+
+def test_csv_gives_back_every_cell_but_what_a_spreadsheet_would_run(tiny: Path) -> None:
+    text = table.instance_text(tiny, "csv")
+    text.encode("utf-8")
+    well, lost = csv.DictReader(io.StringIO(text, newline=""))
+    assert well["case"] == '\'=1+1,"a"\nb|c'
+    assert (well["compile_ns"], well["valid"], lost["compile_ns"], lost["accepted"]) == (
+        "1000000",
+        "true",
+        "",
+        "",
+    )
+    assert lost["text"] == "a\r\nb \ufffd"
+
+
+def test_markdown_keeps_every_walk_on_one_line(tiny: Path) -> None:
+    lines = table.instance_text(tiny, "markdown").splitlines()
+    assert len(lines) == 4
+    columns = len(table.INSTANCE_COLUMNS)
+    assert all(line.replace("\\|", "").count("|") == columns + 1 for line in lines)
+
+
+def test_hostile_runs_become_tables_in_every_format(run: Path) -> None:
+    for form in table.FORMATS:
+        table.instance_text(run, form).encode("utf-8")
+    assert len(json.loads(table.instance_text(run, "json"))) == 288
+    assert len(list(csv.reader(io.StringIO(table.instance_text(run, "csv"), newline="")))) == 289
+
+
+def test_an_unknown_format_is_refused_with_the_nearest(tiny: Path) -> None:
+    with pytest.raises(BadInput, match='unknown format "jsn"; did you mean "json"'):
+        table.instance_text(tiny, "jsn")
+
+
+def test_a_run_without_rows_is_an_empty_table(synthetic: ModuleType, tmp_path: Path) -> None:
+    run = synthetic.write_run(tmp_path / "run", [])
+    assert table.instance_text(run, "json") == "[]\n"
+    assert table.instance_text(run, "csv").count("\n") == 1
+    assert "Cases" in table.terminal_text(run)
+
+
+def test_backend_table_has_a_line_per_arm_and_vocabulary(synthetic: ModuleType, tmp_path: Path) -> None:
+    rows = [
+        synthetic.row(),
+        synthetic.row(vocabulary="other", accepted=False),
+        synthetic.row(backend="beta", options="a=b"),
+    ]
+    header = synthetic.info(synthetic.ARMS[:1])
+    run = synthetic.write_run(tmp_path / "run", [[(row, synthetic.ns(1_000, 500))] for row in rows], header)
+    frame = table.backend_table(run)
+    assert list(zip(frame["backend"], frame["vocabulary"], strict=True)) == [
+        ("alpha", "tiny"),
+        ("alpha", "other"),
+        ("beta", "tiny"),
+    ]
+    assert list(frame["validation_error"]) == [0, 1, 0]
+    assert list(frame["tbm_p50_us"]) == [1.5, 1.5, 1.5]
+
+
+def test_the_terminal_table_fits_80_columns_and_loses_no_arm(synthetic: ModuleType, tmp_path: Path) -> None:
+    backends = [f"backend-{number}-with-a-long-name" for number in range(7)]
+    run = synthetic.write_run(
+        tmp_path / "run", [[(synthetic.row(backend=each), b"")] for each in backends], synthetic.info(())
+    )
+    text = table.terminal_text(run)
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(f"backend-{number}" in text for number in range(7))
+    for metric in (
+        "TBM p99.9",
+        "TTFM avg",
+        "Cases",
+        "Passed",
+        "Conformance",
+        "Not judged",
+        "Compile error",
+        "Out of memory",
+        "Invalidation error",
+        "Compliance",
+    ):
+        assert metric in text
+
+
+def test_names_cannot_steer_the_terminal(synthetic: ModuleType, tmp_path: Path) -> None:
+    hostile = synthetic.row(
+        backend="evil\x1b[2J\x07\u202e\x9b31m[bold]x[/bold]", options="a\nb", backend_version="\ud800"
+    )
+    run = synthetic.write_run(tmp_path / "run", [[(hostile, b"")]], synthetic.info(()))
+    text = table.terminal_text(run)
+    text.encode("utf-8")
+    assert not set(text) & set("\x1b\x07\u202e\x9b\ud800")
+    folded = text.replace("\n", "").replace(" ", "")
+    assert "evil" in folded and "[bold]" in folded.replace("─", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, "us", "-"), (float("nan"), "share", "-"), (0.0123, "us", "0.0123"), (12.34, "us", "12.3"),
+        (1234.5, "us", "1,234"),
+        (1.0, "share", "100.0 %"), (0.99999, "share", "99.9 %"), (0.0001, "share", "0.1 %"), (0.0, "share",
+        "0.0 %"),
+        (3 * 2**20, "bytes", "3 MiB"), (12345, "cases", "12,345"),
+    ],
+)  # fmt: skip
+def test_numbers_are_for_people(value: Any, unit: str, text: str) -> None:
+    assert table.number(value, unit) == text
+
+
+def test_two_tables_at_once_are_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["table", str(tmp_path), "faults", "times"])
+    assert end.value.code == 2 and "unrecognized arguments: times" in capsys.readouterr().err

@@ -1,0 +1,62 @@
+"""Every figure of a measurement: percentiles only where there are values for them, on the common set and on
+each arm's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from measured import FILLS, arm, steady, write_measurement
+
+from harness.cli.main import main
+from harness.report.tables.time import time_frame
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    arms = {
+        arm("a", "reference"): steady(1, 0),
+        arm("b"): steady(2, 0),
+        arm("a (again)", "a/a"): steady(1, 0),
+    }
+    write_measurement(tmp_path, arms, cases=3, unsolved={"b": {"speed2": "timeout"}})
+    return tmp_path
+
+
+def test_common_and_own_sets_stand_apart(run: Path) -> None:
+    frame = time_frame(run)
+    fills = frame[frame.figure == "fill per token, warm"].set_index(["arm", "cases"])
+    assert fills.of.to_dict() == {
+        ("a", "common"): "2/3",
+        ("a", "own"): "3/3",
+        ("b", "common"): "2/3",
+        ("b", "own"): "2/3",
+    }
+    assert fills.n.to_dict() == {("a", "common"): 8, ("a", "own"): 12, ("b", "common"): 8, ("b", "own"): 8}
+    assert (
+        fills.loc[("b", "own"), "max"] == pytest.approx(2 * max(FILLS))
+        and fills.loc[("a", "own"), "p50"] == sorted(FILLS)[1]
+    )
+
+
+def test_a_percentile_with_few_values_beyond_it_is_left_out(run: Path) -> None:
+    frame = time_frame(run)
+    fills = frame[
+        (frame.figure == "fill per token, warm") & (frame.arm == "a") & (frame.cases == "own")
+    ].iloc[0]
+    assert fills["p50"] and fills["p90"] is None and fills["p99"] is None
+
+
+def test_cold_is_apart_from_warm_and_positions_are_told(run: Path) -> None:
+    frame = time_frame(run)
+    of_a = frame[(frame.arm == "a") & (frame.cases == "own")].set_index("figure")
+    assert of_a.loc["fill per token, cold", "max"] == pytest.approx(3 * max(FILLS))
+    assert of_a.loc["fill at tokens 0 to 0, warm", "p50"] == FILLS[0] and of_a.loc[
+        "fill at tokens 1 to 3, warm", "max"
+    ] == max(FILLS)
+    assert of_a.loc["serialized_bytes", "p50"] == 1000
+
+
+def test_from_the_command_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["table", str(run), "times", "--format", "csv"])
+    assert "fill per token, warm" in capsys.readouterr().out

@@ -1,0 +1,132 @@
+"""Commands that are printed about a run carry what the run was given, and run as they are printed."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import synthetic
+
+from harness.backend.arm import Arm
+from harness.cli.main import main, parser
+from harness.rows.again import more, resume, specs_of, suites_of
+from harness.rows.row import RunInfo
+from harness.rows.store import read_info
+
+CASES = [
+    {
+        "description": "two",
+        "choice": ["a", "b"],
+        "tests": [{"text": "a", "valid": True}, {"text": "c", "valid": False}],
+    }
+]
+ARMS = (
+    Arm("xgrammar", "0.2.8", "any_whitespace=false", "xgrammar", (), "bitmask"),
+    Arm("my_module:Mine", "", "", "", (), "bitmask"),
+    Arm("vllm", "0.33+xgrammar-0.2.8", "wrapper=xgrammar", "vllm", (), "bitmask"),
+)
+
+
+def info(*argv: str, **fields: object) -> RunInfo:
+    made: RunInfo = synthetic.info(
+        ARMS, vocabularies={"hf:my tokenizer": {}, "probe": {}}, suites={"x": {}, "regex": {}}
+    )
+    asked = ("my suite/", "tools.json") if argv == RUN else ()
+    return replace(made, argv=argv, asked=asked, **fields)  # type: ignore[arg-type]
+
+
+RUN = (
+    "run",
+    "my suite/",
+    "tools.json",
+    "--backends",
+    "xgrammar",
+    "--vocabularies",
+    "hf:my tokenizer,probe",
+    "--out",
+    "first run",
+)
+
+
+def test_suites_are_told_as_they_were_given() -> None:
+    assert suites_of(info(*RUN)) == ["my suite/", "tools.json"]
+    assert suites_of(info("run", "--backends", "a")) == ["regex"], (
+        "none was named: those of ours that were walked"
+    )
+    assert suites_of(info("pytest", "-q")) == ["regex"]
+
+
+@pytest.mark.parametrize("verb", ["run", "measure", "decode", "kernels"])
+def test_a_command_carries_suites_vocabularies_versions_and_options(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = shlex.split(more(verb, [(Path("first run"), info(*RUN))], specs_of(ARMS)))
+    told = vars(parser().parse_args(words[1:]))
+    assert told["backends"] == "xgrammar==0.2.8:any_whitespace=false,my_module:Mine,vllm:wrapper=xgrammar"
+    if verb != "kernels":
+        assert (told.get("suites") or told["workloads"]) == ["my suite/", "tools.json"]
+        assert "hf:my tokenizer" in (told.get("vocabulary"), *(told.get("vocabularies") or ()))
+    assert capsys.readouterr().out == ""
+
+
+def test_a_run_is_completed_by_its_own_command() -> None:
+    assert shlex.split(resume(Path("elsewhere"), info(*RUN)))[1:] == [*RUN, "--resume"]
+    assert shlex.split(resume(Path("runs/x y"), info("run", "--backends", "a")))[-3:] == [
+        "--resume",
+        "--out",
+        "runs/x y",
+    ]
+
+
+def test_the_page_s_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would measure mask times, on the user's own suite and vocabulary; run in the folder in which the
+    run was made."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my cases.json").write_text(json.dumps(CASES))
+    words = [
+        "run",
+        "my cases.json",
+        "--backends",
+        "reference",
+        "--vocabularies",
+        "bytes",
+        "--effort",
+        "0",
+        "--out",
+        "my run",
+    ]
+    monkeypatch.setattr("sys.argv", ["grammarbench", *words])
+    assert main(words) == 0 and main(["report", "my run"]) == 0
+    page = (tmp_path / "my run" / "report" / "report.html").read_text("utf-8")
+    printed = {
+        html.unescape(each) for each in re.findall(r"<code>(grammarbench \w+ [^<]*--out [^<]*)</code>", page)
+    }
+    measure = [
+        shlex.split(each)
+        for each in printed
+        if each.startswith("grammarbench measure ") and " kernels " not in each
+    ]
+    assert measure == [
+        [
+            "grammarbench",
+            "measure",
+            "my cases.json",
+            "--backends",
+            "reference",
+            "--vocabularies",
+            "bytes",
+            "--out",
+            "my run-measured",
+        ]
+    ]
+    decode = next(shlex.split(each) for each in printed if each.startswith("grammarbench decode"))
+    assert decode[2] == "my cases.json" and decode[decode.index("--vocabularies") + 1] == "bytes"
+    assert not any("DIR" in each or "…" in each for each in printed)
+    assert (
+        main([*measure[0][1:], "--forks", "1"]) in (0, 4) and read_info(tmp_path / "my run-measured").suites
+    )

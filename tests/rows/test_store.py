@@ -1,0 +1,240 @@
+"""A run on disk: appended, checked on write and on read, made whole after a kill."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.backend.arm import Arm
+from harness.backend.grammar import Grammar
+from harness.cases.case import Case, case_to_line
+from harness.errors import BadInput
+from harness.rows import store
+from harness.rows.resume import resume
+from harness.rows.row import (
+    CHECKS_MODE,
+    Finding,
+    Row,
+    RunInfo,
+    identity,
+    row_from_json,
+    row_to_json,
+    verdict,
+)
+from harness.rows.store import (
+    TornLine,
+    Writer,
+    problem_with,
+    read_end,
+    read_info,
+    read_rows,
+    read_samples,
+)
+
+ROW = Row(
+    backend="b", backend_version="1", options="", vocabulary="v", suite="s", suite_version="1", case="c",
+    case_id="0123456789ab",
+    dialect="regex", tags=("x",), instance=0, instance_name="i", mode="replay", jump_forward=False, repeat=0,
+    status="ok", phase="",
+    signal="", text="", valid=True, accepted=True, stopped_at=None, tokens=1, bytes=1, grammar_bytes=1,
+    compile_ns=5, matcher_new_ns=1,
+    first_fill_ns=10, wall_ns=99, peak_rss_bytes=1, samples=None,
+)  # fmt: skip
+
+INFO = RunInfo(
+    "r",
+    "now",
+    "0.1",
+    (),
+    0,
+    "default",
+    1.0,
+    1,
+    1,
+    (Arm("b", "1", "", "d", ("regex",), "bitmask"),),
+    {},
+    {},
+    {},
+)
+
+
+def nanoseconds(*values: int) -> bytes:
+    return np.array(values, dtype="<i8").tobytes()
+
+
+def write_run(folder: Path, cases: int = 3, finish: bool = True) -> list[Row]:
+    """`cases` cases of two instances each."""
+    with Writer(folder, INFO) as writer:
+        for number in range(cases):
+            case = replace(ROW, case_id=f"{number:012x}")
+            writer.append(
+                [(case, nanoseconds(10, 2, 30, 4)), (replace(case, instance=1), nanoseconds(number, 1))]
+            )
+        if finish:
+            writer.finish("later")
+    return list(read_rows(folder))
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    rows = write_run(tmp_path)
+    assert [(row.case_id, row.instance) for row in rows] == [
+        (f"{n:012x}", i) for n in range(3) for i in range(2)
+    ]
+    assert read_info(tmp_path) == INFO
+    end = read_end(tmp_path)
+    assert end is not None and (end.rows, end.statuses) == (6, {"ok": 6})
+    samples = read_samples(tmp_path)
+    assert rows[3].samples is not None
+    assert list(samples[rows[3].samples[0] : sum(rows[3].samples)]) == [1, 1]
+
+
+def test_a_row_is_in_the_file_before_append_returns(tmp_path: Path) -> None:
+    with Writer(tmp_path, INFO) as writer:
+        writer.append([(ROW, nanoseconds(1, 2))])
+        assert len(list(read_rows(tmp_path))) == 1
+        assert len(read_samples(tmp_path)) == 2
+
+
+def test_a_line_that_the_schema_forbids_is_not_written(tmp_path: Path) -> None:
+    with Writer(tmp_path, INFO) as writer, pytest.raises(ValueError, match="schema forbids"):
+        writer.append([(replace(ROW, status="fine"), b"")])  # type: ignore[arg-type]
+    assert list(read_rows(tmp_path)) == []
+
+
+def test_a_duplicate_and_a_foreign_line_are_told(tmp_path: Path) -> None:
+    with Writer(tmp_path, INFO) as writer:
+        writer.append([(ROW, b"")])
+        writer.append([(ROW, b"")])
+    with pytest.raises(BadInput, match=r"rows.jsonl:3: the same walk stands here twice"):
+        list(read_rows(tmp_path))
+    (tmp_path / "rows.jsonl").write_text("[]\n")
+    with pytest.raises(BadInput, match=r"rows.jsonl:1: not a line of a run"):
+        read_info(tmp_path)
+
+
+def test_another_format_is_told(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    path = tmp_path / "rows.jsonl"
+    path.write_text(path.read_text().replace('"format":1', '"format":2', 1))
+    with pytest.raises(BadInput, match="format"):
+        read_info(tmp_path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_run_cut_anywhere_is_made_whole_and_loses_only_its_last_case(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    for path in tmp_path.iterdir():
+        path.unlink()
+    rows = write_run(tmp_path, finish=False)
+    content = (tmp_path / "rows.jsonl").read_bytes()
+    header = content.index(b"\n") + 1
+    cut = data.draw(st.integers(header, len(content)))
+    (tmp_path / "rows.jsonl").write_bytes(content[:cut])
+    owed = {("s", f"{number:012x}"): 2 for number in range(3)}
+    done, statuses = resume(tmp_path, owed)
+    left = list(read_rows(tmp_path))
+    assert len(left) % 2 == 0 and len(left) == 2 * len(done) and left == rows[: len(left)]
+    assert len(left) >= 2 * (content[:cut].count(b"\n") - 1) // 2 - 1
+    assert statuses == ({"ok": len(left)} if left else {})
+    assert len(read_samples(tmp_path)) == 6 * len(done)
+    with Writer(tmp_path, None, statuses) as writer:
+        for row in rows[len(left) :: 2]:
+            writer.append(
+                [
+                    (row, nanoseconds(10, 2, 30, 4)),
+                    (replace(row, instance=1), nanoseconds(int(row.case_id, 16), 1)),
+                ]
+            )
+        writer.finish("later")
+    assert list(read_rows(tmp_path)) == rows and read_end(tmp_path) is not None
+
+
+def test_a_complete_run_is_not_resumed(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    with pytest.raises(BadInput, match="complete"):
+        resume(tmp_path, {})
+
+
+@pytest.mark.parametrize("size", [0, 8, 40, 47])
+def test_samples_that_the_machine_lost_are_not_made_up(tmp_path: Path, size: int) -> None:
+    rows = write_run(tmp_path, finish=False)
+    with open(tmp_path / "samples.i64", "r+b") as file:
+        file.truncate(size)
+    done, _ = resume(tmp_path, {("s", f"{number:012x}"): 2 for number in range(3)})
+    assert len(done) == size // 48 and list(read_rows(tmp_path)) == rows[: 2 * len(done)]
+    (tmp_path / "samples.i64").unlink()
+    assert resume(tmp_path, {})[0] == set()
+
+
+def test_a_torn_line_is_told_with_what_to_do(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(TornLine, match="--resume` completes"):
+        list(read_rows(tmp_path))
+
+
+def test_the_former_mode_of_the_rows_of_checks_is_read_as_the_present_one() -> None:
+    line = row_to_json(replace(ROW, mode="conformance"))
+    assert row_from_json(line) == replace(ROW, mode=CHECKS_MODE)
+    assert row_from_json(row_to_json(ROW)).mode == ROW.mode != CHECKS_MODE
+
+
+texts = st.text(st.characters(), max_size=20)
+
+
+@given(
+    texts,
+    texts,
+    st.none() | st.booleans(),
+    st.lists(st.builds(Finding, texts.filter(bool), st.none() | st.integers(0, 9), texts)),
+)
+def test_any_row_survives_its_line(case: str, text: str, flag: bool | None, findings: list[Finding]) -> None:
+    row = replace(
+        ROW, case=case, text=text, valid=flag, accepted=flag, findings=tuple(findings), samples=(0, 2)
+    )
+    line = json.loads(json.dumps(row_to_json(row)))
+    assert (
+        problem_with(line) == ""
+        and row_from_json(line) == row
+        and identity(row_from_json(line)) == identity(row)
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "valid", "accepted", "said"),
+    [
+        ("ok", True, True, "pass"),
+        ("ok", False, False, "pass"),
+        ("ok", True, False, "over_constrained"),
+        ("ok", False, True, "under_constrained"),
+        ("ok", None, True, "unjudged"),
+        ("ok", True, None, "unjudged"),
+        ("unsupported", True, None, "declined"),
+        ("invalid", False, None, "declined"),
+        ("crash", True, None, "broken"),
+        ("timeout", None, None, "broken"),
+        ("oom", True, None, "broken"),
+        ("backend_error", True, None, "broken"),
+        ("harness_error", True, None, "unjudged"),
+        ("skipped", True, None, "unjudged"),
+    ],
+)
+def test_verdicts(status: str, valid: bool | None, accepted: bool | None, said: str) -> None:
+    assert verdict(status, valid, accepted) == said
+
+
+def test_a_line_of_cases_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = case_to_line("s", "1", Case("0123456789ab", "a case", Grammar("regex", "a")))
+    (tmp_path / "cases.jsonl").write_bytes(line + line.rstrip() + b" " * 1000 + b"\n")
+    monkeypatch.setattr(store, "LONGEST_CASE", len(line))
+    with pytest.raises(BadInput, match=r"cases\.jsonl:2: a line of more than"):
+        list(store.read_cases(tmp_path))

@@ -1,0 +1,30 @@
+"""A real server on this machine, with a small model of random weights that we write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live.server import Server, serving
+
+from harness.backend.vocabulary import load_vocabulary
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model's file; without the server's packages the tests are skipped."""
+    for name in ("llama_cpp", "gguf", "fastapi", "uvicorn"):
+        pytest.importorskip(name, reason=f"{name} is not installed (extra llama)")
+    from gguf_model import write_model
+
+    path = tmp_path_factory.mktemp("model") / "model.gguf"
+    write_model(load_vocabulary("mistral-v3"), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """For all tests of the session, and ended with it, however they ended."""
+    with serving(model, tmp_path_factory.mktemp("server")) as started:
+        yield started

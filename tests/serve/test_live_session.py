@@ -1,0 +1,553 @@
+"""A live session from the command to the rows: what servers do, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import fault_server as faults
+import pytest
+
+from harness.cli.main import main
+from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, UNPROVEN
+from harness.oracle.judge import Judge
+from harness.rows.machine import describe_machine
+from harness.rows.row import Row, verdict
+from harness.rows.store import read_cases, read_end, read_info, read_rows
+from harness.serve.live import session
+from harness.serve.live.record import Lived, read_session
+
+CASES: dict[str, dict[str, Any]] = {
+    "number": {"schema": {"type": "integer", "minimum": 10}},
+    "word": {"regex": "[a-c]{3,5}"},
+    "side": {"choice": ["left", "right"]},
+    "rule": {"ebnf": 'root ::= "x" root | "y"'},
+}
+VALID = {"json": "12", "regex": "abc", "choice": "right", "grammar": "xxy"}
+CHATTER = "Sure, here you are"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared() -> Iterator[None]:
+    """One judge and one look at the machine for all sessions here: they take longer than the sessions."""
+    machine = describe_machine()
+    with Judge() as judge, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "Judge", lambda seconds: nullcontext(judge))
+        patch.setattr(session, "describe_machine", lambda: machine)
+        yield
+
+
+def way(body: faults.Body) -> str | None:
+    """How the request says its grammar to a vLLM; None where it has none."""
+    said: dict[str, Any] = body.get("structured_outputs", {})
+    return next(iter(said), None)
+
+
+def obeys(body: faults.Body) -> str:
+    said = way(body)
+    return CHATTER if said is None else VALID[said]
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("suite") / "mine.jsonl"
+    path.write_text("".join(json.dumps({"description": name, **case}) + "\n" for name, case in CASES.items()))
+    return path
+
+
+def run(
+    behaviour: faults.Behaviour, out: Path, suite: Path, *options: str, facts: dict[str, Any] | None = None
+) -> tuple[int, list[Any]]:
+    """The exit code, and the bodies that came."""
+    with faults.serving(behaviour, facts) as server:
+        asked = server.asked
+        return main(["live", server.url, str(suite), "--out", str(out), "--requests", "8", *options]), asked
+
+
+def rows_of(folder: Path) -> list[Row]:
+    return list(read_rows(folder))
+
+
+def verdicts(folder: Path) -> dict[str, Counter[str]]:
+    """By case."""
+    found: dict[str, Counter[str]] = {}
+    for row in rows_of(folder):
+        found.setdefault(row.case, Counter())[verdict(row.status, row.valid, row.accepted)] += 1
+    return found
+
+
+# ---------------------------------------------------------------------------------------------- a good server
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory, suite: Path) -> tuple[Path, int, list[Any]]:
+    """A session with a server that keeps every grammar: two loads, each with its twin."""
+    out = tmp_path_factory.mktemp("good") / "run"
+    return out, *run(
+        faults.says(obeys, pieces=3), out, suite, "--gate", "--rate", "200", "--concurrency", "2"
+    )
+
+
+def test_a_good_server_passes_everywhere(good: tuple[Path, int, list[Any]]) -> None:
+    out, code, asked = good
+    assert code == OK
+    assert verdicts(out) == {name: Counter({"pass": 5}) for name in CASES}
+    assert Counter(map(way, asked)) == {"json": 5, "regex": 5, "choice": 5, "grammar": 5, None: 16}
+    end = read_end(out)
+    assert end is not None and end.statuses == {"ok": 20}
+
+
+def test_the_twin_is_the_same_but_for_the_grammar_and_the_salt(good: tuple[Path, int, list[Any]]) -> None:
+    _, _, asked = good
+    constrained, plain = asked[4:12], asked[12:20]
+
+    def same(body: faults.Body) -> tuple[str, str]:
+        text = body["messages"][0]["content"]
+        rest = {name: value for name, value in body.items() if name not in ("messages", "structured_outputs")}
+        return re.sub("^[0-9a-f]{8} ", "", text), json.dumps(rest, sort_keys=True)
+
+    assert sorted(map(same, constrained)) == sorted(map(same, plain))
+    salts = [body["messages"][0]["content"][:8] for body in asked]
+    assert len(set(salts)) == len(asked)
+    assert all(body["stream_options"] == {"include_usage": True} for body in asked)
+
+
+def test_the_first_requests_are_cold_and_the_others_warm(good: tuple[Path, int, list[Any]]) -> None:
+    lived = read_session(good[0])
+    states = {(lived.load(each).kind, each.role): Counter[str]() for each in lived.answers}
+    for each in lived.answers:
+        states[lived.load(each).kind, each.role][each.state] += 1
+    assert states == {
+        ("first", "constrained"): {"cold": 4},
+        ("poisson", "constrained"): {"warm": 8},
+        ("poisson", "none"): {"": 8},
+        ("closed", "constrained"): {"warm": 8},
+        ("closed", "none"): {"": 8},
+    }
+    assert [each.role for each in lived.setup.loads] == [
+        "constrained",
+        "constrained",
+        "none",
+        "none",
+        "constrained",
+    ]
+
+
+def test_the_cases_of_the_run_hold_what_was_written(good: tuple[Path, int, list[Any]]) -> None:
+    found = {case.name: case for _, _, case in read_cases(good[0])}
+    assert {each.content for each in found["rule"].instances} == {b"xxy"}
+    assert [each.instance for each in rows_of(good[0]) if each.case == "rule"] == list(range(5))
+    assert all(each.valid for case in found.values() for each in case.instances)
+
+
+@pytest.mark.parametrize(
+    "command", [["table"], ["table", "--format", "csv"], ["report"], ["compare"], ["expect", "--record"]]
+)
+def test_the_other_commands_work_on_the_run(
+    good: tuple[Path, int, list[Any]], command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = {
+        "report": ["--out", str(tmp_path)],
+        "compare": [str(good[0]), "--gate"],
+        "expect": [str(tmp_path / "record.json")],
+    }
+    verb, *options = command
+    assert main([verb, str(good[0]), *more.get(verb, []), *options]) == OK
+    assert capsys.readouterr().out
+    if verb == "report":
+        page = (tmp_path / "report.html").read_text("utf-8")
+        assert "Live servers" in page and "ebnf: kept: 5/5 outputs valid; without a grammar 0/4" in page
+
+
+def test_what_is_stored_is_shown_within_80_columns(
+    good: tuple[Path, int, list[Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["live", "--show", str(good[0])]) == OK
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    assert "regex: kept: 5/5 outputs valid; without a grammar 0/4" in said
+    assert "with grammar: 20 finished" in said
+    assert main(["live", "--show", str(good[0]), "--json"]) == OK
+    found = json.loads(capsys.readouterr().out)
+    assert found["gate"]["verdict"] == "holds"
+    assert [each["over_twin"]["pairs"] for each in found["loads"] if each["over_twin"]] == [8, 8]
+    gaps = found["loads"][1]["itl"]["n"]
+    assert gaps > 8 and f"({gaps:.0f} gaps between messages)" in said.partition(found["loads"][1]["name"])[2]
+    assert found["loads"][1]["ttft"]["n"] == 8 and found["loads"][1]["tokens_counted_by_server"] == 8
+
+
+# ----------------------------------------------------------------------------------- servers that do not obey
+
+
+def ignores(*ways: str) -> Callable[[faults.Body], str]:
+    return lambda body: CHATTER if way(body) in ways else obeys(body)
+
+
+def test_a_server_that_ignores_the_grammar_is_caught(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = run(
+        faults.says(ignores("json", "regex", "choice", "grammar")), tmp_path / "run", suite, "--gate"
+    )
+    assert code == GATE_FAILED
+    said = capsys.readouterr().out
+    for dialect in ("json_schema", "regex", "choice", "ebnf"):
+        assert f"{dialect}: THE SERVER IGNORES THE GRAMMAR: 0/3 outputs valid" in said
+    assert verdicts(tmp_path / "run") == {name: Counter({"under_constrained": 3}) for name in CASES}
+    assert main(["live", "--show", str(tmp_path / "run")]) == OK  # without --gate
+    assert main(["repro", str(tmp_path / "run"), "word", "--backends", "vllm"]) == OK
+    assert "a live server wrote it" in capsys.readouterr().out
+
+
+def test_one_way_that_is_ignored_is_caught(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = run(faults.says(ignores("regex")), tmp_path / "run", suite, "--gate")
+    assert code == GATE_FAILED
+    said = capsys.readouterr().out
+    assert (
+        "regex: THE SERVER IGNORES THE GRAMMAR" in said
+        and "json_schema: kept" in said
+        and "ebnf: kept" in said
+    )
+
+
+def test_a_server_that_writes_valid_texts_with_and_without_is_not_accused(
+    suite: Path, tmp_path: Path
+) -> None:
+    only = tmp_path / "only.json"
+    only.write_text(json.dumps({"choice": ["left", "right"]}))
+    assert run(faults.says("right"), tmp_path / "run", only, "--gate")[0] == OK
+
+
+def test_now_and_then_is_broken_and_not_ignored(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    count = iter(range(1000))
+    code, _ = run(
+        faults.says(lambda body: obeys(body) + (" " if way(body) and next(count) == 2 else "")),
+        tmp_path / "run",
+        suite,
+        "--gate",
+    )
+    assert code == GATE_FAILED
+    assert re.search(r"BROKEN: 2/3 outputs valid; without a grammar 0/2", capsys.readouterr().out)
+
+
+def cut(text: Callable[[faults.Body], str]) -> faults.Behaviour:
+    """Truncated by the limit."""
+
+    async def behave(talk: faults.Talk) -> None:
+        await talk.head()
+        await talk.texts([text(talk.body)])
+        await talk.finish("length", tokens=1)
+
+    return behave
+
+
+def test_a_truncated_text_counts_only_where_nothing_could_complete_it(suite: Path, tmp_path: Path) -> None:
+    beginnings = {"json": '{"a": [1, "b', "regex": "ab", "choice": "ri", "grammar": "xx"}
+    assert (
+        run(cut(lambda body: beginnings.get(way(body) or "", "12")), tmp_path / "a", suite, "--gate")[0]
+        == UNPROVEN
+    )
+    assert verdicts(tmp_path / "a") == {name: Counter({"unjudged": 3}) for name in CASES}
+    assert run(cut(lambda body: "Sure"), tmp_path / "b", suite, "--gate")[0] == GATE_FAILED
+    assert verdicts(tmp_path / "b") == {name: Counter({"under_constrained": 3}) for name in CASES}
+
+
+# --------------------------------------------------------------------------------------------- other failures
+
+
+def refusing(*ways: str | None) -> faults.Behaviour:
+    async def behave(talk: faults.Talk) -> None:
+        refuse = way(talk.body) in ways
+        await (faults.status("400 Bad Request", '{"error": "no"}') if refuse else faults.says(obeys))(talk)
+
+    return behave
+
+
+def test_a_refused_grammar_is_declined(suite: Path, tmp_path: Path) -> None:
+    assert run(refusing("grammar"), tmp_path / "run", suite, "--gate")[0] == OK
+    (found,) = {
+        (each.status, each.phase, each.text) for each in rows_of(tmp_path / "run") if each.case == "rule"
+    }
+    assert found == ("unsupported", "compile", "400: no")
+    assert verdicts(tmp_path / "run")["rule"] == {"declined": 3}
+
+
+def test_what_is_refused_without_a_grammar_too_is_not_the_grammars_fault(suite: Path, tmp_path: Path) -> None:
+    assert run(refusing("grammar", None), tmp_path / "run", suite)[0] == OK
+    assert {each.status for each in rows_of(tmp_path / "run") if each.case == "rule"} == {"skipped"}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "end"),
+    [
+        (faults.status("500 Internal Server Error", "no"), "backend_error", "failed"),
+        (faults.status("429 Too Many Requests", "later"), "skipped", "refused"),
+        (faults.drops, "backend_error", "dropped"),
+        (faults.stalls, "timeout", "timeout"),
+        (faults.done_without_reason, "backend_error", "aborted"),
+    ],
+    ids=["500", "429", "drops", "stalls", "aborted"],
+)
+def test_failures_are_counted_apart(
+    behaviour: faults.Behaviour,
+    status: str,
+    end: str,
+    suite: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = (
+        "--gate",
+        "--stall-timeout",
+        "0.2",
+        "--concurrency",
+        "8",
+        "--pairs",
+        "off",
+        "--grammars",
+        "mixed",
+    )
+    code, _ = run(behaviour, tmp_path / "run", suite, *options)
+    assert code == (UNPROVEN if end == "refused" else GATE_FAILED)
+    assert {each.status for each in rows_of(tmp_path / "run")} == {status}
+    assert {each.heard.end for each in read_session(tmp_path / "run").answers} == {end}
+    assert f"with grammar: 8 {end}" in capsys.readouterr().out
+
+
+def test_what_the_interface_cannot_say_is_declined_and_not_sent(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with faults.serving(faults.says("12")) as server:
+        command = [
+            "live",
+            server.url,
+            str(suite),
+            "--out",
+            str(tmp_path / "run"),
+            "--requests",
+            "2",
+            "--dialect",
+            "openai",
+            "--gate",
+        ]
+        assert main(command) == OK
+        assert [body for body in server.asked if "response_format" in body] and not [
+            body for body in server.asked if "regex" in body
+        ]
+    found = {each.case: each for each in rows_of(tmp_path / "run") if each.status == "unsupported"}
+    assert set(found) == {"word", "side", "rule"}
+    assert found["word"].text == "declined: not offered: openai takes no regex at chat"
+    assert "3 cases declined" in capsys.readouterr().out
+
+
+# ------------------------------------------------------------------------------------------------------ loads
+
+
+def test_cold_grammars_are_new_to_the_server_every_time(suite: Path, tmp_path: Path) -> None:
+    code, asked = run(faults.says(obeys), tmp_path / "run", suite, "--grammars", "cold", "--gate")
+    assert code == OK
+    schemas = [json.dumps(body["structured_outputs"]["json"]) for body in asked if way(body) == "json"]
+    rules = [body["structured_outputs"]["grammar"] for body in asked if way(body) == "grammar"]
+    assert (len(set(schemas)), len(set(rules))) == (2, 2)
+    lived = read_session(tmp_path / "run")
+    states = Counter((each.case_id, each.state) for each in lived.answers if each.role == "constrained")
+    ids = {case.name: case.id for _, _, case in read_cases(tmp_path / "run")}
+    assert (
+        states[ids["number"], "cold"] == 2 and states[ids["word"], "cold"] == 1
+    )  # a regex cannot be made unique
+
+
+def test_a_closed_loop_keeps_its_concurrency(suite: Path, tmp_path: Path) -> None:
+    under_way, most = 0, 0
+
+    async def counting(talk: faults.Talk) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.02)
+        under_way -= 1
+        await faults.says(obeys)(talk)
+
+    run(counting, tmp_path / "run", suite, "--concurrency", "3", "--grammars", "mixed")
+    assert most == 3
+
+
+def test_an_open_loop_does_not_wait(suite: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text("0\n0.1\n0.1\n0.3\n")
+    run(
+        faults.says(obeys, first_s=0.5), tmp_path / "run", suite, "--trace", str(trace), "--grammars", "mixed"
+    )
+    lived = read_session(tmp_path / "run")
+    for role in ("constrained", "none"):
+        mine = sorted((each for each in lived.answers if each.role == role), key=lambda each: each.number)
+        start = mine[0].due_ns
+        assert [round((each.due_ns - start) / 1e9, 6) for each in mine] == [0, 0.1, 0.1, 0.3]
+        assert all(each.heard.begun_ns >= each.due_ns for each in mine)
+        assert mine[-1].heard.sent_ns < mine[0].heard.done_ns
+
+
+# --------------------------------------------------------------------------------------------- what is stored
+
+
+def test_an_interrupted_session_keeps_what_it_heard(suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with faults.serving(faults.says(obeys, gap_s=0.05)) as server:
+        words = [
+            "live",
+            server.url,
+            str(suite),
+            "--out",
+            str(out),
+            "--requests",
+            "500",
+            "--grammars",
+            "mixed",
+        ]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "harness", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # a shell's background job, as CI may be, ignores it
+        )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and (
+            not (out / "live.jsonl").exists() or (out / "live.jsonl").read_bytes().count(b"\n") < 4
+        ):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == INCOMPLETE
+    assert "interrupted; what was measured is stored" in errors
+    lived = read_session(out)
+    assert not lived.is_complete and read_end(out) is None
+    done = [each for each in lived.answers if each.heard.end == "finished"]
+    assert len(done) >= 2 and len(rows_of(out)) == len(done)
+    assert {lived.right(each).right for each in done} == {"valid"}
+    assert main(["live", "--show", str(out)]) == INCOMPLETE
+
+
+def test_the_key_stands_in_no_file(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-of-mine")
+    with faults.serving(faults.says("the key sk-of-mine is nice")) as server:
+        main(
+            [
+                "live",
+                server.url,
+                str(suite),
+                "--out",
+                str(tmp_path / "run"),
+                "--requests",
+                "2",
+                "--key-variable",
+                "MY_KEY",
+            ]
+        )
+        assert {each.get("authorization") for each in server.headers} == {"Bearer sk-of-mine"}
+    assert [path.name for path in (tmp_path / "run").iterdir() if b"sk-of-mine" in path.read_bytes()] == []
+
+
+def test_a_record_is_read_as_far_as_it_is_whole(good: tuple[Path, int, list[Any]], tmp_path: Path) -> None:
+    lines = (good[0] / "live.jsonl").read_bytes()
+    (tmp_path / "live.i64").write_bytes((good[0] / "live.i64").read_bytes())
+    (tmp_path / "live.jsonl").write_bytes(lines[: len(lines) // 2])
+    found: Lived = read_session(tmp_path)
+    assert not found.is_complete and 0 < len(found.answers) <= 36
+    whole = read_session(good[0])
+    assert found.answers == whole.answers[: len(found.answers)]
+    assert read_info(good[0]).arms[0].backend == "vllm"
+
+
+# -------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("ftp://127.0.0.1", "begins with http"),
+        ("file:///etc/passwd", "begins with http"),
+        ("127.0.0.1:8000", "begins with http"),
+        ("http://", "begins with http"),
+        ("http://me:secret@127.0.0.1", "GRAMMARBENCH_API_KEY"),
+        ("http://127.0.0.1:x", "is no URL"),
+        ("http://127.0.0.1:8000/?key=1", "leave out"),
+        ("http://127.0.0.1:9", "is the server up?"),
+    ],
+)
+def test_a_wrong_url_is_told_in_one_line(
+    url: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["live", url, "--out", str(tmp_path / "run")]) == BAD_INPUT
+    errors = capsys.readouterr().err
+    assert said in errors and errors.count("\n") == 1 and "secret" not in errors
+
+
+@pytest.mark.parametrize(
+    ("facts", "options", "said"),
+    [
+        ({}, [], "cannot tell what server this is"),
+        ({}, ["--dialect", "vllm"], "name one with --model"),
+        ({}, ["--dialect", "vlmm"], 'did you mean "vllm"?'),
+        (
+            {},
+            ["--dialect", "openai", "--endpoint", "completions", "--model", "m"],
+            "takes no grammar at completions",
+        ),
+        ({}, ["--rate", "0"], "cannot be read"),
+        ({}, ["--concurrency", "2,2"], "cannot be read"),
+        ({}, ["--burstiness", "2", "--rate", "1"], "--arrivals gamma"),
+        ({}, ["--trace", "/nowhere"], "cannot be read"),
+        ({}, ["--objectives", "speed:1"], "is no objective"),
+    ],
+)
+def test_wrong_options_are_told_in_one_line(
+    facts: dict[str, Any],
+    options: list[str],
+    said: str,
+    suite: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, _ = run(faults.says("1"), tmp_path / "run", suite, *options, facts=facts)
+    assert code == BAD_INPUT
+    assert said in capsys.readouterr().err
+
+
+def test_a_folder_is_never_written_over(
+    good: tuple[Path, int, list[Any]], suite: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path.name: path.stat().st_mtime_ns for path in good[0].iterdir()}
+    assert run(faults.says("1"), good[0], suite)[0] == BAD_INPUT
+    assert "holds a record already" in capsys.readouterr().err
+    assert {path.name: path.stat().st_mtime_ns for path in good[0].iterdir()} == before
+
+
+def test_hostile_text_reaches_neither_terminal_nor_page(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "\ud800<script>alert(1)</script>\x1b[31m\u202e\x00"
+    code, _ = run(faults.says(text, pieces=1), tmp_path / "run", suite, "--gate", "--pairs", "off")
+    assert code == GATE_FAILED
+    assert read_session(tmp_path / "run").answers[0].heard.text == text
+    assert main(["report", str(tmp_path / "run"), "--out", str(tmp_path / "page")]) == OK
+    assert main(["live", "--show", str(tmp_path / "run"), "--json"]) == OK
+    said = capsys.readouterr().out
+    page = (tmp_path / "page" / "report.html").read_text("utf-8")
+    assert not any(each in said for each in ("\x1b", "\u202e", "\x00")) and "<script>alert(1)" not in page

@@ -1,0 +1,53 @@
+"""Two versions of a backend, measured and walked, for the tests of comparisons and exports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from measured import arm, steady, write_measurement
+from synthetic import info, row
+
+from harness.backend.arm import Arm
+from harness.rows.row import RunInfo
+from harness.rows.store import Writer
+
+OLD = Arm("toy", "1", "", "toy", ("regex",), "bitmask")
+
+
+NEW = replace(OLD, version="2")
+
+
+REFERENCE, COPY, HEAD = (
+    arm("toy==1", "reference", "toy", "1"),
+    arm("toy==1 (again)", "a/a", "toy", "1"),
+    arm("toy==2", "arm", "toy", "2"),
+)
+
+
+def write_run(folder: Path, arms: dict[Arm, dict[str, Any]], *, finish: bool = True) -> Path:
+    """Two cases on every arm, all right but for what is said of an arm's second case."""
+    folder.mkdir(parents=True, exist_ok=True)
+    header: RunInfo = info(
+        tuple(arms), suites={"first": {"version": "1", "sha256": "0" * 64, "cases": 2, "instances": 2}}
+    )
+    with Writer(folder, header) as writer:
+        for each, changed in arms.items():
+            who = {"backend": each.backend, "backend_version": each.version, "options": each.options}
+            writer.append([(row(**who, case="one", case_id="0" * 12), b"")])
+            writer.append([(row(**who, case="two", case_id="1" * 12, **changed), b"")])
+        if finish:
+            writer.finish("2026-11-21T12:00:00Z")
+    return folder
+
+
+def measured_run(folder: Path, head: float, changed: dict[str, Any] | None = None, **options: Any) -> Path:
+    write_run(folder, {OLD: {}, NEW: changed or {}})
+    arms = {
+        REFERENCE: steady(1, seed=1),
+        HEAD: steady(head, seed=2),
+        COPY: steady(options.pop("copy", 1), seed=3),
+    }
+    write_measurement(folder, arms, **options)
+    return folder

@@ -1,0 +1,360 @@
+"""How each page's commands are made small, what they end with, and which cannot be run here, and why."""
+
+from __future__ import annotations
+
+from places import ROOT
+
+from docs_commands.runner import Recipe
+from docs_commands.seeds import OWN_WHEEL
+
+NOISY = (0, 4)
+"""Few processes on a machine that does other things: whether anything is proven is not the page's matter."""
+
+ONE_REQUEST = "--forks 1 --rounds 1 --batch 1 --requests 1 --prompt-tokens 4 --limit 8"
+DOCTOR = "measure doctor --backends llguidance --vocabularies probe --forks 1"
+KERNELS = "measure kernels --profile quick --backends unconstrained"
+"""PyTorch's own kernels alone."""
+ALL_FOUR = "xgrammar,llguidance,outlines-core,lm-format-enforcer"
+SOME_CASES = "--grammarbench-backend=llguidance --grammarbench-suite=regex -k class"
+TWO_RELEASES = "choices.jsonl --backends toy-choice==1.0,toy-choice==1.1 --vocabularies bytes --forks 2"
+EXPERIMENT = (
+    "every mechanism in three forks: minutes, and no option makes it less; "
+    "tests/serve/test_decode_record.py looks at its plan"
+)
+
+INSTALLS = "installs from the package index; that the extras exist is checked by tests/project/test_docs.py"
+WHOLE_SUITE = "a whole environment of tox, minutes long"
+
+BISECTED = 'bisect toy-choice 1.1..2.0 choices.jsonl --case "two choices" --vocabularies bytes'
+SLOWER = 'bisect toy-choice 1.1..1.2 choices.jsonl --case "tool call" --slower compile --vocabularies bytes'
+
+SPEED = f"python one_fork.py {ROOT / 'benchmarks' / 'test_speed.py'}"
+
+README = Recipe(
+    seeds={
+        "my_schemas": "my_schemas",
+        "choices.jsonl": "choices.jsonl",
+        "path/to/tokenizer": "tokenizer",
+        "path/to/model": "model",
+        "results/baseline/default.json": "baseline.json",
+        "dist": "dist",
+        "one_fork.py": "one_fork.py",
+        "head": "my_run",
+        "base": "my_run",
+    },
+    smaller={
+        "CASE --backends xgrammar": "shelf --backends outlines-core",
+        "my_schemas/ --backends xgrammar,llguidance": "my_schemas/ --backends outlines-core,llguidance",
+        "--out my_run": "--effort 1 --out my_run",
+        "--decode --out d": "--decode --effort 0 --vocabularies probe --out d",
+        "adjudicate my_run": "adjudicate my_run --effort 1 --tries 1",
+        "run json_schema --backends xgrammar,llguidance": "run my_schemas --vocabularies probe --backends "
+        "llguidance",
+        "run keywords --backends xgrammar,llguidance": "run keywords --effort 0 --backends llguidance",
+        "run --backends llguidance --vocabularies probe": "run utf8 --backends llguidance --vocabularies "
+        "probe",
+        "grammarbench measure doctor": f"grammarbench {DOCTOR}",
+        "measure --backends llguidance,xgrammar,outlines-core": "measure my_schemas --vocabularies probe "
+        "--forks 1 --backends llguidance",
+        "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
+        "grammarbench measure kernels": f"grammarbench {KERNELS}",
+        "decode --backends llguidance,xgrammar": f"decode enums {ONE_REQUEST} --vocabularies probe "
+        "--backends llguidance",
+        "sql enums --backends xgrammar,llguidance --model 8b --device cuda --batch 1,32": (
+            f"sql enums --backends llguidance {ONE_REQUEST} --vocabularies probe --model tiny --device cpu "
+            "--batch 1,2 --requests 2"
+        ),
+        "--backends xgrammar --model path/to/model": f"--backends llguidance {ONE_REQUEST} --strategies "
+        "stepwise --model path/to/model",
+        "regex ebnf --backends xgrammar==0.2.7,xgrammar==./dist/xgrammar-0.2.9-cp311-cp311-linux_x86_64.whl": (  # noqa: E501
+            f"choices.jsonl --backends toy-choice==1.0,toy-choice==./dist/{OWN_WHEEL}"
+        ),
+        'bisect xgrammar 0.1.34..0.2.8 --case "pattern space"': BISECTED,
+        "pytest benchmarks/test_speed.py --benchmark-json": f"{SPEED} --backends llguidance --vocabularies "
+        "probe --benchmark-json",
+        "pytest benchmarks/test_speed.py --backends xgrammar,llguidance": f"{SPEED} --backends llguidance "
+        "--vocabularies probe",
+        "pytest benchmarks/test_speed.py --measurement": f"{SPEED} --measurement",
+        "median:10%": "median:100000%",
+        "--grammarbench-backend=xgrammar --grammarbench-suite=regex": SOME_CASES,
+    },
+    codes={
+        "doctor": NOISY,
+        "grammarbench measure": NOISY,
+        # The backend fails some cases of the suite: that is what the tests are to show.
+        "pytest --grammarbench-backend": (1,),
+    },
+    says={
+        "report my_run": r"written: \S*report\.html",
+        "repro my_run CASE --backends xgrammar": "over_constrained",
+        "--spellings --out sp": "stored in sp",
+        "table kw keywords": "keyword",
+        "--expect results/baseline/default.json": "as recorded",
+        "bisect xgrammar": r"toy-choice==2\.0 is the first version",
+        "-m regex": r"\d+ failed, \d+ passed.* deselected",
+        "compare versions --gate": "0 came out differently",
+    },
+    not_run={
+        "git clone": INSTALLS,
+        "pip install": INSTALLS,
+        "tox run": WHOLE_SUITE,
+        "run --profile decode": EXPERIMENT,
+    },
+    least=33,
+)
+
+TUTORIAL = Recipe(
+    seeds={"choices.jsonl": "choices.jsonl"},
+    smaller={
+        "tekken": "probe",
+        "--out my_run": "--effort 0 --out my_run",
+        "--out my_tokenizers": "--effort 0 --out my_tokenizers",
+        "my_schemas my_cases.jsonl --backends llguidance,xgrammar": "my_cases.jsonl --backends llguidance "
+        "--vocabularies probe --forks 1",
+        "my_schemas my_cases.jsonl --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
+        "bisect xgrammar 0.2.0..0.2.8 my_schemas --case shelf": BISECTED,
+        "--model tiny": f"{ONE_REQUEST} --strategies stepwise --model tiny",
+        "--backends llguidance,xgrammar --model 1b --device cuda --strategies stepwise,jump_forward --batch "
+        "1,8,32": (
+            f"--backends llguidance {ONE_REQUEST} --model tiny --vocabularies probe --device cpu "
+            "--strategies stepwise,jump_forward"
+        ),
+        "measure kernels --device cuda": f"{KERNELS} --device cpu",
+        "adjudicate my_run": "adjudicate my_run --effort 1 --tries 1",
+    },
+    codes={
+        "grammarbench measure": NOISY,
+        # Each backend refuses `the other order` (section 3).
+        "pytest --grammarbench-backend": (1,),
+    },
+    says={
+        "grammarbench list backends": r"llguidance +llguidance \d",
+        "--vocabularies tekken --out my_run": r"5 of 6|83\.3|stored in my_run",
+        "repro my_run shelf --backends llguidance --shrink": "script: fault.py",
+        "report my_run": r"written: my_run/report/report\.html",
+        "expect my_run expected.json --record": "recorded 12 outcomes",
+        "pytest --grammarbench-backend": "1 failed, 4 passed, 1 skipped",
+    },
+    not_run={
+        "pip install": INSTALLS,
+        "hf:Qwen/Qwen2.5-0.5B": "a tokenizer of the hub: network",
+        "tiktoken:o200k_base": "a file of ranks from the network",
+        "--model Qwen/Qwen2.5-0.5B": "a model of the hub: network, and a GPU",
+    },
+    least=27,
+)
+
+RECIPES: dict[str, Recipe] = {
+    "README.md": README,
+    "docs/tutorial.md": TUTORIAL,
+    "docs/ci.md": Recipe(
+        seeds={"RUN": "my_run", "BASE": "my_run", "results/baseline/default.json": "record.json"},
+        smaller={"run regex utf8 --backends xgrammar": "run utf8 --timeout 2 --backends llguidance"},
+        says={"--format junit": r"junit\.xml\n.*summary\.md\n$", "--split": r"written: \S*report\.html"},
+        least=5,
+    ),
+    "docs/corpora.md": Recipe(
+        seeds={
+            "corpora/json-schema-test-suite/tests/draft2020-12": "test_suite",
+            "corpora/json-schema-test-suite/tests/draft7": "test_suite",
+        },
+        smaller={
+            "benchmarks/reference.py --out reference": (
+                f"{ROOT / 'benchmarks' / 'reference.py'} --out reference --backends llguidance "
+                "--vocabularies probe --only jsts --sample 2"
+            ),
+        },
+        says={
+            "--estimate": "in all about",
+            "--again": "0 cases met a deadline",
+            "--page": r"written: reference/published",
+        },
+        not_run={
+            "grammarbench fetch": "clones from the network; tests/cases/test_corpora.py clones from a folder"
+        },
+        least=4,
+    ),
+    "docs/decoding.md": Recipe(
+        seeds={"my_schemas": "my_schemas"},
+        smaller={
+            "decode --backends llguidance,xgrammar": f"decode enums {ONE_REQUEST} --vocabularies probe "
+            "--backends llguidance,xgrammar",
+            "--backends xgrammar --model 1b": f"--backends llguidance {ONE_REQUEST} --vocabularies probe "
+            "--model tiny",
+            "--backends xgrammar --rate 4": f"--backends llguidance {ONE_REQUEST} --vocabularies probe "
+            "--strategies stepwise --rate 4",
+            "--backends llguidance,xgrammar --decode": "--backends llguidance --vocabularies probe --effort "
+            "0 --decode",
+        },
+        not_run={"--profile decode": EXPERIMENT},
+        least=3,
+    ),
+    "docs/engines.md": Recipe(
+        smaller={
+            "run regex ebnf": "run choice_and_tags",
+            "run choice_and_tags ebnf utf8 regex json_schema": "run choice_and_tags",
+            "benchmarks/wrappers.py": f"{ROOT / 'benchmarks' / 'wrappers.py'}",
+        },
+        # What the wrappers break is what the page tells.
+        codes={"check vllm": (0, 1), "check sglang": (0, 1)},
+        needs={
+            "vllm": "vllm",
+            "table wrapped": "vllm",
+            "check sglang": "sglang",
+            "benchmarks/wrappers.py": "vllm",
+        },
+        not_run={"pip install": INSTALLS},
+        least=6,
+    ),
+    "docs/extending.md": Recipe(
+        seeds={"corpora/json-schema-test-suite/tests/draft2020-12": "test_suite"},
+        # The second adapter is wrong on purpose, and the page says so.
+        codes={"upper=true --vocabularies bytes": (1,)},
+        says={
+            "check my_backend:Choices": "keeps the contract",
+            "upper=true --vocabularies bytes": "is refused",
+        },
+        not_run={
+            "grammarbench fetch": "clones from the network; tests/cases/test_corpora.py and "
+            "tests/cli/test_json_output.py clone from a folder"
+        },
+        environ={"PYTHONPATH": "FOLDER"},
+        least=5,
+    ),
+    "docs/faults.md": Recipe(
+        seeds={"my_schemas": "my_schemas", "MASKBENCH": "my_schemas"},
+        smaller={
+            f"run --backends {ALL_FOUR}": "run my_schemas --effort 1 --backends xgrammar,llguidance",
+            "--vocabularies tekken,mistral-v3,probe": "--vocabularies probe",
+            f"run json_schema --backends {ALL_FOUR}:shared_enforcer=true": "run my_schemas --backends "
+            "llguidance",
+            f"MASKBENCH --backends {ALL_FOUR}:shared_enforcer=true": "MASKBENCH --backends "
+            "llguidance,outlines-core",
+            "--effort 3": "--effort 1",
+        },
+        least=6,
+    ),
+    "docs/history.md": Recipe(
+        seeds={"results/runs/last-night": "measured"}, says={"--add": "added: past"}, least=3
+    ),
+    "docs/kernels.md": Recipe(
+        smaller={
+            "measure kernels --out DIR": f"{KERNELS} --out first",
+            "measure kernels --device cuda --out DIR": f"{KERNELS} --device cpu --out second",
+            # The only one with a kernel that compiles itself, which takes most of the time.
+            "--profile quick --backends xgrammar,llguidance": "--profile quick --backends llguidance",
+        },
+        says={"--show": r"\| plain/masked_fill \|"},
+        least=4,
+    ),
+    "docs/keywords.md": Recipe(smaller={ALL_FOUR: "llguidance,lm-format-enforcer"}, least=1),
+    "docs/known_bugs.md": Recipe(
+        smaller={
+            ALL_FOUR: "llguidance,outlines-core",
+            "--vocabularies probe,tekken": "--vocabularies probe",
+            "--profile full": "--profile quick",
+            "--timeout 10": "--timeout 3",
+        },
+        least=1,
+    ),
+    "docs/live.md": Recipe(
+        seeds={"choices.jsonl": "choices.jsonl"},
+        smaller={
+            "8000 my_schemas/": "8000 choices.jsonl --requests 8",
+            "--rate 2,8,32 --requests 500": "--rate 200",
+            "json_schema ebnf --concurrency 1,16": "choices.jsonl --requests 8 --concurrency 1,2",
+            "runs/old": "runs/new",
+        },
+        says={"--requests 500 --gate": "kept", "grammarbench report": r"report\.html"},
+        not_run={"pip install": INSTALLS},
+        needs={"grammarbench live": "httpx2", "runs/new": "httpx2"},
+        servers=("http://127.0.0.1:8000", "http://127.0.0.1:8080"),
+        least=6,
+    ),
+    "docs/llama_cpp.md": Recipe(
+        smaller={
+            "llama-cpp,xgrammar,llguidance,outlines-core,lm-format-enforcer --vocabularies mistral-v3": "llama-cpp --vocabularies "  # noqa: E501
+            "probe",
+            "--profile full --effort 1": "--profile quick --effort 0",
+        },
+        needs={"grammarbench": "llama_cpp"},
+        least=3,
+    ),
+    "docs/measuring.md": Recipe(
+        seeds={"my_schemas": "my_schemas", "choices.jsonl": "choices.jsonl"},
+        smaller={
+            "grammarbench measure doctor": f"grammarbench {DOCTOR}",
+            "measure --backends llguidance,xgrammar,": "measure my_schemas --vocabularies probe --forks 1 "
+            "--backends llguidance,",
+            "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8 --profile default": TWO_RELEASES,
+            'bisect xgrammar 0.1.34..0.2.8 speed --case "tool call" --slower compile --vocabularies tekken': SLOWER,  # noqa: E501
+        },
+        codes={"doctor": NOISY, "grammarbench measure": NOISY},
+        says={"bisect": r"toy-choice==1\.2", "table versions": "ttfm"},
+        least=8,
+    ),
+    "docs/methods.md": Recipe(
+        seeds={"my_schemas": "my_schemas"},
+        smaller={
+            f"run --backends {ALL_FOUR}": "run my_schemas --vocabularies probe --effort 1 --backends "
+            "llguidance,outlines-core",
+            "measure --backends llguidance,xgrammar,outlines-core,lm-format-enforcer --profile default": (
+                "measure my_schemas --vocabularies probe --forks 1 --backends llguidance,outlines-core"
+            ),
+        },
+        codes={"grammarbench measure": NOISY},
+        least=3,
+    ),
+    "docs/more_backends.md": Recipe(
+        smaller={"run regex json_schema choice_and_tags utf8": "run utf8", "--effort 2": "--effort 0"},
+        # What it breaks, the page tells.
+        codes={"check formatron": (0, 1)},
+        needs={"grammarbench": "formatron"},
+        not_run={"pip install": INSTALLS},
+        least=2,
+    ),
+    "docs/pytest.md": Recipe(
+        seeds={"tests": "own_test"},
+        smaller={
+            "--grammarbench-backend=xgrammar --grammarbench-suite=regex --grammarbench-suite=utf8": SOME_CASES,  # noqa: E501
+            "run regex utf8 --backends xgrammar": "run regex --timeout 2 --backends llguidance",
+        },
+        # The backend fails some of these cases; that is what is recorded then.
+        codes={"--grammarbench-suite=utf8": (1,), "--grammarbench-expect=tests/grammarbench.json": (0,)},
+        says={
+            "--grammarbench-suite=utf8": r"\d+ failed, \d+ passed",
+            "--grammarbench-expect=tests/grammarbench.json": r"passed.*xfailed",
+        },
+        not_run={"pip install": INSTALLS},
+        least=3,
+    ),
+    "docs/ray.md": Recipe(
+        seeds={"my_schemas": "my_schemas"},
+        smaller={
+            "my_schemas/ --backends xgrammar,llguidance --effort 0 --decode": (
+                "my_schemas/ --backends llguidance --vocabularies probe --effort 0 --decode"
+            ),
+            "run --backends xgrammar,llguidance": "run choice_and_tags --vocabularies probe --effort 0 "
+            "--backends llguidance",
+        },
+        codes={"merge part": (3,)},
+        says={
+            "merge whole": r"rows of 3 run\(s\)",
+            "merge part": "missing: shard 2/3",
+            "--resume": "resuming part",
+        },
+        needs={"--executor ray --jobs": "ray", "table decoded passes": "ray"},
+        not_run={"pip install": INSTALLS, "--executor ray:auto": "a cluster; tests/run/test_ray.py has one"},
+        least=6,
+    ),
+    "docs/versions.md": Recipe(
+        seeds={"choices.jsonl": "choices.jsonl"},
+        smaller={
+            "$S": "choices.jsonl",
+            "xgrammar==0.1.34,xgrammar==0.2.7,xgrammar==0.2.8": "toy-choice==1.0,toy-choice==1.1,toy-choice==2.0",  # noqa: E501
+            "llguidance==1.6.1,llguidance==1.9.1": "toy-choice==1.0,toy-choice==1.1",
+            "outlines-core==0.2.11,outlines-core==0.2.14": "toy-choice==1.0,toy-choice==2.0",
+        },
+        least=3,
+    ),
+}

@@ -1,0 +1,64 @@
+"""Histories whose truth is known, written by the history's own writer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.outcomes.history.conformance import EVERY, FOLDER, FORM
+from harness.outcomes.history.measurements import HISTORY, Entry, safe_name, write_once
+
+
+def time_of(number: int) -> str:
+    """Noon of the `number`-th day."""
+    return f"2026-{7 + number // 28:02}-{number % 28 + 1:02}T12:00:00+00:00"
+
+
+def entry(number: int, ratio: float, **fields: Any) -> Entry:
+    """What one run says of one arm."""
+    defaults: dict[str, Any] = {
+        "time": time_of(number), "run": f"run{number:03}", "backend": "alpha", "version": "1.0",
+        "options": "", "metric": "fill",
+        "family": "speed", "cases": 12, "nanoseconds": 9000.0 * ratio, "reference": "ref==1", "ratio": ratio,
+        "low": ratio * 0.985,
+        "high": ratio * 1.015, "forks": 5, "proven": True,
+    }  # fmt: skip
+    return Entry(**(defaults | fields))
+
+
+def noise(ratios: Iterable[float], seed: int, share: float = 0.01) -> list[float]:
+    """Each times one plus a normal deviate."""
+    random_ = random.Random(seed)
+    return [each * (1 + random_.gauss(0, share)) for each in ratios]
+
+
+def write_entries(
+    history: Path, entries: Sequence[Entry], hardware: str = "h" * 12, workload: str = "w" * 12
+) -> None:
+    """One file per run."""
+    runs: dict[tuple[str, str], list[Entry]] = {}
+    for each in entries:
+        runs.setdefault((each.time, each.run), []).append(each)
+    for (time, run), every in runs.items():
+        header = {"history": HISTORY, "hardware": hardware, "workload": workload}
+        write_once(
+            history / safe_name(hardware) / safe_name(workload), time, run, [header, *map(asdict, every)]
+        )
+
+
+def write_fates(history: Path, number: int, features: Mapping[str, Mapping[str, int]], **fields: Any) -> None:
+    """One conformance run of one arm; the counts of all cases are those of the feature EVERY."""
+    arm = {
+        "backend": "alpha",
+        "version": "1.0",
+        "options": "",
+        "vocabulary": "tiny",
+        "suite": "keywords",
+        "work": "x",
+    } | fields
+    time, run = arm.pop("time", time_of(number)), arm.pop("run", f"run{number:03}-{arm['backend'][:9]}")
+    header = {"fates": FORM, "run": run, "started": time, "harness": "0"}
+    write_once(history / FOLDER, time, run, [header, arm | {"features": {EVERY: {"passed": 1}, **features}}])

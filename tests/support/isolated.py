@@ -1,0 +1,77 @@
+"""Runs of harmful miniatures through the real coordinator."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from pathlib import Path
+
+from harness.backend.arm import Arm
+from harness.cases.plan import PROFILES, write_plan
+from harness.cases.suite import find_suite
+from harness.rows.row import Row, RunInfo
+from harness.rows.store import Writer, read_rows
+from harness.run.coordinator import run_all
+from harness.run.limits import Limits
+from harness.run.work import Work
+
+GIGABYTE = 10**9
+
+
+LIMITS = Limits(2.0, GIGABYTE)
+
+
+CASES = [
+    {
+        "description": "before",
+        "regex": "ab+",
+        "tests": [{"text": "abb", "valid": True}, {"text": "a", "valid": False}],
+    },
+    {
+        "description": "boom",
+        "regex": "boom+",
+        "tests": [{"text": "boom", "valid": True}, {"text": "boo", "valid": False}],
+    },
+    {
+        "description": "after",
+        "regex": "c+d",
+        "tests": [{"text": "ccd", "valid": True}, {"text": "cc", "valid": False}],
+    },
+]
+
+
+def walk_all(
+    folder: Path,
+    backend: str,
+    cases: object = CASES,
+    limits: Limits = LIMITS,
+    fork: bool = True,
+    jobs: int = 1,
+    python: str = "",
+) -> dict[tuple[str, int | None], Row]:
+    """A whole run of one backend over the byte vocabulary; its rows by case and instance."""
+    folder.mkdir(exist_ok=True)
+    (folder / "mini.json").write_text(json.dumps(cases))
+    plan = write_plan([find_suite(str(folder / "mini.json"))], PROFILES["default"], 0, folder / "cases.jsonl")
+    name, _, options = backend.partition("+")  # a module:Class has a colon of its own
+    arm = Arm(name, "", options, "", ("regex", "choice"), "bitmask", python=python)
+    info = RunInfo(
+        "test",
+        "",
+        "",
+        (),
+        0,
+        "default",
+        limits.timeout_s,
+        limits.memory_bytes,
+        jobs,
+        (arm,),
+        {},
+        plan.suites,
+        {},
+    )
+    with Writer(folder, info) as writer:
+        works = [Work(arm, "bytes", deque(range(len(plan.offsets))))]
+        run_all(plan, works, limits, jobs, writer, folder / "cases.jsonl", lambda _: None, fork=fork)
+        writer.finish("")
+    return {(row.case.removeprefix("mini: "), row.instance): row for row in read_rows(folder)}

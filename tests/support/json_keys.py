@@ -1,0 +1,54 @@
+"""What docs/ci.md says of `--json`: which keys a command's document has."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pages
+
+
+def documented() -> dict[str, str]:
+    """By command: its cell of the table."""
+    section = pages.text_of("docs/ci.md").partition("`--json`\n")[2].partition("\n## ")[0]
+    return dict(re.findall(r"^\| `([\w ]+)` \| (.+) \|$", section, flags=re.MULTILINE))
+
+
+def keys(command: str, option: str = "") -> set[str]:
+    """Of the command, or of what it says with an option."""
+    cell = documented()[command]
+    before, with_option, after = (
+        cell.partition(f"with `{option}` ")
+        if option
+        else (
+            re.split(
+                r"; |: `path`| with "
+                r"`",
+                cell,
+            )[0],
+            "",
+            "",
+        )
+    )
+    assert not option or with_option, f"docs/ci.md says nothing of {command} {option}"
+    said = re.split(r", with `--|; ", after)[0] if option else before
+    return set(re.findall(r"`(\w+)`", said))
+
+
+def strict(text: str) -> Any:
+    """One document and nothing else, without NaN or Infinity."""
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def check(said: str, command: str, option: str = "") -> Any:
+    """The document has what the documentation says; returned."""
+    value = strict(said)
+    each = (value or [{}])[0] if isinstance(value, list) else value
+    wanted = keys(command, option)
+    assert wanted and wanted <= set(each), (command, option, wanted - set(each))
+    return value

@@ -1,0 +1,139 @@
+"""Measurements whose truth is known, written by the engine's own recorder."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.measure.protocol import MeasuredArm, Role
+from harness.measure.record import Measurement, Recorder, Slot, Trace
+from harness.measure.session import AGAIN
+
+FILLS = (2000.0, 3000.0, 9000.0, 2500.0)
+"""Nanoseconds of the fills of a text of four tokens, on an arm of factor 1."""
+
+Factor = Callable[[str, int, int], float]
+"""Of a metric (`compile`, `fill`, `accept`), fork and round: how much slower than FILLS an arm is."""
+
+
+def steady(factor: float, noise: float = 0.002, seed: int = 0) -> Factor:
+    """The same everywhere, but for noise of so much between forks and half as much between rounds."""
+
+    def of(metric: str, fork: int, number: int) -> float:
+        between = random.Random(f"{seed} {metric} {fork}").gauss(0, noise)
+        within = random.Random(f"{seed} {metric} {fork} {number}").gauss(0, noise / 2)
+        return factor * math.exp(between + within)
+
+    return of
+
+
+def arm(
+    name: str, role: Role = "arm", backend: str = "", version: str = "1", options: str = ""
+) -> MeasuredArm:
+    """An arm of that name."""
+    return MeasuredArm(
+        name, name, backend or name.removesuffix(AGAIN).partition("==")[0], version, options, role, "python"
+    )
+
+
+def write_measurement(
+    folder: Path,
+    arms: Mapping[MeasuredArm, Factor],
+    *,
+    forks: int = 5,
+    confirming: Sequence[int] = (),
+    families: Sequence[str] = ("speed",),
+    cases: int = 2,
+    unsolved: Mapping[str, Mapping[str, str]] | None = None,
+    run: str = "run",
+    started: str = "2026-11-21T12:00:00+00:00",
+    hardware: str = "h" * 12,
+    workload: str = "w" * 12,
+    finish: bool = True,
+    counts: Mapping[str, Mapping[str, object]] | None = None,
+) -> None:
+    """Four rounds of three passes in each fork; the reference's copy is one of the arms.
+
+    `counts`: by arm, what differs from the usual.
+    """
+    unsolved = unsolved or {}
+    traces = []
+    for family in families:
+        for number in range(cases):
+            case = f"{family}{number}"
+            solved = tuple(
+                each.name for each in arms if case not in unsolved.get(each.name.removesuffix(AGAIN), {})
+            )
+            traces.append(Trace(0, family, family, case, f"case {case}", 0, solved))
+    said = {name: dict(why) for name, why in unsolved.items()}
+    measurement = Measurement(
+        run,
+        started,
+        "quick",
+        "probe",
+        tuple(arms),
+        tuple(traces),
+        said,
+        hardware,
+        workload,
+        {"python": "3.11.7"},
+        None,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    with Recorder(folder, measurement) as recorder:
+        for fork in range(forks + len(confirming)):
+            for number in range(4):
+                for trace in traces:
+                    for place, (each, factor) in enumerate(arms.items()):
+                        if each.name in trace.solved_by:
+                            line, figures = slot(fork, number, place, each.name, trace.case_id, factor)
+                            recorder.append("slot", line, figures)
+            recorder.append(
+                "fork",
+                {"fork": fork, "confirming": fork >= forks, "load_s": 1.0, "measure_s": 1.0, "clock_ns": {}},
+            )
+        for trace in traces:
+            for each in arms:
+                if each.role != "a/a" and each.name in trace.solved_by:
+                    usual = {
+                        "masks": 4,
+                        "masks_sha256": "00",
+                        "allowed": 9,
+                        "forced_bytes": 3,
+                        "serialized_bytes": 1000,
+                    }
+                    changed = (counts or {}).get(each.name, {})
+                    recorder.append(
+                        "counts", {"arm": each.name, "case_id": trace.case_id, **usual, **changed}
+                    )
+        if finish:
+            recorder.finish("2026-11-21T12:05:00+00:00")
+
+
+def slot(
+    fork: int, number: int, place: int, arm: str, case: str, factor: Factor
+) -> tuple[dict[str, object], bytes]:
+    """One slot's line and figures, as `ArmHandler.round` answers them."""
+    fills = np.array(FILLS) * factor("fill", fork, number)
+    accepts = np.full(len(FILLS), 800.0) * factor("accept", fork, number)
+    steps = np.stack([fills, accepts], axis=1)
+    sums = np.tile(steps.sum(axis=0) * 1.5, (3, 1))
+    parts: list[Any] = [
+        [5e5 * factor("compile", fork, number), 900.0],
+        (steps * 3).ravel(),
+        [700.0],
+        steps.ravel(),
+        sums.ravel(),
+    ]
+    figures = np.rint(np.concatenate(parts)).astype("<i8").tobytes()
+    line = asdict(
+        Slot(fork, number, 0, place, arm, case, True, 3, len(FILLS), 10**7, 10**7, 0, 0.0, 0.5, (0, 0))
+    )
+    del line["figures"]
+    return line, figures

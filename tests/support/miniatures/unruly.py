@@ -1,0 +1,137 @@
+"""More adapters that trouble the run itself, for a grammar that contains `boom` (`Slow`: for every one)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import time
+from typing import ClassVar
+
+from harness.backend.process.channel import send
+
+from .harmful import Harmful, HarmfulObject
+from .reference import Reference, ReferenceObject
+
+
+class SegfaultsInAcceptOfB(Harmful):
+    """Segfaults when it is given a token that begins with `b`."""
+
+    moment = "accept"
+
+    def harm(self) -> None:
+        pass  # see accept_token below: only here is the token known
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        compiled = super().compile(grammar)  # type: ignore[arg-type]
+        compiled.start = lambda: _SegfaultsOnB(compiled)  # type: ignore[method-assign]
+        return compiled
+
+
+class _SegfaultsOnB(HarmfulObject):
+    def accept_token(self, token: int) -> bool:
+        if self.vocabulary.tokens[token].startswith(b"b"):
+            ctypes.string_at(0)
+        return ReferenceObject.accept_token(self, token)
+
+
+class AnswersForAnother(Harmful):
+    """Writes a well-formed answer for a case that nobody asked for into every pipe that it holds."""
+
+    def harm(self) -> None:
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                if stat.S_ISFIFO(os.fstat(int(name)).st_mode):
+                    send(int(name), {"event": "done", "nonce": "0123456789abcdef", "pid": os.getpid()})
+            except OSError:
+                continue
+
+
+class HoardsMemory(Harmful):
+    """Keeps a tenth of a gigabyte of every case."""
+
+    hoard: ClassVar[list[bytes]] = []
+
+    def harm(self) -> None:
+        self.hoard.append(b"\x01" * 100_000_000)
+
+
+class Slow(Reference):
+    """Right, and takes 20 ms for each compile."""
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        time.sleep(0.02)
+        return super().compile(grammar)  # type: ignore[arg-type]
+
+
+class CrashesInRollback(Reference):
+    """Right, but for rollback, which ends the process."""
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        compiled = super().compile(grammar)  # type: ignore[arg-type]
+        compiled.start = lambda: _CrashesInRollback(compiled)  # type: ignore[method-assign]
+        return compiled
+
+
+class _CrashesInRollback(ReferenceObject):
+    def rollback(self, count: int) -> None:
+        ctypes.string_at(0)
+
+
+class PrintsMuch(Harmful):
+    """Prints a megabyte, more than a pipe holds; then goes on."""
+
+    def harm(self) -> None:
+        for _ in range(100):
+            os.write(2, b"x" * 10_000)
+
+
+class DiesAtTheEnd(Harmful):
+    """Segfaults when the compiled grammar is given up, after every walk."""
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        compiled = super().compile(grammar)  # type: ignore[arg-type]
+        compiled.end = _SegfaultsWhenGivenUp() if "boom" in compiled.pattern.pattern.decode() else None  # type: ignore[attr-defined]
+        return compiled
+
+    def harm(self) -> None:
+        pass
+
+
+class _SegfaultsWhenGivenUp:
+    def __del__(self) -> None:
+        ctypes.string_at(0)
+
+
+class DiesWhileLoading(Reference):
+    """Ends the process when it is made for the run's vocabulary."""
+
+    def __init__(self, vocabulary: object) -> None:
+        super().__init__(vocabulary)  # type: ignore[arg-type]
+        if os.environ.get("MINIATURE_LOADS_FROM"):  # as many lives as there are files in the folder
+            lives = os.listdir(os.environ["MINIATURE_LOADS_FROM"])
+            if not lives:
+                return
+            os.unlink(os.path.join(os.environ["MINIATURE_LOADS_FROM"], lives[0]))
+        os._exit(3)
+
+
+class ExitsWhenMade(Reference):
+    """Ends the process with 0 when it is made."""
+
+    def __init__(self, vocabulary: object) -> None:
+        os._exit(0)
+
+
+class ExitsInACheck(Reference):
+    """Right, but for rollback, which ends the process with 0."""
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        compiled = super().compile(grammar)  # type: ignore[arg-type]
+        compiled.start = lambda: _ExitsInRollback(compiled)  # type: ignore[method-assign]
+        return compiled
+
+
+class _ExitsInRollback(ReferenceObject):
+    def rollback(self, count: int) -> None:
+        os._exit(0)

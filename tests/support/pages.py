@@ -1,0 +1,166 @@
+"""The pages of the documentation, taken apart: commands, links, and what stands between backticks."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+from places import ROOT
+
+from harness.cli.main import parser
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=[str(each.relative_to(ROOT)) for each in PAGES])
+
+PROGRAMS = ("grammarbench", "pytest", "tox", "python", "pip")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines that are set apart, without their indentation."""
+
+    line: int
+    """Where it begins, from 1."""
+    language: str
+    """Of a fenced block; empty for an indented one."""
+    text: str
+    above: str
+    """The paragraph before it."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One line of a shell block: its words, comments gone.
+
+    `files`: those that the lines up to it have written, by name.
+    """
+
+    line: int
+    words: tuple[str, ...]
+    text: str
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Fenced blocks, and those indented by four spaces after an empty line."""
+    lines = text.splitlines()
+    number, above = 0, ""
+    while number < len(lines):
+        line, start = lines[number], number
+        if line.startswith("```"):
+            number = next(each for each in range(number + 1, len(lines)) if lines[each].startswith("```"))
+            yield Block(start + 1, line[3:].strip(), "\n".join(lines[start + 1 : number]), above)
+        elif line.startswith("    ") and (number == 0 or not lines[number - 1].strip()):
+            while number < len(lines) and (lines[number].startswith("    ") or not lines[number].strip()):
+                number += 1
+            yield Block(start + 1, "", "\n".join(each[4:] for each in lines[start:number]).rstrip(), above)
+            continue
+        elif line.strip():
+            above = f"{above} {line}" if number and lines[number - 1].strip() else line
+        number += 1
+
+
+def heredocs(text: str) -> tuple[str, dict[str, str]]:
+    """The block without `cat > FILE <<'END' ... END`, whose lines are left empty; and these files."""
+    files: dict[str, str] = {}
+
+    def take(found: re.Match[str]) -> str:
+        files[found["file"]] = found["content"]
+        return "\n" * found[0].count("\n")
+
+    left = re.sub(
+        r"^cat > (?P<file>\S+) <<'(?P<end>\w+)'\n(?P<content>.*?^)(?P=end)$",
+        take,
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    return left, files
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """The commands of the programs above."""
+    if block.language not in ("", "sh", "bash", "shell", "console"):
+        return
+    for number, line in enumerate(heredocs(block.text)[0].splitlines(), block.line):
+        for part in re.split(r" && | \| ", line):
+            if part.split(" ")[0] in PROGRAMS:
+                yield Command(number, tuple(shlex.split(part, comments=True)), part)
+
+
+def prose(text: str) -> str:
+    """The page without its blocks, comments and fences."""
+    lines = text.splitlines()
+    for block in blocks(text):
+        extra = 2 if block.language or lines[block.line - 1].startswith("```") else 0
+        for number in range(block.line - 1, block.line - 1 + len(block.text.splitlines()) + extra):
+            lines[number] = ""
+    return "\n".join(lines)
+
+
+def spans(text: str) -> set[str]:
+    """What stands between backticks in the prose."""
+    return {found.strip() for found in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(text))}
+
+
+def links(text: str) -> set[str]:
+    """The targets of links and pictures."""
+    without_code = re.sub(r"`[^`\n]+`", "", prose(text))
+    return set(re.findall(r"\]\(([^()\s]+)\)", without_code))
+
+
+def anchors(text: str) -> set[str]:
+    """As GitHub makes them of headings; a second one of the same name has `-1`."""
+    found: dict[str, int] = {}
+    made = set()
+    for heading in re.findall(r"^#+ +(.+?) *$", prose(text), flags=re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+        slug = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        made.add(f"{slug}-{found[slug]}" if slug in found else slug)
+        found[slug] = found.get(slug, 0) + 1
+    return made
+
+
+def exists(path: str) -> bool:
+    """Is it in the checkout?"""
+    return (ROOT / path).exists()
+
+
+def text_of(path: str) -> str:
+    """Of a file of the checkout."""
+    return (ROOT / path).read_text("utf-8")
+
+
+@cache
+def pytest_options() -> frozenset[str]:
+    """Everything that pytest takes beside our benchmarks."""
+    told = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", ".", "benchmarks", "--help"],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+    )  # fmt: skip
+    return frozenset(re.findall(r"--[\w-]+", told.stdout))
+
+
+def verbs() -> dict[str, argparse.ArgumentParser]:
+    """Our commands."""
+    found = next(each for each in parser()._actions if isinstance(each, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+def verb_of(words: Sequence[str]) -> str:
+    """Returns the command that these arguments name, of one word or of two."""
+    both = " ".join(words[:2])
+    return both if both in verbs() else words[0]
+
+
+def our_options() -> set[str]:
+    """Of all of our commands."""
+    return {option for each in (parser(), *verbs().values()) for option in each._option_string_actions}

@@ -1,0 +1,317 @@
+"""The decode loop with a model without a network: what comes out depends on the request alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from decode_questions import the_draws_are_those_of_the_distribution
+from decode_tools import EOS, WORDS, AroundAdapter, FakeModel, Locked, alone, regex, replayed, request, serve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.backend.grammar import Grammar, Kernel
+from harness.errors import BadInput
+from harness.oracle.reference import Reference
+from harness.walk.loop.compiling import CompileQueue
+from harness.walk.loop.loop import Loop, LoopOptions, _Run
+from harness.walk.loop.masks import Masks
+from harness.walk.loop.outcome import STEP
+from harness.walk.loop.request import Request
+from harness.walk.loop.sampling import BONUS, NOTHING, Sampler
+from harness.walk.loop.step import Fills
+from harness.walk.loop.strategies.base import Strategy
+
+EXACT = Reference(WORDS)
+GRAMMARS = [
+    None,
+    regex(r'\{"name": "(red|blue)"\}'),
+    regex(r"[a-d]{0,30}"),
+    regex("(日本|日語|😀)+"),
+    Grammar("choice", '["abc", "abcd", "ab"]'),
+]
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[Request]:
+    """Requests of all kinds, which arrive at their own times."""
+    count = draw(st.integers(1, 9))
+    return [
+        request(
+            f"r{number}",
+            draw(st.sampled_from(GRAMMARS)),
+            prompt=draw(st.lists(st.integers(0, 255), min_size=1, max_size=20)),
+            limit=draw(st.integers(1, 30)),
+            seed=draw(st.none() | st.integers(0, 99)),
+            arrival_ns=draw(st.integers(0, 3)) * 300_000,
+        )
+        for number in range(count)
+    ]
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "overlap": st.booleans(),
+        "batch_fill": st.booleans(),
+        "workers": st.integers(0, 1),
+        "kernel": st.sampled_from(["", "theirs"]),
+    }
+)
+
+
+class WithKernel(Reference):
+    """The exact adapter, with a kernel."""
+
+    def kernels(self) -> dict[str, Kernel]:
+        return {"theirs": Kernel(lambda: apply, frozenset({"cpu"}), frozenset({"float32"}))}
+
+
+def apply(logits: torch.Tensor, bitmask: torch.Tensor) -> None:
+    bits = bitmask.unsqueeze(-1) >> torch.arange(32, dtype=torch.int32) & 1
+    logits.masked_fill_(bits.flatten(-2)[..., : logits.shape[-1]] == 0, float("-inf"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(batches(), OPTIONS, st.integers(1, 4))
+def test_an_output_depends_on_its_request_alone(
+    requests: list[Request], options: dict[str, Any], rows: int
+) -> None:
+    completed = serve(requests, WithKernel(WORDS), model=FakeModel(rows=rows), **options)
+    for each, wanted in zip(completed, requests, strict=True):
+        assert each.ids == alone(wanted, EXACT), wanted
+        assert each.end == ("end_of_sequence" if each.ids[-1] == EOS else "limit")
+        assert each.account.passes == each.account.sampled == len(each.ids)
+
+
+def test_a_bool_mask_gives_what_a_bitmask_gives() -> None:
+    requests = [request(f"r{number}", grammar, seed=number) for number, grammar in enumerate(GRAMMARS)]
+    for overlap in (False, True):
+        bools = serve(requests, Reference(WORDS, mask="bool"), overlap=overlap)
+        assert [each.ids for each in bools] == [alone(each, EXACT) for each in requests]
+
+
+def test_several_threads_fill_the_masks_of_one_batch() -> None:
+    requests = [request(f"r{number}", GRAMMARS[1 + number % 4], seed=number) for number in range(12)]
+    completed = serve(requests, AroundAdapter(Locked), model=FakeModel(rows=6), fill_threads=4)
+    assert [each.ids for each in completed] == [alone(each, EXACT) for each in requests]
+
+
+def test_ids_behind_the_vocabulary_are_never_chosen() -> None:
+    model = FakeModel(rows=2)
+    assert int(model.table.argmax(1).min()) >= WORDS.size
+    completed = serve([request("free"), request("bound", regex("[a-z]*"))], model=model)
+    assert all(token < WORDS.size for each in completed for token in each.ids)
+
+
+def test_the_draws_are_those_of_the_distribution() -> None:
+    the_draws_are_those_of_the_distribution()
+
+
+def test_replay_gives_the_reference_whatever_the_model_says() -> None:
+    text = b'{"name": "red"}'
+    strange = [*map(int, text), EOS]  # bytes, not the tokenizer's own
+    requests = [
+        replayed("bound", GRAMMARS[1], text),
+        replayed("free", None, text),
+        request("spelled", GRAMMARS[1], reference=tuple(strange)),
+        replayed("unlike", GRAMMARS[1], b'{"name": "green"}'),
+        replayed("long", None, b"x" * 30, limit=10),
+        request("open end", None, reference=(97, 98)),
+    ]
+    bound, free, spelled, unlike, long, open_end = serve(requests, canonical=True)
+    assert bound.ids == free.ids == requests[0].reference and bound.end == free.end == "end_of_sequence"
+    assert spelled.ids == tuple(strange)
+    assert [bound.canonical, free.canonical, spelled.canonical] == [True, True, False]
+    reference = requests[3].reference
+    assert reference is not None
+    assert (unlike.end, unlike.stopped_at) == ("refused", len(unlike.ids))
+    assert (
+        WORDS.decode(reference[: len(unlike.ids) + 1]) == b'{"name": "g'
+        and ("forbids the reference's token") in unlike.why
+    )
+    assert long.end == "limit" and len(long.ids) == 10
+    assert open_end.end == "limit" and open_end.ids == (97, 98)
+    assert bound.stopped_at is None and float(FakeModel().table.max()) < BONUS / 100
+
+
+def test_a_mask_that_allows_nothing_ends_the_request() -> None:
+    dead = Grammar("regex", "a\x00")  # whose second byte the vocabulary below does not have
+    vocabulary = replace(WORDS, name="without zero", tokens=(b"\xff", *WORDS.tokens[1:]))
+    (each,) = serve([request("r", dead)], Reference(vocabulary))
+    assert (each.end, each.why, each.ids, each.account.passes) == (
+        "refused",
+        "the mask allows nothing",
+        (97,),
+        2,
+    )
+
+
+def test_long_prompts_are_fed_in_chunks_and_only_their_last_pass_counts() -> None:
+    model = FakeModel(chunk=8, rows=2)
+    with CompileQueue(EXACT, workers=0) as queue:
+        loop = Loop(model, WORDS, Strategy(WORDS), queue)
+        served = loop.serve(
+            [request("long", prompt=range(1, 30), limit=3), request("short", GRAMMARS[2], limit=3)]
+        )
+    steps = [dict(zip(STEP, step, strict=True)) for step in served.steps]
+    assert served.completed[0].account.passes == len(served.completed[0].ids)
+    assert [step["fed"] for step in steps[:4]] == [8 + 2, 8 + 1, 8 + 1, 5]
+    assert [step["rows"] for step in steps[:4]] == [2, 2, 2, 1]
+    assert all(
+        step["wall_ns"] >= step["forward_ns"] + step["exposed_ns"] + step["apply_ns"] + step["sample_ns"]
+        for step in steps
+    )
+
+
+def test_fills_run_while_the_model_works_only_with_overlap() -> None:
+    filling, passing = threading.Event(), threading.Event()
+
+    class Meets(Reference):
+        """Ends its fill when the pass has begun."""
+
+        met = True
+
+        def fill_bitmasks(self, objects: Any, bitmasks: Any) -> None:
+            filling.set()
+            self.met = passing.wait(timeout=self.patience) and self.met
+            super().fill_bitmasks(objects, bitmasks)
+            passing.clear()
+
+        patience = 10.0
+
+    def meet() -> None:
+        filling.wait(timeout=10)
+        filling.clear()
+        passing.set()
+
+    model, adapter = FakeModel(), Meets(WORDS)
+    model.during = meet
+    serve([request("r", GRAMMARS[1], limit=5)], adapter, model=model, batch_fill=True)
+    assert adapter.met
+    adapter.patience, model.during = 0.01, lambda: None
+    serve([request("r", GRAMMARS[1], limit=2)], adapter, model=model, batch_fill=True, overlap=False)
+    assert not adapter.met
+
+
+def test_a_device_is_given_its_work_before_fills_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on CUDA, where a pass is launched and the wait for it comes later."""
+    order: list[str] = []
+
+    class Late(FakeModel):
+        def finish(self) -> None:
+            order.append("finish")
+
+    begin, initialize = Fills.begin, _Run.__init__
+
+    def begins(self: Fills, *arguments: Any) -> None:
+        order.append("fills")
+        begin(self, *arguments)
+
+    def on_a_device(self: _Run, *arguments: Any) -> None:
+        initialize(self, *arguments)
+        assert self.fills_first, "a CPU's fills come first"
+        self.fills_first = False
+
+    monkeypatch.setattr(Fills, "begin", begins)
+    monkeypatch.setattr(_Run, "__init__", on_a_device)
+    model, wanted = Late(), [request(f"r{number}", GRAMMARS[1], limit=6, seed=number) for number in range(3)]
+    model.during = lambda: order.append("pass")
+    found = serve(wanted, model=model)
+    assert [each.ids for each in found] == [alone(each) for each in wanted]
+    assert order == ["pass", "fills", "finish"] * (len(order) // 3)
+
+
+def test_what_is_hidden_is_not_exposed() -> None:
+    class SlowToFill(Reference):
+        def fill_bitmasks(self, objects: Any, bitmasks: Any) -> None:
+            time.sleep(0.003)
+            super().fill_bitmasks(objects, bitmasks)
+
+    exposed = []
+    for overlap in (True, False):
+        model = FakeModel()
+        model.during = lambda: time.sleep(0.01)
+        with CompileQueue(SlowToFill(WORDS), workers=0) as queue:
+            options = LoopOptions(overlap=overlap, batch_fill=True)
+            served = Loop(model, WORDS, Strategy(WORDS), queue, options).serve(
+                [request("r", regex("[a-d]{10}"), limit=8)]
+            )
+        steps = [dict(zip(STEP, step, strict=True)) for step in served.steps]
+        exposed.append(sorted(step["exposed_ns"] for step in steps)[len(steps) // 2])
+        assert all(step["fill_ns"] >= 3_000_000 for step in steps)
+        own = [step["wall_ns"] - sum(step[name] for name in OTHERS) for step in steps]
+        assert min(own) >= 0 and sorted(own)[len(own) // 2] < 2_000_000
+    assert exposed[0] < 2_000_000 < 3_000_000 <= exposed[1]
+
+
+OTHERS = ("forward_ns", "exposed_ns", "move_ns", "apply_ns", "sample_ns", "accept_ns", "strategy_ns")
+
+
+def test_what_does_not_fit_is_said() -> None:
+    loop = Loop(FakeModel(positions=20), WORDS, Strategy(WORDS), None)
+    for wrong in (
+        request("r", limit=19),
+        request("r", prompt=()),
+        request("r", limit=0),
+        request("r", prompt=(9999,), limit=2),
+        request("r", limit=2, reference=(9999,)),
+        request("r", limit=2, reference=()),
+    ):
+        with pytest.raises(BadInput, match="request r"):
+            loop.serve([wrong])
+    with CompileQueue(EXACT, workers=0) as queue, pytest.raises(BadInput, match="no kernel 'fast'"):
+        Loop(FakeModel(), WORDS, Strategy(WORDS), queue, LoopOptions(kernel="fast"))
+    with (
+        CompileQueue(Reference(WORDS, mask="bool"), workers=0) as queue,
+        pytest.raises(BadInput, match="packed"),
+    ):
+        Loop(FakeModel(), WORDS, Strategy(WORDS), queue, LoopOptions(batch_fill=True))
+    with pytest.raises(BadInput, match="too narrow"):
+        model = FakeModel()
+        model.vocabulary_size = 100
+        Loop(model, WORDS, Strategy(WORDS), None)
+
+
+def test_without_a_queue_nothing_is_constrained() -> None:
+    wanted = [request("r", GRAMMARS[1], limit=9), replayed("s", GRAMMARS[1], b"zzz")]
+    served = Loop(FakeModel(), WORDS, Strategy(WORDS), None).serve(wanted)
+    assert served.completed[0].ids == alone(replace(wanted[0], grammar=None))
+    assert served.completed[1].ids == wanted[1].reference and served.counts == {}
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cpu",
+        pytest.param(
+            "cuda",
+            marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")],
+        ),
+    ],
+)
+@pytest.mark.parametrize("mask", ["bitmask", "bool"])
+def test_the_way_through_a_device_gives_what_the_host_gives(device: str, mask: Any) -> None:
+    adapter = Reference(WORDS, mask=mask)
+    logits = torch.randn((3, WORDS.size), generator=torch.Generator().manual_seed(1))
+    wanted, chosen, masked = [97, NOTHING, 120], [], []
+    for where in ("host", device):
+        there = torch.device("cpu" if where == "host" else where)
+        masks, sampler = Masks(adapter, 3, there), Sampler(there)
+        if where == device:
+            masks._on_host = sampler._on_host = False  # so that a machine without a device walks its way too
+        for row, pattern in zip(masks.rows, ("[a-d]*", "(日本|語)+", "x"), strict=True):
+            start = adapter.compile(regex(pattern)).start()
+            (start.fill_bitmask if mask == "bitmask" else start.fill_bool_mask)(row)
+        here = logits.clone().to(there)
+        sampler.favour(here, wanted)
+        masks.move(3)
+        masks.apply(here)
+        masked.append(here.cpu())
+        chosen.append(sampler.choose(here))
+        here[1] = float("-inf")
+        assert sampler.choose(here) == [97, NOTHING, 120]
+    assert torch.equal(*masked) and chosen[0] == chosen[1]
