@@ -180,7 +180,7 @@ def test_report_says_what_it_wrote(
         page.write_bytes(b"x" * 123)
         return page
 
-    monkeypatch.setattr("harness.report.page.write_report", write)
+    monkeypatch.setattr("harness.report.page.page.write_report", write)
     assert main(["report", str(pair), "--out", str(tmp_path / "page"), "--json"]) == 0
     assert strict(capsys.readouterr().out) == {
         "written": [{"path": str(tmp_path / "page" / "report.html"), "bytes": 123}]

@@ -90,7 +90,7 @@ def test_report_exits_with_3_where_the_page_says_incomplete(
         out.write_text("a page", "utf-8")
         return out
 
-    monkeypatch.setattr("harness.report.page.write_report", write)
+    monkeypatch.setattr("harness.report.page.page.write_report", write)
     rows = write_rows(synthetic, tmp_path / "rows", cases=4)
     lost = write_rows(synthetic, tmp_path / "lost", cases=4)
     text = (lost / "rows.jsonl").read_text("utf-8").splitlines(keepends=True)
