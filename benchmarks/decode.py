@@ -61,7 +61,7 @@ from decode_figures import (
 from harness.backend.grammar import Adapter
 from harness.backend.registry import installed_version, load, make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.measure.kernels.clock import Call, clock_of
 from harness.measure.kernels.rounds import Effort, Samples, by_turns
 from harness.measure.kernels.timing import copy_call
@@ -70,6 +70,7 @@ from harness.rows.machine import describe_machine, usable_processors
 from harness.serve.decode.record import has_decoding, read_decoding
 from harness.serve.decode.session import Request, decode
 from harness.serve.decode.setting import Setting
+from harness.text import one_line
 from harness.walk.loop.masks import Masks
 
 if TYPE_CHECKING:

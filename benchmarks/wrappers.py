@@ -24,7 +24,7 @@ from harness.errors import BAD_INPUT, OK, BadInput
 from harness.outcomes.differences import CHECKS, Changed, differences, part_of
 from harness.rows.row import CHECKS_MODE, OURS, Row, verdict
 from harness.rows.store import read_info, read_rows
-from harness.text import printable
+from harness.text import one_line
 
 VERDICTS = ("pass", "over_constrained", "under_constrained", "declined", "broken", "unjudged")
 
@@ -134,9 +134,9 @@ def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
         yield f"- {'checks' if checks else 'instances'}, {change}: {group.parts} ({dialects})"
         for line, count in group.said.most_common(cases):
             if line:
-                yield f"  - said {count} times: {printable(line[:160])}"
+                yield f"  - said {count} times: {one_line(line[:160], spelled=True)}"
         for name in list(group.cases)[:cases]:
-            yield f"  - {printable(name)}"
+            yield f"  - {one_line(name, spelled=True)}"
 
 
 def ways(part: Changed) -> list[str]:

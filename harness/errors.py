@@ -1,4 +1,4 @@
-"""The error that wrong input raises, the exit codes, and how text from elsewhere is shown on one line."""
+"""The error that wrong input raises, the exit codes, and how an exception is described."""
 
 from __future__ import annotations
 
@@ -49,11 +49,6 @@ def did_you_mean(wanted: str, known: Sequence[str]) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
-
-
-def one_line(text: str) -> str:
-    """The text on one line: characters that a terminal obeys become blanks."""
-    return "".join(each if each.isprintable() else " " for each in text)
 
 
 class BackendRaised(Exception):

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,9 +36,20 @@ def visible(text: str) -> str:
     return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def printable(text: str) -> str:
-    """The same on one line, for a terminal."""
-    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+def one_line(text: str, longest: int | None = None, *, spelled: bool = False, folded: bool = False) -> str:
+    """Returns a text from elsewhere as one line that steers no terminal, log or comment.
+
+    Line breaks and characters that cannot be seen become blanks; with `spelled` they become escapes such as
+    `\\n`, so that nothing is lost. With `folded`, runs of white space become one blank first. A line of more
+    than `longest` characters is cut, and ends in `…`.
+    """
+    if folded:
+        text = " ".join((text if longest is None else text[: 4 * longest]).split())
+    if spelled:
+        text = visible(text).replace("\n", "\\n").replace("\t", "\\t")
+    elif not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    return text if longest is None or len(text) <= longest else text[: longest - 1] + "…"
 
 
 def shorten(text: str, room: int) -> str:
@@ -47,7 +58,7 @@ def shorten(text: str, room: int) -> str:
 
     if len(text) > 2 * 4096:
         text = f"{text[:4096]}…{text[-4096:]}"
-    shown = printable(text)
+    shown = one_line(text, spelled=True)
     if cell_len(shown) <= room:
         return shown
     return f"{_taken(shown, room // 2)}…{_taken(shown[::-1], (room - 1) // 2)[::-1]}"
@@ -113,6 +124,47 @@ def console() -> Console:
     return Console(max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns), styled)
 
 
+def grid(
+    title: str,
+    heads: Sequence[str],
+    sections: Sequence[Sequence[tuple[str, Sequence[str]]]],
+    width: int = WIDTH,
+    styled: bool = False,
+    widest: int | None = 18,
+) -> str:
+    """Returns a table for a terminal: named lines, section by section, their cells to the right under the
+    heads.
+
+    No line has more than `width` columns; a cell of more than `widest` columns takes several lines.
+    """
+    import io
+
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console as Grid
+    from rich.table import Table
+    from rich.text import Text
+
+    file = io.StringIO()
+    drawn = Grid(
+        file=file,
+        width=width,
+        force_terminal=styled,
+        highlight=False,
+        emoji=False,
+        no_color=None if styled else True,
+    )
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column(title, no_wrap=not title)
+    for head in heads:
+        table.add_column(Text(head), justify="right", overflow="fold", max_width=widest)
+    for section in sections:
+        for name, cells in section:
+            table.add_row(Text(name), *(Text(cell) for cell in cells))
+        table.add_section()
+    drawn.print(table)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
 def command(words: Sequence[str], width: int = WIDTH) -> str:
     """A command to copy, broken after words as a shell takes it; only a single word can be wider
     than that.
@@ -137,27 +189,26 @@ def duration(nanoseconds: float) -> str:
     return f"{nanoseconds:.0f} ns"
 
 
-LONGEST = 300
-
-
 MARKUP = re.compile(
-    r"([\\`*{}\[\]()#+\-!|<>~@:$&]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|(?<=www)\.)", re.IGNORECASE
+    r"([\\`*\[\]|<>~@$&]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|^[#+=-]|:(?=//|[\w+-]+:)|(?<=www)\.)",
+    re.IGNORECASE,
 )
+"""What is markup in a cell or at the start of a line: `_` at the edge of a word only, `:` before an address
+or in an emoji's name, and a dot behind `www`."""
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
-    """On one line, with what cannot be seen spelled out, at most so many characters."""
-    shown = printable(text)
-    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+def markdown(text: str, longest: int | None = 120) -> str:
+    """Returns the text as one line of which Markdown makes no markup, link, mention or HTML comment, at most
+    `longest` characters before escaping; hyphens, underscores and dots of ordinary names stay readable."""
+    escaped = MARKUP.sub(r"\\\1", one_line(text, longest, spelled=True))
+    return escaped.replace("\\<", "&lt;").replace("\\>", "&gt;")
 
 
-def markdown(text: str, longest: int = 120) -> str:
-    """For a cell of a Markdown table: no markup, link, mention or HTML comes of it.
-
-    A dot makes a link only behind `www`, and `_` emphasises only at the edge of a word; elsewhere both stay
-    as people read them.
-    """
-    return MARKUP.sub(r"\\\1", cut(text, longest)).replace("\\<", "&lt;").replace("\\>", "&gt;")
+def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
+    """Returns a table in Markdown; heads and cells must be Markdown already. With `numbers`, all columns but
+    the first are set to the right."""
+    rule = ["---", *["---:" if numbers else "---"] * (len(heads) - 1)]
+    return "".join("| " + " | ".join(line) + " |\n" for line in [heads, rule, *lines])
 
 
 def spreadsheet(text: str) -> str:

@@ -15,7 +15,8 @@ from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.registry import installed_version, names, recorded_version
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
+from harness.text import one_line
 
 SECONDS = 120.0
 """The time for all arms together, which import their backends at once: importing takes most of it."""

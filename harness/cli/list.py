@@ -13,7 +13,8 @@ from harness.cli.values import (
     one_vocabulary,
     positive_number,
 )
-from harness.errors import GATE_FAILED, OK, one_line
+from harness.errors import GATE_FAILED, OK
+from harness.text import one_line
 
 
 def add(verbs: Verbs) -> None:

@@ -19,7 +19,8 @@ from harness.cli import compare, decode, diagnose, live, measure, run, show
 from harness.cli import list as listing
 from harness.cli.streams import guarded_streams
 from harness.cli.values import SPREADING
-from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput, one_line
+from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
+from harness.text import one_line
 
 DESCRIPTION = (
     "Is a grammar backend right, fast and unchanged? Conformance and benchmarks for constrained LLM decoding."

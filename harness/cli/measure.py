@@ -16,8 +16,8 @@ from harness.cli.values import (
     positive,
     positive_number,
 )
-from harness.errors import INCOMPLETE, OK, UNPROVEN, one_line
-from harness.text import console
+from harness.errors import INCOMPLETE, OK, UNPROVEN
+from harness.text import console, one_line
 
 
 def add(verbs: Verbs) -> None:

@@ -11,8 +11,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import PurePath
 from typing import Any
 
-from harness.errors import one_line
-from harness.text import SURROGATES
+from harness.text import SURROGATES, one_line
 
 
 def teller(options: argparse.Namespace) -> Callable[[str], None]:

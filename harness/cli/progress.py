@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from harness.run.limits import Progress
 
-from harness.errors import one_line
-from harness.text import shorten
+from harness.text import one_line, shorten
 
 EVERY_S = 10.0
 """Seconds between two lines where the stream is no terminal; on a terminal the line is renewed

@@ -13,8 +13,8 @@ from harness.cli.values import (
     Verbs,
     add_command,
 )
-from harness.errors import INCOMPLETE, OK, BadInput, did_you_mean, one_line
-from harness.text import console
+from harness.errors import INCOMPLETE, OK, BadInput, did_you_mean
+from harness.text import console, one_line
 
 TABLES = {
     "verdicts": "the figures of each backend (default)",
@@ -241,11 +241,12 @@ def table(options: argparse.Namespace) -> int:
 
 
 def _keywords(options: argparse.Namespace) -> int:
-    from harness.outcomes import keywords as keywords
+    from harness.outcomes.keywords import truth_table
+    from harness.report.tables.keywords import keywords_json, keywords_markdown, keywords_text
     from harness.rows.store import read_rows
 
-    folded = keywords.truth_table(read_rows(options.run))
-    forms = {"json": keywords.as_json, "markdown": keywords.markdown, None: keywords.text}
+    folded = truth_table(read_rows(options.run))
+    forms = {"json": keywords_json, "markdown": keywords_markdown, None: keywords_text}
     if options.format not in forms:
         raise BadInput("the table of keywords has no csv; give --format json or markdown")
     print(forms[options.format](folded), end="")

@@ -12,7 +12,6 @@ from typing import Any
 
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
-from harness.errors import one_line
 from harness.measure.protocol import (
     MOST_AGAIN,
     MOST_PASSES,
@@ -26,6 +25,7 @@ from harness.measure.protocol import (
 )
 from harness.measure.record import Measurement, Recorder, Slot, Trace
 from harness.rows.machine import usable_processors
+from harness.text import one_line
 
 Say = Callable[[str], None]
 

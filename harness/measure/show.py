@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from harness.measure.estimate import METRICS, Comparison, Figures, is_change, is_proven
 from harness.measure.statistics import LEVEL
-from harness.text import PIPE, Console, Style, duration, printable, shorten
+from harness.text import PIPE, Console, Style, duration, one_line, shorten
 
 WIDTH = 21
 """Characters of the forest plot."""
@@ -66,7 +66,7 @@ def arms_text(figures: Figures, on: Console = PIPE) -> str:
                 if value is not None:
                     values.append(value / figures.tokens[case] if per_token else value)
             cells.append(duration(sorted(values)[len(values) // 2]) if values else "-")
-        name = printable(arm)
+        name = one_line(arm, spelled=True)
         if len(name) > NAME:
             lines += on.fold(name)
             name = ""

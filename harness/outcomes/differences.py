@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.outcomes.expected import TIMEOUT, Faults, faults
 from harness.rows.row import CHECKS_MODE, OURS, Row
-from harness.text import printable
+from harness.text import one_line
 
 TITLES = {"worse": "new faults", "better": "faults that are gone", "other": "other faults than before"}
 """Of each kind of difference, in the order in which they are told."""
@@ -199,7 +199,7 @@ def case_lines(each: Difference) -> list[str]:
         f"  {each.name} ({suite}/{case_id}, {vocabulary})",
         *(f"    {part.part}: {said(part)}" for part in each.parts),
     ]
-    return [printable(line) for line in lines]
+    return [one_line(line, spelled=True) for line in lines]
 
 
 def in_words(parts: Sequence[Changed]) -> str:

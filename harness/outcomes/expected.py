@@ -28,7 +28,7 @@ from harness.rows.row import BROKEN, OURS, OUT_OF_TIME, VERDICTS, Row, RunInfo, 
 from harness.rows.sample import sample, sample_of
 from harness.rows.store import read_end, read_info, read_rows
 from harness.shape import json_line, read_bytes, shaped
-from harness.text import printable
+from harness.text import one_line
 
 FORMAT = 1
 TIMEOUT = "timeout"
@@ -269,12 +269,12 @@ def text(result: Verdict, most: int = 40) -> str:
         *result.notes,
         *(f"{arm}: not recorded; compared with {other}" for arm, other in result.against.items()),
     ]
-    lines = list(map(printable, lines))
+    lines = [one_line(line, spelled=True) for line in lines]
     for title, chosen in (("new failures", worse), ("fixed, but still recorded as failing", better)):
         if chosen:
             lines.append(f"{title}: {len(chosen)}")
             lines += [
-                printable(f"  {each.arm}: {each.name} ({each.case}): {difference(each)}")
+                one_line(f"  {each.arm}: {each.name} ({each.case}): {difference(each)}", spelled=True)
                 for each in chosen[:most]
             ]
             lines += [f"  ... and {len(chosen) - most} more"] if len(chosen) > most else []

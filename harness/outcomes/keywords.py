@@ -8,11 +8,9 @@ keyword at that place, else `keyword:K` for the keyword and, with `value:V`, for
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from textwrap import wrap
 from typing import Literal
 
 from harness.rows.row import OURS, Row, verdict
@@ -182,124 +180,3 @@ def _cell(cases: dict[str, _CaseSeen], alone: dict[str, State]) -> Cell:
     interaction = any(each.state == worst and alone.get(each.decides) in milder for each in decisions)
     text = next((case.text for case in cases.values() if case.text), "")
     return Cell(worst, decisions, interaction, text)
-
-
-# ---------------------------------------------------------------------------------------------------- as text
-
-
-def as_json(table: TruthTable) -> str:
-    """One object: the arms, and per section and key the arms' states in the same order, with the cases behind
-    them."""
-    arms = [dict(zip(("backend", "version", "options"), arm, strict=True)) for arm in table.arms]
-    sections = {
-        section: {
-            key: [
-                {**vars(line[arm]), "cases": [vars(each) for each in line[arm].cases]} for arm in table.arms
-            ]
-            for key, line in lines.items()
-        }
-        for section, lines in table.cells.items()
-    }
-    return json.dumps({"arms": arms, "states": list(STATES), **sections}, indent=1) + "\n"
-
-
-def markdown(table: TruthTable) -> str:
-    """A table for each section, after one of how often each state occurs."""
-    heads = [
-        _plain(" ".join(part for part in arm if part)).replace("[", "\\[") for arm in table.arms
-    ]  # no link
-    parts = [
-        _markdown_table(
-            ["", *heads], [[f"{title}: {word}", *counts] for title, word, counts in _totals(table)]
-        )
-    ]
-    for section, lines in table.cells.items():
-        if lines:
-            cells = [
-                [f"`{_plain(key)}`", *(_word(line[arm], named=True) for arm in table.arms)]
-                for key, line in lines.items()
-            ]
-            parts.append(_markdown_table([SECTIONS[section], *heads], cells))
-    parts.append("".join(f"- {word}: {meaning}\n" for word, meaning in LEGEND.items()))
-    return "\n".join(parts)
-
-
-def text(table: TruthTable, width: int = 80) -> str:
-    """The same for a terminal; arms that do not fit into the width stand in a table of their own below."""
-    fit = max(1, (width - _NAME) // _COLUMN)
-    blocks = []
-    for start in range(0, max(1, len(table.arms)), fit):
-        arms = table.arms[start : start + fit]
-        heads = [[_plain(part) for part in arm if part] for arm in arms]
-        lines = list(_columns("", [_cut(head) for head in heads]))
-        part = TruthTable(arms, table.cells)
-        lines += [_line(f"{title}: {word}", counts) for title, word, counts in _totals(part)]
-        for section, keys in table.cells.items():
-            if keys:
-                lines += ["", SECTIONS[section].upper()]
-            for key, line in keys.items():
-                lines += _wrapped(_plain(key), [_word(line[arm]) for arm in arms])
-        blocks.append("\n".join(line.rstrip() for line in lines))
-    legend = "\n".join(f"{word:8} {meaning}" for word, meaning in LEGEND.items())
-    return "\n\n".join([*blocks, legend]) + "\n"
-
-
-_NAME, _COLUMN = 24, 14
-"""The widths of the first column and of the others, in a terminal; four arms fit into 80 columns."""
-
-
-def _totals(table: TruthTable) -> Iterator[tuple[str, str, list[str]]]:
-    """Section, short word, and how many keys of the section each arm has in that state; then how many of them
-    have the star."""
-    for section, lines in table.cells.items():
-        for state, (word, _) in reversed(STATES.items()):
-            counts = [sum(line[arm].state == state for line in lines.values()) for arm in table.arms]
-            if any(counts):
-                yield section, word, [str(count) for count in counts]
-        stars = [sum(line[arm].interaction for line in lines.values()) for arm in table.arms]
-        if any(stars):
-            yield section, "*", [str(count) for count in stars]
-
-
-def _word(cell: Cell, named: bool = False) -> str:
-    """The short word of the state; which keywords are so, or how many of the cases, where not all are; `*`
-    where it takes company."""
-    word = STATES[cell.state][0] + "*" * cell.interaction
-    if len(cell.worst) == len(cell.cases):
-        return word
-    decides = {each.decides for each in cell.worst}
-    if named and not decides & {each.decides for each in cell.cases if each.state != cell.state}:
-        return f"{word} ({_plain(', '.join(sorted(decides)))})"
-    return f"{word} {len(cell.worst)}/{len(cell.cases)}"
-
-
-def _plain(words: str) -> str:
-    """Tags and options are anybody's: nothing in them steers a terminal or ends a cell of a table."""
-    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
-    return shown.replace("|", "/").replace("`", "'").replace("<", "&lt;")
-
-
-def _markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rule = ["---"] * len(heads)
-    return "".join("| " + " | ".join(line) + " |\n" for line in [heads, rule, *lines])
-
-
-def _line(name: str, cells: Sequence[str]) -> str:
-    return f"{name:{_NAME}}" + "".join(f"{cell:{_COLUMN}}" for cell in cells)
-
-
-def _cut(head: list[str]) -> list[str]:
-    """The parts of an arm's name in lines that fit a column."""
-    return [line for part in head for line in wrap(part, _COLUMN - 1)]
-
-
-def _columns(name: str, columns: list[list[str]]) -> Iterator[str]:
-    for number in range(max(map(len, columns), default=0)):
-        yield _line(name, [column[number] if number < len(column) else "" for column in columns])
-
-
-def _wrapped(key: str, cells: Sequence[str]) -> list[str]:
-    """One line, or two where the key is too long for its column."""
-    if len(key) < _NAME - 1:
-        return [_line(f" {key}", cells)]
-    return [f" {key[: _NAME + 2 * _COLUMN]}", _line("", cells)]

@@ -14,11 +14,11 @@ from harness.outcomes.metrics import METRICS, few, values_of
 from harness.outcomes.outcome import Fault, in_words, worst_fault
 from harness.outcomes.slow_compiles import Compiles, Tail
 from harness.outcomes.summary import ArmSummary, summarize
-from harness.report.tables.instances import grid, heading, number
+from harness.report.tables.instances import heading, number
 from harness.rows.row import Row, RunInfo, contested_lines, note
 from harness.rows.sample import sample_of
 from harness.rows.store import is_published, published_without, read_end, read_info, read_rows, read_samples
-from harness.text import Console, command
+from harness.text import Console, command, grid
 
 ALWAYS = ("schemas", "judged", "passed", "failed")
 IF_ANY = (

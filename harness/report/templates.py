@@ -12,9 +12,9 @@ from markupsafe import Markup
 from harness.outcomes import metrics
 from harness.report.cases.failing import KINDS
 from harness.report.page.cells import GLYPHS
-from harness.report.tables.instances import number, visible
+from harness.report.tables.instances import number
 from harness.rows.row import OURS, VERDICTS, contested_lines
-from harness.text import duration
+from harness.text import duration, visible
 
 
 def asset(name: str) -> str:

@@ -20,13 +20,14 @@ from harness.backend.process import system
 from harness.backend.process.channel import BrokenChannel
 from harness.cases.case import case_from_line
 from harness.cases.plan import Plan
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.rows.row import BROKEN, Row, Status
 from harness.run import endings, worker_process
 from harness.run.case_rows import after_changes, before, failure_of, rows_of, told_as_delayed
 from harness.run.limits import Limits, Progress
 from harness.run.work import Ending, Suspicion, Task, Work
 from harness.run.worker_process import Worker
+from harness.text import one_line
 
 POLL_SECONDS = 0.02  # how often a child's memory and deadline are looked at
 LOAD_SECONDS = 300.0

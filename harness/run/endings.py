@@ -8,11 +8,11 @@ from typing import Any
 
 from harness.backend.process.lost import lost_by_status
 from harness.backend.process.system import how_it_ended
-from harness.errors import one_line
 from harness.rows.row import Finding, Status
 from harness.run.limits import Limits
 from harness.run.work import Ending, Task
 from harness.run.worker_process import Worker, position, printed_text, works_for_us
+from harness.text import one_line
 
 LEFT, CHANGED = "left_process_behind", "changed_its_process"
 

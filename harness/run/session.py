@@ -35,7 +35,7 @@ from harness.run.ray.cluster import connected, parse_executor
 from harness.run.ray.sweep import sweep
 from harness.run.shard import Shard, share
 from harness.run.work import Work
-from harness.text import printable
+from harness.text import one_line
 
 SEED = 0
 MEMORY_GB = 4.0
@@ -168,7 +168,7 @@ def _walk_prepared(
             unicode=versions,
         )
         for line in contested_lines(plan.suites):
-            say(printable(line))
+            say(one_line(line, spelled=True))
         info = RunInfo(
             run=prepared.run_id,
             started=now(),

@@ -201,7 +201,17 @@ def test_a_spreadsheet_runs_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("said", "shown"),
-    [("a|b", "a\\|b"), ("<b>", "&lt;b&gt;"), ("[x](y)", "\\[x\\]\\(y\\)"), ("@me", "\\@me")],
+    [
+        ("a|b", "a\\|b"),
+        ("<b>", "&lt;b&gt;"),
+        ("[x](y)", "\\[x\\](y)"),
+        ("@me", "\\@me"),
+        ("outlines-core 0.2 (strict), min_length: 3", "outlines-core 0.2 (strict), min_length: 3"),
+        ("- a list", "\\- a list"),
+        ("_emphasis_", "\\_emphasis\\_"),
+        ("https://a.b and :smile: and www.a", "https\\://a.b and \\:smile: and www\\.a"),
+        ("two\nlines", "two\\\\nlines"),
+    ],
 )
 def test_markdown_cells_are_text(said: str, shown: str) -> None:
     assert markdown(said) == shown

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.backend.vocabulary.metaspace import MARKER, byte_of_piece, spelling_markers
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
+from harness.text import one_line
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

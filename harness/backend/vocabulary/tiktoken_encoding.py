@@ -13,7 +13,8 @@ import tiktoken.load
 import tiktoken.registry
 
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
-from harness.errors import BadInput, did_you_mean, one_line
+from harness.errors import BadInput, did_you_mean
+from harness.text import one_line
 
 DEFAULT_PATTERN_OF = "cl100k_base"
 """The encoding whose pattern splits the text for a file of ranks that is not named after an encoding."""

@@ -16,10 +16,11 @@ from harness.cases.suite import find_suite, read_cases, walked_by_default
 from harness.cli.plugin import MARK
 from harness.cli.plugin.walks import Walks, Wrong, fresh_folder
 from harness.cli.streams import for_logs
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.outcomes import delayed, expected
 from harness.outcomes.outcome import CaseOutcome
 from harness.rows.sample import sample
+from harness.text import one_line
 
 NAME = re.compile(r"[^\w.+=<>-]+")
 LONGEST = 80

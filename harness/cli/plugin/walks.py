@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from harness.cases.case import Case
-from harness.errors import one_line
 from harness.outcomes import expected
 from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import CaseOutcome, CaseRows, walk_verdict
 from harness.rows.row import CHECKS_MODE, OURS, Row
 from harness.rows.store import read_rows
 from harness.run.session import Request, run
+from harness.text import one_line
 
 MOST_LINES = 12
 

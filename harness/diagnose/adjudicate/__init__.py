@@ -26,11 +26,11 @@ from harness.diagnose.adjudicate.trial import Settings, Trial
 from harness.diagnose.adjudicate.verdicts import Validators
 from harness.diagnose.adjudicate.witness import Summary as Summary
 from harness.diagnose.adjudicate.witness import Witness as Witness
-from harness.errors import one_line
 from harness.oracle.judge import Judge
 from harness.rows.folder import locked
 from harness.rows.row import DECLINED, Row, RunInfo
 from harness.rows.store import read_info, read_rows, refuse_published
+from harness.text import one_line
 
 WITNESSES = "witnesses.jsonl"
 

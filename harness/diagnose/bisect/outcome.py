@@ -16,12 +16,13 @@ from harness.backend.registry import BackendSpec, parse_specs
 from harness.cases.plan import check_named
 from harness.cases.suite import find_suite, walked_by_default
 from harness.checks import checks
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.outcomes.differences import CHECKS, Difference, Key, Outcome, case_lines, differences, outcomes
 from harness.rows.row import OURS, Row
 from harness.rows.store import read_rows
 from harness.run.session import Request
 from harness.run.session import run as run_session
+from harness.text import one_line
 
 Kind = Literal["worse", "better", "other"]
 

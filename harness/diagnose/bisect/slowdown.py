@@ -15,10 +15,11 @@ from harness.backend.registry import BackendSpec
 from harness.cases.plan import check_named
 from harness.cases.suite import find_suite
 from harness.diagnose.bisect.outcome import Found, Question, Unavailable, first_bad, without_version
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.measure.estimate import METRICS
 from harness.measure.session import SUITES, Request, measure
 from harness.measure.statistics import Interval
+from harness.text import one_line
 
 
 @dataclass(frozen=True)

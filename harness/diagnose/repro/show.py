@@ -11,6 +11,7 @@ from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import outcome_of
 from harness.diagnose.shrink.stepping import END, words_of
 from harness.rows.row import verdict
+from harness.text import one_line
 
 LONGEST_GRAMMAR = 4000
 
@@ -21,12 +22,15 @@ def show(failure: Failure) -> str:
     row, case = failure.row, failure.case
     lines = [
         *heading(failure),
-        *(f"finding   {each.check} at token {each.position}: {safe(each.text)}" for each in row.findings),
+        *(
+            f"finding   {each.check} at token {each.position}: {one_line(each.text, spelled=True)}"
+            for each in row.findings
+        ),
         "",
         f"{case.grammar.dialect}:",
         indented(case.grammar.text),
-        f"instance {case.instances.index(failure.instance)} ({safe(failure.instance.name)}), "
-        f"{said_of(failure.instance.valid)}:"
+        f"instance {case.instances.index(failure.instance)} "
+        f"({one_line(failure.instance.name, spelled=True)}), {said_of(failure.instance.valid)}:"
         if case.instances
         else "no instance",
         indented(failure.instance.content.decode("utf-8", "backslashreplace")),
@@ -38,12 +42,12 @@ def show(failure: Failure) -> str:
             lines.append(f"  {message['lost']}")
         elif "step" in message:
             token, text, allowed, accepted = message["step"]
-            lines.append(f"  {_yes(allowed)}, {_yes(accepted)}: token {token} {safe(text)}")
+            lines.append(f"  {_yes(allowed)}, {_yes(accepted)}: token {token} {one_line(text, spelled=True)}")
         elif "allowed" in message:
-            examples = safe(", ".join(message["allowed"]))
+            examples = one_line(", ".join(message["allowed"]), spelled=True)
             lines.append(f"  allowed there: {message['count']} token(s){': ' if examples else ''}{examples}")
         elif "said" in message:
-            lines.append(f"  {safe(message['said'])}")
+            lines.append(f"  {one_line(message['said'], spelled=True)}")
     return "\n".join([*lines, "", *with_script(_script(failure, messages))])
 
 
@@ -97,10 +101,11 @@ def heading(failure: Failure) -> list[str]:
     """The case, the backend, and what the run saw."""
     row, case = failure.row, failure.case
     return [
-        f"case      {safe(case.name)} ({safe(row.suite)}, {case.id})",
-        f"backend   {safe(arm(row))} {row.backend_version}, vocabulary {safe(row.vocabulary)}",
+        f"case      {one_line(case.name, spelled=True)} ({one_line(row.suite, spelled=True)}, {case.id})",
+        f"backend   {one_line(arm(row), spelled=True)} {row.backend_version}, "
+        f"vocabulary {one_line(row.vocabulary, spelled=True)}",
         f"seen      {verdict(row.status, row.valid, row.accepted)}, status {row.status}"
-        + (f" in {row.phase}: {safe(row.text)}" if row.text else ""),
+        + (f" in {row.phase}: {one_line(row.text, spelled=True)}" if row.text else ""),
     ]
 
 
@@ -147,12 +152,7 @@ def _yes(flag: bool) -> str:
     return "yes" if flag else "NO "
 
 
-def safe(text: str) -> str:
-    """The text without characters that a terminal obeys."""
-    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text)
-
-
 def indented(text: str, limit: int = LONGEST_GRAMMAR) -> str:
     """The text, cut and indented."""
     cut = text if len(text) <= limit else f"{text[:limit]} ... ({len(text) - limit} characters more)"
-    return "".join(f"    {safe(line)}\n" for line in cut.splitlines() or [""])
+    return "".join(f"    {one_line(line, spelled=True)}\n" for line in cut.splitlines() or [""])

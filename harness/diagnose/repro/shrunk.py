@@ -7,11 +7,12 @@ from typing import Any
 from harness.backend.arm import arm
 from harness.cases.case import Case
 from harness.diagnose.repro.find import Failure
-from harness.diagnose.repro.show import heading, heading_to_json, indented, safe, said_of, with_script
+from harness.diagnose.repro.show import heading, heading_to_json, indented, said_of, with_script
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Fault, Outcome, Shrunk, outcome_of, shrink
 from harness.diagnose.shrink.search import CANDIDATES, SECONDS
 from harness.rows.row import CHECKS_MODE, Row
+from harness.text import one_line
 
 
 def shrink_failure(failure: Failure, *, seconds: float = SECONDS, candidates: int = CANDIDATES) -> Shrunk:
@@ -63,7 +64,7 @@ def show_shrunk(failure: Failure, shrunk: Shrunk) -> str:
         f"shrunk    {shrunk.outcome}: {sizes}, in {shrunk.steps} steps and {shrunk.tried} trials"
         + ("" if shrunk.is_minimal else "; the budget ended, it may get smaller"),
         f"tokens    {_tokens(failure, shrunk)}",
-        *([f"finding   {safe(shrunk.text)}"] if shrunk.text else []),
+        *([f"finding   {one_line(shrunk.text, spelled=True)}"] if shrunk.text else []),
         "",
         f"{shrunk.grammar.dialect}:",
         indented(shrunk.grammar.text),
@@ -115,6 +116,6 @@ def _bytes(case: Case) -> int:
 
 def _tokens(failure: Failure, shrunk: Shrunk) -> str:
     if shrunk.words is None:
-        return f"those of {safe(failure.row.vocabulary)}: fewer do not show it"
-    others = safe(", ".join(map(repr, shrunk.words)))
+        return f"those of {one_line(failure.row.vocabulary, spelled=True)}: fewer do not show it"
+    others = one_line(", ".join(map(repr, shrunk.words)), spelled=True)
     return f"every byte, end-of-sequence{f', {others}' if others else ''}"

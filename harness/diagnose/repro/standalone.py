@@ -8,6 +8,7 @@ from harness.backend.grammar import FORCED, Grammar
 from harness.checks import asks_for_forced_text
 from harness.diagnose.repro.evidence import Evidence, evidence
 from harness.diagnose.shrink import Outcome
+from harness.text import one_line
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,6 @@ def _expected(shown: Shown, judged: Evidence | None) -> str:
     return f"expected: {'accepted' if shown.valid else 'refused'}, because {_why(shown, judged)}"
 
 
-def _line(text: str, limit: int = 300) -> str:
-    """The text as part of a comment, on one line and without anything that ends the comment."""
-    shown = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text)
-    return shown if len(shown) <= limit else f"{shown[:limit]} ..."
+def _line(text: str) -> str:
+    """Returns the text as part of a comment: one line, so that nothing in it ends the comment."""
+    return one_line(text, 300, spelled=True)

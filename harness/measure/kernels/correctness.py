@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.errors import one_line
 from harness.measure.kernels.situations import ODD_BITS, Probe, Situation, situation
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import torch

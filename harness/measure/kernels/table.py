@@ -8,11 +8,10 @@ import json
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from harness.errors import one_line
 from harness.measure.kernels.session import FILE
 from harness.measure.kernels.stored import Row, Stored
 from harness.measure.kernels.timing import COPY
-from harness.text import cut, duration, markdown, spreadsheet
+from harness.text import duration, grid, markdown, markdown_table, one_line, spreadsheet
 
 WIDTH = 100
 OUTCOMES = ("passed", "failed", "refused", "crashed", "harness_error")
@@ -69,7 +68,7 @@ def _csv(stored: Stored) -> str:
     writer.writeheader()
     for row in stored.times:
         told = {
-            name: spreadsheet(cut(each, MOST_SAID)) if isinstance(each, str) else each
+            name: spreadsheet(one_line(each, MOST_SAID, spelled=True)) if isinstance(each, str) else each
             for name, each in row.items()
         }
         writer.writerow(told | {"samples": len(row.get("totals_ns", ()))})
@@ -133,7 +132,7 @@ def _correctness(stored: Stored, form: str | None) -> Iterable[str]:
         yield (
             _title("PROBES", form)
             + "\n"
-            + _grid(["", *(each.replace("_", " ") for each in shown)], rows_shown, form)
+            + _grid([outcome.replace("_", " ") for outcome in shown], rows_shown, form)
         )
 
 
@@ -166,7 +165,7 @@ def _times(stored: Stored, form: str | None) -> Iterable[str]:
         title = (
             f"{dtype}, vocabulary {vocabulary:,}, {_allowed(share)}, {threads} thread{'s' * (threads > 1)}"
         )
-        yield _title(title, form) + "\n" + _grid(["", *(f"batch {batch}" for batch in batches)], lines, form)
+        yield _title(title, form) + "\n" + _grid([f"batch {batch}" for batch in batches], lines, form)
 
 
 def _moves(stored: Stored, form: str | None) -> Iterable[str]:
@@ -186,7 +185,7 @@ def _moves(stored: Stored, form: str | None) -> Iterable[str]:
         yield (
             _title(f"Copy of a mask {title} (device: {device}), vocabulary {vocabulary:,}", form)
             + "\n"
-            + _grid(["", *(f"batch {batch}" for batch in batches)], lines, form)
+            + _grid([f"batch {batch}" for batch in batches], lines, form)
         )
     missing = dict.fromkeys(
         f"{row['memory'] if 'pinned' in row['text'] else 'beside a matmul'}: {row['text']}"
@@ -254,17 +253,9 @@ def _list(title: str, lines: Sequence[str], form: str | None) -> str:
     )
 
 
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], form: str | None) -> str:
-    """The first column to the left, the others to the right."""
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], form: str | None) -> str:
+    """Returns the rows in the form: their first cells to the left, the others to the right."""
     if form == "markdown":
-        first, *others = ([markdown(cell) for cell in line] for line in (head, *rows))
-        lines = [first, ["---", *["---:"] * (len(head) - 1)], *others]
-        return "\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if not column else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in [head, *rows]
-    )
+        lines = [[markdown(cell) for cell in row] for row in rows]
+        return "\n" + markdown_table(["", *map(markdown, heads)], lines, numbers=True).rstrip("\n")
+    return grid("", heads, [[(row[0], row[1:]) for row in rows]], WIDTH, widest=None)

@@ -20,7 +20,7 @@ from harness.backend.grammar import Grammar
 from harness.oracle.judge.membership import Membership
 from harness.oracle.judge.schema import Unjudgeable as Unjudgeable
 from harness.oracle.judge.schema import check_schema as check_schema
-from harness.oracle.judge.schema import document_is_valid, one_line
+from harness.oracle.judge.schema import document_is_valid, reason
 from harness.oracle.judge.schema import is_json as is_json
 
 _START_SECONDS = 60.0
@@ -57,14 +57,14 @@ def _text_matches(pattern: str, content: bytes) -> bool:
     try:
         return regex.fullmatch(pattern, text) is not None
     except (regex.error, RecursionError) as error:
-        raise Unjudgeable(one_line(f"not a regex: {error}")) from error
+        raise Unjudgeable(reason(f"not a regex: {error}")) from error
 
 
 def _choices(text: str) -> list[str]:
     try:
         choices = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Unjudgeable(one_line(f"the choices are not JSON: {error}")) from error
+        raise Unjudgeable(reason(f"the choices are not JSON: {error}")) from error
     if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
         raise Unjudgeable("the choices are not an array of strings")
     return choices

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from harness.oracle.judge.drafts import DRAFTS
 from harness.oracle.judge.pattern import finds, is_pattern
+from harness.text import one_line
 
 DIALECT_URI = re.compile(r"https?://json-schema\.org/draft(?:-0([3467])|/(2019-09|2020-12))/schema#?")
 
@@ -28,10 +29,9 @@ class Unjudgeable(Exception):
     """There is no verdict; the message says why in one line."""
 
 
-def one_line(text: str, limit: int = 300) -> str:
-    """The text without line breaks, cut at `limit` characters."""
-    line = " ".join(text[: 4 * limit].split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+def reason(text: str) -> str:
+    """Returns why there is no verdict, as one line of at most 300 characters."""
+    return one_line(text, 300, folded=True)
 
 
 def document_is_valid(schema_text: str, content: bytes, draft: str | None, assert_formats: bool) -> bool:
@@ -50,7 +50,7 @@ def document_is_valid(schema_text: str, content: bytes, draft: str | None, asser
     except RecursionError:
         raise Unjudgeable("the schema or the document nests too deeply") from None
     except Exception as error:  # jsonschema lets escape whatever a schema provokes
-        raise Unjudgeable(one_line(f"{type(error).__name__}: {error}")) from error
+        raise Unjudgeable(reason(f"{type(error).__name__}: {error}")) from error
     if valid and contested:
         raise Unjudgeable(contested)
     return valid
@@ -85,8 +85,8 @@ def _read(content: bytes) -> tuple[bool, Any, str]:
     other = refusal(content)
     if other is not None and bool(other) != bool(why):
         if why:
-            raise Unjudgeable(one_line(f"contested: one JSON parser reads it, Python's json says: {why}"))
-        return True, value, one_line(f"contested: one JSON parser reads it, jiter says: {other}")
+            raise Unjudgeable(reason(f"contested: one JSON parser reads it, Python's json says: {why}"))
+        return True, value, reason(f"contested: one JSON parser reads it, jiter says: {other}")
     return not why, value, ""
 
 
@@ -120,7 +120,7 @@ def _parse(text: str) -> Any:
         text, parse_float=_decimal, parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=members
     )
     if twice:
-        raise Unjudgeable(one_line(f"the name {twice[0]!r} occurs twice in one object"))
+        raise Unjudgeable(reason(f"the name {twice[0]!r} occurs twice in one object"))
     return value
 
 
@@ -128,7 +128,7 @@ def _parse_schema(text: str) -> dict[str, Any] | bool:
     try:
         schema = _parse(text)
     except ValueError as error:
-        raise Unjudgeable(one_line(f"the schema is not JSON: {error}")) from error
+        raise Unjudgeable(reason(f"the schema is not JSON: {error}")) from error
     if not isinstance(schema, dict | bool):
         raise Unjudgeable("a schema must be an object or a boolean")
     return schema
@@ -215,7 +215,7 @@ def _schema_error(schema: Any, dialect: str) -> str | None:
         validator_class.META_SCHEMA, format_checker=patterns_only, registry=referencing.Registry()
     )
     error = best_match(validator.iter_errors(schema))
-    return None if error is None else one_line(f"{error.json_path}: {error.message}")
+    return None if error is None else reason(f"{error.json_path}: {error.message}")
 
 
 @cache

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.backend.arm import arm as arm_name
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.measure.estimate import ALL
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes import compare, differences, expected, metrics, outcome
@@ -22,6 +22,7 @@ from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo
 from harness.rows.sample import sample_of
 from harness.rows.store import read_end, read_info, read_rows, read_samples
+from harness.text import one_line
 
 HEADLINE = ("conformance", "walks_under_constrained", "tbm_p50_us")
 """Of the metrics over rows; with the measured ratios a few series per backend, as a dashboard of charts can

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from harness.outcomes.result import Result
-from harness.text import cut
+from harness.text import one_line
 
 LONGEST_BENCHMARK, LONGEST_MEASURE = 1024, 64
 
@@ -18,7 +18,7 @@ def files(result: Result) -> dict[str, str]:
         measure: dict[str, float] = {"value": each.value}
         if each.low is not None and each.high is not None:
             measure |= {"lower_value": each.low, "upper_value": each.high}
-        found.setdefault(cut(f"{each.arm} / {each.family}", LONGEST_BENCHMARK), {})[
-            cut(each.name, LONGEST_MEASURE)
+        found.setdefault(one_line(f"{each.arm} / {each.family}", LONGEST_BENCHMARK, spelled=True), {})[
+            one_line(each.name, LONGEST_MEASURE, spelled=True)
         ] = measure
     return {"bencher.json": json.dumps(found, indent=1, allow_nan=False) + "\n"}

@@ -7,7 +7,7 @@ import json
 
 from harness.outcomes.result import Result
 from harness.report.export.text import number
-from harness.text import cut
+from harness.text import one_line
 
 MOST = 40
 """Series; more charts than that nobody looks at."""
@@ -24,7 +24,7 @@ def _series(result: Result, better: str) -> str:
     found = []
     for each in [figure for figure in result.figures if figure.headline and figure.better == better][:MOST]:
         entry = {
-            "name": cut(f"{each.arm} / {each.family} / {each.title}"),
+            "name": one_line(f"{each.arm} / {each.family} / {each.title}", 300, spelled=True),
             "unit": each.unit,
             "value": each.value,
         }

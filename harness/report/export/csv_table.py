@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from harness.outcomes.result import Result
-from harness.text import cut, spreadsheet
+from harness.text import one_line, spreadsheet
 
 COUNTED = ("cases", "judged", "passed", "failed", "declined", "not_judged", "not_measured")
 
@@ -79,7 +79,11 @@ def _table(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     for line in lines:
         writer.writerow(
             [
-                "" if each is None else spreadsheet(cut(each, 2000)) if isinstance(each, str) else each
+                ""
+                if each is None
+                else spreadsheet(one_line(each, 2000, spelled=True))
+                if isinstance(each, str)
+                else each
                 for each in line
             ]
         )

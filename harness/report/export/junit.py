@@ -14,7 +14,7 @@ from harness.outcomes import delayed
 from harness.outcomes.result import Arm, Failing, Result
 from harness.outcomes.result.parts import Counts
 from harness.report.export.csv_table import COUNTED
-from harness.text import cut
+from harness.text import one_line
 
 MOST_TOLD = 200
 """Cases without a failure that a test suite's output tells of at most, of each kind."""
@@ -142,4 +142,4 @@ def _gate(result: Result) -> xml.Element:
 
 
 def _fit(text: str, longest: int = 500) -> str:
-    return NOT_XML.sub("\ufffd", cut(text, longest))
+    return NOT_XML.sub("\ufffd", one_line(text, longest, spelled=True))

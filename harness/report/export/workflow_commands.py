@@ -4,7 +4,7 @@ reader has one screen."""
 from __future__ import annotations
 
 from harness.outcomes.result import Result
-from harness.text import cut
+from harness.text import one_line
 
 MOST = 5
 
@@ -32,7 +32,8 @@ def lines(result: Result) -> list[str]:
 
 
 def _command(level: str, title: str, text: str) -> str:
-    return f"::{level} title={_property(cut(title, 100))}::{_data(cut(text))}"
+    short_title = one_line(title, 100, spelled=True)
+    return f"::{level} title={_property(short_title)}::{_data(one_line(text, 300, spelled=True))}"
 
 
 def _data(text: str) -> str:

@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from harness.report.figures.curves import Curve
-from harness.report.tables.instances import visible
-from harness.text import duration
+from harness.text import duration, visible
 
 COLOURS = 8
 """Of the palette in style.css: `--s1` to `--s8`."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 from harness.report.site.trend import short
-from harness.report.tables.instances import visible
+from harness.text import visible
 
 ATOM = "http://www.w3.org/2005/Atom"
 ENTRIES = 100

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from harness.outcomes.history.alert_rule import Event
 from harness.outcomes.history.measurements import Entry, Series
-from harness.report.tables.instances import visible
+from harness.text import visible
 
 RUNS = 120
 """Of a chart, at most: the last ones."""

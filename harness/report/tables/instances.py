@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,7 @@ from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, f
 from harness.outcomes.summary import ArmSummary, CheckSummary, read_arms
 from harness.rows.row import Row, verdict
 from harness.rows.store import read_rows
-from harness.text import SURROGATES, Console, console, spreadsheet
-from harness.text import printable as printable
-from harness.text import visible as visible
+from harness.text import SURROGATES, Console, console, grid, markdown, markdown_table, one_line, spreadsheet
 
 FORMATS = ["csv", "json", "markdown"]
 
@@ -130,9 +127,10 @@ def to_text(frame: pd.DataFrame, form: str) -> str:
         objects = [json.dumps(dict(zip(frame.columns, line, strict=True))) for line in _lines(frame)]
         return "[\n" + ",\n".join(objects) + "\n]\n" if objects else "[]\n"
     if form == "markdown":
-        cells = [[_markdown(_plain(value)) for value in line] for line in _lines(frame)]
-        rows = [list(map(str, frame.columns)), ["---"] * len(frame.columns), *cells]
-        return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+        return markdown_table(
+            list(map(str, frame.columns)),
+            ([markdown(_plain(value), None) for value in line] for line in _lines(frame)),
+        )
     raise BadInput(f'unknown format "{form}"{did_you_mean(form, FORMATS)}')
 
 
@@ -156,13 +154,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return SURROGATES.sub("\ufffd", str(value))
-
-
-def _markdown(text: str) -> str:
-    """A cell on one line, of which no markup, link or picture comes; underscores and dots of ordinary names
-    stay readable."""
-    line = re.sub(r"\s*[\r\n\u2028\u2029\x85]+\s*", " ", text)
-    return re.sub(r"([\\`*\[\]|~$&@]|(?<!\w)_|_(?!\w))", r"\\\1", visible(line)).replace("<", "&lt;")
 
 
 # ----------------------------------------------------------------------------------------------- the terminal
@@ -238,45 +229,11 @@ def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> 
     return "\n".join(parts)
 
 
-def grid(
-    title: str,
-    heads: Sequence[str],
-    sections: Sequence[Sequence[tuple[str, list[str]]]],
-    width: int,
-    styled: bool,
-) -> str:
-    """Titled rows under the heads of arms, section by section."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console as Grid
-    from rich.table import Table
-    from rich.text import Text
-
-    file = io.StringIO()
-    drawn = Grid(
-        file=file,
-        width=width,
-        force_terminal=styled,
-        highlight=False,
-        emoji=False,
-        no_color=None if styled else True,
-    )
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    table.add_column(title, no_wrap=not title)
-    for head in heads:
-        table.add_column(Text(head), justify="right", overflow="fold", max_width=18)
-    for section in sections:
-        for name, cells in section:
-            table.add_row(Text(name), *(Text(cell) for cell in cells))
-        table.add_section()
-    drawn.print(table)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
-
-
 def heading(line: dict[Any, Any]) -> str:
     """Of an arm's column: backend, options, version and vocabulary, each on a line."""
     version = str(line["backend_version"])
     return "\n".join(
-        printable(str(part))[:60]
+        one_line(str(part), spelled=True)[:60]
         for part in (line["backend"], line["options"], version, line["vocabulary"])
         if part
     )

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from typing import Any
 
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.rows.machine import usable_processors
+from harness.text import one_line
 
 NAME = "ray"
 

@@ -20,13 +20,14 @@ from typing import Any
 import harness
 from harness.cases.case import case_from_line
 from harness.cases.plan import Plan
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.rows.row import BROKEN
 from harness.run.case_rows import rows_of
 from harness.run.coordinator import ATTEMPTS, Sink
 from harness.run.limits import Limits, Progress
 from harness.run.ray.task import Piece, Walks, here, walk
 from harness.run.work import Ending, Task, Work
+from harness.text import one_line
 
 ROUNDS = 3
 """A task takes so small a part of the place's share of what is left: the last ones are of a case each, so

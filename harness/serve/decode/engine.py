@@ -11,7 +11,6 @@ import numpy as np
 
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
-from harness.errors import one_line
 from harness.measure.protocol import MeasuredArm, order
 from harness.serve.decode.record import (
     Batch,
@@ -26,6 +25,7 @@ from harness.serve.decode.record import (
     completed_from,
 )
 from harness.serve.decode.setting import Setting
+from harness.text import one_line
 from harness.walk.loop.outcome import STEP
 
 LOADER = "harness.serve.decode.arm:load_arm"

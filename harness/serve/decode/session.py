@@ -15,7 +15,7 @@ from harness.backend.describe import Description, describe
 from harness.backend.environments.build import resolve
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
-from harness.errors import BadInput, did_you_mean, one_line
+from harness.errors import BadInput, did_you_mean
 from harness.measure.protocol import MeasuredArm
 from harness.oracle.judge import Judge
 from harness.rows.folder import locked, make_writable, new_run_id, now
@@ -29,6 +29,7 @@ from harness.serve.decode.profiles import PROFILES, settings
 from harness.serve.decode.record import Recorder, Right, Setup, has_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge
+from harness.text import one_line
 from harness.walk.loop.strategies import strategies
 
 VOCABULARY = "tekken"

@@ -17,7 +17,7 @@ from harness.serve.decode.overhead import Paired, SpeedUp
 from harness.serve.decode.record import Decoding
 from harness.serve.requests.latency import Objectives, e2e
 from harness.serve.requests.titles import FIGURES, say
-from harness.text import printable, visible
+from harness.text import one_line, visible
 
 SHORT = {
     "none": "none",
@@ -126,7 +126,8 @@ def _load(cell: Cell) -> str:
 
 
 def _name(cell: Cell) -> str:
-    return f"{printable(cell.arm)[:17]:17} {printable(SHORT.get(cell.strategy, cell.strategy))[:5]:5}"
+    strategy = one_line(SHORT.get(cell.strategy, cell.strategy), spelled=True)
+    return f"{one_line(cell.arm, spelled=True)[:17]:17} {strategy[:5]:5}"
 
 
 def _knobs(cell: Cell) -> list[str]:

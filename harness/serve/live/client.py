@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.serve.live.answer import End, Heard
 from harness.serve.live.sse import BadStream, EventReader
 from harness.serve.live.stream import Collected, Told
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import httpx2

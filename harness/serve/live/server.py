@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.errors import BadInput, did_you_mean, one_line
+from harness.errors import BadInput, did_you_mean
 from harness.serve.live.client import Deadlines, Key, httpx, session
 from harness.serve.live.dialects import DIALECTS, FACTS, Endpoint, ServerDialect, model_of, recognise
+from harness.text import one_line
 
 KEY_VARIABLE = "GRAMMARBENCH_API_KEY"
 

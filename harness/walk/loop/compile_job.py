@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Literal
 
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar
-from harness.errors import one_line
+from harness.text import one_line
 from harness.walk.replay import compile_grammar
 
 FailureKind = Literal["timeout", "invalid", "unsupported", "fault"]

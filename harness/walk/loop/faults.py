@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from harness.text import one_line
+
 LONGEST = 300
 """The most characters of a backend's message that are kept."""
 
@@ -38,10 +40,11 @@ class attribution:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None and not isinstance(error, (KeyboardInterrupt, SystemExit)):
-            raise BackendFault(self.phase, one_line(error)) from error
+            raise BackendFault(self.phase, message_of(error)) from error
 
 
-def one_line(error: BaseException) -> str:
-    """The error's class name and the first line of its message, as one line."""
+def message_of(error: BaseException) -> str:
+    """Returns the error's class name and the first line of its message, at most `LONGEST` characters."""
     message = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {message}"[:LONGEST] if message else type(error).__name__
+    name = type(error).__name__
+    return one_line(f"{name}: {message}" if message else name, LONGEST)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import torch

@@ -8,12 +8,13 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import BadInput, one_line
+from harness.errors import BadInput
 from harness.serve.decode.model import attention
 from harness.serve.decode.model.cache import Place, memory_bytes, row_cache
 from harness.serve.decode.model.graphs import Direct, Size, Static
 from harness.serve.decode.model.pretrained import load_pretrained
 from harness.serve.decode.model.shapes import SHAPES, build_shape
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import torch

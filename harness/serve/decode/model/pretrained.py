@@ -6,8 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import BadInput, did_you_mean, one_line
+from harness.errors import BadInput, did_you_mean
 from harness.serve.decode.model.shapes import SHAPES
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import torch
