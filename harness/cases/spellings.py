@@ -343,6 +343,26 @@ def _new(texts: dict[str, bytes], known: bytes) -> dict[str, bytes]:
 # A suite of them
 
 
+class SpelledName(NamedTuple):
+    """What the name of an instance that `spelled` made says of it."""
+
+    layout: str
+    spelling: str
+    document: int
+    """The number of the instance that was spelled so."""
+
+    def __str__(self) -> str:
+        return f"{self.layout} {self.spelling} {self.document}"
+
+    @classmethod
+    def parse(cls, name: str) -> SpelledName:
+        """Returns what `str` made the name of. Raises ValueError if it is the name of another instance."""
+        layout, spelling, document = name.split(" ")
+        if layout not in FAMILY or spelling not in (PLAIN, *FAMILY):
+            raise ValueError(f"{name!r} names no spelling")
+        return cls(layout, spelling, int(document))
+
+
 def spelled(case: Case) -> Case:
     """The case with the spellings of its valid instances as instances, which nobody has judged yet; run as
     any other case.
@@ -363,6 +383,7 @@ def spelled(case: Case) -> Case:
                 for name, text in respelled(value, LAYOUTS[layout]).items()
             }
             found += [
-                Instance(f"{layout} {name} {number}", text, None) for (layout, name), text in texts.items()
+                Instance(str(SpelledName(layout, name, number)), text, None)
+                for (layout, name), text in texts.items()
             ]
     return replace(case, instances=tuple(found))

@@ -116,6 +116,8 @@ class Comparison:
     why: str
     mean_ratio: float
     """The plain ratio of means over all passes (for compiles, over all compiles); it is never judged."""
+    is_control: bool
+    """Is it the A/A pair, the reference against itself, which must come out equivalent?"""
 
 
 class Figures:
@@ -374,6 +376,7 @@ def _compared(
 ) -> list[tuple[Comparison, list[float]]]:
     """Each comparison with the numbers per fork on which it rests."""
     found = []
+    copies = {arm.name for arm in figures.measurement.arms if arm.role == "a/a"}
     for base, head in wanted:
         for metric in METRICS:
             for family, traces in figures.families.items():
@@ -400,6 +403,7 @@ def _compared(
                             verdict,
                             "",
                             plain,
+                            head in copies,
                         ),
                         x,
                     )

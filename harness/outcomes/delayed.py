@@ -3,7 +3,7 @@ against nobody."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.outcomes.expected import name_of_arm
@@ -53,12 +53,10 @@ class DelayedCases:
 
     seen: list[Delayed] = field(default_factory=list)
 
-    def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows, unchanged, each taken in."""
-        for row in rows:
-            if (found := delayed_of(row)) is not None:
-                self.seen.append(found)
-            yield row
+    def add(self, row: Row) -> None:
+        """Take in one row."""
+        if (delayed := delayed_of(row)) is not None:
+            self.seen.append(delayed)
 
 
 def in_words(each: Delayed) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from statistics import median_low
 
@@ -75,12 +74,6 @@ class Compiles:
             self.seen[where] = Compile(
                 arm_key(row), backend, row.suite, row.case_id, row.case, ns, unfinished
             )
-
-    def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows, unchanged, each taken in."""
-        for row in rows:
-            self.add(row)
-            yield row
 
     def tails(self) -> list[Tail]:
         """One for each backend, the one with the slowest compile first."""

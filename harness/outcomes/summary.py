@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -233,6 +233,14 @@ class ArmSummary:
         """The same arm with these cases alone, for the metrics over cases."""
         cases = {key: case for key, case in self.cases.items() if key in keys}
         return ArmSummary(self.backend, self.version, self.options, self.vocabulary, self.samples, cases)
+
+
+def each_taken_in(rows: Iterable[Row], *takers: Callable[[Row], None]) -> Iterator[Row]:
+    """Yields the rows unchanged, each after every taker has had it, so that one reading serves all."""
+    for row in rows:
+        for take in takers:
+            take(row)
+        yield row
 
 
 def summarize(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None) -> list[ArmSummary]:

@@ -3,7 +3,7 @@ on with."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from harness.outcomes.delayed import Delayed, DelayedCases
 from harness.outcomes.metrics import METRICS, few, values_of
 from harness.outcomes.outcome import Fault, in_words, worst_fault
 from harness.outcomes.slow_compiles import Compiles, Tail
-from harness.outcomes.summary import ArmSummary, summarize
+from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
 from harness.report.tables.instances import heading, number
 from harness.rows.row import Row, RunInfo, contested_lines, note
 from harness.rows.sample import sample_of
@@ -68,23 +68,27 @@ class WorstFailure:
 def read_summary(run: Path) -> RunSummary:
     """The run in short. Raises BadInput."""
     info, end = read_info(run), read_end(run)
-    worst: list[tuple[Fault, Row]] = []
-    compiles, later = Compiles(info.timeout_s), DelayedCases()
-    arms = summarize(later.noting(compiles.noting(_noting(read_rows(run), worst))), read_samples(run), info)
-    found = _worst_failure(run, info, *worst[0]) if worst else None
+    compiles, later, worst = Compiles(info.timeout_s), DelayedCases(), WorstRow()
+    rows_read = each_taken_in(read_rows(run), compiles.add, later.add, worst.add)
+    arms = summarize(rows_read, read_samples(run), info)
+    found = _worst_failure(run, info, *worst.seen) if worst.seen else None
     rows, statuses = (end.rows, end.statuses) if end else (None, {})
     return RunSummary(
         run, info, rows, statuses, tuple(arms), found, tuple(compiles.tails()), tuple(later.seen)
     )
 
 
-def _noting(rows: Iterable[Row], worst: list[tuple[Fault, Row]]) -> Iterator[Row]:
-    """The rows, unchanged; the worst fault so far stays in the list."""
-    for row in rows:
+@dataclass
+class WorstRow:
+    """Takes in rows, keeps the first one with the worst fault."""
+
+    seen: tuple[Fault, Row] | None = None
+
+    def add(self, row: Row) -> None:
+        """Take in one row."""
         fault = worst_fault(row)
-        if fault is not None and (not worst or fault.kind.gravity < worst[0][0].kind.gravity):
-            worst[:] = [(fault, row)]
-        yield row
+        if fault is not None and (self.seen is None or fault.kind.gravity < self.seen[0].kind.gravity):
+            self.seen = fault, row
 
 
 def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFailure:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,17 @@ from harness.shape import LARGEST, shaped, whole_lines
 Integers = NDArray[np.int64]
 
 
+def encoded(value: Mapping[str, Any]) -> bytes:
+    """Returns an object as a line of JSON, its end included."""
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def write_lines(file: IO[bytes], lines: Iterable[bytes]) -> None:
+    """Appends lines in one write; afterwards they are in the file, not in our memory."""
+    file.write(b"".join(lines))
+    file.flush()
+
+
 class Appender:
     """Appends to both files; whatever was handed over is in the files, not in our memory."""
 
@@ -26,7 +37,7 @@ class Appender:
         self.lines = open(lines, "wb")  # noqa: SIM115 - closed by __exit__
         self.figures = open(figures, "wb")  # noqa: SIM115
         self.count = 0
-        self._write({"kind": kind, **first})
+        write_lines(self.lines, [encoded({"kind": kind, **first})])
 
     def __enter__(self) -> Self:
         return self
@@ -46,17 +57,13 @@ class Appender:
             self.figures.write(figures)
             self.figures.flush()
         self.count += 1
-        self._write({"kind": kind, **line, **named})
+        write_lines(self.lines, [encoded({"kind": kind, **line, **named})])
 
     def finish(self, finished: str, **said: Any) -> None:
         """Writes the last line, which says that the record is complete."""
-        self._write({"kind": "end", "finished": finished, "lines": self.count, **said})
+        write_lines(self.lines, [encoded({"kind": "end", "finished": finished, "lines": self.count, **said})])
         os.fsync(self.figures.fileno())
         os.fsync(self.lines.fileno())
-
-    def _write(self, line: dict[str, Any]) -> None:
-        self.lines.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-        self.lines.flush()
 
 
 class RecordLines:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from harness.backend.arm import Arm
 from harness.cases.case import LONGEST_CASE, Case, case_from_line
 from harness.errors import BadInput
+from harness.rows.appending import encoded, write_lines
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json, row_to_json
 from harness.shape import bounded_lines, json_line
 
@@ -95,12 +96,11 @@ class Writer:
         os.fsync(self.rows.fileno())
 
     def _write(self, lines: list[dict[str, Any]]) -> None:
-        texts = [json.dumps(line, separators=(",", ":")) for line in lines]
+        texts = [encoded(line) for line in lines]
         for text in texts:
             if problem := problem_with(json.loads(text)):
                 raise ValueError(f"we were about to write a line that our own schema forbids: {problem}")
-        self.rows.write(b"".join(text.encode() + b"\n" for text in texts))
-        self.rows.flush()
+        write_lines(self.rows, texts)
 
 
 def has_rows(folder: Path) -> bool:

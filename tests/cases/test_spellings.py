@@ -30,6 +30,7 @@ from harness.cases.spellings import (
     FAMILY,
     LAYOUTS,
     MOST_BYTES,
+    SpelledName,
     read,
     respelled,
     spelled,
@@ -197,6 +198,14 @@ def test_where_no_layout_is_accepted_nothing_is_said() -> None:
         list(check_spellings_are_accepted(subject(InOrder(BYTES), '{"s": "", "n": 1}')))
 
 
+@pytest.mark.parametrize(
+    "name", ["", "one", "compact plain", "compact plain one", "a plain 0", "compact b 0"]
+)
+def test_the_name_of_another_instance_names_no_spelling(name: str) -> None:
+    with pytest.raises(ValueError):
+        SpelledName.parse(name)
+
+
 def test_the_table_of_a_run() -> None:
     case = Case(
         "0" * 12,
@@ -206,6 +215,9 @@ def test_the_table_of_a_run() -> None:
     )
     derived = spelled(case)
     assert {each.valid for each in derived.instances} == {None} and len(derived.instances) > 20
+    names = [SpelledName.parse(instance.name) for instance in derived.instances]
+    assert list(map(str, names)) == [instance.name for instance in derived.instances]
+    assert SpelledName("compact", "plain", 0) in names
     rows = []
     for adapter in (Reading(BYTES), Compact(BYTES), RefusesExponents(BYTES)):
         compiled = adapter.compile(SCHEMA)

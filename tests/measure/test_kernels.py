@@ -324,7 +324,7 @@ def test_an_interrupted_run_is_shown_and_says_so(
     real: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (real / "kernels.jsonl").read_text("utf-8")
-    (tmp_path / "kernels.jsonl").write_text(text[: text.rindex('{"kind": "end"') - 5], "utf-8")
+    (tmp_path / "kernels.jsonl").write_text(text[: text.rindex('{"kind":"end"') - 5], "utf-8")
     assert cli.main(["measure", "kernels", "--show", str(tmp_path)]) == 3
     assert "INCOMPLETE" in capsys.readouterr().out
 

@@ -21,6 +21,7 @@ from reported import on_page
 from harness.cli.main import main
 from harness.outcomes import delayed
 from harness.outcomes.delayed import DelayedCases
+from harness.outcomes.summary import each_taken_in
 from harness.rows.row import Before, row_from_json, row_to_json
 from harness.rows.store import read_rows
 
@@ -219,7 +220,7 @@ def test_a_failure_of_ours_that_did_not_come_again_has_its_own_words() -> None:
     first = synthetic.row(delayed="harness_error in worker: x")
     every = DelayedCases()
     rows = [first, synthetic.row(), replace(first, behind=(Before("s", "1", "one"),))]
-    assert list(every.noting(rows)) == rows
+    assert list(each_taken_in(rows, every.add)) == rows
     behind, once = delayed.lines(every.seen)
     assert behind.startswith("1 case failed behind others and not alone;") and once.startswith(
         "1 case failed once and not again;"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import synthetic as synthetic_runs
 from browser import Browser
-from histories import entry, write_entries, write_fates
+from histories import entry, write_conformance, write_entries
 from report_folders import measured_run, played, write_decoding, write_kernels, write_rows
 from synthetic import synthetic_run
 
@@ -61,7 +61,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     ]
     write_entries(past, steps)
     for number, passed in enumerate((3, 1)):
-        write_fates(
+        write_conformance(
             past,
             number,
             {"": {"pass": passed, "broken": 3 - passed}, "type": {"pass": 2}},

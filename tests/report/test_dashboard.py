@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from histories import entry, noise, time_of, write_entries, write_fates
+from histories import entry, noise, time_of, write_conformance, write_entries
 from synthetic import HOSTILE, case, info, row, synthetic_run, write_run
 
 from harness.backend.arm import Arm
@@ -229,12 +229,12 @@ def test_what_ran_out_of_time_or_is_our_fault_is_no_loss(
 def test_other_cases_are_not_compared(tmp_path: Path) -> None:
     for number, work in enumerate("aba"):
         passed = {"passed": 9 - number}
-        write_fates(tmp_path, number, {"": passed, "type": passed}, version=f"1.{number}", work=work)
+        write_conformance(tmp_path, number, {"": passed, "type": passed}, version=f"1.{number}", work=work)
     (_, loss) = conformance.losses(conformance.read(tmp_path))
     assert (loss.before.version, loss.after.version, loss.lost) == ("1.0", "1.2", 2)
     page = site(tmp_path)["index.html"].decode()
     assert page.count(", other cases or effort") == 2 and '<span class="bad">✖ at least 2</span>' in page
-    write_fates(tmp_path, 3, {"": {"passed": 1}}, version="1.3", work="c")
+    write_conformance(tmp_path, 3, {"": {"passed": 1}}, version="1.3", work="c")
     assert "✖ at least" not in site(tmp_path)["index.html"].decode()  # there is nothing to hold it against
 
 
@@ -290,7 +290,7 @@ def test_strings_from_outside_stay_text_everywhere(tmp_path: Path) -> None:
         for number, passed in enumerate((3, 1)):
             arm = dict.fromkeys(("backend", "options", "vocabulary", "suite", "work", "run"), evil)
             counts = {"passed": passed, "broken": 3 - passed}
-            write_fates(
+            write_conformance(
                 past,
                 20 * place + number,
                 {"": counts, evil or "tag": counts},

@@ -333,7 +333,7 @@ def _write_history(folder: Path) -> None:
     entries = [histories.entry(number, ratio) for number, ratio in enumerate(ratios)]
     histories.write_entries(folder, entries)
     for number in range(2):
-        histories.write_fates(
+        histories.write_conformance(
             folder, number, {"type": {"pass": 3, "declined": number}}, version=f"1.{number}"
         )
     for number, path in enumerate(sorted(folder.rglob("*.jsonl.gz"))):

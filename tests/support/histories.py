@@ -49,7 +49,9 @@ def write_entries(
         )
 
 
-def write_fates(history: Path, number: int, features: Mapping[str, Mapping[str, int]], **fields: Any) -> None:
+def write_conformance(
+    history: Path, number: int, features: Mapping[str, Mapping[str, int]], **fields: Any
+) -> None:
     """One conformance run of one arm; the counts of all cases are those of the feature EVERY."""
     arm = {
         "backend": "alpha",
@@ -60,5 +62,5 @@ def write_fates(history: Path, number: int, features: Mapping[str, Mapping[str, 
         "work": "x",
     } | fields
     time, run = arm.pop("time", time_of(number)), arm.pop("run", f"run{number:03}-{arm['backend'][:9]}")
-    header = {"fates": FORM, "run": run, "started": time, "harness": "0"}
+    header = {"form": FORM, "run": run, "started": time, "harness": "0"}
     write_once(history / FOLDER, time, run, [header, arm | {"features": {EVERY: {"passed": 1}, **features}}])

@@ -134,10 +134,7 @@ def ratio(
             _, comparisons = measure(request, lambda _: None)
         except BadInput as error:
             raise Unavailable(one_line(str(error))) from error
-    # The A/A arm is compared first, and is no version.
-    found = [
-        each for each in comparisons if each.metric == metric and not each.head.startswith(f"{each.base} ")
-    ]
-    if not found:
+    of_version = next((each for each in comparisons if each.metric == metric and not each.is_control), None)
+    if of_version is None:
         raise Unavailable("the case is not solved by both")
-    return found[0].found, found[0].verdict
+    return of_version.found, of_version.verdict

@@ -3,7 +3,6 @@ before it asks for the next."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from harness.errors import BadInput
 from harness.measure.kernels.plan import Plan
 from harness.measure.kernels.situations import PROBES
 from harness.measure.kernels.timing import COPY, Point
+from harness.rows.appending import encoded, write_lines
 from harness.rows.machine import describe_machine, usable_processors
 
 FILE = "kernels.jsonl"
@@ -45,7 +45,7 @@ def measure(
     with Run(specs, device, plan, say) as run:
         run.open(1)
         out.mkdir(parents=True, exist_ok=True)
-        with open(path, "x", encoding="utf-8") as file:
+        with open(path, "xb") as file:
             return run.whole(file, argv)
 
 
@@ -61,7 +61,7 @@ class Run:
     """Why kernels are no longer asked, by kernel."""
     counts: Counter[str] = field(default_factory=Counter)
     _service: Service | None = None
-    _file: IO[str] | None = None
+    _file: IO[bytes] | None = None
 
     def __enter__(self) -> Run:
         return self
@@ -95,7 +95,7 @@ class Run:
         except Lost as why:
             raise BadInput(f"the backends cannot be loaded for their kernels: {why}") from why
 
-    def whole(self, file: IO[str], argv: Sequence[str]) -> dict[str, int]:
+    def whole(self, file: IO[bytes], argv: Sequence[str]) -> dict[str, int]:
         """Make the whole run, line by line; returns the number of probes by outcome."""
         self._file = file
         begin = time.monotonic()
@@ -129,8 +129,7 @@ class Run:
     def write(self, kind: str, **values: Any) -> None:
         """Write one line, which is on disk at once."""
         assert self._file is not None
-        self._file.write(json.dumps({"kind": kind, **values}) + "\n")
-        self._file.flush()
+        write_lines(self._file, [encoded({"kind": kind, **values})])
 
     def load_all(self) -> list[dict[str, Any]]:
         """Write a line for each kernel; returns those that can be asked on this device and have probes."""

@@ -198,7 +198,7 @@ def read(history: Path) -> list[Seen]:
     found = []
     for path in sorted((history / FOLDER).glob("*.jsonl.gz")):
         header, *lines = read_lines(path)
-        form = header.get("form", header.get("fates"))  # `fates` is its name in histories written before
+        form = header.get("form")
         if form != FORM:
             raise BadInput(
                 f"{path}: of form {form}, this version reads {FORM}; add the runs "

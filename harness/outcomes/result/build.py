@@ -16,7 +16,7 @@ from harness.outcomes import compare, differences, expected, metrics, outcome
 from harness.outcomes.delayed import DelayedCases
 from harness.outcomes.history import measurements
 from harness.outcomes.result.parts import Arm, Change, Counts, Failing, Figure, Gate, Kind, Result
-from harness.outcomes.summary import ArmSummary, summarize
+from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
 from harness.rows.again import resume
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo
@@ -56,7 +56,7 @@ def result_of(
     recorded = read_measurement(run) if has_measurement(run) else None
     if read is None:
         noticed = Noticed(run)
-        read = noticed, summarize(noticed.passing(read_rows(run)), read_samples(run), info)
+        read = noticed, summarize(each_taken_in(read_rows(run), noticed.add), read_samples(run), info)
     noticed, arms = read
     changes: list[Change] = []
     told: Gate
@@ -128,26 +128,24 @@ class Noticed:
         self.names: dict[str, str] = {}
         self.delayed = DelayedCases()
 
-    def passing(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows, unchanged."""
-        for row in self.delayed.noting(rows):
-            name = expected.name_of_arm(row)
-            self.arms.setdefault(name, (arm_name(row), row.vocabulary))
-            key = (row.suite, row.case_id)
-            self.names["/".join(key)] = row.case
-            found = self.faults.setdefault(name, {}).setdefault(key, set())
-            self.cases.setdefault(name, {}).setdefault(key, outcome.CaseRows()).add(row)
-            faults = list(outcome.faults(row))
-            self.gravity |= {expected.name_of(fault): fault.kind.gravity for fault in faults}
-            documented = {expected.name_of(fault) for fault in faults if fault.documented}
-            wrong = expected.faults(row)
-            self.undocumented.setdefault(name, {}).setdefault(key, set()).update(wrong - documented)
-            gravity = outcome.outcome(row).gravity
-            if wrong and ((name, *key) not in self.messages or gravity < self.messages[name, *key][0]):
-                text = row.text or next((finding.text for finding in row.findings), "")
-                self.messages[name, *key] = gravity, one_line(text)[:400]
-            found |= wrong
-            yield row
+    def add(self, row: Row) -> None:
+        """Take in one row."""
+        self.delayed.add(row)
+        name = expected.name_of_arm(row)
+        self.arms.setdefault(name, (arm_name(row), row.vocabulary))
+        key = (row.suite, row.case_id)
+        self.names["/".join(key)] = row.case
+        faults = list(outcome.faults(row))
+        self.gravity |= {expected.name_of(fault): fault.kind.gravity for fault in faults}
+        documented = {expected.name_of(fault) for fault in faults if fault.documented}
+        wrong = expected.faults(row)
+        self.faults.setdefault(name, {}).setdefault(key, set()).update(wrong)
+        self.cases.setdefault(name, {}).setdefault(key, outcome.CaseRows()).add(row)
+        self.undocumented.setdefault(name, {}).setdefault(key, set()).update(wrong - documented)
+        gravity = outcome.outcome(row).gravity
+        if wrong and ((name, *key) not in self.messages or gravity < self.messages[name, *key][0]):
+            text = row.text or next((finding.text for finding in row.findings), "")
+            self.messages[name, *key] = gravity, one_line(text)[:400]
 
     def failing(self) -> Iterator[Failing]:
         """Every case with a fault, declined and documented ones too."""

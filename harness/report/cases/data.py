@@ -63,14 +63,14 @@ class Packed:
 def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
     """Everything that the runs say of every case, in the order of the groups. Raises BadInput."""
     positions = {(line.run.place, line.arm.key): line.position for line in lines}
-    hopeless = frozenset(line.position for line in lines if line.arm.cases and not line.arm.solves_any)
-    if len(hopeless) == len(lines):
-        hopeless = frozenset()
+    solve_nothing = frozenset(line.position for line in lines if line.arm.cases and not line.arm.solves_any)
+    if len(solve_nothing) == len(lines):
+        solve_nothing = frozenset()
     noted = sorted(cases.seen.values(), key=lambda each: (each.suite, each.name, each.id))
     names = list(OUTCOMES)
     signed = [Signed(each.tags, _vector(each, positions, len(lines), names)) for each in noted]
     chosen = [place for place, each in enumerate(signed) if NOTED.intersection(each.vector)]
-    groups = grouped(signed, chosen, hopeless)
+    groups = grouped(signed, chosen, solve_nothing)
     of = {place: number for number, group in enumerate(groups) for place in group.members}
     failing = set(chosen)
     order = sorted(range(len(noted)), key=lambda place: (place not in failing, of.get(place, 0), place))
@@ -80,7 +80,7 @@ def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
     folders = list(dict.fromkeys(line.run.folder for line in lines))
     vocabularies: Vocabularies = {}
     return Explored(
-        _index(noted, signed, groups, lines, hopeless),
+        _index(noted, signed, groups, lines, solve_nothing),
         len(failing),
         noted,
         groups,
@@ -101,7 +101,7 @@ def _index(
     signed: list[Signed],
     groups: list[Group],
     lines: Sequence[Line],
-    hopeless: frozenset[int],
+    solve_nothing: frozenset[int],
 ) -> dict[str, Any]:
     suites, dialects = (
         list(dict.fromkeys(column))
@@ -117,7 +117,9 @@ def _index(
         "format": FORMAT,
         "runs": [{"run": run.info.run, "started": run.info.started,
         "folder": str(run.folder)} for run in runs.values()],
-        "arms": [_arm(line, list(runs).index(line.run.place), line.position in hopeless) for line in lines],
+        "arms": [
+            _arm(line, list(runs).index(line.run.place), line.position in solve_nothing) for line in lines
+        ],
         "outcomes": [
             {"name": name, "letter": LETTERS[name], "title": title, "fails": name in FAILURES} for name,
             title in OUTCOMES.items()
@@ -134,7 +136,7 @@ def _index(
             "dialect": [place_of[1][each.dialect] for each in noted],
             "tags": [[place_of[2][tag] for tag in each.tags] for each in noted],
             "group": [group_of.get(place, -1) for place in range(len(noted))],
-            "different": [int(differs(each.vector, hopeless)) for each in signed],
+            "different": [int(differs(each.vector, solve_nothing)) for each in signed],
         },
         "outcome": ["".join(LETTERS.get(each.vector[arm],
         ".") for each in signed) for arm in range(len(lines))],
@@ -144,7 +146,7 @@ def _index(
     }  # fmt: skip
 
 
-def _arm(line: Line, run: int, hopeless: bool) -> dict[str, Any]:
+def _arm(line: Line, run: int, solves_nothing: bool) -> dict[str, Any]:
     of = line.arm
     return {
         "label": line.label,
@@ -155,7 +157,7 @@ def _arm(line: Line, run: int, hopeless: bool) -> dict[str, Any]:
         "spec": arm_names(line.run.info.arms).get(of.key[:3], of.name),
         "several_vocabularies": len(line.run.info.vocabularies) > 1,
         "run": run,
-        "solves_nothing": hopeless,
+        "solves_nothing": solves_nothing,
         "colour": line.colour,
         "dash": line.dash,
         "marker": line.marker,

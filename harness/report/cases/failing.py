@@ -214,11 +214,11 @@ def ordered(failures: Failures) -> list[Reason]:
     )
 
 
-def choose(failures: Failures, hopeless: set[Who], limit: int = SHOWN_CASES) -> list[CaseKey]:
+def choose(failures: Failures, solve_nothing: set[Who], limit: int = SHOWN_CASES) -> list[CaseKey]:
     """Which cases to show: from every reason in turn, so that none is crowded out; of arms that solve nothing
     only examples."""
     queues = [
-        iter(list(each.cases)[:EXAMPLES] if each.who in hopeless else each.cases)
+        iter(list(each.cases)[:EXAMPLES] if each.who in solve_nothing else each.cases)
         for each in ordered(failures)
     ]
     chosen: dict[CaseKey, None] = {}

@@ -49,7 +49,7 @@ class FailingCases:
     """What the page says of failing cases."""
 
     total: int
-    hopeless: list[Line]
+    solve_nothing: list[Line]
     """Arms that solve nothing, while others do: a few of their cases stand for all."""
     shown: list[Markup]
     by_line: list[tuple[Line, list[ReasonShown], int]]
@@ -61,12 +61,12 @@ class FailingCases:
 def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence[Line]) -> FailingCases:
     """The failing cases, as many as fit, each rendered; and the reasons of each arm. Raises BadInput."""
     by_who = {(line.run.place, line.arm.key): line for line in lines}
-    hopeless = (
+    solve_nothing = (
         [line for line in lines if line.arm.cases and not line.arm.solves_any]
         if any(line.arm.solves_any for line in lines)
         else []
     )
-    whose = {(line.run.place, line.arm.key) for line in hopeless}
+    whose = {(line.run.place, line.arm.key) for line in solve_nothing}
     chosen = choose(failures, whose)
     fill_in([failures.cases[key] for key in chosen], list(dict.fromkeys(line.run.folder for line in lines)))
     rendered: dict[CaseKey, Markup] = {}
@@ -113,11 +113,13 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
         (line, reasons[line.position][:REASONS], max(0, len(reasons[line.position]) - REASONS))
         for line in lines
     ]
-    return FailingCases(len(failures.cases), hopeless, [rendered[key] for key in order], by_line, anchors)
+    return FailingCases(
+        len(failures.cases), solve_nothing, [rendered[key] for key in order], by_line, anchors
+    )
 
 
-def _worst(case: FailedCase, hopeless: set[Who]) -> str:
-    telling = [kinds for who, kinds in case.kinds.items() if who not in hopeless]
+def _worst(case: FailedCase, solve_nothing: set[Who]) -> str:
+    telling = [kinds for who, kinds in case.kinds.items() if who not in solve_nothing]
     kinds = set().union(*(telling or case.kinds.values()))
     return next(kind for kind in KINDS if kind in kinds)
 

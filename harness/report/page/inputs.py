@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from harness.errors import BadInput
@@ -17,7 +18,7 @@ from harness.outcomes.constructs import derived_tags
 from harness.outcomes.outcome import walk_verdict
 from harness.outcomes.result import Noticed
 from harness.outcomes.slow_compiles import Compiles
-from harness.outcomes.summary import ArmSummary, arm_key, summarize
+from harness.outcomes.summary import ArmSummary, arm_key, each_taken_in, summarize
 from harness.report.cases.cases import Cases
 from harness.report.cases.failing import Failures, Who
 from harness.report.figures import charts
@@ -43,11 +44,11 @@ class Features:
 
     counts: dict[Who, dict[Feature, Counter[str]]] = field(default_factory=dict)
 
-    def add(self, row: Row, place: int) -> None:
-        """Take in one row of the run at this place."""
+    def add(self, row: Row, run: int) -> None:
+        """Take in one row of the run at this position."""
         if row.mode == CHECKS_MODE:
             return
-        mine, kind = self.counts.setdefault((place, arm_key(row)), {}), walk_verdict(row)
+        mine, kind = self.counts.setdefault((run, arm_key(row)), {}), walk_verdict(row)
         group = (
             "byte class"
             if row.suite == UTF8
@@ -158,8 +159,9 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
             continue
         mine = Noticed(folder)
         compiles.append(Compiles(info.timeout_s))
-        rows = compiles[-1].noting(_noting(folder, place, failures, features, cases))
-        arms = summarize(mine.passing(rows), read_samples(folder), info)
+        takers = [partial(taker.add, run=place) for taker in (failures, features, cases)]
+        rows = each_taken_in(_tagged_rows(folder), *takers, compiles[-1].add, mine.add)
+        arms = summarize(rows, read_samples(folder), info)
         noticed.append((mine, arms))
         run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms))
         runs.append(run)
@@ -193,13 +195,12 @@ def _keys(folder: Path) -> set[tuple[str, str, str, str]]:
     }
 
 
-def _noting(folder: Path, place: int, *takers: Failures | Features | Cases) -> Iterator[Row]:
+def _tagged_rows(folder: Path) -> Iterator[Row]:
+    """Yields the rows of a run; those of cases without tags get the ones that their grammars say."""
     derived = derived_tags(folder)
     for row in read_rows(folder):
         if not row.tags and (tags := derived.get((row.suite, row.case_id))):
             row = replace(row, tags=tags)
-        for each in takers:
-            each.add(row, place)
         yield row
 
 

@@ -64,7 +64,7 @@ class Preset:
     """Labels of those whose figure has no interval, and why it has none."""
     unknown: tuple[str, ...]
     """Labels of those without such a figure."""
-    hopeless: tuple[str, ...]
+    solve_nothing: tuple[str, ...]
     """Labels of those that solve no case: quick at nothing."""
 
     @property
@@ -440,7 +440,7 @@ def _presets(
             continue
         key = max(there, key=lambda each: sum(one is not None and one.can_rank for one in found[each]))
         column = by_key[key]
-        hopeless = tuple(
+        solve_nothing = tuple(
             each.label
             for each in subjects
             if each.line and each.line.arm.cases and not each.line.arm.solves_any
@@ -448,7 +448,7 @@ def _presets(
         known = [
             (each, subject.label)
             for each, subject in zip(found[key], subjects, strict=True)
-            if each is not None and subject.label not in hopeless
+            if each is not None and subject.label not in solve_nothing
         ]
         ranked = tuple(
             (known[place][1], sign) for place, sign in order([each for each, _ in known], column.lower)
@@ -461,7 +461,7 @@ def _presets(
             for each, label in known
             if label not in told
         )
-        told |= {*hopeless, *(label for _, label in known)}
+        told |= {*solve_nothing, *(label for _, label in known)}
         unknown = tuple(each.label for each in subjects if each.label not in told)
-        made.append(Preset(title, column, why, ranked, unranked, unknown, hopeless))
+        made.append(Preset(title, column, why, ranked, unranked, unknown, solve_nothing))
     return made

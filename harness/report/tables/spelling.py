@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.backend.arm import arm_names
-from harness.cases.spellings import BASES, FAMILY, PLAIN
+from harness.cases.spellings import BASES, FAMILY, PLAIN, SpelledName
 from harness.errors import BadInput
 from harness.rows.row import Row
 from harness.rows.store import read_info, read_rows
@@ -32,16 +32,15 @@ def spelling_table(rows: Iterable[Row]) -> dict[ArmName, dict[str, Count]]:
     """By arm and spelling, from the rows of a run over cases that `spelled` made.
 
     A layout counts where the arm takes the document in some layout; another spelling where it takes the
-    document in that layout.
+    document in that layout. Raises ValueError if an instance is none that `spelled` made.
     """
-    documents: dict[tuple[ArmName, str, str, str], dict[tuple[str, str], bool]] = {}
+    documents: dict[tuple[ArmName, str, str, int], dict[tuple[str, str], bool]] = {}
     for row in rows:
         if row.valid and row.accepted is not None:
-            layout, name, number = row.instance_name.split(" ")
+            spelled = SpelledName.parse(row.instance_name)
             whose = (row.backend, row.backend_version, row.options)
-            documents.setdefault((whose, row.vocabulary, row.case_id, number), {})[layout, name] = (
-                row.accepted
-            )
+            document = documents.setdefault((whose, row.vocabulary, row.case_id, spelled.document), {})
+            document[spelled.layout, spelled.spelling] = row.accepted
     table: dict[ArmName, dict[str, Count]] = {}
     for (backend, *_), outcomes in documents.items():
         counts = table.setdefault(backend, {name: Count() for name in FAMILY})
@@ -68,7 +67,7 @@ def spelling_frame(run: Path) -> pd.DataFrame:
     info = read_info(run)
     try:
         table = spelling_table(read_rows(run))
-    except (ValueError, KeyError):
+    except ValueError:
         raise BadInput(
             f"{run} is no run over spellings; make one with grammarbench run --spellings"
         ) from None

@@ -25,7 +25,7 @@ def values(page: Content) -> Values:
         "lines": lines,
         "differing": _shown(explored, [each for each in numbered if each[1].different], anchors),
         "alike": _shown(explored, [each for each in numbered if not each[1].different], anchors),
-        "hopeless": [line for line, arm in zip(lines, arms, strict=True) if arm["solves_nothing"]],
+        "solve_nothing": [line for line, arm in zip(lines, arms, strict=True) if arm["solves_nothing"]],
     }
 
 

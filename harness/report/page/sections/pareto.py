@@ -34,8 +34,8 @@ def pareto(matrix: Matrix) -> Chart:
     bubbles, rows = [], []
     for subject, cells in matrix.rows:
         right, ns, size = (cells[places[each]] for each in ("conformance", key, "compile_p50"))
-        hopeless = subject.line is not None and not subject.line.arm.solves_any
-        if right.value is not None and ns.value is not None and not hopeless:
+        solves_nothing = subject.line is not None and not subject.line.arm.solves_any
+        if right.value is not None and ns.value is not None and not solves_nothing:
             bubbles.append(plots.Bubble(subject.position, subject.label, ns.value, right.value, size.value))
         rows.append((subject.label, ns.text, right.text, size.text))
     edge = _on_frontier(matrix, key, {each.position for each in bubbles})
