@@ -141,7 +141,7 @@ function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-// What a spreadsheet would run is made text, as in the files of `grammarbench export`.
+// What a spreadsheet would run is made text, as in the files of `grammarbench report --format csv`.
 function cell(value) {
   if (value === null || value === undefined) return "";
   const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);

@@ -138,8 +138,8 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
         f"- Not here: the samples of times (`samples.i64`){''.join(f', {each}' for each in left_out)}.",
         "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite) and "
         "`figures.csv`, `failing.csv.gz` (every failing or declined case and what was said), "
-        "`outcomes.json.gz` (a record for `grammarbench expect`, once unpacked), `rows.jsonl.gz` (every "
-        "walk).",
+        "`outcomes.json.gz` (expected outcomes for `grammarbench compare`, once unpacked), `rows.jsonl.gz` "
+        "(every walk).",
     ]
     return "\n".join(lines) + "\n"
 

@@ -28,9 +28,8 @@ OPEN_ALREADY = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 def refuse_special_files(options: argparse.Namespace) -> None:
     """Raises BadInput if a path among the options, or a file that would be read in such a folder, is neither
     an ordinary file nor a folder."""
-    records = getattr(options, "record", None) is True  # `expect --record` writes its file
     for name, value in vars(options).items():
-        if name in WRITTEN or (records and name == "file"):
+        if name in WRITTEN:
             continue
         for path in value if isinstance(value, list) else [value]:
             if isinstance(path, Path):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.output import emit, teller
-from harness.cli.show import completeness
+from harness.cli.table import completeness
 from harness.cli.values import (
     Verbs,
     add_command,

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from harness.cases.special_files import refuse_special_files
-from harness.cli import compare, decode, diagnose, live, measure, run, show
+from harness.cli import compare, decode, diagnose, history, live, measure, report, run, table
 from harness.cli import list as listing
 from harness.cli.streams import guarded_streams
 from harness.cli.values import SPREADING
@@ -26,7 +26,7 @@ DESCRIPTION = (
     "Is a grammar backend right, fast and unchanged? Conformance and benchmarks for constrained LLM decoding."
 )
 
-GROUPS = (run, show, compare, measure, decode, live, diagnose, listing)
+GROUPS = (run, measure, decode, live, compare, history, table, report, diagnose, listing)
 """The files that hold the commands, in the order of `--help`."""
 
 

@@ -183,7 +183,7 @@ def run(options: argparse.Namespace) -> int:
     if options.record and options.shard:
         raise BadInput(
             "a record is of a whole run: leave --record out, merge the shards, and write it with "
-            "`grammarbench expect --record`"
+            "`grammarbench compare RUN --record FILE`"
         )
     recorded = expected.read(options.expect) if options.expect else None
     started = time.monotonic()

@@ -6,6 +6,7 @@ The names are what a reader is told.
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,11 +31,11 @@ def add_command(
     `examples` are the arguments of whole commands, shown below the options. A `timed` command measures on
     one machine and in one go; it knows the options that would spread a run, so that it can refuse them.
     """
-    shown = "\n".join(f"  grammarbench {each}" for each in examples)
+    shown = "\n".join(f"  grammarbench {example}" for example in examples)
     parser = verbs.add_parser(
         name,
         help=help,
-        description=help,
+        description=textwrap.fill(f"{help[0].upper()}{help[1:]}{'' if help.endswith('?') else '.'}"),
         epilog=f"examples:\n{shown}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

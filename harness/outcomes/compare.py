@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.cells import cell_len
 
@@ -25,6 +25,7 @@ from harness.measure.record import Recorded, has_measurement, read_measurement
 from harness.measure.session import conclude
 from harness.outcomes import differences
 from harness.outcomes.differences import Differences
+from harness.outcomes.gate import Gate
 from harness.rows.row import Row
 from harness.rows.store import read_end, read_info, read_rows
 from harness.text import PIPE, Console, Style
@@ -324,20 +325,24 @@ def _told(base: Path, head: Path) -> Iterator[tuple[str, str]]:
             yield each.head, f"{each.metric} {each.family}: {span}"
 
 
-def gate(pairs: Sequence[Pair], *, time: bool) -> tuple[Literal["ok", "failed", "unproven"], str]:
-    """What `--gate` says of them, with `time` of proven slowdowns too; and why, in one line."""
-    changes = [each for each in pairs if each.is_change]
-    if worse := [f"{each.head.title} has {each.what_is_worse}" for each in changes if each.counts_worse]:
-        return "failed", "; ".join(worse)
-    if slower := [each.head.title for each in changes if time and each.slower]:
-        return "failed", f"proven slower: {', '.join(slower)}"
+def gate(pairs: Sequence[Pair], *, time: bool) -> Gate:
+    """Returns what a gate says of the pairs, with `time` of proven slowdowns too.
+
+    Only changes are judged, which are versions of one thing.
+    """
+    changes = [pair for pair in pairs if pair.is_change]
+    worse = [f"{pair.head.title} has {pair.what_is_worse}" for pair in changes if pair.counts_worse]
+    worse += [f"{pair.head.title} is proven slower" for pair in changes if time and pair.slower]
+    if worse:
+        return Gate("failed", "", tuple(worse))
     if not changes:
-        return "unproven", "no two versions of one backend with the same options were compared"
-    if time and not all(each.times and not each.unproven for each in changes):
-        return "unproven", (
-            "not every time is proven either way; measure both versions in one run, on a quiet machine"
-        )
-    return "ok", "no outcome and no count is worse" + (", and no time" if time else "")
+        return Gate("unproven", "", ("no two versions of one backend with the same options were compared",))
+    if not any(pair.outcomes.compared for pair in changes):
+        return Gate("unproven", "", ("they have no measured case in common",))
+    if time and not all(pair.times and not pair.unproven for pair in changes):
+        why = "not every time is proven either way; measure both versions in one run, on a quiet machine"
+        return Gate("unproven", "", (why,))
+    return Gate("ok", "", ("no outcome and no count is worse" + (", and no time" if time else ""),))
 
 
 def text(pairs: Sequence[Pair], *, means: bool = False, on: Console = PIPE) -> str:
@@ -365,10 +370,11 @@ def _summary(pairs: Sequence[Pair], on: Console) -> str:
     styles: dict[str, Style] = {"ok": "good", "failed": "bad", "unproven": "open"}
     for title, time in (("gate:", False), ("gate --time:", any(each.times for each in pairs))):
         if time or title == "gate:":
-            verdict, why = gate(pairs, time=time)
-            first, *more = on.fold(f"{title} {verdict.upper()}: {why}", 2)
-            rest = first.removeprefix(f"{title} {verdict.upper()}")
-            lines += [f"{title} {on.paint(verdict.upper(), styles[verdict])}{rest}", *more]
+            held = gate(pairs, time=time)
+            word = held.verdict.upper()
+            first, *more = on.fold(f"{title} {word}: {'; '.join(held.reasons)}", 2)
+            rest = first.removeprefix(f"{title} {word}")
+            lines += [f"{title} {on.paint(word, styles[held.verdict])}{rest}", *more]
     return "\n".join(lines)
 
 

@@ -22,8 +22,9 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from harness.backend.arm import arm as arm_of
 from harness.backend.environments.releases import release
-from harness.errors import GATE_FAILED, OK, UNPROVEN, BadInput, Incomplete
+from harness.errors import BadInput, Incomplete
 from harness.outcomes import outcome
+from harness.outcomes.gate import EXIT_CODES
 from harness.rows.row import BROKEN, OURS, OUT_OF_TIME, VERDICTS, Row, RunInfo, note
 from harness.rows.sample import sample, sample_of
 from harness.rows.store import read_end, read_info, read_rows
@@ -100,7 +101,7 @@ class Verdict:
     @property
     def exit_code(self) -> int:
         """0 as recorded, 1 not as recorded, 4 unproven."""
-        return {"ok": OK, "failed": GATE_FAILED, "unproven": UNPROVEN}[self.word]
+        return EXIT_CODES[self.word]
 
 
 def faults(row: Row) -> set[str]:
@@ -138,6 +139,14 @@ def seen(rows: Iterable[Row]) -> Seen:
     unmeasured |= {(name, case) for name, case in left_out if not outcomes[name][case] & LOSSES}
     frozen = {arm: {case: frozenset(each) for case, each in cases.items()} for arm, cases in outcomes.items()}
     return Seen(frozen, names, frozenset(unmeasured))
+
+
+def is_record(path: Path) -> bool:
+    """Is this path of a file of expected outcomes, and not of a run's folder?
+
+    A missing file is one if its name ends in `.json`.
+    """
+    return not path.is_dir() and (path.exists() or path.suffix == ".json")
 
 
 def record(folder: Path, path: Path) -> int:

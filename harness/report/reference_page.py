@@ -17,7 +17,7 @@ from harness.backend.arm import Arm
 from harness.measure import estimate
 from harness.measure.kernels.correctness import Outcome as KernelOutcome
 from harness.measure.record import Measurement, Slot, Trace
-from harness.outcomes import summary
+from harness.outcomes import gate, summary
 from harness.outcomes.history import conformance
 from harness.outcomes.history.alert_rule import State as AlertState
 from harness.outcomes.keywords import STATES
@@ -278,7 +278,7 @@ def _decoding() -> list[str]:
         *_section("End of a request", "", _explained(get_args(decoded.End), ENDS)),
         *_section(
             "Effect of a mechanism",
-            "Of `grammarbench run --profile decode`.",
+            "Of `grammarbench decode --profile mechanisms`.",
             _explained(get_args(Effect), EFFECTS),
         ),
         *_fields("The advice on a mechanism", Advice),
@@ -300,12 +300,14 @@ def _decoding() -> list[str]:
 def _results() -> list[str]:
     found = [
         *_section(
-            "Verdict of a gate", "Of `grammarbench export`.", _explained(get_args(parts.Verdict), GATES)
+            "Verdict of a gate",
+            "Of `grammarbench compare --gate`, and of every form of a report.",
+            _explained(get_args(gate.Verdict), GATES),
         )
     ]
     for title, each in (
         ("result.json", parts.Result), ("A figure in it", parts.Figure), ("A failing case in it", parts.Failing),  # noqa: E501
-        ("A change in it", parts.Change), ("Counts in it", parts.Counts), ("The gate in it", parts.Gate),
+        ("A change in it", parts.Change), ("Counts in it", parts.Counts), ("The gate in it", gate.Gate),
     ):  # fmt: skip
         found += _fields(title, each)
     return [

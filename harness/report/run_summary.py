@@ -128,8 +128,7 @@ def next_commands(found: RunSummary) -> dict[str, list[str]]:
     commands = {"table": ["grammarbench", "table", run], "report": ["grammarbench", "report", run, *page]}
     if found.worst and not published_without(found.folder, "cases.jsonl"):
         commands["repro"] = list(found.worst.repro)
-    exported = f"{found.folder.name}-export" if published else str(found.folder / "export")
-    return commands | {"export": ["grammarbench", "export", run, "--out", exported]}
+    return commands | {"forms": [*commands["report"], "--format", "all"]}
 
 
 def text(found: RunSummary, on: Console) -> str:

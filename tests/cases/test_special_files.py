@@ -60,10 +60,10 @@ def test_a_run_with_a_fifo_for_a_file_is_refused_by_every_reader(
     os.mkdir(run)
     os.mkfifo(f"{run}/{name}")
     for words in (
-        ["table", run], ["report", run, "--out", str(tmp_path / "page")], ["export", run, "--out", str(tmp_path / "out")],  # noqa: E501
+        ["table", run], ["report", run, "--out", str(tmp_path / "page")], ["report", run, "--format", "json", "--out", str(tmp_path / "out")],  # noqa: E501
         ["compare", run], ["compare", str(tmp_path), run], ["history", str(tmp_path / "h"), "--add", run],
         ["merge", str(tmp_path / "whole"), run], ["repro", run, "x", "--backends", "a"], ["adjudicate", run],
-        ["expect", run, str(tmp_path / "record.json")], ["live", "--show", run], ["measure", "kernels", "--show", run], ["history", str(tmp_path)],  # noqa: E501
+        ["compare", run, "--record", str(tmp_path / "record.json")], ["live", "--show", run], ["measure", "kernels", "--show", run], ["history", str(tmp_path)],  # noqa: E501
         [*RUN, run, "regex"],
     ):  # fmt: skip
         refused(words, capsys)
@@ -73,11 +73,11 @@ def test_what_is_written_may_be_a_device_and_what_a_shell_opened_may_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write_run(tmp_path / "run", [[(row(), b"")]], info(ARMS[:1]))
-    assert main(["expect", str(run), "/dev/null", "--record"]) == 0
+    assert main(["compare", str(run), "--record", "/dev/null"]) == 0
     read, write = os.pipe()
     os.write(write, b"not a record")
     os.close(write)
-    assert main(["expect", str(run), f"/dev/fd/{read}"]) == 2
+    assert main(["compare", f"/dev/fd/{read}", str(run)]) == 2
     assert "not JSON" in capsys.readouterr().err
     os.close(read)
 

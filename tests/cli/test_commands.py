@@ -13,7 +13,6 @@ from harness.cli.main import parser
 NAMES = [
     "run", "merge", "check", "measure", "measure doctor", "measure kernels", "decode", "live", "compare",
     "history", "bisect", "table", "report", "repro", "adjudicate", "list", "fetch",
-    "export", "expect"
 ]  # fmt: skip
 
 
@@ -31,7 +30,7 @@ def test_every_help_has_examples_that_parse(name: str) -> None:
 
 @pytest.mark.parametrize(
     "old",
-    ["doctor", "kernels", "backends", "suites", "vocabularies",
+    ["doctor", "kernels", "backends", "suites", "vocabularies", "export", "expect",
      "table x --faults", "repro x y --backend b", "measure kernels --quick --out x",
      "measure --backends a --reference a"],
 )  # fmt: skip

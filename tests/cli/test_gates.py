@@ -170,10 +170,13 @@ def test_a_sample_asked_for_by_name_is_walked_said_and_proves_nothing(repository
     )
     done = repository.command(repository.new, *quick, "--expect", "known.json")
     assert done.returncode == 4 and f"a sample: 12 of 66 cases of {SUITE}" in done.stdout
-    gated = repository.command(
-        repository.new, "export", "sampled", "--expect", "known.json", "--gate", "--out", "exported"
-    )
+    gated = repository.command(repository.new, "compare", "known.json", "sampled", "--gate")
     assert gated.returncode == 4
+    written = repository.command(
+        repository.new,
+        "report", "sampled", "--base", "known.json", "--format", "summary", "--out", "exported",
+    )  # fmt: skip
+    assert written.returncode == 0, written.stderr
     assert (
         (repository.folder / "exported" / "summary.md").read_text().startswith("## GrammarBench: ⚠️ unproven")
     )
@@ -195,10 +198,13 @@ def test_a_gate_at_another_effort_compares_verdicts_and_writes_everything(reposi
     assert repository.command(repository.new, *walked).returncode == 0
     recorded = json.loads((repository.folder / "known.json").read_text()) | {"effort": 1}
     (repository.folder / "checked.json").write_text(json.dumps(recorded))
-    done = repository.command(
-        repository.new, "export", "no-checks", "--expect", "checked.json", "--gate", "--out", "verdicts"
-    )
+    done = repository.command(repository.new, "compare", "checked.json", "no-checks", "--gate")
     assert done.returncode == 1, done.stderr
+    written = repository.command(
+        repository.new,
+        "report", "no-checks", "--base", "checked.json", "--format", "summary", "--out", "verdicts",
+    )  # fmt: skip
+    assert written.returncode == 0, written.stderr
     said = (repository.folder / "verdicts" / "summary.md").read_text()
     assert "effort 1, walked with 0" in said.replace("\\", "") and MISSED in said
 
@@ -260,7 +266,7 @@ def test_tables_for_machines_stay_what_they_are(sampled: Path, capsys: pytest.Ca
 
 def test_every_export_says_it(sampled: Path, tmp_path: Path) -> None:
     out = tmp_path / "exported"
-    assert main(["export", str(sampled), "--out", str(out)]) == 0
+    assert main(["report", str(sampled), "--format", "all", "--out", str(out)]) == 0
     assert SAID in (out / "summary.md").read_text().splitlines()[0].replace("\\", "")
     assert (out / "tables.md").read_text().replace("\\", "").startswith(SAID)
     assert json.loads((out / "result.json").read_text())["sample"] == SAID
@@ -272,9 +278,7 @@ def test_every_export_says_it(sampled: Path, tmp_path: Path) -> None:
 def test_the_gate_against_another_run_says_it(
     sampled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["export", str(sampled), str(sampled), "--gate", "--out", str(tmp_path / "exported")]) == 0
-    assert f"gate: ok; {SAID}" in capsys.readouterr().err
-    assert main(["compare", str(sampled), str(sampled)]) == 0
+    assert main(["compare", str(sampled), str(sampled), "--gate"]) == 0
     assert SAID in capsys.readouterr().out.splitlines()[0]
 
 
@@ -302,6 +306,8 @@ def test_an_older_llguidance_fails_the_committed_record(tmp_path: Path) -> None:
     assert (
         main(["run", "json_schema", "--backends", "llguidance==1.6.1", "--out", run, "--expect", record]) == 1
     )
-    assert main(["export", run, "--expect", record, "--gate", "--out", str(tmp_path / "exported")]) == 1
+    assert main(["compare", record, run, "--gate"]) == 1
+    out = str(tmp_path / "exported")
+    assert main(["report", run, "--base", record, "--format", "summary", "--out", out]) == 0
     said = (tmp_path / "exported" / "summary.md").read_text()
     assert said.startswith("## GrammarBench: ❌ failed") and "multipleOf integer" in said

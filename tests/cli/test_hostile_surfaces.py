@@ -164,10 +164,10 @@ def look_at(path: Path) -> None:
 COMMANDS = (
     "table RUN", "table RUN summary", "table RUN faults", "table RUN --format csv",
     "table RUN --format markdown", "table RUN --format json",
-    "table RUN keywords", "compare RUN --html OUT/compare.html", "expect RUN OUT/record.json --record",
-    "expect RUN OUT/record.json",
+    "table RUN keywords", "compare RUN --html OUT/compare.html", "compare RUN --record OUT/record.json",
+    "compare OUT/record.json RUN",
     "history OUT/history --add RUN", "report --history OUT/history --out OUT/site",
-    "export RUN --out OUT/export",
+    "report RUN --format all --out OUT/export",
     "report RUN --out OUT/one", "report RUN --out OUT/split --split",
 )  # fmt: skip
 

@@ -41,7 +41,7 @@ def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> s
 def test_the_page_speaks_of_every_command() -> None:
     # `list` has a row for each thing that it lists.
     assert {"list" if name.startswith("list ") else name for name in documented()} == set(verbs())
-    assert keys("report") == {"written"} and keys("expect", "--record") == {"recorded", "file"}
+    assert keys("report") == {"written"} and keys("compare", "--record") == {"recorded", "file"}
     assert (
         keys("run") >= {"folder", "next"}
         and keys("run", "--record") == {"recorded"}
@@ -118,11 +118,16 @@ def test_a_history_and_its_site(measured: Path, tmp_path: Path, capsys: pytest.C
     assert all(Path(each["path"]).stat().st_size == each["bytes"] for each in written)
 
 
-def test_an_export_and_its_gate(measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = check(
-        told(capsys, "export", measured, "--time", "--gate", "--out", tmp_path / "exported", code=1), "export"
-    )
-    assert said["gate"]["exit_code"] == 1 and {"verdict", "reasons"} <= set(said["gate"])
+def test_forms_for_other_tools(measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "exported"
+    written = check(
+        told(capsys, "report", measured, "--format", "json,csv", "--time", "--out", out), "report"
+    )["written"]
+    assert {Path(each["path"]).name for each in written} == {
+        "result.json", "cases.csv", "figures.csv", "failing.csv"
+    }  # fmt: skip
+    assert json.loads((out / "result.json").read_text())["gate"]["verdict"] == "failed"
+    check(told(capsys, "compare", measured, "--time", "--gate", code=1), "compare")
 
 
 def test_kernels_that_are_stored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,13 +91,12 @@ def test_every_command_takes_json() -> None:
         ("table RUN summary", 0, {"folder", "rows", "statuses", "backends", "worst", "next"}),
         ("table RUN", 0, {"backend", "verdict"}),
         ("table RUN faults", 0, {"category", "fault"}),
-        ("expect RUN RECORD --record", 0, {"recorded", "file"}),
-        ("expect RUN RECORD", 0, {"holds", "compared", "changes"}),
+        ("compare RUN --record RECORD", 0, {"recorded", "file"}),
+        ("compare RECORD RUN", 0, {"holds", "compared", "changes"}),
         ("compare RUN RUN", 0, {"base", "head", "outcomes", "worse"}),
         ("compare PAIR", 0, {"times", "worse"}),
         ("compare PAIR --gate", 1, {"times", "worse"}),
-        ("export RUN --out OUT", 0, {"written", "gate"}),
-        ("export PAIR --gate --out OUT", 1, {"written", "gate"}),
+        ("report RUN --format all --out OUT", 0, {"written"}),
         ("history HISTORY --add PAIR", 0, {"hardware", "backend", "state"}),
         ("list backends", 0, {"name", "version", "dialects"}),
         ("list suites", 0, {"name", "cases", "instances"}),
@@ -261,7 +260,7 @@ def test_a_summary_is_short_and_fits(run: Path, pair: Path) -> None:
         said = run_summary.text(run_summary.read_summary(folder), PIPE)
         assert widest(said) <= 80 and not set(said) & set("\x1b\u202e\r")
         assert len(said.partition("\n\nworst")[0].split("\n")) <= 30  # every row there can be, but for one
-        for word in ("grammarbench report", "grammarbench repro", "grammarbench export", "worst failure: "):
+        for word in ("grammarbench report", "grammarbench repro", "--format all", "worst failure: "):
             assert word in said
 
 

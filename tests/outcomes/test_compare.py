@@ -98,10 +98,9 @@ def test_two_settings_of_a_backend_are_no_change_on_any_surface(
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["is_change"], told["worse"]) == (False, False)
     assert "Two settings: what differs is no change." in (tmp_path / "page.html").read_text()
-    assert main(["export", str(folder), "--out", str(tmp_path / "out")]) == 0
+    assert main(["report", str(folder), "--format", "json", "--out", str(tmp_path / "out")]) == 0
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["gate"]["verdict"] == "ok" and result["changes"] == []
-    assert main(["export", str(folder), "--gate", "--out", str(tmp_path / "out")]) == 2
     inputs = read_inputs([folder])
     assert verdict(inputs).word == "NO BASELINE" and comparing.told(inputs) == []
     assert [each.note for each in comparing.against(inputs)] == [
@@ -238,17 +237,17 @@ def test_what_has_no_end_is_compared_and_kept_by_nobody_and_the_exit_code_is_3(
     half_measured = str(measured_run(tmp_path / "half measured", 1.0, finish=False))
     half_decoded = str(write_decoding(tmp_path / "half decoded", played(), finish=False))
     record, past = str(tmp_path / "record.json"), str(tmp_path / "past")
-    assert main(["expect", whole, record, "--record"]) == 0
+    assert main(["compare", whole, "--record", record]) == 0
     for command in (
         ["compare", whole, torn],
         ["compare", torn, whole, "--gate"],
         ["compare", half_measured, "--gate"],
         ["compare", half_decoded],
-        ["expect", torn, record],
-        ["expect", torn, str(tmp_path / "other.json"), "--record"],
+        ["compare", record, torn],
+        ["compare", torn, "--record", str(tmp_path / "other.json")],
         ["history", past, "--add", torn],
         ["history", past, "--add", half_measured],
-        ["export", whole, torn, "--gate", "--out", str(tmp_path / "exported")],
+        ["report", whole, "--base", torn, "--format", "json", "--out", str(tmp_path / "exported")],
     ):
         capsys.readouterr()
         assert main(command) == 3, command
@@ -257,3 +256,28 @@ def test_what_has_no_end_is_compared_and_kept_by_nobody_and_the_exit_code_is_3(
             ("incomplete" in said.err or "no end" in said.err) and said.err.count("\n") == 1 and not said.out
         ), command
     assert not (tmp_path / "past").exists() and not (tmp_path / "other.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("RUN RECORD", "the expected outcomes stand first: grammarbench compare RECORD RUN"),
+        ("RECORD", "name the run that is compared with it too"),
+        ("RECORD RUN --time", "--time says nothing about expected outcomes"),
+        ("RUN --record RECORD --gate", "--gate says nothing about a record that is written"),
+        ("RUN RUN --record RECORD", "name that run only"),
+        ("nosuch.json RUN", "nosuch.json"),
+    ],
+)
+def test_a_record_in_the_wrong_place_is_told_in_one_line(
+    words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, record = str(write_run(tmp_path / "run", {OLD: {}})), str(tmp_path / "record.json")
+    assert main(["compare", run, "--record", record]) == 0
+    capsys.readouterr()
+    places = {"RUN": run, "RECORD": record}
+    assert main(["compare", *(places.get(word, word) for word in words.split())]) == 2
+    error = capsys.readouterr().err
+    for word, place in places.items():
+        said = said.replace(f" {word}", f" {place}")
+    assert said in error and error.count("\n") == 1

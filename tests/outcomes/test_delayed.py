@@ -173,7 +173,7 @@ def test_a_failing_case_tells_it_without_a_script(tmp_path: Path) -> None:
 
 
 def test_exports_tell_it_and_count_nothing(run: Path, tmp_path: Path) -> None:
-    main(["export", str(run), "--out", str(tmp_path)])
+    main(["report", str(run), "--format", "all", "--out", str(tmp_path)])
     result = json.loads((tmp_path / "result.json").read_text())
     assert [each["case"] for each in result["delayed"]] == [f"mini: {NEIGHBOUR}"] and result["failing"] == []
     assert result["counts"][0]["passed"] == 4 and result["gate"]["verdict"] == "ok"

@@ -127,7 +127,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == OK, done.stderr
     printed = done.stdout
-    _grammarbench(folder, "export", "run", "--out", "exported")
+    _grammarbench(folder, "report", "run", "--format", "all", "--out", "exported")
     _grammarbench(folder, "report", "run", "--out", "page")
     _grammarbench(folder, "history", "past", "--add", "run")
     _grammarbench(folder, "report", "--history", "past", "--out", "site")

@@ -109,7 +109,7 @@ def test_the_example_form_is_a_file(synthetic: ModuleType, tmp_path: Path) -> No
     result = result_of(synthetic.synthetic_run(tmp_path / "run", cases=10))
     assert re.fullmatch(
         r"\S+: \w+, \d+ of 39 judged cases pass\n",
-        example("harness/export/one_line.py")["files"](result)["gate.txt"],
+        example("harness/report/export/one_line.py")["files"](result)["gate.txt"],
     )
 
 

@@ -235,8 +235,11 @@ def test_the_gate_against_another_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     base, head = write_run(tmp_path / "base", {OLD: {}}), write_run(tmp_path / "head", {OLD: changed})
-    assert main(["export", str(head), str(base), "--gate", "--out", str(tmp_path / "out"), *options]) == code
-    assert f"gate: {verdict}" in capsys.readouterr().err
+    assert main(["compare", str(base), str(head), "--gate", *options]) == code
+    said = capsys.readouterr().out
+    assert verdict.upper() in said.partition("gate --time:" if options else "gate:")[2].split("\n")[0]
+    forms = ["--base", str(base), "--format", "json,junit", "--out", str(tmp_path / "out"), *options]
+    assert main(["report", str(head), *forms]) == 0, "a report shows what a gate says, and is none"
     assert json.loads((tmp_path / "out" / "result.json").read_text())["gate"]["verdict"] == verdict
     assert JUnitXml.fromfile(str(tmp_path / "out" / "junit.xml")).failures == (verdict != "ok") + bool(
         changed
@@ -244,50 +247,80 @@ def test_the_gate_against_another_run(
 
 
 def test_versions_in_one_run_gate_without_a_base(tmp_path: Path) -> None:
-    out = ["--out", str(tmp_path / "out"), "--gate"]
-    assert main(["export", str(measured_run(tmp_path / "slow", 1.2)), *out]) == 0
-    assert main(["export", str(measured_run(tmp_path / "slower", 1.2)), *out, "--time"]) == 1
-    assert main(["export", str(measured_run(tmp_path / "same", 1.0)), *out, "--time"]) == 0
-    assert main(["export", str(measured_run(tmp_path / "noisy", 1.2, copy=1.3)), *out, "--time"]) == 4
+    assert main(["compare", str(measured_run(tmp_path / "slow", 1.2)), "--gate"]) == 0
+    for name, ratio, copy, code, verdict in (
+        ("slower", 1.2, 1.0, 1, "failed"),
+        ("same", 1.0, 1.0, 0, "ok"),
+        ("noisy", 1.2, 1.3, 4, "unproven"),
+    ):
+        run, out = str(measured_run(tmp_path / name, ratio, copy=copy)), tmp_path / f"{name}-out"
+        assert main(["compare", run, "--gate", "--time"]) == code
+        assert main(["report", run, "--time", "--format", "json", "--out", str(out)]) == 0
+        assert json.loads((out / "result.json").read_text())["gate"]["verdict"] == verdict
 
 
 def test_the_gate_against_a_record(tmp_path: Path) -> None:
     base = write_run(tmp_path / "base", {OLD: {}})
-    assert main(["expect", str(base), str(tmp_path / "record.json"), "--record"]) == 0
-    options = [
-        "--expect",
-        str(tmp_path / "record.json"),
-        "--gate",
-        "--format",
-        "summary",
-        "--out",
-        str(tmp_path),
-    ]
-    assert main(["export", str(base), *options]) == 0
+    record = str(tmp_path / "record.json")
+    assert main(["compare", str(base), "--record", record]) == 0
+    assert main(["compare", record, str(base), "--gate"]) == 0
     worse = write_run(tmp_path / "worse", {OLD: {"accepted": False, "stopped_at": 2}})
-    assert main(["export", str(worse), *options]) == 1
+    assert main(["compare", record, str(worse)]) == 0, "without --gate it only shows"
+    assert main(["compare", record, str(worse), "--gate"]) == 1
+    forms = ["--base", record, "--format", "summary", "--out", str(tmp_path)]
+    assert main(["report", str(worse), *forms]) == 0
     assert "fail that are not recorded" in (tmp_path / "summary.md").read_text()
+
+
+def test_two_runs_without_a_common_case_prove_nothing(tmp_path: Path) -> None:
+    base = write_run(tmp_path / "base", {OLD: {}})
+    head = write_run(tmp_path / "head", {OLD: {"case_id": "f" * 12}})
+    assert main(["compare", str(base), str(head), "--gate"]) == 4
+
+
+def test_the_page_and_all_forms_are_written_in_one_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", {OLD: {}})
+    assert main(["report", str(run), "--format", "all"]) == 0
+    told = capsys.readouterr().out
+    written = {path.name for path in (run / "report").iterdir()}
+    assert {"report.html", "result.json", "junit.xml", "summary.md"} <= written
+    assert all(f"report/{name}" in told for name in written - {"report.json"})
+
+
+def test_the_help_names_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert all(form in said for form in (*FORMS, "html", "all"))
 
 
 def test_an_incomplete_run_never_passes(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {OLD: {}}, finish=False)
-    assert main(["export", str(run), "--out", str(tmp_path)]) == 3
+    assert main(["report", str(run), "--format", "json", "--out", str(tmp_path)]) == 3
     assert json.loads((tmp_path / "result.json").read_text())["gate"]["verdict"] == "incomplete"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--gate"], "a gate needs something to hold the run against"),
         (["--format", "junt"], 'did you mean "junit"?'),
-        (["--out", "/proc/nowhere"], "cannot be written"),
+        (["--format", "json", "--out", "/proc/nowhere"], "cannot be written"),
+        (["--time"], "--time says nothing about the page alone"),
+        (["--base", "x.json"], "--base says nothing about the page alone"),
+        (["--format", "json", "--split"], "--split is an option of the page"),
+        (["--format", "html,json", "OTHER"], "is of one run"),
+        (["--format", "json", "--base", "nosuch.json"], "nosuch.json"),
+        (["--history", "past"], "of runs or of a history"),
     ],
 )
 def test_bad_input_is_one_line(
     tmp_path: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write_run(tmp_path / "run", {OLD: {}})
-    assert main(["export", str(run), "--out", str(tmp_path), *arguments]) == 2
+    given = [str(run) if word == "OTHER" else word for word in arguments]
+    assert main(["report", str(run), "--out", str(tmp_path), *given]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
 
@@ -312,4 +345,4 @@ def test_masks_that_differ_where_a_fault_went_are_not_worse(tmp_path: Path) -> N
             cases=1,
             counts={"toy==2": {"masks_sha256": "01", "allowed": 11}},
         )
-        assert main(["export", str(folder), "--gate", "--out", str(folder)]) == code
+        assert main(["compare", str(folder), "--gate"]) == code

@@ -121,5 +121,5 @@ def test_a_measurement_without_end_is_no_answer_for_scripts_either(
     half = str(measured_run(synthetic, tmp_path / "half", SAME, SAME, finish=False))
     assert main(["table", half, "times"]) == 3
     assert "incomplete" in capsys.readouterr().err
-    assert main(["export", half, "--out", str(tmp_path / "exported")]) == 3
+    assert main(["report", half, "--format", "json", "--out", str(tmp_path / "exported")]) == 3
     assert "the measurement in" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_a_published_run_holds_what_the_run_held_but_for_samples(written: Path, 
     "words",
     [
         "table RUN", "table RUN summary", "table RUN faults", "table RUN --format csv", "compare RUN RUN",
-        "export RUN --out OUT",
+        "report RUN --format all --out OUT",
         "report RUN --out OUT", "history OUT --add RUN",
     ],
 )  # fmt: skip
@@ -82,7 +82,7 @@ def test_what_is_to_be_done_next_needs_nothing_that_a_published_run_lacks(
     monkeypatch.chdir(tmp_path)
     assert main(["table", str(published), "summary", "--json"]) == 0
     commands = json.loads(capsys.readouterr().out)["next"]
-    assert set(commands) == {"table", "report", "export"}
+    assert set(commands) == {"table", "report", "forms"}
     assert all(main(words[1:]) == 0 for words in commands.values())
 
 

@@ -145,7 +145,7 @@ def test_times_and_records_are_of_whole_runs(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_shard_says_that_it_is_one(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert read_info(made / "shard2").shard == "2/3" and read_info(made / "whole").shard == ""
-    for arguments in (["table"], ["export", "--format", "json", "--out", str(tmp_path / "export")]):
+    for arguments in (["table"], ["report", "--format", "json", "--out", str(tmp_path / "export")]):
         for run_of, is_said in (("shard2", True), ("whole", False)):
             assert main([arguments[0], str(made / run_of), *arguments[1:]]) == OK
             assert ("shard 2/3 of a run" in capsys.readouterr().err) == is_said
@@ -169,13 +169,15 @@ def test_a_shard_is_not_taken_for_the_whole(
     record = str(tmp_path / "r")
     for arguments in (
         ["compare", whole, shard],
-        ["expect", shard, record, "--record"],
+        ["compare", shard, "--record", record],
         ["history", str(tmp_path), "--add", shard],
     ):
         assert main(arguments) == BAD_INPUT
         assert "put the shards together first" in capsys.readouterr().err
-    assert main(["expect", whole, record, "--record"]) == OK
-    assert main(["expect", shard, record]) == OK, "each share can be held against the record of the whole"
+    assert main(["compare", whole, "--record", record]) == OK
+    assert main(["compare", record, shard, "--gate"]) == OK, (
+        "each share can be held against the record of the whole"
+    )
 
 
 # --------------------------------------------------------------------------------------------------- merge

@@ -3,11 +3,11 @@ gate holds."""
 
 from __future__ import annotations
 
+from harness.outcomes.gate import Gate as Gate
 from harness.outcomes.result.build import Noticed as Noticed
 from harness.outcomes.result.build import result_of as result_of
 from harness.outcomes.result.parts import Arm as Arm
 from harness.outcomes.result.parts import Change as Change
 from harness.outcomes.result.parts import Failing as Failing
 from harness.outcomes.result.parts import Figure as Figure
-from harness.outcomes.result.parts import Gate as Gate
 from harness.outcomes.result.parts import Result as Result

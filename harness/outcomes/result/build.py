@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.backend.arm import arm as arm_name
-from harness.errors import BadInput
 from harness.measure.estimate import ALL
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes import compare, differences, expected, metrics, outcome
 from harness.outcomes.delayed import DelayedCases
+from harness.outcomes.gate import Gate
 from harness.outcomes.history import measurements
-from harness.outcomes.result.parts import Arm, Change, Counts, Failing, Figure, Gate, Kind, Result
+from harness.outcomes.result.parts import Arm, Change, Counts, Failing, Figure, Kind, Result
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
 from harness.rows.again import resume
 from harness.rows.machine import hardware, hardware_key
@@ -38,19 +38,15 @@ def result_of(
     run: Path,
     base: Path | None = None,
     *,
-    expect: Path | None = None,
-    gate: bool = False,
     time: bool = False,
     read: tuple[Noticed, Sequence[ArmSummary]] | None = None,
 ) -> Result:
-    """The run, held against another run (`base`) or a record of outcomes (`expect`).
+    """Returns the run, held against `base`: another run's folder, or a file of expected outcomes.
 
-    With neither, versions of one backend with the same options within the run are held against the first.
+    Without `base`, versions of one backend with the same options within the run are held against the first.
     With `time` a proven slowdown fails the gate as well. `read`: what was gathered from its rows, where they
     were read already. Raises BadInput.
     """
-    if base and expect:
-        raise BadInput("a run is held against one thing: BASE or --expect; leave one out")
     info = read_info(run)
     complete = read_end(run) is not None
     recorded = read_measurement(run) if has_measurement(run) else None
@@ -64,20 +60,15 @@ def result_of(
         told = Gate("incomplete", "", (f"the run has no end; `{resume(run, info)}` completes it",))
     elif recorded and recorded.end is None:
         told = Gate("incomplete", "", (f"the measurement in {run} has no end; measure anew",))
-    elif expect:
-        changes, told = _held_to_record(run, expect)
+    elif base and expected.is_record(base):
+        changes, told = _held_to_record(run, base)
     elif base:
         changes, told = _held_to_pairs(compare.compare_runs(base, run), str(base), time)
     elif pairs := [each for each in compare.compare_arms(run) if each.is_change]:
         changes, told = _held_to_pairs(pairs, "the first version in the run", time)
-    elif gate:
-        raise BadInput(
-            "a gate needs something to hold the run against: BASE (another run's folder), --expect FILE, "
-            "or two versions of a backend in the run"
-        )
     else:
         told = Gate("ok", "", ())
-    if told.against and not expect:
+    if told.against and not (base and expected.is_record(base)):
         told = replace(told, reasons=(*_samples(info, base), *told.reasons))
     measured = list(_measured(run)) if recorded else []
     return Result(
@@ -263,8 +254,8 @@ def _measured(run: Path) -> Iterator[Figure]:
             )
 
 
-def _held_to_record(run: Path, expect: Path) -> tuple[list[Change], Gate]:
-    verdict = expected.expect(run, expect)
+def _held_to_record(run: Path, record: Path) -> tuple[list[Change], Gate]:
+    verdict = expected.expect(run, record)
     changes = [
         Change(
             "worse" if each.new else "better",
@@ -275,29 +266,18 @@ def _held_to_record(run: Path, expect: Path) -> tuple[list[Change], Gate]:
     ]
     if not verdict.compared:
         return changes, Gate(
-            "unproven", str(expect), (*verdict.notes, "nothing of this run is in the record")
+            "unproven", str(record), (*verdict.notes, "nothing of this run is in the record")
         )
     new, gone = (sum(each.kind == kind for each in changes) for kind in ("worse", "better"))
     reasons = [f"{new} case(s) fail that are not recorded as failing"] if new else []
     reasons += [f"{gone} case(s) are fixed and still recorded as failing; record anew"] if gone else []
-    return changes, Gate(verdict.word, str(expect), (*verdict.notes, *reasons))
+    return changes, Gate(verdict.word, str(record), (*verdict.notes, *reasons))
 
 
 def _held_to_pairs(pairs: Sequence[compare.Pair], against: str, time: bool) -> tuple[list[Change], Gate]:
     changes = [change for pair in pairs for change in _changes(pair)]
-    reasons = [f"{pair.head.title}: {pair.what_is_worse}" for pair in pairs if pair.counts_worse]
-    slower = [f"{pair.head.title}: slower, beyond the margin" for pair in pairs if time and pair.slower]
-    if reasons or slower:
-        return changes, Gate("failed", against, (*reasons, *slower))
-    if not any(pair.outcomes.compared for pair in pairs):
-        return changes, Gate("unproven", against, ("they have no measured case in common",))
-    if time and not all(pair.times and not pair.unproven for pair in pairs):
-        return changes, Gate(
-            "unproven",
-            against,
-            ("no time is proven either way; measure both versions in one run, on a quiet machine",),
-        )
-    return changes, Gate("ok", against, ())
+    held = compare.gate(pairs, time=time)
+    return changes, replace(held, against=against, reasons=() if held.verdict == "ok" else held.reasons)
 
 
 def _alike(counted: Iterable[compare.Counted]) -> dict[tuple[str, bool], list[compare.Counted]]:

@@ -5,22 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from harness.errors import GATE_FAILED, INCOMPLETE, OK, UNPROVEN
 from harness.outcomes import outcome
 from harness.outcomes.delayed import Delayed
+from harness.outcomes.gate import Gate
 
 Better = Literal["lower", "higher", "neither"]
 
 Kind = Literal["worse", "better", "other"]
-
-Verdict = Literal["ok", "failed", "incomplete", "unproven"]
-
-EXIT_CODES: dict[Verdict, int] = {
-    "ok": OK,
-    "failed": GATE_FAILED,
-    "incomplete": INCOMPLETE,
-    "unproven": UNPROVEN,
-}
 
 
 @dataclass(frozen=True)
@@ -84,21 +75,6 @@ class Change:
     arm: str
     what: str
     """One line."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """Whether a CI may go on, and why not."""
-
-    verdict: Verdict
-    against: str
-    """What the run was held against; empty if nothing: then only completeness counts."""
-    reasons: tuple[str, ...]
-
-    @property
-    def exit_code(self) -> int:
-        """0 ok, 1 failed, 3 incomplete, 4 unproven."""
-        return EXIT_CODES[self.verdict]
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ def _my_run(store: Store, path: Path) -> None:
 
 def _record(store: Store, path: Path) -> None:
     store.get("my_run")
-    store.make(f"grammarbench expect my_run {path} --record", store.folder)
+    store.make(f"grammarbench compare my_run --record {path}", store.folder)
 
 
 def _measured(store: Store, path: Path) -> None:

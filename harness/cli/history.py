@@ -1,0 +1,68 @@
+"""`history`: measurements and counts of passed cases over time."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from harness.cli.output import emit
+from harness.cli.values import Verbs, add_command
+from harness.errors import GATE_FAILED, OK, BadInput
+from harness.text import console
+
+
+def add(verbs: Verbs) -> None:
+    """Adds the command and its options."""
+    parser = add_command(
+        verbs,
+        "history",
+        history,
+        examples=["history past", "history past --add my_run", "history past --gate"],
+        help="keep measurements and counts of passed cases over time, and raise an alert where times rise",
+    )
+    parser.add_argument("history", type=Path, metavar="DIR", help="the folder that holds the history")
+    parser.add_argument(
+        "--add",
+        type=Path,
+        metavar="RUN",
+        help="append a run: its measurement, and how many cases of each kind passed",
+    )
+    parser.add_argument("--gate", action="store_true", help="exit with 1 if a series is in alert")
+
+
+def history(options: argparse.Namespace) -> int:
+    """Appends a run if one is named, and shows the series; 1 with `--gate` if one is in alert.
+
+    Raises BadInput.
+    """
+    from harness.outcomes.history import conformance, measurements
+
+    if options.add:
+        _append(options.history, options.add)
+    emit(
+        options,
+        lambda: measurements.to_json(options.history),
+        lambda: console().fit(f"{measurements.text(options.history)}\n{conformance.text(options.history)}"),
+    )
+    return GATE_FAILED if options.gate and measurements.alerts(options.history) else OK
+
+
+def _append(history: Path, run: Path) -> None:
+    """Appends the run's measurement and its counts. Raises BadInput."""
+    from harness.measure.record import has_measurement
+    from harness.outcomes.history import conformance, measurements
+    from harness.rows.store import has_begun
+    from harness.serve.decode.record import has_decoding
+
+    # A measurement is a run with rows too, as a rule: both go into the history.
+    is_run = has_begun(run)
+    if has_decoding(run) and not is_run:
+        raise BadInput(
+            f"{run} holds a decoding, which goes into no history; `grammarbench "
+            "compare` holds it against another"
+        )
+    if has_measurement(run) or not is_run:
+        print(f"added: {measurements.append(history, run)}", file=sys.stderr)
+    if is_run:
+        print(f"added: {conformance.add(history, run)}", file=sys.stderr)

@@ -1,0 +1,180 @@
+"""`report`: a run as a page, as files for other tools, or a site of a history."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from harness.cli.output import emit
+from harness.cli.table import tell_of_parts
+from harness.cli.values import Verbs, add_command, names
+from harness.errors import INCOMPLETE, OK, BadInput, did_you_mean
+from harness.text import one_line
+
+HTML = "html"
+"""The form that is a page for people; every other form is a file for other tools."""
+
+
+def add(verbs: Verbs) -> None:
+    """Adds the command and its options."""
+    parser = add_command(
+        verbs,
+        "report",
+        report,
+        examples=[
+            "report my_run",
+            "report my_run my_measurement --out page",
+            "report my_run --format junit,summary --base expected.json --out exported",
+            "report --history past --out site",
+        ],
+        help="write one HTML page of one or more runs, files for other tools, or a site of a history",
+    )
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="a run's folder")
+    parser.add_argument(
+        "--format",
+        action="extend",
+        type=names,
+        metavar="FORM,...",
+        help="html (default), and of one run json, junit, summary, annotations, benchmark-action, bencher, "
+        "csv, markdown, or all of them",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="the folder to write to (default: RUN/report, of a history DIR/dashboard)",
+    )
+    parser.add_argument(
+        "--base",
+        type=Path,
+        metavar="BASE",
+        help="a run's folder or a file of expected outcomes, as in compare: the forms for other tools then "
+        "show what changed since, and what a gate says of it",
+    )
+    parser.add_argument(
+        "--time",
+        action="store_true",
+        help="let a proven slowdown fail the gate that those forms show, too",
+    )
+    parser.add_argument(
+        "--history",
+        type=Path,
+        metavar="DIR",
+        help="write a site of this history (grammarbench history) instead: trends, releases, badges, a feed",
+    )
+    parser.add_argument(
+        "--trend",
+        type=Path,
+        metavar="DIR",
+        help="a history, whose last runs stand beside what was measured as sparklines",
+    )
+    parser.add_argument(
+        "--split",
+        action="store_true",
+        help="write script, style and data of the page as files beside it, for hosts that forbid inline ones",
+    )
+
+
+def report(options: argparse.Namespace) -> int:
+    """Writes what was asked for; returns 3 if something in it has no end. Raises BadInput."""
+    if options.history:
+        return _site(options)
+    if not options.runs:
+        raise BadInput("a report of what? Give a run's folder, or --history DIR")
+    from harness.report.page.inputs import read_inputs
+    from harness.report.page.page import write_report
+    from harness.rows.store import refuse_published
+
+    forms = _forms(options)
+    if options.out is None:
+        refuse_published(
+            options.runs[0], "given a report of its own", "say with --out DIR where the page is to be"
+        )
+    out = options.out or options.runs[0] / "report"
+    tell_of_parts(options.runs)
+    written: list[Path] = []
+    incomplete: list[str] = []
+    inputs = None
+    if HTML in forms:
+        inputs = read_inputs(options.runs)
+        written.append(write_report(inputs, out, options.trend, options.split))
+        incomplete += [
+            f"{name} is incomplete (no end); the page shows it and concludes nothing"
+            for name in inputs.incomplete
+        ]
+    if tools := [form for form in forms if form != HTML]:
+        from harness.outcomes.result import result_of
+        from harness.report.export import write
+
+        read = inputs.noticed[0] if inputs and inputs.noticed else None
+        result = result_of(options.runs[0], options.base, time=options.time, read=read)
+        written += write(result, tools, out)
+        if result.gate.verdict == "incomplete" and not incomplete:
+            incomplete += result.gate.reasons
+    emit(options, lambda: _files(written), lambda: "\n".join(map(_written, written)))
+    for line in incomplete:
+        print(one_line(f"grammarbench: {line}"), file=sys.stderr)
+    return INCOMPLETE if incomplete else OK
+
+
+def _forms(options: argparse.Namespace) -> list[str]:
+    """Returns the forms that are asked for, each once. Raises BadInput."""
+    from harness.report.export import FORMS
+
+    every = [HTML, *FORMS]
+    asked = list(dict.fromkeys(options.format or [HTML]))
+    for form in asked:
+        if form not in ("all", *every):
+            raise BadInput(f'there is no form "{form}"{did_you_mean(form, ["all", *every])}')
+    forms = every if "all" in asked else asked
+    if forms == [HTML]:
+        for name in ("base", "time"):
+            if getattr(options, name):
+                raise BadInput(
+                    f"--{name} says nothing about the page alone, which compares the runs that it is given; "
+                    "leave it out, or name another --format"
+                )
+    elif len(options.runs) > 1:
+        raise BadInput("a form for other tools is of one run; name one RUN, or leave --format out")
+    if HTML not in forms:
+        for name in ("trend", "split"):
+            if getattr(options, name):
+                raise BadInput(f"--{name} is an option of the page; leave it out, or add --format html")
+    return forms
+
+
+def _site(options: argparse.Namespace) -> int:
+    """Writes the site of a history. Raises BadInput."""
+    from harness.report.site.dashboard import write_dashboard
+
+    if options.runs:
+        raise BadInput(
+            "a report is of runs or of a history (beside runs: --trend DIR); `grammarbench "
+            "history DIR --add RUN` adds one"
+        )
+    if options.format:
+        raise BadInput("the site of a history has one form; leave --format out")
+    site = write_dashboard(options.history, options.out or options.history / "dashboard")
+    parts = [site, site.with_name("feed.xml"), site.with_name("badges")]
+    emit(options, lambda: _files(parts), lambda: f"written: {site}")
+    return OK
+
+
+def _written(path: Path) -> str:
+    """Returns the line about one written file; a page is told with its size."""
+    size = f" ({path.stat().st_size / 1e6:.2f} MB)" if path.suffix == ".html" else ""
+    return f"written: {path}{size}"
+
+
+def _files(paths: Iterable[Path]) -> dict[str, Any]:
+    """Returns what was written: files with their sizes in bytes, a folder as its files."""
+    files = [
+        file
+        for path in paths
+        for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
+        if file.is_file()
+    ]
+    return {"written": [{"path": file, "bytes": file.stat().st_size} for file in files]}

@@ -1,0 +1,32 @@
+"""The answer of a gate: may a CI go on, and if not, why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.errors import GATE_FAILED, INCOMPLETE, OK, UNPROVEN
+
+Verdict = Literal["ok", "failed", "incomplete", "unproven"]
+
+EXIT_CODES: dict[Verdict, int] = {
+    "ok": OK,
+    "failed": GATE_FAILED,
+    "incomplete": INCOMPLETE,
+    "unproven": UNPROVEN,
+}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a CI may go on, and why not."""
+
+    verdict: Verdict
+    against: str
+    """What the run was held against; empty if nothing: then only completeness counts."""
+    reasons: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 ok, 1 failed, 3 incomplete, 4 unproven."""
+        return EXIT_CODES[self.verdict]
