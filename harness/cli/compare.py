@@ -157,7 +157,7 @@ def _text_of_runs(options: argparse.Namespace, pairs: Sequence[Pair]) -> str:
     runs = [run for run in (options.base, options.head) if run]
     samples = dict.fromkeys(sample for run in runs if (sample := sample_of(read_info(run))))
     parts = ["\n".join(line for sample in samples for line in console().fold(sample))] if samples else []
-    parts.append(comparing.text(pairs, means=options.means, on=console()))
+    parts.append(comparing.text(pairs, means=options.means, time=options.time, on=console()))
     if options.head and (left_out := comparing.alone(options.base, options.head)):
         parts.append("\n".join(console().fold(left_out)))
     if not options.head and has_measurement(options.base):

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from harness.cases.special_files import refuse_special_files
@@ -28,6 +29,9 @@ DESCRIPTION = (
 
 GROUPS = (run, measure, decode, live, compare, history, table, report, diagnose, listing)
 """The files that hold the commands, in the order of `--help`."""
+
+LISTS: dict[str, type] = {"suites": str, "workloads": str, "runs": Path}
+"""The arguments that are lists of words, and the type of each word."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -75,12 +79,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     """Read the options and run the command; what a user or a machine did wrong is one line on stderr."""
     top = parser()
     options, rest = top.parse_known_args(arguments)
-    if rest and not (hasattr(options, "suites") and all(not each.startswith("-") for each in rest)):
-        top.error(f"unrecognized arguments: {' '.join(rest)}")
-    # argparse takes a list of words only where they stand together; a suite may stand behind an option as
-    # well
     if rest:
-        options.suites = [*options.suites, *rest]
+        _add_to_list(top, options, rest)
     if options.version:
         from harness import __version__
 
@@ -104,6 +104,18 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _say(f"{error}; what was measured is stored", BAD_INPUT)
     except KeyboardInterrupt:
         return _say("interrupted; what was measured is stored", INCOMPLETE)
+
+
+def _add_to_list(top: argparse.ArgumentParser, options: argparse.Namespace, rest: Sequence[str]) -> None:
+    """Appends words that argparse left over to the command's list of words.
+
+    argparse takes a list of words only where they stand together; a suite may stand behind an option as well.
+    """
+    name = next((name for name in LISTS if hasattr(options, name)), None)
+    if name is None or any(word.startswith("-") for word in rest):
+        top.error(f"unrecognized arguments: {' '.join(rest)}")
+    kind = LISTS[name]
+    setattr(options, name, [*getattr(options, name), *map(kind, rest)])
 
 
 def _say(text: str, code: int) -> int:

@@ -345,9 +345,11 @@ def gate(pairs: Sequence[Pair], *, time: bool) -> Gate:
     return Gate("ok", "", ("no outcome and no count is worse" + (", and no time" if time else ""),))
 
 
-def text(pairs: Sequence[Pair], *, means: bool = False, on: Console = PIPE) -> str:
+def text(pairs: Sequence[Pair], *, means: bool = False, time: bool = False, on: Console = PIPE) -> str:
     """For people: in short what is worse, better, slower or unproven, and what a gate says; then everything,
-    pair by pair."""
+    pair by pair.
+
+    `time`: the gate over times is shown even where nothing was measured."""
     if not pairs:
         return "\n".join(
             on.fold(
@@ -355,10 +357,10 @@ def text(pairs: Sequence[Pair], *, means: bool = False, on: Console = PIPE) -> s
                 "two versions of a backend"
             )
         )
-    return "\n\n".join([_summary(pairs, on), *(_text(each, means=means, on=on) for each in pairs)])
+    return "\n\n".join([_summary(pairs, time, on), *(_text(each, means=means, on=on) for each in pairs)])
 
 
-def _summary(pairs: Sequence[Pair], on: Console) -> str:
+def _summary(pairs: Sequence[Pair], timed: bool, on: Console) -> str:
     lines = []
     for pair in pairs:
         lines += on.fold(
@@ -368,7 +370,7 @@ def _summary(pairs: Sequence[Pair], on: Console) -> str:
         )
         lines += [f"  {what:9} {said}" for what, said in _in_short(pair, on).items()]
     styles: dict[str, Style] = {"ok": "good", "failed": "bad", "unproven": "open"}
-    for title, time in (("gate:", False), ("gate --time:", any(each.times for each in pairs))):
+    for title, time in (("gate:", False), ("gate --time:", timed or any(pair.times for pair in pairs))):
         if time or title == "gate:":
             held = gate(pairs, time=time)
             word = held.verdict.upper()

@@ -143,7 +143,7 @@ ALERTS: dict[AlertState, str] = {
     "no baseline": "Fewer than eleven runs: neutral.",
 }
 
-GATES: dict[parts.Verdict, str] = {
+GATES: dict[gate.Verdict, str] = {
     "ok": "Nothing is worse.",
     "failed": "An outcome or a count is worse, or not as recorded; with `--time` a proven slowdown.",
     "incomplete": "The run, or the measurement in it, has no end; it passes no gate.",

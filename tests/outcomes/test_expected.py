@@ -161,9 +161,10 @@ def test_an_incomplete_run_and_no_record_are_bad_input(tmp_path: Path) -> None:
 
 def test_the_command_gates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, file = stored(tmp_path / "a", row()), tmp_path / "base.json"
-    assert main(["expect", str(run), str(file), "--record"]) == 0
-    assert main(["expect", str(run), str(file)]) == 0
-    assert main(["expect", str(stored(tmp_path / "b", row(accepted=False))), str(file)]) == 1
+    assert main(["compare", str(run), "--record", str(file)]) == 0
+    assert main(["compare", str(file), str(run), "--gate"]) == 0
+    worse = str(stored(tmp_path / "b", row(accepted=False)))
+    assert main(["compare", str(file), worse, "--gate"]) == 1
     assert "+over_constrained" in capsys.readouterr().out
 
 

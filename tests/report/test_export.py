@@ -14,6 +14,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import synthetic
 from compared import COPY, HEAD, OLD, REFERENCE, measured_run, write_run
 from junitparser import Failure, JUnitXml, Skipped
 from measured import steady, write_measurement
@@ -273,15 +274,15 @@ def test_the_gate_against_a_record(tmp_path: Path) -> None:
 
 
 def test_two_runs_without_a_common_case_prove_nothing(tmp_path: Path) -> None:
-    base = write_run(tmp_path / "base", {OLD: {}})
-    head = write_run(tmp_path / "head", {OLD: {"case_id": "f" * 12}})
+    base = synthetic.write_run(tmp_path / "base", [[(row(), b"")]])
+    head = synthetic.write_run(tmp_path / "head", [[(row(suite="another"), b"")]])
     assert main(["compare", str(base), str(head), "--gate"]) == 4
 
 
 def test_the_page_and_all_forms_are_written_in_one_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = write_run(tmp_path / "run", {OLD: {}})
+    run = synthetic_run(tmp_path / "run", cases=3)
     assert main(["report", str(run), "--format", "all"]) == 0
     told = capsys.readouterr().out
     written = {path.name for path in (run / "report").iterdir()}
