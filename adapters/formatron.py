@@ -8,8 +8,7 @@ import json
 import logging
 import re
 import typing
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 from unittest.mock import patch
 
 import kbnf
@@ -19,17 +18,9 @@ from jsonschema import ValidationError
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import UnknownDialect
 
-from harness.backend.adapter_parts import choices_of, plain_tokens, script_of
-from harness.backend.grammar import (
-    Adapter,
-    Bitmask,
-    CompiledGrammar,
-    Dialect,
-    Grammar,
-    GrammarObject,
-    InvalidGrammar,
-    UnsupportedGrammar,
-)
+from harness import Adapter, CompiledGrammar, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.backend import adapter_parts as parts
+from harness.backend.grammar import Bitmask
 from harness.backend.vocabulary import Vocabulary
 
 # It takes Python's own `typing` from pydantic, which no longer hands it on: there is another module of that
@@ -43,11 +34,11 @@ logging.getLogger("kbnf").addHandler(logging.NullHandler())  # it warns of bytes
 
 ID = {"$id": "urn:schema", "id": "urn:schema"}
 DRAFT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-"""What the library requires of every schema, where it says none itself (drafts 3 and 4 call it `id`)."""
+"""What the library requires of every schema, for a schema that has none (drafts 3 and 4 call it `id`)."""
 
 REFUSALS = (
-    # ... parsing error, ... semantic error: of a regular expression that it does not know, or of what it has
-    # written itself
+    # "KBNF parsing error" or "KBNF semantic error": of a regular expression that it does not know, or of what
+    # it has written itself.
     "KBNF ",
     "not supported",
     "is not allowed",
@@ -72,7 +63,7 @@ class _FormatronObject(GrammarObject):
         self._terminated = terminated
         # It writes whole words of 64 bits, and may so write behind a mask.
         self._buffer = np.zeros((vocabulary.size + 63) // 64, dtype=np.uint64)
-        self._row: Bitmask = self._buffer.view(np.int32)[: (vocabulary.size + 31) // 32]
+        self._row: Bitmask = self._buffer.view(np.int32)[: vocabulary.words]
 
     def fill_bitmask(self, bitmask: Bitmask) -> None:
         if self._terminated:
@@ -80,9 +71,8 @@ class _FormatronObject(GrammarObject):
             return
         self._engine.compute_allowed_token_ids()
         self._engine.fill_torch_bitmask(self._buffer.ctypes.data)
-        if (
-            self._engine.is_finished()
-        ):  # it knows no end-of-sequence: whoever serves it writes one as soon as it has finished
+        if self._engine.is_finished():
+            # It knows no end-of-sequence: whoever serves it writes one as soon as it has finished.
             self._row.view(np.uint32)[self._eos >> 5] |= np.uint32(1 << (self._eos & 31))
         bitmask[:] = self._row
 
@@ -107,12 +97,8 @@ class _FormatronObject(GrammarObject):
 
     def copy(self) -> GrammarObject:
         clone = _FormatronObject.__new__(_FormatronObject)
-        clone._engine, clone._eos, clone._size, clone._terminated = (
-            copy.copy(self._engine),
-            self._eos,
-            self._size,
-            self._terminated,
-        )
+        clone._engine, clone._terminated = copy.copy(self._engine), self._terminated
+        clone._eos, clone._size = self._eos, self._size
         clone._buffer = np.zeros_like(self._buffer)
         clone._row = clone._buffer.view(np.int32)[: len(self._row)]
         return clone
@@ -135,9 +121,9 @@ class Formatron(Adapter):
     schema names stays in it.
     """
 
-    distribution: ClassVar[str] = "formatron"
-    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "choice"})
-    documented: ClassVar[Mapping[str, str]] = {
+    distribution = "formatron"
+    dialects = frozenset({"json_schema", "regex", "choice"})
+    documented = {
         "unlisted_name": "additionalProperties is always taken to be false (docstring of "
         "formatron.schemas.json_schema.create_schema).",
         "regex_dialect_rust": "Regular expressions are those of Rust's regex crate (documentation of kbnf, "
@@ -146,7 +132,7 @@ class Formatron(Adapter):
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
-        texts = plain_tokens(vocabulary)
+        texts = parts.plain_tokens(vocabulary)
         self._vocabulary = kbnf.Vocabulary(
             {token: kbnf.Token(text) for token, text in texts.items()},
             {token: text.decode("utf-8", "replace") for token, text in texts.items()},
@@ -174,18 +160,18 @@ class Formatron(Adapter):
             "regex": "regex(grammar)",
             "choice": "choose(*json.loads(grammar))",
         }
-        return script_of("formatron", format_call=formats[grammar.dialect])
+        return parts.script_of("formatron", format_call=formats[grammar.dialect])
 
     def _decode(self, tokens: list[int]) -> str:
         return self.vocabulary.decode(tokens).decode("utf-8", "replace")
 
 
 def _format(builder: FormatterBuilder, grammar: Grammar) -> Extractor:
-    """The library's own format for the grammar, whose text is given to it as it is."""
+    """Returns the library's own format for the grammar, whose text is given to it as it is."""
     if grammar.dialect == "regex":
         return builder.regex(grammar.text)
     if grammar.dialect == "choice":
-        return builder.choose(*choices_of(grammar.text))
+        return builder.choose(*parts.choices_of(grammar.text))
     if grammar.dialect != "json_schema":
         raise UnsupportedGrammar(f"formatron has no {grammar.dialect}")
     schema: Any = json.loads(grammar.text)

@@ -8,73 +8,27 @@ tried before it is accepted.
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
 import re
-import tempfile
 import weakref
-from collections import deque
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import llama_cpp
 import numpy as np
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 
-from harness.backend.adapter_parts import script_of
-from harness.backend.grammar import (
-    Adapter,
-    Bitmask,
-    CompiledGrammar,
-    Dialect,
-    Grammar,
-    GrammarObject,
-    InvalidGrammar,
-    UnsupportedGrammar,
-)
+from harness import Adapter, CompiledGrammar, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.backend import adapter_parts as parts
+from harness.backend.grammar import Bitmask
 from harness.backend.vocabulary import Vocabulary
-from harness.backend.vocabulary.gguf_file import write_vocabulary
 from harness.oracle.automaton import NoOracle
 from harness.oracle.ebnf.gbnf import gbnf_of_choice, gbnf_of_ebnf, gbnf_of_regex
 from harness.oracle.language import language_of
 
-CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-"""llama_token_data."""
+from ._llama_cpp_library import Candidates, load_model, messages_of
 
 LIMITS = ("left recursion", "sane defaults")
-"""Of its messages, the parts that say that a grammar is right and too much."""
-
-# Its answer to a failed assertion is to start a debugger, if there is one, before it ends the process.
-os.environ.setdefault("GGML_NO_BACKTRACE", "1")
-
-_said: deque[str] = deque(maxlen=20)
-"""The library's last messages; it has no other way to say why it refuses."""
-
-
-def _listen(level: int, text: bytes, _: object) -> None:
-    if level >= 2:  # warnings and errors
-        _said.append(text.decode("utf-8", "replace").strip())
-
-
-_listener = llama_cpp.llama_log_callback(_listen)
-"""Kept, because the library calls it for as long as the process lives."""
-
-llama_cpp.llama_log_set(_listener, ctypes.c_void_p(0))
-
-
-class _Candidates:
-    """An array of candidate tokens as the library takes it; logits are zero until a sampler has seen it."""
-
-    def __init__(self, tokens: np.ndarray[Any, np.dtype[np.int32]]) -> None:
-        self.data = np.zeros(len(tokens), dtype=CANDIDATE)
-        self.data["id"] = tokens
-        self.ids, self.logits = self.data["id"], self.data["logit"]
-        pointer = self.data.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
-        self.pointer = ctypes.pointer(
-            llama_cpp.llama_token_data_array(data=pointer, size=len(tokens), selected=-1, sorted=False)
-        )
+"""The parts of its messages that say that a grammar is right and too much."""
 
 
 class _LlamaObject(GrammarObject):
@@ -148,9 +102,9 @@ class LlamaCpp(Adapter):
     `ebnf=text`, it goes as it is.
     """
 
-    distribution: ClassVar[str] = "llama-cpp-python"
-    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice"})
-    documented: ClassVar[Mapping[str, str]] = {
+    distribution = "llama-cpp-python"
+    dialects = frozenset({"json_schema", "regex", "ebnf", "choice"})
+    documented = {
         "unlisted_name": "No property that the schema does not name, unless additionalProperties is true "
         "(llama.cpp grammars/README.md).",
         "property_order": "Properties keep the schema's order (--prop-order of llama.cpp's "
@@ -161,12 +115,12 @@ class LlamaCpp(Adapter):
     def __init__(self, vocabulary: Vocabulary, *, ebnf: Literal["translated", "text"] = "translated") -> None:
         super().__init__(vocabulary)
         self._ebnf = ebnf
-        self._model = _load(vocabulary)
+        self._model = load_model(vocabulary)
         weakref.finalize(self, llama_cpp.llama_model_free, self._model)
         self._tokens = llama_cpp.llama_model_get_vocab(self._model)
-        self.words = (vocabulary.size + 31) // 32
-        self.every = _Candidates(np.arange(vocabulary.size, dtype=np.int32))
-        self.one = _Candidates(np.zeros(1, dtype=np.int32))
+        self.words = vocabulary.words
+        self.every = Candidates(np.arange(vocabulary.size, dtype=np.int32))
+        self.one = Candidates(np.zeros(1, dtype=np.int32))
         self.bits = np.zeros(self.words * 32, dtype=np.bool_)
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
@@ -180,7 +134,7 @@ class LlamaCpp(Adapter):
 
     def script(self, grammar: Grammar) -> str:
         is_schema = grammar.dialect == "json_schema"
-        return script_of(
+        return parts.script_of(
             "llama_cpp", gbnf="json_schema_to_gbnf(grammar)" if is_schema else repr(self._gbnf(grammar))
         )
 
@@ -206,8 +160,8 @@ class LlamaCpp(Adapter):
         raise UnsupportedGrammar(f"llama.cpp has no {grammar.dialect}")
 
     def _refusal(self, grammar: Grammar, text: str) -> Exception:
-        """The parser refuses a grammar: once more, to hear why."""
-        why = _printed(lambda: self._sampler(text))
+        """Returns the exception for a grammar that the parser refused; it parses once more, to hear why."""
+        why = messages_of(lambda: self._sampler(text))
         if any(limit in why for limit in LIMITS):
             return UnsupportedGrammar(why)
         if grammar.dialect == "json_schema":
@@ -217,23 +171,9 @@ class LlamaCpp(Adapter):
         return _untranslated(grammar, why)
 
 
-def _load(vocabulary: Vocabulary) -> Any:
-    """A model that is nothing but the vocabulary."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "vocabulary.gguf")
-        write_vocabulary(vocabulary, path)
-        parameters = llama_cpp.llama_model_default_params()
-        parameters.vocab_only = True
-        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
-    if not model:
-        raise RuntimeError(
-            f"llama.cpp does not load the vocabulary {vocabulary.name}: {' '.join(_said)}"[:500]
-        )
-    return model
-
-
 def _converted(text: str) -> str:
-    """Its words for what it cannot do are assertions and ValueError; what else it raises is a fault."""
+    """Returns the GBNF of a JSON Schema, by the package's converter. Where it cannot convert one it fails an
+    assertion or raises ValueError; what else it raises is a fault."""
     if not isinstance(schema := json.loads(text), dict):
         kind = UnsupportedGrammar if isinstance(schema, bool) else InvalidGrammar
         raise kind("the converter takes a schema as an object")
@@ -244,7 +184,8 @@ def _converted(text: str) -> str:
 
 
 def _untranslated(grammar: Grammar, why: str) -> Exception:
-    """Wrong in itself, or only not to be said in GBNF?"""
+    """Returns the exception for a grammar that has no GBNF: is it wrong in itself, or has GBNF no words for
+    it?"""
     try:
         if grammar.dialect == "regex":
             re.compile(grammar.text)
@@ -253,22 +194,3 @@ def _untranslated(grammar: Grammar, why: str) -> Exception:
     except (NoOracle, re.error, OverflowError, RecursionError):
         return InvalidGrammar(why)
     return UnsupportedGrammar(why)
-
-
-def _printed(call: Callable[[], object]) -> str:
-    """What the call writes to standard error, where the parser says what it could not read, or logs; in one
-    line."""
-    _said.clear()
-    saved = os.dup(2)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 2)
-        try:
-            call()
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-        file.seek(0)
-        printed = file.readline().decode("utf-8", "replace").strip()
-    return " ".join([*([printed] if printed else []), *_said])[:500] or (
-        "the parser refuses it and does not say why"
-    )

@@ -5,38 +5,23 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import ClassVar, Literal
+from typing import Literal
 
 from interegular.patterns import InvalidSyntax, Unsupported
-from lmformatenforcer import (
-    CharacterLevelParser,
-    CharacterLevelParserConfig,
-    JsonSchemaParser,
-    RegexParser,
-    StringParser,
-    TokenEnforcer,
-    TokenEnforcerTokenizerData,
-    UnionParser,
-)
+from lmformatenforcer import CharacterLevelParser, CharacterLevelParserConfig, JsonSchemaParser
 from lmformatenforcer.exceptions import LMFormatEnforcerException
+from lmformatenforcer.tokenenforcer import TokenEnforcer, TokenEnforcerTokenizerData
 from pydantic import ValidationError
 
-from harness.backend.adapter_parts import choices_of, plain_tokens, script_of
-from harness.backend.grammar import (
-    Adapter,
-    Bitmask,
-    CompiledGrammar,
-    Dialect,
-    Grammar,
-    GrammarObject,
-    InvalidGrammar,
-    UnsupportedGrammar,
-    is_allowed,
-)
+from harness import Adapter, CompiledGrammar, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
+from harness.backend import adapter_parts as parts
+from harness.backend.grammar import Bitmask, is_allowed
 from harness.backend.vocabulary import Vocabulary
 
-WHITESPACES = {"any": sys.maxsize, "library": 12, "compact": 0}
-"""How many whitespace characters may follow each other."""
+from ._lm_format_enforcer_forms import parser_of, token_texts
+
+WHITESPACE = {"any": sys.maxsize, "library": 12, "compact": 0}
+"""How many whitespace characters may follow each other in JSON."""
 
 
 class _EnforcerObject(GrammarObject):
@@ -50,10 +35,10 @@ class _EnforcerObject(GrammarObject):
         self._mask: Bitmask | None = None
 
     def _allowed(self) -> Bitmask:
-        """The library's only statement about a position.
+        """Returns the mask, which is all that the library says about a position.
 
-        It must be asked at each prefix in turn: it takes the first one that it does not know the predecessor
-        of for a prompt.
+        The library must be asked at each prefix in turn: it takes a prefix whose predecessor it does not know
+        for a prompt.
         """
         if self._mask is None:
             self._mask = self._enforcer.get_allowed_tokens(self._prefix).allowed_tokens.numpy()
@@ -106,31 +91,21 @@ class _EnforcerObject(GrammarObject):
 
 
 class _EnforcerCompiled(CompiledGrammar):
-    def __init__(
-        self,
-        parser: CharacterLevelParser,
-        data: TokenEnforcerTokenizerData,
-        config: CharacterLevelParserConfig,
-        vocabulary: Vocabulary,
-        is_shared: bool,
-    ) -> None:
-        self._shared: TokenEnforcer | None = None
-        self._is_shared = is_shared
+    def __init__(self, adapter: LMFormatEnforcer, parser: CharacterLevelParser) -> None:
+        self._adapter = adapter
         self._parser = parser
-        self._data = data
-        self._config = config
-        self._vocabulary = vocabulary
+        self._shared: TokenEnforcer | None = None
 
     def start(self) -> GrammarObject:
-        # It remembers the mask of every prefix that it has seen.
-        enforcer = self._shared or TokenEnforcer(self._data, self._parser)
-        if self._is_shared:
+        # An enforcer remembers the mask of every prefix that it has seen.
+        adapter = self._adapter
+        enforcer = self._shared or TokenEnforcer(adapter.tokenizer, self._parser)
+        if adapter.is_shared:
             self._shared = enforcer
         if isinstance(self._parser, JsonSchemaParser):
-            self._parser.config = (
-                self._config
-            )  # the enforcer has just replaced it by one that knows the alphabet only
-        return _EnforcerObject(enforcer, self._vocabulary)
+            # A new enforcer replaces the configuration by one that knows the alphabet only.
+            self._parser.config = adapter.config
+        return _EnforcerObject(enforcer, adapter.vocabulary)
 
 
 class LMFormatEnforcer(Adapter):
@@ -144,8 +119,8 @@ class LMFormatEnforcer(Adapter):
     have in serving engines.
     """
 
-    distribution: ClassVar[str] = "lm-format-enforcer"
-    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "choice"})
+    distribution = "lm-format-enforcer"
+    dialects = frozenset({"json_schema", "regex", "choice"})
 
     def __init__(
         self,
@@ -157,20 +132,20 @@ class LMFormatEnforcer(Adapter):
         shared_enforcer: bool = False,
     ) -> None:
         super().__init__(vocabulary)
-        self._is_shared = shared_enforcer
-        self._data = TokenEnforcerTokenizerData(
-            _texts(vocabulary), self._decode, vocabulary.eos_token, True, vocabulary.size
+        self.is_shared = shared_enforcer
+        self.tokenizer = TokenEnforcerTokenizerData(
+            token_texts(vocabulary), self._decode, vocabulary.eos_token, True, vocabulary.size
         )
-        self._config = CharacterLevelParserConfig(
-            alphabet=self._data.tokenizer_alphabet,
-            max_consecutive_whitespaces=WHITESPACES[whitespace],
+        self.config = CharacterLevelParserConfig(
+            alphabet=self.tokenizer.tokenizer_alphabet,
+            max_consecutive_whitespaces=parts.option_value("whitespace", whitespace, WHITESPACE),
             force_json_field_order=property_order,
             max_json_array_length=max_array_length,
         )
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         try:
-            parser = self._parser(grammar)
+            parser = parser_of(grammar, self.config)
         except (InvalidSyntax, ValidationError, json.JSONDecodeError) as error:
             raise InvalidGrammar(f"{type(error).__name__}: {error}") from error
         except (Unsupported, LMFormatEnforcerException) as error:
@@ -181,7 +156,7 @@ class LMFormatEnforcer(Adapter):
             if str(error).startswith(("Unsupported type ", "Unsupported enum type ", "No definitions found")):
                 raise UnsupportedGrammar(str(error)) from error
             raise
-        return _EnforcerCompiled(parser, self._data, self._config, self.vocabulary, self._is_shared)
+        return _EnforcerCompiled(self, parser)
 
     def script(self, grammar: Grammar) -> str:
         parsers = {
@@ -189,45 +164,14 @@ class LMFormatEnforcer(Adapter):
             "regex": "RegexParser(grammar)",
             "choice": "UnionParser([StringParser(each) for each in json.loads(grammar)])",
         }
-        return script_of(
+        return parts.script_of(
             "lm_format_enforcer",
             parser=parsers[grammar.dialect],
-            whitespaces=str(self._config.max_consecutive_whitespaces),
-            in_order=str(self._config.force_json_field_order),
-            array_length=str(self._config.max_json_array_length),
+            whitespaces=str(self.config.max_consecutive_whitespaces),
+            in_order=str(self.config.force_json_field_order),
+            array_length=str(self.config.max_json_array_length),
         )
 
-    def _parser(self, grammar: Grammar) -> CharacterLevelParser:
-        if grammar.dialect == "regex":
-            return RegexParser(grammar.text, self._config)
-        if grammar.dialect == "choice":
-            return UnionParser([StringParser(choice) for choice in choices_of(grammar.text)])
-        if grammar.dialect != "json_schema":
-            raise UnsupportedGrammar(f"lm-format-enforcer has no {grammar.dialect}")
-        schema = json.loads(grammar.text)
-        if schema is False:
-            raise UnsupportedGrammar("lm-format-enforcer takes a schema as an object, or None for any JSON")
-        if schema is not True and not isinstance(schema, dict):
-            raise InvalidGrammar("a schema must be an object or a boolean")
-        return JsonSchemaParser(None if schema is True else schema, self._config)
-
     def _decode(self, tokens: list[int]) -> str:
-        """Without the character that is not complete yet, as the library's integrations do."""
+        """Returns the text without a character that is not complete yet, as the library's integrations do."""
         return self.vocabulary.decode(tokens).decode("utf-8", "replace").rstrip("\ufffd")
-
-
-def _texts(vocabulary: Vocabulary) -> list[tuple[int, str, bool]]:
-    """Each plain token's id and text, and whether its text depends on no token before it, by the rule of the
-    library's integrations.
-
-    That rule asks whether the tokenizer drops a leading space when it decodes the token alone; our bytes are
-    always whole, so: never.
-
-    A token that is no UTF-8 by itself decodes to replacement characters, in the integrations too. To the
-    library all such tokens are then the same character: whatever allows one (free text, a negated class)
-    allows any broken bytes, and a grammar that names a non-ASCII character allows none of the tokens that
-    begin it. That is how the library treats UTF-8, and it is left as it is.
-    """
-    return [
-        (token, text.decode("utf-8", "replace"), False) for token, text in plain_tokens(vocabulary).items()
-    ]

@@ -1,4 +1,4 @@
-"""outlines-core: a regular expression turned into an index of every state's tokens at compile time.
+"""outlines-core: a regular expression, turned at compile time into an index of the tokens of each state.
 
 Building an index can take minutes in native code, where no signal ends it; whoever calls `compile` sets the
 deadline.
@@ -7,42 +7,24 @@ deadline.
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Literal, cast
+from typing import Literal, cast
 
-import numpy as np
-from outlines_core import Guide, Index, json_schema
+from outlines_core import Guide, Index
 from outlines_core import Vocabulary as TokenMap
 
-from harness.backend.adapter_parts import (
-    choices_of,
-    kernels_in_torch_and_numpy,
-    plain_tokens,
-    require_a_row_for_each,
-    script_of,
-)
-from harness.backend.grammar import (
-    Adapter,
-    Bitmask,
-    BoolMask,
-    CompiledGrammar,
-    Dialect,
-    Grammar,
-    GrammarObject,
-    InvalidGrammar,
-    Kernel,
-    UnsupportedGrammar,
-)
+from harness import Adapter, CompiledGrammar, Grammar, GrammarObject
+from harness.backend import adapter_parts as parts
+from harness.backend.grammar import Bitmask, BoolMask, Kernel
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.forced_text.jumping import with_jumps, without_jumps
 from harness.oracle.regex.automaton import regex_automaton
 
+from ._outlines_core_forms import WHITESPACE, pattern_of, refusal
+
 MAX_ROLLBACK = 1 << 16
 """The library's own default is 32 tokens, and it stores only as many states as this."""
-
-WHITESPACE = {"any": r"[\n\t\r ]*", "library": None, "compact": ""}
 
 
 class _OutlinesObject(GrammarObject):
@@ -54,32 +36,31 @@ class _OutlinesObject(GrammarObject):
         self._write = self._guide.write_mask_into
         self._accepted: list[int] = []
         self._terminated = False
-        self._words = (compiled.vocabulary.size + 31) // 32
-        self._bitmask: Bitmask | None = (
-            None  # the array of the last fill, kept so that its memory stays where it is; None after the end
-        )
+        self._words = compiled.vocabulary.words
+        # The array of the last fill, kept so that its memory stays where it is; None after the end.
+        self._bitmask: Bitmask | None = None
         self._target = (0, 0, 4)
 
     def fill_bitmask(self, bitmask: Bitmask) -> None:
         if bitmask is self._bitmask:
             self._write(*self._target)
         else:
-            self._turn_to(bitmask)
+            self._fill_another(bitmask)
 
     def filler(self, bitmask: Bitmask) -> Callable[[], object]:
-        return partial(self._write, _address(bitmask, (self._words,)), self._words, 4)
+        return partial(self._write, parts.address_of(bitmask, (self._words,)), self._words, 4)
 
-    def _turn_to(self, bitmask: Bitmask) -> None:
-        """Fill an array that the last fill did not see."""
-        pointer = _address(bitmask, (self._words,))
+    def _fill_another(self, bitmask: Bitmask) -> None:
+        """Fills an array that is not that of the last fill."""
+        target = parts.address_of(bitmask, (self._words,)), self._words, 4
         if self._terminated:
             bitmask.fill(0)
         else:
-            self._bitmask, self._target = bitmask, (pointer, self._words, 4)
-            self._write(*self._target)
+            self._bitmask, self._target = bitmask, target
+            self._write(*target)
 
     def write_row(self, pointer: int, row: Bitmask) -> None:
-        """Fill a row of a batch, whose address is already known."""
+        """Fills a row of a batch, whose address is already known."""
         if self._terminated:
             row.fill(0)
         else:
@@ -154,9 +135,9 @@ class OutlinesCore(Adapter):
     chains of singular transitions are jumped. Where there is no automaton there are no jumps.
     """
 
-    distribution: ClassVar[str] = "outlines-core"
-    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "choice"})
-    documented: ClassVar[Mapping[str, str]] = {
+    distribution = "outlines-core"
+    dialects = frozenset({"json_schema", "regex", "choice"})
+    documented = {
         "regex_dialect_rust": "An Index is a DFA that Rust's regex-automata builds of the pattern "
         "(outlines-core src/index.rs).",
     }
@@ -172,93 +153,37 @@ class OutlinesCore(Adapter):
         super().__init__(vocabulary)
         self._jumps = jumps
         self.mask_format = mask
-        self._whitespace = WHITESPACE[whitespace]
+        self._whitespace = parts.option_value("whitespace", whitespace, WHITESPACE)
         ids: dict[bytes, list[int]] = {}
-        for token, text in plain_tokens(vocabulary).items():
+        for token, text in parts.plain_tokens(vocabulary).items():
             ids.setdefault(text, []).append(token)
         self._token_map = TokenMap(vocabulary.eos_token, ids)
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
-        pattern = self._pattern(grammar)
+        pattern = pattern_of(grammar, self._whitespace)
         try:
             index = Index(pattern, self._token_map)
         except ValueError as error:  # the library's only error, whatever it is that it says
-            raise _refusal(pattern, str(error)) from error
+            raise refusal(pattern, str(error)) from error
         compiled = _OutlinesCompiled(index, self.vocabulary)
-        return (
-            compiled
-            if self._jumps == "none"
-            else with_jumps(compiled, lambda: regex_automaton(pattern, "rust"), self.vocabulary)
-        )
+        if self._jumps == "none":
+            return compiled
+        return with_jumps(compiled, lambda: regex_automaton(pattern, "rust"), self.vocabulary)
 
     def script(self, grammar: Grammar) -> str:
         if grammar.dialect == "json_schema":
             pattern = f"json_schema.build_regex_from_schema(grammar, {self._whitespace!r})"
         else:
-            pattern = repr(self._pattern(grammar))
-        return script_of("outlines_core", pattern=pattern)
+            pattern = repr(pattern_of(grammar, self._whitespace))
+        return parts.script_of("outlines_core", pattern=pattern)
 
     def kernels(self) -> Mapping[str, Kernel]:
-        return kernels_in_torch_and_numpy("outlines_core.kernels")
+        return parts.kernels_in_torch_and_numpy("outlines_core.kernels")
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        require_a_row_for_each(len(objects), bitmasks)
-        pointer = _address(bitmasks, (len(objects), (self.vocabulary.size + 31) // 32))
-        for grammar_object, row in zip(
-            cast(list[_OutlinesObject], without_jumps(objects)), bitmasks, strict=True
-        ):
+        parts.require_a_row_for_each(len(objects), bitmasks)
+        pointer = parts.address_of(bitmasks, (len(objects), self.vocabulary.words))
+        own_objects = cast(list[_OutlinesObject], without_jumps(objects))
+        for grammar_object, row in zip(own_objects, bitmasks, strict=True):
             grammar_object.write_row(pointer, row)
             pointer += bitmasks.strides[0]
-
-    def _pattern(self, grammar: Grammar) -> str:
-        if grammar.dialect == "json_schema":
-            return self._pattern_of_schema(grammar.text)
-        if grammar.dialect == "choice":
-            return _pattern_of_choice(grammar.text)
-        if grammar.dialect == "regex":
-            return grammar.text
-        raise UnsupportedGrammar(f"outlines-core has no {grammar.dialect}")
-
-    def _pattern_of_schema(self, text: str) -> str:
-        try:
-            return str(json_schema.build_regex_from_schema(text, self._whitespace))
-        except TypeError as error:  # no JSON
-            raise InvalidGrammar(str(error)) from error
-        except ValueError as error:
-            kind = InvalidGrammar if " must be " in str(error) else UnsupportedGrammar
-            raise kind(str(error)) from error
-
-
-def _pattern_of_choice(text: str) -> str:
-    """An alternation, longest first: the library's regular expressions are leftmost-first to the end, so that
-    `a|ab` never matches `ab`."""
-    choices = choices_of(text)
-    return "(" + "|".join(map(re.escape, sorted(choices, key=len, reverse=True))) + ")"
-
-
-def _refusal(pattern: str, message: str) -> Exception:
-    """The library has one message for a pattern that is wrong and one with a construct that it lacks;
-    Python's `re` tells which it is."""
-    if "error building NFA" not in message:
-        return UnsupportedGrammar(message)
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError) as error:
-        return InvalidGrammar(f"{message}: {error}")
-    return UnsupportedGrammar(message)
-
-
-def _address(bitmask: Bitmask, shape: tuple[int, ...]) -> int:
-    """Where the array's memory begins; the library writes there without looking, so the array must be what it
-    takes it for."""
-    if (
-        bitmask.dtype != np.int32
-        or bitmask.shape != shape
-        or not bitmask.flags.c_contiguous
-        or not bitmask.flags.writeable
-    ):
-        raise ValueError(
-            f"a bitmask must be a writeable contiguous int32 array of shape {shape}, not "
-            f"{bitmask.dtype} {bitmask.shape}"
-        )
-    return int(bitmask.ctypes.data)

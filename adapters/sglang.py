@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
+from harness.backend import adapter_parts as parts
 from harness.backend.bridge.bare_package import bare_package, stand_in
 from harness.backend.bridge.from_sglang import SGLangAdapter, SGLangBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
@@ -18,7 +19,8 @@ WRAPPERS = {
     "llguidance": ("llguidance_backend", "GuidanceBackend", "llguidance"),
     "outlines": ("outlines_backend", "OutlinesGrammarBackend", "outlines"),
 }
-"""By the engine's name: its module, its class, and the distribution of the library behind it."""
+"""For the engine's name of each wrapper: its module, its class, and the distribution of the library behind
+it."""
 
 
 class SGLang(SGLangAdapter):
@@ -30,25 +32,22 @@ class SGLang(SGLangAdapter):
     tokens.
     """
 
-    distribution: ClassVar[str] = "sglang"
+    distribution = "sglang"
 
     def __init__(
         self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "llguidance", "outlines"] = "xgrammar"
     ) -> None:
-        if wrapper not in WRAPPERS:
-            raise ValueError(f"wrapper is {wrapper!r}; SGLang has {', '.join(WRAPPERS)}")
         self._name = wrapper
-        self.wraps = WRAPPERS[wrapper][2]
+        self._module, self._class, self.wraps = parts.option_value("wrapper", wrapper, WRAPPERS)
         super().__init__(vocabulary)
 
     def make_backend(self) -> SGLangBackend:
-        bare_package("sglang", "sglang.srt", PLACE)  # their starts load the engine's kernels
-        # Of these the wrappers take a type and the thinking before an answer, neither of which is asked for
-        # here.
+        bare_package("sglang", "sglang.srt", PLACE)  # importing them would load the engine's kernels
+        # The wrappers take a type from one of these, and from the other the thinking before an answer;
+        # neither is asked for here.
         stand_in("sglang.srt.parser.reasoning_parser", ("ReasoningParser",))
         stand_in("sglang.srt.server_args", ("ServerArgs",))
-        module, backend_class, _ = WRAPPERS[self._name]
-        make: Any = getattr(import_module(f"{PLACE}.{module}"), backend_class)
+        make: Any = getattr(import_module(f"{PLACE}.{self._module}"), self._class)
         tokenizer: Any = huggingface_tokenizer(self.vocabulary)
         self.twins = Twins(twins(self.vocabulary))
         size, ends = self.vocabulary.size, [self.vocabulary.eos_token]

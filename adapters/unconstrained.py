@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from harness.backend.adapter_parts import require_a_row_for_each
-from harness.backend.grammar import (
-    DIALECTS,
-    Adapter,
-    Bitmask,
-    BoolMask,
-    CompiledGrammar,
-    Dialect,
-    Grammar,
-    GrammarObject,
-    pack_mask,
-)
+from harness import Adapter, CompiledGrammar, Grammar, GrammarObject
+from harness.backend import adapter_parts as parts
+from harness.backend.grammar import DIALECTS, Bitmask, BoolMask, pack_mask
 from harness.backend.vocabulary import Vocabulary
 
 
@@ -68,8 +59,8 @@ class UnconstrainedGrammar(CompiledGrammar):
 class Unconstrained(Adapter):
     """Every token but specials and padding, and the end, always; whatever the grammar says."""
 
-    distribution: ClassVar[str] = ""
-    dialects: ClassVar[frozenset[Dialect]] = frozenset(DIALECTS)
+    distribution = ""
+    dialects = frozenset(DIALECTS)
 
     def __init__(self, vocabulary: Vocabulary, *, mask: Literal["bitmask", "bool"] = "bitmask") -> None:
         super().__init__(vocabulary)
@@ -84,7 +75,7 @@ class Unconstrained(Adapter):
         return UnconstrainedGrammar(self)
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        require_a_row_for_each(len(objects), bitmasks)
+        parts.require_a_row_for_each(len(objects), bitmasks)
         np.copyto(bitmasks, self.bitmask)
 
     def allows(self, token: int) -> bool:

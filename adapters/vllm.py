@@ -6,10 +6,11 @@ import json
 import os
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 
+from harness.backend import adapter_parts as parts
 from harness.backend.bridge.bare_package import bare_package
 from harness.backend.bridge.from_vllm import VLLMAdapter, VLLMBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
@@ -25,7 +26,8 @@ WRAPPERS = {
     "outlines": ("backend_outlines", "OutlinesBackend", "outlines-core"),
     "lm-format-enforcer": ("backend_lm_format_enforcer", "LMFormatEnforcerBackend", "lm-format-enforcer"),
 }
-"""By the engine's name: its module, its class, and the distribution of the library behind it."""
+"""For the engine's name of each wrapper: its module, its class, and the distribution of the library behind
+it."""
 
 FIELDS: dict[Dialect, str] = {
     "json_schema": "json",
@@ -34,7 +36,7 @@ FIELDS: dict[Dialect, str] = {
     "choice": "choice",
     "structural_tag": "structural_tag",
 }
-"""Our dialects, and what a request calls them."""
+"""For each dialect, the name of its field in a request."""
 
 SPECULATIVE_TOKENS = 200
 """How many tokens may be taken back; an engine without speculative decoding allows none."""
@@ -50,7 +52,7 @@ class VLLM(VLLMAdapter):
     vocabulary's own, or one that is made of its tokens.
     """
 
-    distribution: ClassVar[str] = "vllm"
+    distribution = "vllm"
 
     def __init__(
         self,
@@ -58,21 +60,17 @@ class VLLM(VLLMAdapter):
         *,
         wrapper: Literal["xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "xgrammar",
     ) -> None:
-        if wrapper not in WRAPPERS:
-            raise ValueError(f"wrapper is {wrapper!r}; vLLM has {', '.join(WRAPPERS)}")
         self._name = wrapper
-        self.wraps = WRAPPERS[wrapper][2]
+        self._module, self._class, self.wraps = parts.option_value("wrapper", wrapper, WRAPPERS)
         super().__init__(vocabulary)
 
     def make_backend(self) -> VLLMBackend:
         os.environ.setdefault("VLLM_CONFIGURE_LOGGING", "0")
-        bare_package(
-            "vllm", "vllm.v1", PLACE
-        )  # the last one's start loads the engine's configuration and parsers
+        # Importing the last one would load the engine's configuration and parsers.
+        bare_package("vllm", "vllm.v1", PLACE)
         if not torch.cuda.is_available():
             utils: Any = import_module("vllm.utils.torch_utils")
             utils.PIN_MEMORY = False  # for copies to a device that is not here
-        module, backend_class, _ = WRAPPERS[self._name]
         self._sampling = import_module("vllm.sampling_params")
         self._refusal = import_module("vllm.exceptions").VLLMValidationError
         self._key = import_module(f"{PLACE}.request").get_structured_output_key
@@ -89,9 +87,9 @@ class VLLM(VLLMAdapter):
         self._config = SimpleNamespace(
             structured_outputs_config=outputs, speculative_config=speculative, model_config=None
         )
-        make: Any = getattr(import_module(f"{PLACE}.{module}"), backend_class)
+        make: Any = getattr(import_module(f"{PLACE}.{self._module}"), self._class)
         backend: VLLMBackend = make(self._config, self._tokenizer, self.vocabulary.size)
-        # What they import on first use, seconds of it, a worker's children would each import again.
+        # Both import for seconds on first use; done here, a worker's children need not do it again.
         self.request(Grammar("regex", "a"))
         backend.allocate_token_bitmask(1)
         return backend
@@ -99,11 +97,10 @@ class VLLM(VLLMAdapter):
     def request(self, grammar: Grammar) -> tuple[Any, str]:
         value: Any = json.loads(grammar.text) if grammar.dialect == "choice" else grammar.text
         if grammar.dialect == "choice" and not (
-            isinstance(value, list) and all(isinstance(each, str) for each in value)
+            isinstance(value, list) and all(isinstance(choice, str) for choice in value)
         ):
-            raise ValueError(
-                "choice must be a list of strings"
-            )  # the server's own model of a request says so, before all this
+            # The server's own model of a request says so, before all this.
+            raise ValueError("choice must be a list of strings")
         outputs = self._sampling.StructuredOutputsParams(**{FIELDS[grammar.dialect]: value})
         parameters = self._sampling.SamplingParams(structured_outputs=outputs)
         model = SimpleNamespace(is_diffusion=False)

@@ -2,64 +2,49 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from importlib import import_module
-from typing import ClassVar, Literal, cast
+from typing import Literal, cast
 
 import torch
 import xgrammar
 from xgrammar.tokenizer_info import VocabType
 
-from harness.backend.adapter_parts import (
-    LastBitmask,
-    choices_of,
-    require_a_row_for_each,
-    script_of,
-    structural_tag_of,
-)
-from harness.backend.grammar import (
-    Adapter,
-    Bitmask,
-    CompiledGrammar,
-    Dialect,
-    Grammar,
-    GrammarObject,
-    InvalidGrammar,
-    Kernel,
-    UnsupportedGrammar,
-)
+from harness import Adapter, CompiledGrammar, Grammar, GrammarObject
+from harness.backend import adapter_parts as parts
+from harness.backend.grammar import Bitmask, Kernel
 from harness.backend.vocabulary import Vocabulary
+
+from ._xgrammar_forms import SEPARATORS, compiler_call
 
 NO_TENSOR = torch.empty(0)
 
 HAS_ANY_ORDER = "any_order" in inspect.signature(xgrammar.GrammarCompiler.compile_json_schema).parameters
 """False in older releases, which keep the order of the schema."""
 
-SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
-
 KERNELS = {
-    "cpu": ("cpu", ("cpu",)),
-    "triton": ("triton", ("cuda",)),
-    "cuda": ("cuda", ("cuda",)),
-    "torch_compile": ("torch_compile", ("cpu", "cuda")),
-    "torch_native": ("torch", ("cpu", "cuda")),
+    "cpu": ("cpu", {"cpu"}),
+    "triton": ("triton", {"cuda"}),
+    "cuda": ("cuda", {"cuda"}),
+    "torch_compile": ("torch_compile", {"cpu", "cuda"}),
+    "torch_native": ("torch", {"cpu", "cuda"}),
 }
 """The library's kernels by its own names: the module of each, and the devices on which it exists."""
+
+BEYOND = "The trailing logits are left unmasked, with a warning (docstring of apply_token_bitmask_inplace)."
 
 # Every refusal is a plain RuntimeError with a logged position: `[12:00:00] /project/cpp/file.cc:1: reason`.
 # An internal check that gives no reason, and an error without a position (out of memory, a C++ exception), is
 # a fault and escapes.
 REFUSAL = re.compile(r"\[[\d:]+\] \S+:\d+: (?:Check failed: \(.*?\) is false: ?)?(?P<reason>.*)", re.DOTALL)
 
-# The library does not tell "I cannot" from "you are wrong"; these are its words for the first.  `Unsupported
+# The library does not tell "I cannot" from "you are wrong"; these are its words for the first. `Unsupported
 # type "foo"` is no JSON type and so the input's mistake; an unsatisfiable schema is called wrong too.
 UNSUPPORTED = re.compile(
-    r"not (?:yet )?supported|[Uu]nsupported (?!type \")|exceed(?:s|ed)\b|too "
-    r"(?:large|many)"
+    r"not (?:yet )?supported|[Uu]nsupported (?!type \")|exceed(?:s|ed)\b|too (?:large|many)"
 )
 
 
@@ -78,7 +63,7 @@ class XgrammarObject(GrammarObject):
         self._fill(self._tensor)
 
     def filler(self, bitmask: Bitmask) -> Callable[[], object]:
-        return partial(self._fill, self._adapter.tensor_of(bitmask))
+        return functools.partial(self._fill, self._adapter.tensor_of(bitmask))
 
     def accept_token(self, token: int) -> bool:
         return self.matcher.accept_token(token)
@@ -121,17 +106,15 @@ class Xgrammar(Adapter):
     name) and free in whitespace.
     """
 
-    distribution: ClassVar[str] = "xgrammar"
-    dialects: ClassVar[frozenset[Dialect]] = frozenset(
-        {"json_schema", "regex", "ebnf", "choice", "structural_tag"}
-    )
-    documented: ClassVar[Mapping[str, str]] = {
-        "property_order": "Properties follow the schema's order unless any_order is set (docstring of "
-        "compile_json_schema).",
-        "regex_dialect_ecma": "The regex grammar follows JavaScript, ECMA 262 (docstring of "
-        "xgrammar.testing._regex_to_ebnf).",
-        "regex_dialect_javascript": "The same sentence does not say that the u flag is set: an escaped "
-        "letter may be the letter.",
+    distribution = "xgrammar"
+    dialects = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
+    documented = {
+        "property_order": "Properties follow the schema's order unless any_order is set "
+        "(docstring of compile_json_schema).",
+        "regex_dialect_ecma": "The regex grammar follows JavaScript, ECMA 262 "
+        "(docstring of xgrammar.testing._regex_to_ebnf).",
+        "regex_dialect_javascript": "The same sentence does not say that the u flag is set: "
+        "an escaped letter may be the letter.",
     }
 
     def __init__(
@@ -145,15 +128,17 @@ class Xgrammar(Adapter):
         cache: bool = False,
     ) -> None:
         super().__init__(vocabulary)
-        if whitespace not in SEPARATORS:
-            raise ValueError(f"whitespace is {whitespace!r}; xgrammar supports {', '.join(SEPARATORS)}")
-        self._whitespace = whitespace
-        self._open_objects = open_objects
         if any_order and not HAS_ANY_ORDER:
             raise ValueError(
                 "this version of xgrammar has no any_order for JSON Schema; leave the option out"
             )
-        self._any_order = any_order
+        separators = parts.option_value("whitespace", whitespace, SEPARATORS)
+        self._schema_options = {
+            "any_whitespace": separators is None,
+            "separators": separators,
+            "strict_mode": not open_objects,
+            **({"any_order": True} if any_order else {}),
+        }
         self.threads: int = threads
         # The library takes an empty token for a special one and allows neither, so specials and padding are
         # passed as they are.
@@ -164,113 +149,47 @@ class Xgrammar(Adapter):
             stop_token_ids=[vocabulary.eos_token],
         )
         self._compiler = xgrammar.GrammarCompiler(tokenizer, max_threads=threads, cache_enabled=cache)
-        self.tensor_of = LastBitmask((vocabulary.size + 31) // 32, torch.from_numpy).of
-        self._batches: dict[int, xgrammar.BatchGrammarMatcher] = {}
-        """By threads; made on first use, because threads would not survive the fork of a worker."""
+        self.tensor_of = parts.LastBitmask(vocabulary.words, torch.from_numpy).of
+        # Made on first use, because threads would not survive the fork of a worker.
+        self._batch = functools.cache(xgrammar.BatchGrammarMatcher)
 
     def compile(self, grammar: Grammar) -> XgrammarGrammar:
+        parts.require_unicode(grammar.text)
+        method, text, options = compiler_call(grammar, self._schema_options)
         try:
-            grammar.text.encode()
-            return XgrammarGrammar(self, self._compile(grammar))
-        except UnicodeEncodeError as error:
-            raise InvalidGrammar(f"no Unicode text: {error}") from error
+            return XgrammarGrammar(self, getattr(self._compiler, method)(text, **options))
         except RuntimeError as error:
-            refusal = REFUSAL.match(str(error))
-            reason = refusal["reason"].strip() if refusal else ""
+            refused = REFUSAL.match(str(error))
+            reason = refused["reason"].strip() if refused else ""
             if not reason:
                 raise
-            raise (UnsupportedGrammar if UNSUPPORTED.search(reason) else InvalidGrammar)(reason) from error
+            raise parts.refusal(reason, UNSUPPORTED) from error
 
     def script(self, grammar: Grammar) -> str:
-        any_order = ", any_order=True" if self._any_order else ""
-        compile_lines = {
-            "json_schema": f"compile_json_schema(grammar, any_whitespace={self._whitespace == 'any'}, "
-            f"separators={SEPARATORS[self._whitespace]}, strict_mode={not self._open_objects}{any_order})",
-            "regex": "compile_regex(grammar)",
-            "ebnf": "compile_grammar(grammar)",
-            "choice": f"compile_grammar({_rule_of(grammar.text)!r})" if grammar.dialect == "choice" else "",
-            "structural_tag": f"compile_structural_tag({_structural_tag(grammar.text, self._any_order)!r})"
-            if grammar.dialect == "structural_tag"
-            else "",
-        }
-        return script_of("xgrammar", compile_call=compile_lines[grammar.dialect])
+        method, text, options = compiler_call(grammar, self._schema_options)
+        given = "grammar" if text is grammar.text else repr(text)
+        arguments = ", ".join([given, *(f"{name}={value}" for name, value in options.items())])
+        return parts.script_of("xgrammar", compile_call=f"{method}({arguments})")
 
     def kernels(self) -> Mapping[str, Kernel]:
-        beyond = (
-            "The trailing logits are left unmasked, with a warning (docstring of "
-            "apply_token_bitmask_inplace)."
-        )
+        documented = {"logits_beyond_the_mask_are_forbidden": BEYOND}
         return {
             name: Kernel(
-                load=partial(_load_kernel, name, module),
+                load=functools.partial(_load_kernel, name, module),
                 devices=frozenset(devices),
-                dtypes=frozenset({"float32", "float16", "bfloat16"}),
                 indices=True,
-                documented={"logits_beyond_the_mask_are_forbidden": beyond},
+                documented=documented,
             )
             for name, (module, devices) in KERNELS.items()
         }
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        require_a_row_for_each(len(objects), bitmasks)
-        if self.threads not in self._batches:
-            self._batches[self.threads] = xgrammar.BatchGrammarMatcher(self.threads)
-        matchers = [each.matcher for each in cast(Sequence[XgrammarObject], objects)]
-        self._batches[self.threads].batch_fill_next_token_bitmask(matchers, self.tensor_of(bitmasks))
-
-    def _compile(self, grammar: Grammar) -> xgrammar.CompiledGrammar:
-        match grammar.dialect:
-            case "json_schema":
-                separators = SEPARATORS[self._whitespace]
-                return self._compiler.compile_json_schema(
-                    grammar.text,
-                    any_whitespace=separators is None,
-                    separators=separators,
-                    strict_mode=not self._open_objects,
-                    **({"any_order": True} if self._any_order else {}),
-                )
-            case "regex":
-                return self._compiler.compile_regex(grammar.text)
-            case "ebnf":
-                return self._compiler.compile_grammar(grammar.text)
-            case "choice":
-                return self._compiler.compile_grammar(_rule_of(grammar.text))
-            case "structural_tag":
-                if self._whitespace != "any":
-                    raise UnsupportedGrammar("xgrammar has no whitespace option for structural tags")
-                return self._compiler.compile_structural_tag(_structural_tag(grammar.text, self._any_order))
+        parts.require_a_row_for_each(len(objects), bitmasks)
+        matchers = [grammar_object.matcher for grammar_object in cast(Sequence[XgrammarObject], objects)]
+        self._batch(self.threads).batch_fill_next_token_bitmask(matchers, self.tensor_of(bitmasks))
 
 
 def _load_kernel(name: str, module: str) -> Callable[..., object]:
     import_module(f"xgrammar.kernels.apply_token_bitmask_inplace_{module}")  # what it lacks it says here
     function: Callable[..., object] = xgrammar.apply_token_bitmask_inplace
     return lambda logits, bitmask, rows=None: function(logits, bitmask, indices=rows, backend=name)
-
-
-def _rule_of(text: str) -> str:
-    """The choice as the library's EBNF."""
-    return "root ::= " + " | ".join(map(_literal, choices_of(text)))
-
-
-def _literal(text: str) -> str:
-    """A GBNF string; all but plain ASCII is escaped with eight digits, so that no digit that follows is taken
-    for the escape's."""
-    plain = (char if " " <= char <= "~" and char not in '"\\' else f"\\U{ord(char):08x}" for char in text)
-    return f'"{"".join(plain)}"'
-
-
-def _structural_tag(text: str, any_order: bool) -> str:
-    triggers, structures = structural_tag_of(text)
-    order = {"any_order": True} if any_order else {}
-    tags = [
-        {
-            "type": "tag",
-            "begin": tag.begin,
-            "content": {"type": "json_schema", "json_schema": tag.schema, **order},
-            "end": tag.end,
-        }
-        for tag in structures
-    ]
-    return json.dumps(
-        {"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": triggers, "tags": tags}}
-    )

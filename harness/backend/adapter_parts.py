@@ -1,9 +1,11 @@
-"""What several adapters need besides the contract: choices and structural tags read from a grammar's text,
-the checked place of a bitmask, the kernels that come in one form, and the text of a script."""
+"""What several adapters need besides the contract, so that each of them holds little but its options, its
+`compile` and its object: checked options, the text of a grammar read or refused, the place of a bitmask,
+kernels, and the text of a script."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,10 +15,32 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from harness.backend.grammar import Bitmask, InvalidGrammar, Kernel
+from harness.backend.grammar import FLOATS, Bitmask, InvalidGrammar, Kernel, UnsupportedGrammar
 from harness.backend.vocabulary import Vocabulary
 
 T = TypeVar("T")
+
+
+def option_value(option: str, chosen: str, values: Mapping[str, T]) -> T:
+    """Returns what an option's chosen name stands for. Raises ValueError, which lists the names that there
+    are, if it is none of them."""
+    if chosen not in values:
+        raise ValueError(f"{option} is {chosen!r}; it must be one of {', '.join(values)}")
+    return values[chosen]
+
+
+def refusal(reason: str, unsupported: re.Pattern[str]) -> UnsupportedGrammar | InvalidGrammar:
+    """Returns the exception for a grammar that the library refused, for a library whose errors differ in
+    their words alone: UnsupportedGrammar if `unsupported` is found in the reason, else InvalidGrammar."""
+    return (UnsupportedGrammar if unsupported.search(reason) else InvalidGrammar)(reason)
+
+
+def require_unicode(text: str) -> None:
+    """Raises InvalidGrammar if the text holds half of a surrogate pair, for which no UTF-8 exists."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidGrammar(f"no Unicode text: {error}") from error
 
 
 def choices_of(text: str) -> list[str]:
@@ -61,6 +85,30 @@ def plain_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
     return {token: text for token, text in enumerate(vocabulary.tokens) if text and token not in left_out}
 
 
+def require_place(bitmask: Bitmask, words: int) -> None:
+    """Raises ValueError if a bitmask, or the rows of a batch, are not what a library takes them for, which
+    writes there without looking: a writable, contiguous int32 array of so many words a row."""
+    flags = bitmask.flags
+    if (
+        bitmask.dtype != np.int32
+        or bitmask.shape[-1] != words
+        or not (flags.c_contiguous and flags.writeable)
+    ):
+        raise ValueError(
+            f"a bitmask must be a writable, contiguous int32 array of {words} words a row, not "
+            f"{bitmask.dtype} {bitmask.shape}"
+        )
+
+
+def address_of(bitmask: Bitmask, shape: tuple[int, ...]) -> int:
+    """Returns where the memory of a bitmask, or of the rows of a batch, begins. Raises ValueError if the
+    array has another shape, or cannot be written into."""
+    require_place(bitmask, shape[-1])
+    if bitmask.shape != shape:
+        raise ValueError(f"a bitmask must be a contiguous int32 array of shape {shape}, not {bitmask.shape}")
+    return int(bitmask.ctypes.data)
+
+
 class LastBitmask(Generic[T]):
     """What a library takes for a bitmask, its address or a tensor, made by `convert` and remembered for the
     last bitmask, because fills are timed."""
@@ -74,15 +122,7 @@ class LastBitmask(Generic[T]):
         """Returns the converted bitmask. Raises ValueError if it is not what the library writes into."""
         last = self._last
         if last is None or last[0] is not bitmask:
-            flags = bitmask.flags
-            if (
-                bitmask.dtype != np.int32
-                or bitmask.shape[-1] != self._words
-                or not (flags.c_contiguous and flags.writeable)
-            ):
-                raise ValueError(
-                    f"a bitmask is a contiguous, writable int32 array of {self._words} words a row"
-                )
+            require_place(bitmask, self._words)
             self._last = last = bitmask, self._convert(bitmask)
         return last[1]
 
@@ -106,10 +146,8 @@ def kernels_in_torch_and_numpy(package: str) -> Mapping[str, Kernel]:
         return lambda logits, bitmask: function(logits.numpy(), bitmask.numpy())
 
     return {
-        "torch": Kernel(
-            load_torch, frozenset({"cpu", "cuda"}), frozenset({"float32", "float16", "bfloat16"})
-        ),
-        "numpy": Kernel(load_numpy, frozenset({"cpu"}), frozenset({"float32", "float16"})),
+        "torch": Kernel(load_torch, frozenset({"cpu", "cuda"})),
+        "numpy": Kernel(load_numpy, frozenset({"cpu"}), FLOATS - {"bfloat16"}),
     }
 
 

@@ -116,6 +116,10 @@ class GrammarObject(ABC):
         return []
 
 
+FLOATS = frozenset({"float32", "float16", "bfloat16"})
+"""The types of logits, by torch's names."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A library's own function that applies masks to logits, under one calling convention.
@@ -131,8 +135,8 @@ class Kernel:
     load: Callable[[], Callable[..., object]]
     devices: frozenset[str]
     """Kinds of devices on which it exists: `cpu`, `cuda`."""
-    dtypes: frozenset[str]
-    """Of logits, torch's names: `float32`, `float16`, `bfloat16`."""
+    dtypes: frozenset[str] = FLOATS
+    """The types of logits that it takes."""
     indices: bool = False
     documented: Mapping[str, str] = field(default_factory=dict)
     """Divergences that the library's own documentation states: the name of a probe, and a sentence with its

@@ -116,7 +116,7 @@ def test_a_bug_of_the_gbnf_converter_escapes(monkeypatch: pytest.MonkeyPatch) ->
     def fail(_: str) -> str:
         raise IndexError("string index out of range")
 
-    monkeypatch.setattr(import_module("harness.adapters.llguidance"), "gbnf_to_lark", fail)
+    monkeypatch.setattr(import_module("harness.adapters._llguidance_forms"), "gbnf_to_lark", fail)
     with pytest.raises(IndexError):
         make().compile(Grammar("ebnf", 'root ::= "a"'))
 

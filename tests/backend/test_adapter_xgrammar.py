@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -92,10 +93,10 @@ def test_an_error_that_gives_no_reason_escapes(monkeypatch: pytest.MonkeyPatch) 
     adapter: Any = make()
     for text in ("std::bad_alloc", "[12:00:00] /project/cpp/parser.cc:1: Check failed: (a == b) is false: "):
 
-        def fail(_: Grammar, text: str = text) -> None:
+        def fail(_: str, text: str = text) -> None:
             raise RuntimeError(text)
 
-        monkeypatch.setattr(adapter, "_compile", fail)
+        monkeypatch.setattr(adapter, "_compiler", SimpleNamespace(compile_regex=fail))
         with pytest.raises(RuntimeError):
             adapter.compile(Grammar("regex", "a"))
 

@@ -16,7 +16,7 @@ from report_folders import write_rows
 
 from harness.backend.contract import ContractBroken, check_name
 from harness.backend.contract import checks as contract_checks
-from harness.backend.grammar import Grammar
+from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject
 from harness.backend.registry import GROUP, load
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case
@@ -52,6 +52,24 @@ def test_the_entry_point_has_our_group() -> None:
     (fenced,) = [each.text for each in pages.blocks(text_of("docs/extending.md")) if each.language == "toml"]
     (group,) = tomllib.loads(fenced)["project"]["entry-points"].items()
     assert group == (GROUP, {"choices": "my_backend:Choices"})
+
+
+HOUSE = {"documents", "is_ours", "vocabulary"}
+"""What an adapter has of its base and does not write: the harness asks or sets it."""
+
+
+@pytest.mark.parametrize(
+    ("owner", "base"),
+    [("adapter", Adapter), ("compiled grammar", CompiledGrammar), ("object", GrammarObject)],
+)
+def test_the_page_says_what_is_required_and_what_is_optional(owner: str, base: type) -> None:
+    page = text_of("docs/extending.md")
+    required = re.search(r"\*\*Required\*\* are (.*?)\.", page, re.S)
+    cells = re.findall(rf"^\| {owner} \| (.*?) \|", page, re.M)
+    optional = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    abstract: frozenset[str] = base.__abstractmethods__  # type: ignore[attr-defined]
+    assert required and all(f"`{name}`" in required[1] for name in abstract)
+    assert optional == {name for name in vars(base) if not name.startswith("_")} - abstract - HOUSE
 
 
 def test_the_example_check_finds_a_wrong_backend() -> None:

@@ -50,8 +50,9 @@ def imports(path: Path, *, on_import_only: bool = False) -> Iterator[str]:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names)
         elif isinstance(statement, ast.ImportFrom):
-            assert statement.level == 0, f"{path}: relative import"
-            yield from (f"{statement.module}.{alias.name}" for alias in statement.names)
+            assert statement.level == 0 or path.parent == ROOT / "adapters", f"{path}: relative import"
+            package = "harness.adapters." if statement.level else ""
+            yield from (f"{package}{statement.module}.{alias.name}" for alias in statement.names)
 
 
 def _at_import(body: list[ast.stmt]) -> Iterator[ast.AST]:
@@ -109,8 +110,12 @@ def test_the_public_names_come_from_the_left_end() -> None:
 
 INIT = ROOT / "harness" / "__init__.py"
 
-CONTRACT = ("harness.backend.grammar.", "harness.backend.adapter_parts.", "harness.backend.vocabulary.")
+CONTRACT = ("harness.backend.grammar.", "harness.backend.adapter_parts", "harness.backend.vocabulary.")
 """What every adapter may import of ours."""
+
+ADAPTERS = sorted((ROOT / "adapters").glob("*.py"))
+LONGEST_ADAPTER = 200
+"""The most lines that a stranger reads in one go."""
 
 OF_OURS = {
     "reference": ("harness.oracle",),
@@ -122,22 +127,37 @@ OF_OURS = {
 """The adapters whose library is in part our own."""
 
 
-@pytest.mark.parametrize("name", [path.stem for path in sorted((ROOT / "adapters").glob("[!_]*.py"))])
+@pytest.mark.parametrize("path", ADAPTERS, ids=lambda path: path.stem)
+def test_an_adapter_is_read_in_one_go(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= LONGEST_ADAPTER
+
+
+NAMES = [path.stem for path in ADAPTERS if path.stem[0] != "_"]
+
+
+def files_of(adapter: str) -> list[Path]:
+    """The adapter's file, and those files beside it that begin with its name behind a `_`."""
+    return [path for path in ADAPTERS if path.stem == adapter or path.stem.startswith(f"_{adapter}_")]
+
+
+def test_every_file_is_an_adapter_or_belongs_to_one() -> None:
+    assert sorted(path for name in NAMES for path in files_of(name)) == [
+        path for path in ADAPTERS if path.stem != "__init__"
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_an_adapter_imports_its_own_library_and_the_contract(name: str) -> None:
-    public = {f"harness.{each.rpartition('.')[2]}" for each in imports(INIT, on_import_only=True)}
+    public = {f"harness.{module.rpartition('.')[2]}" for module in imports(INIT, on_import_only=True)}
+    ours = (*CONTRACT, *OF_OURS.get(name, ()), f"harness.adapters._{name}_")
+    required = {*sys.stdlib_module_names, "numpy", "torch", "referencing"}  # by us
     strangers = set()
-    for each in imports(ROOT / "adapters" / f"{name}.py"):
-        if top(each) == "harness":
-            own = OF_OURS.get(name, ())
-            if each not in public and not each.startswith((*CONTRACT, *own)):
-                strangers.add(each)
-        elif top(each) not in {
-            *sys.stdlib_module_names,
-            "numpy",
-            "torch",
-            "referencing",
-        }:  # what we require ourselves
-            strangers.add(top(each))
+    for module in (module for path in files_of(name) for module in imports(path)):
+        if top(module) == "harness":
+            if module not in public and not module.startswith(ours):
+                strangers.add(module)
+        elif top(module) not in required:
+            strangers.add(top(module))
     if name == "llama_cpp":
         pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed (extra llama)")
     assert not strangers or strangers <= own_library(load(name).distribution)

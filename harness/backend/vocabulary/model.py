@@ -41,6 +41,11 @@ class Vocabulary:
     def size(self) -> int:
         return len(self.tokens)
 
+    @property
+    def words(self) -> int:
+        """The words of a bitmask, 32 tokens in each."""
+        return (self.size + 31) // 32
+
     @cached_property
     def sha256(self) -> str:
         """A hash of every id's bytes and kind, which goes into the run's record."""

@@ -1,0 +1,49 @@
+"""The forms in which lm-format-enforcer takes the tokens, and a grammar of each dialect."""
+
+from __future__ import annotations
+
+import json
+
+from lmformatenforcer import (
+    CharacterLevelParser,
+    CharacterLevelParserConfig,
+    JsonSchemaParser,
+    RegexParser,
+    StringParser,
+    UnionParser,
+)
+
+from harness import Grammar, InvalidGrammar, UnsupportedGrammar
+from harness.backend import adapter_parts as parts
+from harness.backend.vocabulary import Vocabulary
+
+
+def parser_of(grammar: Grammar, config: CharacterLevelParserConfig) -> CharacterLevelParser:
+    """Returns the library's parser of the grammar. Raises UnsupportedGrammar, InvalidGrammar, or an error of
+    the library's."""
+    if grammar.dialect == "regex":
+        return RegexParser(grammar.text, config)
+    if grammar.dialect == "choice":
+        return UnionParser([StringParser(choice) for choice in parts.choices_of(grammar.text)])
+    if grammar.dialect != "json_schema":
+        raise UnsupportedGrammar(f"lm-format-enforcer has no {grammar.dialect}")
+    schema = json.loads(grammar.text)
+    if schema is False:
+        raise UnsupportedGrammar("lm-format-enforcer takes a schema as an object, or None for any JSON")
+    if schema is not True and not isinstance(schema, dict):
+        raise InvalidGrammar("a schema must be an object or a boolean")
+    return JsonSchemaParser(None if schema is True else schema, config)
+
+
+def token_texts(vocabulary: Vocabulary) -> list[tuple[int, str, bool]]:
+    """Returns each plain token's id and text, and whether the tokenizer drops a leading space where it
+    decodes the token alone. Our bytes are always whole, so by this rule of the library's integrations it
+    never does.
+
+    A token that is no UTF-8 by itself decodes to replacement characters, in the integrations too. To the
+    library all such tokens are then the same character: whatever allows one (free text, a negated class)
+    allows any broken bytes, and a grammar that names a non-ASCII character allows none of the tokens that
+    begin it. That is how the library treats UTF-8, and it is left as it is.
+    """
+    plain = parts.plain_tokens(vocabulary)
+    return [(token, text.decode("utf-8", "replace"), False) for token, text in plain.items()]

@@ -1,0 +1,63 @@
+"""The forms in which xgrammar takes a grammar of each dialect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from harness import Grammar, UnsupportedGrammar
+from harness.backend import adapter_parts as parts
+
+SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
+"""What stands between the items of a JSON text, and between a key and its value."""
+
+
+def compiler_call(grammar: Grammar, schema_options: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    """Returns the name of the compiler's method for the dialect, the text that it takes, and its options.
+
+    `schema_options` are those of `compile_json_schema`. Raises UnsupportedGrammar or InvalidGrammar.
+    """
+    match grammar.dialect:
+        case "json_schema":
+            return "compile_json_schema", grammar.text, schema_options
+        case "regex":
+            return "compile_regex", grammar.text, {}
+        case "ebnf":
+            return "compile_grammar", grammar.text, {}
+        case "choice":
+            return "compile_grammar", _rule_of(grammar.text), {}
+        case "structural_tag":
+            if schema_options["separators"] is not None:
+                raise UnsupportedGrammar("xgrammar has no whitespace option for structural tags")
+            any_order = schema_options.get("any_order", False)
+            return "compile_structural_tag", _structural_tag(grammar.text, any_order), {}
+
+
+def _rule_of(text: str) -> str:
+    """Returns the choice as the library's EBNF."""
+    return "root ::= " + " | ".join(map(_literal, parts.choices_of(text)))
+
+
+def _literal(text: str) -> str:
+    """Returns the text as a string of GBNF. All but plain ASCII is escaped with eight digits, so that no
+    digit that follows is taken for the escape's."""
+    plain = (char if " " <= char <= "~" and char not in '"\\' else f"\\U{ord(char):08x}" for char in text)
+    return f'"{"".join(plain)}"'
+
+
+def _structural_tag(text: str, any_order: bool) -> str:
+    """Returns the structural tag in the library's form."""
+    triggers, structures = parts.structural_tag_of(text)
+    order = {"any_order": True} if any_order else {}
+    tags = [
+        {
+            "type": "tag",
+            "begin": tag.begin,
+            "content": {"type": "json_schema", "json_schema": tag.schema, **order},
+            "end": tag.end,
+        }
+        for tag in structures
+    ]
+    return json.dumps(
+        {"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": triggers, "tags": tags}}
+    )
