@@ -26,7 +26,7 @@ from harness.errors import BadInput
 from harness.measure.estimate import METRICS, Comparison, Figures, is_proven, log_ratios, per_fork
 from harness.measure.protocol import PROFILES, MeasuredArm
 from harness.measure.record import Trace, has_measurement, read_measurement
-from harness.measure.session import Request, conclude, measure
+from harness.measure.session import MeasureRequest, conclude, measure
 from harness.measure.statistics import LEVEL, interval
 from harness.outcomes.metrics import few, percentiles
 from harness.rows.machine import hardware, hardware_key
@@ -395,8 +395,8 @@ def speed(pytestconfig: pytest.Config) -> Speed:
     return pytestconfig.stash[SPEED]
 
 
-def _request(config: pytest.Config) -> Request:
-    return Request(
+def _request(config: pytest.Config) -> MeasureRequest:
+    return MeasureRequest(
         suites=(MEASURED,),
         backends=config.getoption("backends", None) or BACKENDS,
         reference=None,

@@ -68,7 +68,7 @@ from harness.measure.kernels.timing import copy_call
 from harness.rows.folder import now
 from harness.rows.machine import describe_machine, usable_processors
 from harness.serve.decode.record import has_decoding, read_decoding
-from harness.serve.decode.session import Request, decode
+from harness.serve.decode.session import DecodeRequest, decode
 from harness.serve.decode.setting import Setting
 from harness.text import one_line
 from harness.walk.loop.masks import Masks
@@ -375,7 +375,7 @@ def served(part: Part, plan: Plan, device: str, out: Path) -> dict[str, Any]:
         able = [each for each in plan.backends if is_here(each)]
         if part.batch_fill:
             able = [each for each in able if load(each).fill_bitmasks is not Adapter.fill_bitmasks]
-        request = Request(
+        request = DecodeRequest(
             workloads=(FORCED, MIXED) if part.batch == 1 else (MIXED, LONG),
             backends=",".join(able),
             model=part.model,

@@ -35,11 +35,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.backend.process.system import ENVIRONMENT
-from harness.measure.arm import ArmHandler, load_arm
+from harness.measure.arm import MeasureHandler, load_arm
 from harness.measure.estimate import shape
 from harness.measure.protocol import MOST_PASSES, PROFILES, order
 from harness.measure.record import Recorded, read_measurement
-from harness.measure.session import Request, measure
+from harness.measure.session import MeasureRequest, measure
 from harness.measure.statistics import geometric_mean
 
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer")
@@ -63,7 +63,7 @@ def main() -> None:
         for backend in backends:
             folder = Path(scratch) / backend.replace(":", "_")
             measure(
-                Request(
+                MeasureRequest(
                     ("speed",), backend, None, VOCABULARY, "quick", folder, FORKS, None, 4.0, ("fidelity",)
                 ),
                 lambda _: None,
@@ -165,7 +165,7 @@ def compare(folder: Path) -> Compared:
     of = read_measurement(folder).measurement
     arm = of.arms[0]
     handler, _ = load_arm(arm.spec, of.vocabulary, str(folder / "cases.jsonl"), of.cpu)
-    assert isinstance(handler, ArmHandler)
+    assert isinstance(handler, MeasureHandler)
     gc.collect()
     gc.freeze()
     traces = [each for each in of.traces if arm.name in each.solved_by]
@@ -196,7 +196,11 @@ class Turns:
     """One case: the engine, the loop, and the loop once more."""
 
     def __init__(
-        self, handler: ArmHandler, loop: Callable[[Any, Any, Sequence[int]], Walk], offset: int, instance: int
+        self,
+        handler: MeasureHandler,
+        loop: Callable[[Any, Any, Sequence[int]], Walk],
+        offset: int,
+        instance: int,
     ) -> None:
         self.handler, self.offset = handler, offset
         pass_ns = handler({"op": "warm_up", "offset": offset, "instance": instance}, b"")[0]["pass_ns"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.measure.statistics import LEVEL, interval
 from harness.serve.decode import overhead
-from harness.serve.decode.figures import Cell, Decoded
+from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.decode.record import read_decoding
 from harness.serve.requests import latency
 from harness.walk.loop.outcome import STEP
@@ -362,7 +362,7 @@ def of_masks(decoded: Decoded, title: str) -> Iterator[Figure]:
             )
 
 
-def of_column(cell: Cell, name: str) -> float:
+def of_column(cell: DecodeCell, name: str) -> float:
     """The median over all steps of the warm runs, nanoseconds."""
     return float(np.median(np.concatenate([run.steps[:, STEP.index(name)] for run in cell.warm])))
 

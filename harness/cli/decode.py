@@ -22,7 +22,7 @@ from harness.errors import INCOMPLETE, OK, BadInput
 from harness.serve.decode.setting import OWN, Setting
 
 if TYPE_CHECKING:
-    from harness.serve.decode.session import Request
+    from harness.serve.decode.session import DecodeRequest
 
 
 def add(verbs: Verbs) -> None:
@@ -206,9 +206,9 @@ def add(verbs: Verbs) -> None:
 
 def decode(options: argparse.Namespace) -> int:
     """Decode, store, and print the figures."""
-    from harness.serve.decode.session import Request
+    from harness.serve.decode.session import DecodeRequest
 
-    request = Request(
+    request = DecodeRequest(
         workloads=tuple(options.workloads),
         backends=options.backends,
         model=options.model,
@@ -234,7 +234,7 @@ def decode(options: argparse.Namespace) -> int:
 def experiment(options: argparse.Namespace) -> int:
     """Fix the model and the load, switch one mechanism at a time, and conclude."""
     from harness.serve.decode.mechanisms import FORKS
-    from harness.serve.decode.session import EXPERIMENT, Request
+    from harness.serve.decode.session import EXPERIMENT, DecodeRequest
 
     for name in ("resume", "spellings", "record", "expect", "decode"):
         if getattr(options, name):
@@ -242,7 +242,7 @@ def experiment(options: argparse.Namespace) -> int:
     vocabularies = options.vocabularies or [None]
     if len(vocabularies) > 1:
         raise BadInput(f"--profile decode takes one vocabulary, not {','.join(options.vocabularies)}")
-    request = Request(
+    request = DecodeRequest(
         workloads=tuple(options.suites),
         backends=options.backends,
         model="tiny",
@@ -299,7 +299,7 @@ def _batches(text: str) -> tuple[int, ...]:
     return found
 
 
-def _decode(request: Request, options: argparse.Namespace) -> int:
+def _decode(request: DecodeRequest, options: argparse.Namespace) -> int:
     from harness.serve.decode import session, show
     from harness.serve.decode.record import read_decoding
     from harness.serve.requests.latency import objectives_of

@@ -189,7 +189,7 @@ def live(options: argparse.Namespace) -> int:
     if not options.show and not options.url:
         raise BadInput("live of which server? Give its URL, for example http://127.0.0.1:8000, or --show RUN")
     folder = options.show or _ask(options, teller(options))
-    seen = show.Seen(read_session(folder), objectives)
+    seen = show.LiveSummary(read_session(folder), objectives)
 
     def text() -> str:
         return console().fit(visible(f"\n{show.text(seen)}\n\nstored in {folder}"))
@@ -208,7 +208,7 @@ def _ask(options: argparse.Namespace, say: Any) -> Any:
     from harness.serve.live.server import KEY_VARIABLE, key_of
 
     prompt = PROMPT if options.prompt is None else options.prompt
-    request = session.Request(
+    request = session.LiveRequest(
         url=options.url,
         suites=tuple(options.suites) or SUITES,
         cases=options.cases,

@@ -164,11 +164,11 @@ def measure(options: argparse.Namespace) -> int:
     from harness.measure import show
     from harness.measure.estimate import Figures, is_proven
     from harness.measure.record import read_measurement
-    from harness.measure.session import Request
+    from harness.measure.session import MeasureRequest
     from harness.measure.session import measure as measure_session
 
     started = time.monotonic()
-    request = Request(
+    request = MeasureRequest(
         suites=tuple(options.suites),
         backends=options.backends,
         reference=options.base,

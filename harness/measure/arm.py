@@ -40,7 +40,7 @@ def load_arm(spec: str, vocabulary: str, cases: str, cpu: int | None) -> tuple[H
     processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     if cpu is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {cpu})
-    return ArmHandler(adapter, backend, cases, cpu, frozenset(processors)), {
+    return MeasureHandler(adapter, backend, cases, cpu, frozenset(processors)), {
         "clock_ns": passes.clock_cost_ns()
     }
 
@@ -56,7 +56,7 @@ class Prepared:
 
 
 @dataclass(eq=False)
-class ArmHandler:
+class MeasureHandler:
     """Holds what was compiled, by the case's place in `cases.jsonl`."""
 
     adapter: Adapter

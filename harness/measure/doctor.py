@@ -15,7 +15,7 @@ from harness.cases.suite import MEASURED
 from harness.errors import BadInput
 from harness.measure.estimate import METRICS, Comparison, Figures, is_proven
 from harness.measure.record import read_measurement
-from harness.measure.session import Request, measure
+from harness.measure.session import MeasureRequest, measure
 from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
 
 BUSY = 0.5
@@ -26,7 +26,7 @@ STOLEN = 0.01
 
 
 @dataclass(frozen=True)
-class Advice:
+class MachineState:
     """One observation of the machine."""
 
     what: str
@@ -40,7 +40,7 @@ class Diagnosis:
     """The result of `measure doctor`."""
 
     hardware: str
-    advice: tuple[Advice, ...]
+    advice: tuple[MachineState, ...]
     backend: str
     folder: Path
     comparisons: tuple[Comparison, ...]
@@ -61,7 +61,7 @@ def diagnose(
         say(f"{'ok  ' if each.is_well else 'MIND'} {each.what}: {each.seen}")
     backend = backend or default_backend()
     say(f"measuring {backend} against itself ...")
-    request = Request(
+    request = MeasureRequest(
         (MEASURED,), backend, None, vocabulary, "quick", out, forks, None, 4.0, ("measure", "doctor")
     )
     folder, comparisons = measure(request, say)
@@ -89,7 +89,7 @@ def default_backend() -> str:
     raise BadInput('no backend is installed to measure with; pip install "grammarbench[backends]"')
 
 
-def look(machine: dict[str, Any]) -> list[Advice]:
+def look(machine: dict[str, Any]) -> list[MachineState]:
     """Observations of governor, turbo, address randomisation, load, processors and hypervisor."""
     found = []
     config = machine.get("cpu_config", "")
@@ -103,13 +103,13 @@ def look(machine: dict[str, Any]) -> list[Advice]:
     )
     if not config:
         found.append(
-            Advice("governor and turbo", "the system does not tell (usual in virtual machines)", True)
+            MachineState("governor and turbo", "the system does not tell (usual in virtual machines)", True)
         )
     else:
         steady = "powersave" not in config and "schedutil" not in config and "ondemand" not in config
         hint = "" if steady else "; set it to performance (cpupower frequency-set -g performance)"
         found.append(
-            Advice(
+            MachineState(
                 "governor and turbo",
                 f"{config}{hint}" if not governor else f"{governor} ({config}){hint}",
                 steady,
@@ -118,18 +118,20 @@ def look(machine: dict[str, Any]) -> list[Advice]:
     usable = usable_processors()
     enough = usable > 1
     found.append(
-        Advice(
+        MachineState(
             "processors",
             f"{usable} usable" + ("" if enough else "; a second one for the coordinator would help"),
             enough,
         )
     )
     isolated = machine.get("isolated_cpus", "")
-    found.append(Advice("isolated processors", isolated or "none (isolcpus= would keep others away)", True))
+    found.append(
+        MachineState("isolated processors", isolated or "none (isolcpus= would keep others away)", True)
+    )
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     quiet = load < BUSY * usable
     found.append(
-        Advice(
+        MachineState(
             "load",
             f"{load:.2f} over the last minute" + ("" if quiet else "; end what else is running"),
             quiet,
@@ -137,14 +139,14 @@ def look(machine: dict[str, Any]) -> list[Advice]:
     )
     virtual = hardware().get("hypervisor") == "True"
     found.append(
-        Advice(
+        MachineState(
             "hypervisor",
             "yes: neighbours share the machine, so compare only within one run" if virtual else "no",
             True,
         )
     )
     found.append(
-        Advice(
+        MachineState(
             "address randomisation",
             machine.get("aslr", "unknown") + " (fresh processes average over it)",
             True,

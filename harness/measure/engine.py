@@ -19,11 +19,11 @@ from harness.measure.protocol import (
     SLOW_PASS_NS,
     VERY_SLOW_COMPILE_NS,
     MeasuredArm,
-    Profile,
+    MeasureProfile,
     is_disturbed,
     order,
 )
-from harness.measure.record import Measurement, Recorder, Slot, Trace
+from harness.measure.record import Measurement, MeasureRecorder, Slot, Trace
 from harness.rows.machine import usable_processors
 from harness.text import one_line
 
@@ -42,7 +42,7 @@ VARIANT_REPEATS = 3
 
 
 @dataclass(eq=False)
-class Running:
+class MeasuringArm:
     """One arm in one fork."""
 
     arm: MeasuredArm
@@ -52,14 +52,14 @@ class Running:
 
 
 @dataclass(eq=False)
-class Engine:
+class MeasureEngine:
     """Measures one plan; `fork` may be called repeatedly."""
 
     measurement: Measurement
-    profile: Profile
+    profile: MeasureProfile
     memory_bytes: int
     cases: Path
-    recorder: Recorder
+    recorder: MeasureRecorder
     say: Say
     compile_ns: dict[tuple[str, str], int]
     """Compile time by arm and case, from scouting. It decides how often a compile is repeated."""
@@ -105,7 +105,7 @@ class Engine:
             for running_arm in running:
                 running_arm.service.close()
 
-    def _rounds(self, number: int, running: Sequence[Running], traces: Sequence[Trace]) -> None:
+    def _rounds(self, number: int, running: Sequence[MeasuringArm], traces: Sequence[Trace]) -> None:
         self._warm_up(running, traces)
         budget = int(SHARE_AGAIN * len(traces) * self.profile.rounds)
         for round_number in range(self.profile.rounds):
@@ -119,7 +119,7 @@ class Engine:
         if number == 0:
             self._once(running, traces)
 
-    def _start(self, arm: MeasuredArm, number: int) -> Running:
+    def _start(self, arm: MeasuredArm, number: int) -> MeasuringArm:
         arguments = {
             "spec": arm.spec,
             "vocabulary": self.measurement.vocabulary,
@@ -133,9 +133,9 @@ class Engine:
             arm.python,
             {"PYTHONHASHSEED": str(number)},
         )
-        return Running(arm, service)
+        return MeasuringArm(arm, service)
 
-    def _load(self, running_arm: Running) -> None:
+    def _load(self, running_arm: MeasuringArm) -> None:
         try:
             running_arm.service.wait()
         except Lost as why:
@@ -145,10 +145,10 @@ class Engine:
             return
         self.clocks[running_arm.arm.name] = running_arm.service.said["clock_ns"]
 
-    def _is_slow(self, running_arm: Running, trace: Trace) -> bool:
+    def _is_slow(self, running_arm: MeasuringArm, trace: Trace) -> bool:
         return (running_arm.arm.backend, trace.case_id) in self.slow
 
-    def _owes(self, running_arm: Running, trace: Trace) -> bool:
+    def _owes(self, running_arm: MeasuringArm, trace: Trace) -> bool:
         """Whether this case is measured on this arm in this fork."""
         if self.is_extra and self._is_slow(running_arm, trace):
             return False
@@ -156,7 +156,7 @@ class Engine:
             running_arm.arm.name in trace.solved_by and (running_arm.arm.name, trace.case_id) not in self.dead
         )
 
-    def _warm_up(self, running: Sequence[Running], traces: Sequence[Trace]) -> None:
+    def _warm_up(self, running: Sequence[MeasuringArm], traces: Sequence[Trace]) -> None:
         """Prepare every case on every arm. The time of a pass decides, once for all forks, how many make a
         round."""
         slowest: dict[tuple[str, str], int] = {}
@@ -173,7 +173,7 @@ class Engine:
             if pass_ns > SLOW_PASS_NS:
                 self.slow.add(key)
 
-    def _prepare(self, running_arm: Running, trace: Trace) -> int | None:
+    def _prepare(self, running_arm: MeasuringArm, trace: Trace) -> int | None:
         """Nanoseconds of a warm pass; None if the case is not measured on this arm, or was lost just now."""
         if not self._owes(running_arm, trace):
             return None
@@ -194,14 +194,14 @@ class Engine:
         self.recorder.append("warm_up", line)
         return int(answer["pass_ns"])
 
-    def _ask(self, running_arm: Running, message: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    def _ask(self, running_arm: MeasuringArm, message: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         try:
             return running_arm.service.ask(message, seconds=3 * self.profile.timeout_s + PATIENCE_SECONDS)
         except Lost:
             running_arm.warm.clear()
             raise
 
-    def _lose(self, running_arm: Running, trace: Trace, why: Lost) -> None:
+    def _lose(self, running_arm: MeasuringArm, trace: Trace, why: Lost) -> None:
         self.dead.add((running_arm.arm.name, trace.case_id))
         self.recorder.append(
             "lost",
@@ -214,7 +214,9 @@ class Engine:
         )
         self.say(f"{running_arm.arm.name} is not measured on {trace.case} any more: {one_line(str(why))}")
 
-    def _round(self, fork: int, number: int, trace: Trace, running: Sequence[Running], budget: int) -> int:
+    def _round(
+        self, fork: int, number: int, trace: Trace, running: Sequence[MeasuringArm], budget: int
+    ) -> int:
         """Give every arm a turn on one case, again if a turn was disturbed and the budget allows it. Returns
         how often the round was made again."""
         turns = order([running_arm for running_arm in running if self._owes(running_arm, trace)], number)
@@ -232,7 +234,7 @@ class Engine:
         return MOST_AGAIN
 
     def _turn(
-        self, fork: int, number: int, again: int, place: int, trace: Trace, running_arm: Running
+        self, fork: int, number: int, again: int, place: int, trace: Trace, running_arm: MeasuringArm
     ) -> bool:
         """Measure and record one arm's slot; returns whether it was disturbed."""
         if trace.case_id not in running_arm.warm and self._prepare(running_arm, trace) is None:
@@ -274,7 +276,7 @@ class Engine:
 
     # ---------------------------------------------------------------- what is measured in the first fork only
 
-    def _once(self, running: Sequence[Running], traces: Sequence[Trace]) -> None:
+    def _once(self, running: Sequence[MeasuringArm], traces: Sequence[Trace]) -> None:
         """Measure counts and mechanisms of every case, and batches, a cache and threads on some of each
         family."""
         arms = [running_arm for running_arm in running if running_arm.arm.role != "a/a"]
@@ -313,7 +315,7 @@ class Engine:
                             {"option": option, "value": value, "repeats": VARIANT_REPEATS},
                         )
 
-    def _repeats(self, running_arm: Running, trace: Trace, usual: int) -> int:
+    def _repeats(self, running_arm: MeasuringArm, trace: Trace, usual: int) -> int:
         """The number of repetitions: `usual`, or fewer if a pass takes long."""
         return min(usual, self.passes.get((running_arm.arm.backend, trace.case_id), usual))
 
@@ -325,7 +327,7 @@ class Engine:
             if taken[trace.family] <= self.profile.batch_cases:
                 yield trace
 
-    def _record(self, running_arm: Running, trace: Trace, kind: str, arguments: dict[str, Any]) -> None:
+    def _record(self, running_arm: MeasuringArm, trace: Trace, kind: str, arguments: dict[str, Any]) -> None:
         """Measure one thing and write it down. What raises here becomes a line too, and costs nothing
         else."""
         if not self._owes(running_arm, trace) or (

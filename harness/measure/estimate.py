@@ -40,12 +40,12 @@ OF_ITSELF = "identical code, and not equivalent within its interval"
 ALL = "all"
 """The family of all cases."""
 
-Cell = dict[int, dict[int, float]]
+CaseTimes = dict[int, dict[int, float]]
 """Nanoseconds of one arm on one case, by fork and then by round."""
 
 
 @dataclass(frozen=True)
-class Shape:
+class SlotFigures:
     """A slot's figures, taken apart."""
 
     compile_ns: int | None
@@ -59,7 +59,7 @@ class Shape:
     """Int64 `[passes, 2]`, sums over the tokens."""
 
 
-def shape(slot: Slot, figures: Nanoseconds) -> Shape:
+def shape(slot: Slot, figures: Nanoseconds) -> SlotFigures:
     """Take apart the slice of one slot. Raises BadInput if it has another length than the slot says."""
     steps = 2 * slot.tokens
     wanted = (2 + steps if slot.fresh else 0) + 1 + steps + 2 * slot.passes
@@ -74,7 +74,7 @@ def shape(slot: Slot, figures: Nanoseconds) -> Shape:
         compile_ns, matcher_ns = int(figures[0]), int(figures[1])
         cold = figures[2 : 2 + steps].reshape(-1, 2)
         figures = figures[2 + steps :]
-    return Shape(
+    return SlotFigures(
         compile_ns,
         matcher_ns,
         cold,
@@ -84,7 +84,7 @@ def shape(slot: Slot, figures: Nanoseconds) -> Shape:
     )
 
 
-def values_of(found: Shape) -> dict[str, float]:
+def values_of(found: SlotFigures) -> dict[str, float]:
     """The metrics for which this slot has a figure, in nanoseconds above 0."""
     values = {
         "fill": float(found.warm[:, 0].sum()),
@@ -143,7 +143,7 @@ class Figures:
         }
 
     @cached_property
-    def shapes(self) -> dict[tuple[str, str, int, int], Shape]:
+    def shapes(self) -> dict[tuple[str, str, int, int], SlotFigures]:
         """The shapes by arm, case, fork and round, without cases that were lost while they were measured."""
         return {
             key: shape(slot, self.recorded.of(slot.figures))
@@ -152,9 +152,9 @@ class Figures:
         }
 
     @cached_property
-    def cells(self) -> dict[str, dict[tuple[str, str], Cell]]:
+    def cells(self) -> dict[str, dict[tuple[str, str], CaseTimes]]:
         """The cells by metric, and then by arm and case."""
-        found: dict[str, dict[tuple[str, str], Cell]] = {metric: {} for metric in METRICS}
+        found: dict[str, dict[tuple[str, str], CaseTimes]] = {metric: {} for metric in METRICS}
         for (arm, case, fork, number), each in self.shapes.items():
             for metric, value in values_of(each).items():
                 found[metric].setdefault((arm, case), {}).setdefault(fork, {})[number] = value

@@ -30,7 +30,7 @@ class MeasuredArm:
 
 
 @dataclass(frozen=True)
-class Profile:
+class MeasureProfile:
     """How much is measured. `pass_seconds` and `rounds` decide how long timed calls take, start-up not
     included."""
 
@@ -55,9 +55,9 @@ class Profile:
 MOST_PASSES = 20
 
 PROFILES = {
-    "quick": Profile(None, 3, 10, 4, 0.010, 5.0, (1, 64), 0),
-    "default": Profile(8, 5, 10, 4, 0.030, 10.0, (1, 8, 64, 512), 1),
-    "full": Profile(None, 8, 12, 4, 0.050, 30.0, (1, 2, 4, 8, 16, 32, 64, 128, 256, 512), 3),
+    "quick": MeasureProfile(None, 3, 10, 4, 0.010, 5.0, (1, 64), 0),
+    "default": MeasureProfile(8, 5, 10, 4, 0.030, 10.0, (1, 8, 64, 512), 1),
+    "full": MeasureProfile(None, 8, 12, 4, 0.050, 30.0, (1, 2, 4, 8, 16, 32, 64, 128, 256, 512), 3),
 }
 
 SLOW_PASS_NS = 100_000_000

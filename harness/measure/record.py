@@ -68,7 +68,7 @@ class Measurement:
 class Slot:
     """One arm's turn on one case.
 
-    `figures` names a slice of `rounds.i64`; its layout is that of `ArmHandler.round`.
+    `figures` names a slice of `rounds.i64`; its layout is that of `MeasureHandler.round`.
     """
 
     fork: int
@@ -92,7 +92,7 @@ class Slot:
     figures: tuple[int, int]
 
 
-class Recorder(Appender):
+class MeasureRecorder(Appender):
     """Appends the lines of a measurement, each with its figures."""
 
     def __init__(self, folder: Path, measurement: Measurement) -> None:

@@ -15,10 +15,10 @@ from pathlib import Path
 from harness.backend.arm import Arm, arm, arm_names
 from harness.cases.suite import MEASURED, walked_by_default
 from harness.errors import BadInput
-from harness.measure.engine import Engine
+from harness.measure.engine import MeasureEngine
 from harness.measure.estimate import ALL, Comparison, Figures, compare, confirmation, flagged, undecided
-from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, Profile
-from harness.measure.record import Measurement, Recorder, Trace, has_measurement, read_measurement
+from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, MeasureProfile
+from harness.measure.record import Measurement, MeasureRecorder, Trace, has_measurement, read_measurement
 from harness.rows.folder import locked, now
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo, verdict
@@ -38,7 +38,7 @@ SUITES = {
 
 
 @dataclass(frozen=True)
-class Request:
+class MeasureRequest:
     """The arguments of `grammarbench measure`; None stands for the profile's own."""
 
     suites: tuple[str, ...]
@@ -55,7 +55,7 @@ class Request:
     """The name or id of the only case to measure."""
 
 
-def measure(request: Request, say: Callable[[str], None]) -> tuple[Path, list[Comparison]]:
+def measure(request: MeasureRequest, say: Callable[[str], None]) -> tuple[Path, list[Comparison]]:
     """Run the measurement, and return the run's folder and the comparisons. Raises BadInput."""
     profile = PROFILES[request.profile]
     if request.forks is not None:
@@ -69,7 +69,7 @@ def measure(request: Request, say: Callable[[str], None]) -> tuple[Path, list[Co
         return folder, _measure_in(folder, request, profile, say)
 
 
-def _scouting(request: Request, profile: Profile) -> RunRequest:
+def _scouting(request: MeasureRequest, profile: MeasureProfile) -> RunRequest:
     """The run that walks every case once with every arm: an arm is measured on the cases that it solves."""
     return RunRequest(
         suites=request.suites or SUITES[request.profile],
@@ -87,7 +87,7 @@ def _scouting(request: Request, profile: Profile) -> RunRequest:
 
 
 def _measure_in(
-    folder: Path, request: Request, profile: Profile, say: Callable[[str], None]
+    folder: Path, request: MeasureRequest, profile: MeasureProfile, say: Callable[[str], None]
 ) -> list[Comparison]:
     info, rows = read_info(folder), list(read_rows(folder))
     arms = measured_arms(info.arms, request.reference)
@@ -121,8 +121,8 @@ def _measure_in(
     compile_ns |= {
         (again.name, case): value for (name, case), value in compile_ns.items() if name == reference.name
     }
-    with Recorder(folder, measurement) as recorder:
-        engine = Engine(
+    with MeasureRecorder(folder, measurement) as recorder:
+        engine = MeasureEngine(
             measurement, profile, info.memory_bytes, folder / "cases.jsonl", recorder, say, compile_ns
         )
         say(
@@ -140,7 +140,11 @@ def _measure_in(
 
 
 def _confirm(
-    engine: Engine, folder: Path, arms: Sequence[MeasuredArm], profile: Profile, say: Callable[[str], None]
+    engine: MeasureEngine,
+    folder: Path,
+    arms: Sequence[MeasuredArm],
+    profile: MeasureProfile,
+    say: Callable[[str], None],
 ) -> list[Comparison]:
     """Measure once more what changed between arms of one backend, in fresh forks and with those families and
     arms alone."""
@@ -269,7 +273,7 @@ def _offsets(folder: Path) -> Iterator[int]:
             yield here
 
 
-def workload_key(info: RunInfo, traces: Sequence[Trace], profile: Profile) -> str:
+def workload_key(info: RunInfo, traces: Sequence[Trace], profile: MeasureProfile) -> str:
     """A hash, in 12 hex digits, of everything but machine, software and arms that decides what a figure
     means."""
     vocabularies = {name: each["sha256"] for name, each in info.vocabularies.items()}

@@ -27,7 +27,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass
-class Outcome:
+class CaseDifferences:
     """What a case came to on one arm."""
 
     name: str
@@ -40,7 +40,7 @@ class Outcome:
     unmeasured: int = 0
     """Parts that are missing through our fault."""
 
-    def shown(self, part: str, others: Outcome) -> Faults | None:
+    def shown(self, part: str, others: CaseDifferences) -> Faults | None:
         """What is wrong with the part, without the checks that only one of the two made; None if it is
         missing."""
         found = self.parts.get(part)
@@ -117,15 +117,17 @@ class Differences:
     only_after: int
 
 
-def outcomes(rows: Iterable[Row]) -> dict[Key, Outcome]:
+def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
     """What every case came to. Raises ValueError if the rows are of more than one arm."""
-    found: dict[Key, Outcome] = {}
+    found: dict[Key, CaseDifferences] = {}
     arms = set()
     for row in rows:
         arms.add((row.backend, row.backend_version, row.options))
         if len(arms) > 1:
             raise ValueError(f"rows of more than one arm: {sorted(arms)}")
-        case = found.setdefault((row.vocabulary, row.suite, row.case_id), Outcome(row.case, row.dialect))
+        case = found.setdefault(
+            (row.vocabulary, row.suite, row.case_id), CaseDifferences(row.case, row.dialect)
+        )
         if row.mode == CHECKS_MODE:
             case.looked |= {name for name, said in row.checks.items() if said in ("passed", "failed")}
         if row.status in OURS:
@@ -164,7 +166,7 @@ def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
     )
 
 
-def _changed(old: Outcome, new: Outcome) -> Iterator[Changed]:
+def _changed(old: CaseDifferences, new: CaseDifferences) -> Iterator[Changed]:
     for part in old.parts:
         before, after = old.shown(part, new), new.shown(part, old)
         if before is not None and after is not None and before != after:

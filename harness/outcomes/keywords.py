@@ -62,7 +62,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Cell:
+class KeywordCell:
     """What one arm makes of one keyword, pair or place."""
 
     state: State
@@ -89,11 +89,11 @@ class TruthTable:
     """`cells[section][key][arm]`; every key has every arm."""
 
     arms: tuple[ArmName, ...]
-    cells: dict[Section, dict[str, dict[ArmName, Cell]]]
+    cells: dict[Section, dict[str, dict[ArmName, KeywordCell]]]
 
 
 @dataclass(slots=True)
-class _CaseSeen:
+class _CaseWalks:
     """The walks of one case through one arm, over all vocabularies."""
 
     decides: str
@@ -127,16 +127,16 @@ class _CaseSeen:
 def truth_table(rows: Iterable[Row]) -> TruthTable:
     """The table of a run; rows of other cases, and of modes that do not walk single instances, are passed
     over."""
-    seen: dict[ArmName, dict[tuple[Section, str], dict[str, _CaseSeen]]] = {}
+    seen: dict[ArmName, dict[tuple[Section, str], dict[str, _CaseWalks]]] = {}
     for row in rows:
         decides = next((tag.removeprefix("decides:") for tag in row.tags if tag.startswith("decides:")), "")
         if row.valid is None or not decides:
             continue
         keys = seen.setdefault((row.backend, row.backend_version, row.options), {})
         for key in _keys(row.tags):
-            keys.setdefault(key, {}).setdefault(row.case, _CaseSeen(decides)).add(row)
+            keys.setdefault(key, {}).setdefault(row.case, _CaseWalks(decides)).add(row)
     order = list(dict.fromkeys(key for keys in seen.values() for key in keys))
-    cells: dict[Section, dict[str, dict[ArmName, Cell]]] = {section: {} for section in SECTIONS}
+    cells: dict[Section, dict[str, dict[ArmName, KeywordCell]]] = {section: {} for section in SECTIONS}
     # The keywords by themselves first: the other sections look them up.
     for section, name in sorted(order, key=lambda key: (key[0] != "keyword", _order(key[1]))):
         cells[section][name] = {}
@@ -171,7 +171,7 @@ def _order(name: str) -> tuple[str, str]:
     return name.replace("$", "").casefold(), name
 
 
-def _cell(cases: dict[str, _CaseSeen], alone: dict[str, State]) -> Cell:
+def _cell(cases: dict[str, _CaseWalks], alone: dict[str, State]) -> KeywordCell:
     decisions = tuple(Decision(name, case.decides, case.state) for name, case in cases.items())
     worst: State = next(
         (state for state in STATES if any(each.state == state for each in decisions)), "not measured"
@@ -179,4 +179,4 @@ def _cell(cases: dict[str, _CaseSeen], alone: dict[str, State]) -> Cell:
     milder = ("enforced", *FAULTS[FAULTS.index(worst) + 1 :]) if worst in FAULTS else ()
     interaction = any(each.state == worst and alone.get(each.decides) in milder for each in decisions)
     text = next((case.text for case in cases.values() if case.text), "")
-    return Cell(worst, decisions, interaction, text)
+    return KeywordCell(worst, decisions, interaction, text)

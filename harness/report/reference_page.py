@@ -24,8 +24,8 @@ from harness.outcomes.keywords import STATES
 from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES
 from harness.outcomes.result import parts
 from harness.rows import row
-from harness.serve.decode.conclude import Advice, Effect
-from harness.serve.decode.record import Batch, Child, Judged, Setup
+from harness.serve.decode.conclude import DefaultAdvice, Effect
+from harness.serve.decode.record import Child, DecodedBatch, DecodeSetup, Judged
 from harness.serve.decode.setting import Setting
 from harness.serve.live import answer as lived
 from harness.serve.live import conformance as live_conformance
@@ -281,7 +281,7 @@ def _decoding() -> list[str]:
             "Of `grammarbench decode --profile mechanisms`.",
             _explained(get_args(Effect), EFFECTS),
         ),
-        *_fields("The advice on a mechanism", Advice),
+        *_fields("The advice on a mechanism", DefaultAdvice),
         *_fields("Account of a request's ids", decoded.Account),
         *_columns_of_a_step(),
         *_section(
@@ -327,9 +327,9 @@ def _on_disk() -> list[str]:
         ("The first line of rows.jsonl", row.RunInfo),
         ("An arm of a run", Arm), ("The last line", row.End),
         ("The first line of rounds.jsonl", Measurement), ("A case that is measured", Trace), ("A slot", Slot),
-        ("The first line of decode.jsonl", Setup), ("A setting", Setting), ("A child", Child), ("A batch", Batch),  # noqa: E501
+        ("The first line of decode.jsonl", DecodeSetup), ("A setting", Setting), ("A child", Child), ("A batch", DecodedBatch),  # noqa: E501
         ("A judged request", Judged), ("A completed request", decoded.Completed),
-        ("The first line of live.jsonl", live_record.Setup), ("An answer of a live server", lived.Answer),
+        ("The first line of live.jsonl", live_record.LiveSetup), ("An answer of a live server", lived.Answer),
         ("An exchange with it", lived.Heard), ("A judgement of it", live_record.Judgement),
     ):  # fmt: skip
         found += _fields(title, each)

@@ -23,8 +23,8 @@ from harness.cases.suite import find_suite, read_cases
 from harness.oracle.judge import check_schema, is_valid
 from harness.outcomes.keywords import (
     STATES,
-    Cell,
     Decision,
+    KeywordCell,
     Section,
     State,
     TruthTable,
@@ -402,10 +402,10 @@ def test_a_key_that_an_arm_has_no_row_of_is_not_measured() -> None:
     table = truth_table(rows)
     alpha, beta = table.arms
     assert table.cells["keyword"]["one"] == {
-        alpha: Cell("enforced", (Decision("a case", "one", "enforced"),)),
-        beta: Cell("not measured"),
+        alpha: KeywordCell("enforced", (Decision("a case", "one", "enforced"),)),
+        beta: KeywordCell("not measured"),
     }
-    assert table.cells["keyword"]["two"][alpha] == Cell("not measured")
+    assert table.cells["keyword"]["two"][alpha] == KeywordCell("not measured")
 
 
 def test_versions_and_options_are_arms_of_their_own_and_vocabularies_are_not() -> None:

@@ -19,7 +19,7 @@ from places import ROOT
 from harness.cases.plan import Profile, write_plan
 from harness.cases.suite import find_suite
 from harness.measure.protocol import MeasuredArm
-from harness.measure.record import Measurement, Recorder, Slot, Trace
+from harness.measure.record import Measurement, MeasureRecorder, Slot, Trace
 from harness.rows.machine import hardware, hardware_key
 
 ITEMS = ROOT / "benchmarks" / "test_speed.py"
@@ -78,7 +78,7 @@ def stored(folder: Path, slower: float = 1.0, **changes: Any) -> Path:
         {"python": "3"},
         cpu=None,
     )
-    with Recorder(folder, replace(measurement, **changes)) as recorder:
+    with MeasureRecorder(folder, replace(measurement, **changes)) as recorder:
         for fork in range(FORKS):
             for number in range(ROUNDS):
                 for case in range(3):

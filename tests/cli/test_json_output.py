@@ -26,7 +26,7 @@ from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance, case_id
 from harness.cases.corpora import CORPORA, Corpus
 from harness.cli.main import main
-from harness.serve.decode.record import Recorder
+from harness.serve.decode.record import DecodeRecorder
 from harness.serve.decode.setting import Setting
 
 TESTS = SUPPORT
@@ -82,7 +82,7 @@ def decoded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         plain=Played(texts, 10.0),
         forks=2,
     )
-    with Recorder(folder, record.setup) as recorder:
+    with DecodeRecorder(folder, record.setup) as recorder:
         for child in record.children:
             recorder.child(child)
         for batch in record.batches:

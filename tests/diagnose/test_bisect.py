@@ -197,7 +197,7 @@ RIGHT_ROWS = (synthetic.row(), synthetic.row(instance=1, valid=False, accepted=F
 WRONG_ROWS = (synthetic.row(), synthetic.row(instance=1, valid=False, accepted=True))
 
 
-def searched(monkeypatch: pytest.MonkeyPatch, wrong: set[str], versions: list[str]) -> bisect.Answer:
+def searched(monkeypatch: pytest.MonkeyPatch, wrong: set[str], versions: list[str]) -> bisect.BisectResult:
     """The answer for a backend of which these versions are wrong; nothing is installed or walked."""
     monkeypatch.setattr(bisect, "without_version", lambda _: (BackendSpec("toy"), "toy", versions[0]))
     monkeypatch.setattr(bisect, "check_named", lambda *_: None)

@@ -11,7 +11,7 @@ from measured import arm, steady, write_measurement
 from harness.cli.main import main
 from harness.errors import BadInput
 from harness.measure import doctor
-from harness.measure.doctor import Advice, Diagnosis, diagnose, look, text
+from harness.measure.doctor import Diagnosis, MachineState, diagnose, look, text
 from harness.measure.estimate import Figures, is_proven
 from harness.measure.record import read_measurement
 from harness.measure.session import conclude
@@ -67,7 +67,7 @@ def test_the_governor_is_looked_at(machine: dict[str, str], what: str, is_well: 
 
 def test_load_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (9.0, 9.0, 9.0))
-    assert Advice("load", "9.00 over the last minute; end what else is running", False) in look({})
+    assert MachineState("load", "9.00 over the last minute; end what else is running", False) in look({})
     monkeypatch.setattr(os, "getloadavg", lambda: (0.01, 0.0, 0.0))
     assert {each.what: each.is_well for each in look({})}["load"]
 

@@ -25,14 +25,14 @@ from harness.measure.kernels.clock import HostClock, clock_of
 from harness.measure.kernels.correctness import examine
 from harness.measure.kernels.masks import bytes_needed, random_masks
 from harness.measure.kernels.movement import time_movement
-from harness.measure.kernels.plan import Plan
+from harness.measure.kernels.plan import KernelPlan
 from harness.measure.kernels.rounds import Effort, by_turns
 from harness.measure.kernels.situations import PROBES, situation
-from harness.measure.kernels.subjects import Subject, plain_subjects
+from harness.measure.kernels.subjects import KernelSubject, plain_subjects
 from harness.measure.kernels.timing import COPY, Point, copy_call, time_point
 
 TESTS = SUPPORT
-SMALL = Plan(
+SMALL = KernelPlan(
     (512,), (1, 2), ("float32", "bfloat16"), (0.00001, 0.5), (0.5,), Effort(rounds=3, budget_ns=1_000_000)
 )
 GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")]
@@ -170,7 +170,7 @@ def test_the_host_clock_is_right() -> None:
 def timed(functions: dict[str, Callable[..., object]], device: str = "cpu") -> dict[str, dict[str, Any]]:
     plain = plain_subjects()
     template = plain["plain/masked_fill"].kernel
-    subjects = {**{name: Subject(template) for name in functions}, **plain}
+    subjects = {**{name: KernelSubject(template) for name in functions}, **plain}
     loaded = {**functions, **{name: each.kernel.load() for name, each in plain.items()}}
     rows = time_point(subjects, loaded, Point(1000, 3, "bfloat16", 0.5), SMALL.effort, device)
     return {row["kernel"]: row for row in rows}
@@ -330,7 +330,7 @@ def test_an_interrupted_run_is_shown_and_says_so(
 
 
 def run_miniatures(
-    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan = SMALL
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, plan: KernelPlan = SMALL
 ) -> list[dict[str, Any]]:
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
     kernels.measure(f"miniatures.wrong_kernels:{name}", "cpu", plan, folder, [], lambda said: None)
@@ -358,7 +358,7 @@ def test_a_crash_costs_one_probe_and_a_hang_the_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "PROBE_SECONDS", 2.0)
-    plan = Plan((512,), (2,), ("float32",), (0.5,), (), SMALL.effort)
+    plan = KernelPlan((512,), (2,), ("float32",), (0.5,), (), SMALL.effort)
     rows = run_miniatures("HarmfulKernels", tmp_path, monkeypatch, plan)
     named: dict[str, list[dict[str, Any]]] = {}
     for row in rows:

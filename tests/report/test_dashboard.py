@@ -21,7 +21,7 @@ from harness.errors import BadInput
 from harness.outcomes.history import conformance, measurements
 from harness.outcomes.history.alert_rule import events
 from harness.outcomes.history.measurements import safe_name
-from harness.report.site.atom import ATOM, Change, feed, instant
+from harness.report.site.atom import ATOM, FeedEntry, feed, instant
 from harness.report.site.badges import conformance_badge, speed_badge
 from harness.report.site.dashboard import site, write_dashboard
 
@@ -391,7 +391,8 @@ def test_a_feed_of_anything_is_xml() -> None:
     evil = "".join(HOSTILE) + "\x00\ufffe\ud800]]>"
     found = ElementTree.fromstring(
         feed(
-            [Change(evil, True, (evil,), evil, (evil, evil), "t-1"), Change("", False, (), "", (), "")], evil
+            [FeedEntry(evil, True, (evil,), evil, (evil, evil), "t-1"), FeedEntry("", False, (), "", (), "")],
+            evil,
         )
     )
     (only,) = found.findall(f"{{{ATOM}}}entry")

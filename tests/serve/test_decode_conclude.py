@@ -18,7 +18,7 @@ from harness.serve.decode.conclude import Switched, advise, switched
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.record import Decoding, Loss
 from harness.serve.decode.setting import Setting
-from harness.serve.decode.verdicts import Change, compare, compare_arms, compare_records, gate, text
+from harness.serve.decode.verdicts import DecodeChange, compare, compare_arms, compare_records, gate, text
 
 STEP = Setting("calls", texts=2)
 JUMP = replace(STEP, strategy="jump_forward")
@@ -179,13 +179,13 @@ def test_the_terminal_shows_the_mechanisms_alone() -> None:
 # --------------------------------------------------------------------------------------------------- verdicts
 
 
-def of(changes: list[Change]) -> dict[str, str]:
+def of(changes: list[DecodeChange]) -> dict[str, str]:
     return {each.figure: each.verdict for each in changes}
 
 
 def two_arms(
     head: float, copy: float = 10.0, noise: float = 0.002, broken: tuple[str, ...] = ()
-) -> list[Change]:
+) -> list[DecodeChange]:
     sides = {
         STEP: {
             "x": Played(ALL, 10, 0.002),

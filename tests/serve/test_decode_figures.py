@@ -14,7 +14,7 @@ from places import ROOT
 
 from harness.serve.decode import right, show
 from harness.serve.decode.figures import Decoded
-from harness.serve.decode.record import Batch, Decoding, Judged, Loss
+from harness.serve.decode.record import DecodedBatch, Decoding, Judged, Loss
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency, titles
 from harness.walk.loop.outcome import ANSWERED
@@ -108,7 +108,7 @@ def _share_of_all(of: Callable[[Judged], bool]) -> Callable[[list[Judged]], righ
 
 
 MUTANTS: dict[str, tuple[Callable[[], None], ModuleType | type, str, object]] = {
-    "cold rounds as warm": (check_values, Batch, "is_cold", property(lambda batch: False)),
+    "cold rounds as warm": (check_values, DecodedBatch, "is_cold", property(lambda batch: False)),
     "valid of all requests": (check_right, right, "valid", _share_of_all(lambda each: each.right == "valid")),
     "replayed of all requests": (
         check_right,

@@ -16,15 +16,17 @@ from hypothesis import strategies as st
 from harness.measure.statistics import interval
 from harness.serve.decode import overhead
 from harness.serve.decode.overhead import Comparable, Figure, Paired, of_equal_length
-from harness.serve.decode.record import Batch
+from harness.serve.decode.record import DecodedBatch
 from harness.serve.requests import latency
 from harness.walk.loop import accounting
 from harness.walk.loop.outcome import ANSWERED, Account, Completed
 
 
-def batch(requests: Sequence[Completed], *, fork: int = 0, number: int = 1, replayed: bool = True) -> Batch:
+def batch(
+    requests: Sequence[Completed], *, fork: int = 0, number: int = 1, replayed: bool = True
+) -> DecodedBatch:
     steps = table([step(1, 1, MS)])
-    return Batch(
+    return DecodedBatch(
         fork,
         number,
         0,
@@ -143,7 +145,9 @@ def test_by_hand(check: Callable[[], None]) -> None:
 
 
 def _ratio_of_means(
-    runs: Iterable[tuple[Batch, Batch]], figure: Figure, comparable: Comparable = of_equal_length
+    runs: Iterable[tuple[DecodedBatch, DecodedBatch]],
+    figure: Figure,
+    comparable: Comparable = of_equal_length,
 ) -> Paired:
     sums: dict[int, list[float]] = {}
     for head, base in runs:
@@ -156,7 +160,9 @@ def _ratio_of_means(
 
 
 def _rounds_as_units(
-    runs: Iterable[tuple[Batch, Batch]], figure: Figure, comparable: Comparable = of_equal_length
+    runs: Iterable[tuple[DecodedBatch, DecodedBatch]],
+    figure: Figure,
+    comparable: Comparable = of_equal_length,
 ) -> Paired:
     again = [
         (replace(head, fork=index), replace(base, fork=index)) for index, (head, base) in enumerate(runs)
@@ -165,12 +171,14 @@ def _rounds_as_units(
 
 
 def _upside_down(
-    runs: Iterable[tuple[Batch, Batch]], figure: Figure, comparable: Comparable = of_equal_length
+    runs: Iterable[tuple[DecodedBatch, DecodedBatch]],
+    figure: Figure,
+    comparable: Comparable = of_equal_length,
 ) -> Paired:
     return paired([(base, head) for head, base in runs], figure, comparable)
 
 
-def _mean_of_ratios(runs: Iterable[tuple[Batch, Batch]]) -> overhead.SpeedUp:
+def _mean_of_ratios(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> overhead.SpeedUp:
     runs = list(runs)
     return replace(
         speed_up(runs),
@@ -321,11 +329,11 @@ def test_an_output_that_is_all_written_needs_no_pass() -> None:
     assert accounting.of_run([each], table([]), 0, 1) == []
 
 
-def played(texts: dict[str, list[int]]) -> Batch:
+def played(texts: dict[str, list[int]]) -> DecodedBatch:
     return play(Played(texts), "arm", "constrained", 0, 0, 1, 0)
 
 
-def rules(run: Batch) -> set[str]:
+def rules(run: DecodedBatch) -> set[str]:
     return {
         each.rule
         for each in accounting.of_run(

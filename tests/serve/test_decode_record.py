@@ -15,13 +15,13 @@ from harness.serve.decode.profiles import PROFILES, settings
 from harness.serve.decode.record import (
     FIGURES,
     LINES,
-    Batch,
     Child,
+    DecodedBatch,
+    DecodeRecorder,
+    DecodeSetup,
     Judged,
     Loss,
-    Recorder,
     Role,
-    Setup,
     read_decoding,
 )
 from harness.serve.decode.setting import Setting
@@ -34,7 +34,7 @@ SETTINGS = (
 )
 
 
-def setup(**changed: Any) -> Setup:
+def setup(**changed: Any) -> DecodeSetup:
     arm = MeasuredArm("a", "a:x=1", "a", "1.0", "x=1", "arm", "python")
     fields: dict[str, Any] = {
         "run": "r",
@@ -55,10 +55,10 @@ def setup(**changed: Any) -> Setup:
         "hardware": "h",
         "mechanisms": ({"name": "overlap", "off": 1, "on": 0},),
     }
-    return Setup(**{**fields, **changed})
+    return DecodeSetup(**{**fields, **changed})
 
 
-def batch(number: int, role: Role, setting: int, ids: tuple[int, ...] = (5, 6, 2)) -> Batch:
+def batch(number: int, role: Role, setting: int, ids: tuple[int, ...] = (5, 6, 2)) -> DecodedBatch:
     times = tuple(range(1000, 1000 + len(ids)))
     done = Completed(
         "one",
@@ -76,13 +76,13 @@ def batch(number: int, role: Role, setting: int, ids: tuple[int, ...] = (5, 6, 2
     refused = Completed("two", "refused", (), 4, Account(), 0, None, (), 50, why="no")
     judged = (Judged(done, "valid", True), Judged(refused, "unjudged", False))
     steps = np.arange(2 * len(STEP)).reshape(2, len(STEP)) + number
-    return Batch(0, number, 0, "a", role, setting, 3000, 2, 12345, {"cache_hit": 1}, judged, steps)
+    return DecodedBatch(0, number, 0, "a", role, setting, 3000, 2, 12345, {"cache_hit": 1}, judged, steps)
 
 
-def write(folder: Path, *, finish: bool = True, **changed: Any) -> list[Batch]:
+def write(folder: Path, *, finish: bool = True, **changed: Any) -> list[DecodedBatch]:
     written = [batch(number, role, 0) for number in (0, 1) for role in ("constrained", "none")]
     written += [batch(1, "constrained", 1), batch(1, "constrained", 2, ids=(9,))]
-    with Recorder(folder, setup(**changed)) as recorder:
+    with DecodeRecorder(folder, setup(**changed)) as recorder:
         recorder.child(
             Child(0, 0, "a", 1.5, 0.5, 1, {"name": "tiny"}, {"enums": [{"name": "one", "tokens": 3}]})
         )

@@ -18,10 +18,10 @@ from harness.backend.process.lost import Lost
 from harness.cli import main as cli
 from harness.errors import BAD_INPUT, OK
 from harness.serve.decode import engine as engine_module
-from harness.serve.decode.engine import Engine
+from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.figures import Decoded
-from harness.serve.decode.record import LINES, Batch, Decoding, Judged, Recorder, read_decoding
-from harness.serve.decode.session import Request, decode
+from harness.serve.decode.record import LINES, DecodedBatch, DecodeRecorder, Decoding, Judged, read_decoding
+from harness.serve.decode.session import DecodeRequest, decode
 from harness.serve.decode.setting import Setting
 
 REAL = ("llguidance",)
@@ -41,7 +41,7 @@ SUITE = [
 ]
 
 
-def request(workloads: tuple[str, ...], backends: str, out: Path, **changed: Any) -> Request:
+def request(workloads: tuple[str, ...], backends: str, out: Path, **changed: Any) -> DecodeRequest:
     fields: dict[str, Any] = {
         "model": "tiny",
         "vocabulary": "probe",
@@ -59,7 +59,7 @@ def request(workloads: tuple[str, ...], backends: str, out: Path, **changed: Any
         "memory_gb": 8.0,
         "argv": (),
     }
-    return Request(workloads=workloads, backends=backends, out=out, **{**fields, **changed})
+    return DecodeRequest(workloads=workloads, backends=backends, out=out, **{**fields, **changed})
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def decoded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decoding]:
     yield read_decoding(folder / "out")
 
 
-def runs(decoded: Decoding, arm: str, role: str = "constrained") -> list[Batch]:
+def runs(decoded: Decoding, arm: str, role: str = "constrained") -> list[DecodedBatch]:
     return [each for each in decoded.batches if each.arm == arm and each.role == role]
 
 
@@ -229,8 +229,8 @@ def test_whose_fault_a_loss_is(
         settings=(Setting("quiet"), Setting("quiet", "speculative")),
         arms=decoded.setup.arms[:1],
     )
-    with Recorder(tmp_path, setup) as recorder:
-        Engine(setup, 1, 1.0, recorder, lambda *_: "valid", lambda _: None).run()
+    with DecodeRecorder(tmp_path, setup) as recorder:
+        DecodeEngine(setup, 1, 1.0, recorder, lambda *_: "valid", lambda _: None).run()
     found = read_decoding(tmp_path)
     assert not found.is_complete
     assert [(each.setting, each.whose) for each in found.losses] == [(1, whose)]

@@ -17,7 +17,7 @@ from harness.serve.decode.workloads import (
     THOUGHT,
     WORKLOADS,
     Mode,
-    Text,
+    ReferenceText,
     answer,
     find_workload,
     judge,
@@ -54,7 +54,7 @@ def test_a_suite_a_file_and_a_folder_are_workloads_of_their_valid_instances(tmp_
     for wanted in (tmp_path, tmp_path / "number.json"):
         (text,) = find_workload(str(wanted)).texts
         said = '{"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}'
-        assert text == Text("number: yes", Grammar("json_schema", said), b"1", "draft4")
+        assert text == ReferenceText("number: yes", Grammar("json_schema", said), b"1", "draft4")
     assert len(find_workload("speed").texts) == 14
 
 
@@ -173,27 +173,34 @@ def test_a_text_that_the_vocabulary_cannot_spell_is_refused() -> None:
 
 
 def test_who_judges() -> None:
-    schema = Text("date", Grammar("json_schema", '{"format": "date"}'), b'"2026-01-01"')
+    schema = ReferenceText("date", Grammar("json_schema", '{"format": "date"}'), b'"2026-01-01"')
     assert judge(schema, b'"monday"') == "valid"
-    assert judge(Text("date", schema.grammar, schema.content, assert_formats=True), b'"monday"') == "invalid"
+    assert (
+        judge(ReferenceText("date", schema.grammar, schema.content, assert_formats=True), b'"monday"')
+        == "invalid"
+    )
     assert judge(schema, b'"mon') == "invalid"
     assert (
-        judge(Text("tag", Grammar("structural_tag", '{"triggers": [], "structures": []}'), b""), b"")
+        judge(ReferenceText("tag", Grammar("structural_tag", '{"triggers": [], "structures": []}'), b""), b"")
         == "unjudged"
     )
-    assert judge(Text("wrong", Grammar("json_schema", '{"type": 3}'), b"1"), b"1") == "unjudged"
-    ebnf = Text("ebnf", Grammar("ebnf", 'root ::= "a" root | "b"\n'), b"ab")
+    assert judge(ReferenceText("wrong", Grammar("json_schema", '{"type": 3}'), b"1"), b"1") == "unjudged"
+    ebnf = ReferenceText("ebnf", Grammar("ebnf", 'root ::= "a" root | "b"\n'), b"ab")
     assert [judge(ebnf, output) for output in (b"ab", b"a", b"ba", b"")] == [
         "valid",
         "invalid",
         "invalid",
         "invalid",
     ]
-    slow = Text("slow", Grammar("regex", "(a*)*c"), b"c")
+    slow = ReferenceText("slow", Grammar("regex", "(a*)*c"), b"c")
     with Judge(deadline=0.5) as judging:
         assert judge(schema, b'"monday"', judging) == "valid"
         assert (
-            judge(Text("date", schema.grammar, schema.content, assert_formats=True), b'"monday"', judging)
+            judge(
+                ReferenceText("date", schema.grammar, schema.content, assert_formats=True),
+                b'"monday"',
+                judging,
+            )
             == "invalid"
         )
         assert judge(slow, b"a" * 40, judging) in ("unjudged", "invalid")

@@ -14,7 +14,7 @@ import pytest
 
 from harness.serve.live import figures
 from harness.serve.live.answer import Answer, Heard
-from harness.serve.live.client import Client, Deadlines, Key
+from harness.serve.live.client import ApiKey, Client, Deadlines
 from harness.serve.live.dialects import PATHS, Endpoint
 from harness.serve.live.sse import BadStream, EventReader
 
@@ -35,7 +35,7 @@ def ask(url: str, limits: Deadlines = PATIENT, endpoint: Endpoint = "chat", key:
     found: list[Heard] = []
 
     async def once() -> None:
-        async with Client(url, PATHS[endpoint], Key(key), limits).opened() as client:
+        async with Client(url, PATHS[endpoint], ApiKey(key), limits).opened() as client:
             await client.ask(json.dumps({"model": "a-model"}).encode(), endpoint == "chat", found.append)
 
     asyncio.run(once())
@@ -180,7 +180,7 @@ def test_without_a_count_messages_are_counted_and_that_is_said() -> None:
     with faults.serving(faults.says("abcdef", pieces=6, counts=False)) as server:
         mine = answer(ask(server.url))
     assert (mine.tokens, mine.heard.usage.output) == (6, None)
-    assert figures.counted([mine]) == figures.Counted(by_server=0, by_messages=1)
+    assert figures.counted([mine]) == figures.AnswerCounts(by_server=0, by_messages=1)
     assert figures.tokens_per_message([mine]) is None
 
 
@@ -298,7 +298,7 @@ def test_an_interrupted_request_is_handed_over_too() -> None:
     found: list[Heard] = []
 
     async def interrupted(url: str) -> None:
-        async with Client(url, PATHS["chat"], Key(), PATIENT).opened() as client:
+        async with Client(url, PATHS["chat"], ApiKey(), PATIENT).opened() as client:
             task = asyncio.create_task(client.ask(b"{}", True, found.append))
             await asyncio.sleep(0.2)
             task.cancel()

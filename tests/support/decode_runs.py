@@ -15,7 +15,7 @@ from unittest.mock import patch
 import numpy as np
 
 from harness.measure.protocol import MeasuredArm
-from harness.serve.decode.record import Batch, Child, Decoding, Judged, Loss, Role, Setup
+from harness.serve.decode.record import Child, DecodedBatch, DecodeSetup, Decoding, Judged, Loss, Role
 from harness.serve.decode.setting import Setting
 from harness.walk.loop.outcome import STEP, Account, Completed
 
@@ -87,7 +87,7 @@ class Played:
     fallback: tuple[str, ...] = ()
 
 
-def play(side: Played, arm: str, role: Role, place: int, fork: int, number: int, seed: int) -> Batch:
+def play(side: Played, arm: str, role: Role, place: int, fork: int, number: int, seed: int) -> DecodedBatch:
     """One run: all rows from the start, each pass as long as the others, prompts of 4 tokens fed in the first
     one."""
     length = (
@@ -115,7 +115,7 @@ def play(side: Played, arm: str, role: Role, place: int, fork: int, number: int,
     for index in range(passes):
         rows = [each for each in side.texts.values() if len(each) > index]
         steps.append(step(len(rows), sum(4 if not index else each[index - 1] for each in rows), length_ns))
-    return Batch(
+    return DecodedBatch(
         fork,
         number,
         0,
@@ -165,7 +165,7 @@ def decoding(
         {"name": name, "off": every.index(off), "on": every.index(on)} for name, off, on in mechanisms
     )
     sizes = {each.workload: [{"name": "a", "tokens": 6}, {"name": "b", "tokens": 4}] for each in every}
-    setup = Setup(
+    setup = DecodeSetup(
         "run",
         "2026-11-22",
         "0",

@@ -52,8 +52,7 @@ from harness.rows.store import read_cases, read_end, read_info, read_rows, read_
 from harness.run.merge import merge
 from harness.serve.decode import show as decode_show
 from harness.serve.decode import verdicts
-from harness.serve.decode.record import Recorder as DecodeRecorder
-from harness.serve.decode.record import read_decoding
+from harness.serve.decode.record import DecodeRecorder, read_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.live import figures as live_figures
 from harness.serve.live import record as live
@@ -257,12 +256,12 @@ def _write_live(folder: Path) -> None:
         folder, [[(synthetic.row(case_id=case.id), b"")]], synthetic.info(), [("first", case)]
     )
     loads = (Load("closed", "constrained", 2, concurrency=1), Load("closed", "none", 2, concurrency=1))
-    setup = live.Setup(
+    setup = live.LiveSetup(
         "run", "2026-11-22T01:00:00Z", "0", ("grammarbench", "live"), "http://127.0.0.1:1", "openai", "1",
         "model", "chat", "warm",
         Sampling(16, 0.0, "{grammar}", 0), Deadlines(1.0, 1.0, 1.0, 1.0), loads, 2, 0, {"cpu": "x"}, "h",
     )  # fmt: skip
-    with live.Recorder(folder, setup) as recorder:
+    with live.LiveRecorder(folder, setup) as recorder:
         for load, each in enumerate(loads):
             for number in range(2):
                 base = 10**9 * (load * 2 + number)
@@ -294,7 +293,7 @@ def _write_live(folder: Path) -> None:
 
 
 def read_live(folder: Path) -> None:
-    seen = live_show.Seen(live.read_session(folder), live_figures.OBJECTIVES)
+    seen = live_show.LiveSummary(live.read_session(folder), live_figures.OBJECTIVES)
     live_show.text(seen)
     json.dumps(plain(live_show.to_json(seen)), allow_nan=False)
     assert seen.gate.verdict

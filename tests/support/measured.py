@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.measure.protocol import MeasuredArm, Role
-from harness.measure.record import Measurement, Recorder, Slot, Trace
+from harness.measure.record import Measurement, MeasureRecorder, Slot, Trace
 from harness.measure.session import AGAIN
 
 FILLS = (2000.0, 3000.0, 9000.0, 2500.0)
@@ -86,7 +86,7 @@ def write_measurement(
         None,
     )
     folder.mkdir(parents=True, exist_ok=True)
-    with Recorder(folder, measurement) as recorder:
+    with MeasureRecorder(folder, measurement) as recorder:
         for fork in range(forks + len(confirming)):
             for number in range(4):
                 for trace in traces:
@@ -119,7 +119,7 @@ def write_measurement(
 def slot(
     fork: int, number: int, place: int, arm: str, case: str, factor: Factor
 ) -> tuple[dict[str, object], bytes]:
-    """One slot's line and figures, as `ArmHandler.round` answers them."""
+    """One slot's line and figures, as `MeasureHandler.round` answers them."""
     fills = np.array(FILLS) * factor("fill", fork, number)
     accepts = np.full(len(FILLS), 800.0) * factor("accept", fork, number)
     steps = np.stack([fills, accepts], axis=1)

@@ -13,7 +13,7 @@ from decode_runs import Played, decoding
 from measured import arm, steady, write_measurement
 
 from harness.backend.arm import Arm
-from harness.serve.decode.record import Decoding, Recorder
+from harness.serve.decode.record import DecodeRecorder, Decoding
 from harness.serve.decode.setting import Setting
 
 ALPHA, BETA = (
@@ -57,7 +57,7 @@ def write_rows(
 def write_decoding(folder: Path, record: Decoding, finish: bool = True) -> Path:
     """The record as the session writes it."""
     folder.mkdir(parents=True)
-    with Recorder(folder, record.setup) as recorder:
+    with DecodeRecorder(folder, record.setup) as recorder:
         for child in record.children:
             recorder.child(child)
         for batch in record.batches:

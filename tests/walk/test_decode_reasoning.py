@@ -29,7 +29,7 @@ from harness.backend.registry import load
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.errors import BadInput
 from harness.oracle.reference import Reference
-from harness.serve.decode.arm import ArmHandler
+from harness.serve.decode.arm import DecodeHandler
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import Workload, answer, find_workload, requests, think_end
 from harness.walk.loop.active import ActiveRequest
@@ -257,16 +257,16 @@ def test_the_suites_texts_think_and_answer(name: str, vocabulary: str, strategy:
 
 
 @pytest.fixture
-def arm() -> Iterator[ArmHandler]:
+def arm() -> Iterator[DecodeHandler]:
     import torch
 
     threads = torch.get_num_threads()
-    yield ArmHandler(backend("llguidance", "probe"), "tiny", "cpu", None)
+    yield DecodeHandler(backend("llguidance", "probe"), "tiny", "cpu", None)
     torch.set_num_threads(threads)
     gc.unfreeze()
 
 
-def test_an_arm_serves_the_reasoning_workload(arm: ArmHandler) -> None:
+def test_an_arm_serves_the_reasoning_workload(arm: DecodeHandler) -> None:
     asked = Setting("reasoning", "jump_forward", batch=2, texts=2, prompt_tokens=4)
     said, _ = arm(
         {

@@ -23,10 +23,10 @@ def load_arm(spec: str, vocabulary: str, cases: str) -> tuple[Handler, dict[str,
     (backend,) = parse_specs(spec)
     adapter = make(backend, load_vocabulary(vocabulary))
     leaning_of(adapter.vocabulary)
-    return ArmHandler(adapter, cases), {"documented": sorted(adapter.documented)}
+    return AdjudicateHandler(adapter, cases), {"documented": sorted(adapter.documented)}
 
 
-class ArmHandler:
+class AdjudicateHandler:
     """Answers questions about the case that was compiled last."""
 
     def __init__(self, adapter: Adapter, cases: str) -> None:

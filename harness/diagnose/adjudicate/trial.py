@@ -27,7 +27,7 @@ from harness.diagnose.adjudicate.causes import (
     place,
 )
 from harness.diagnose.adjudicate.disputes import Dispute, some_disputes, some_positions
-from harness.diagnose.adjudicate.verdicts import Validators, Verdict
+from harness.diagnose.adjudicate.verdicts import DocumentVerdict, Validators
 from harness.diagnose.adjudicate.witness import Kind, Summary, Witness
 from harness.oracle.trie import TokenSet
 
@@ -332,7 +332,7 @@ class Trial:
             )
         return self.found_valid[document]
 
-    def _keep(self, document: bytes, origin: Origin, verdict: Verdict, blame: Blame) -> None:
+    def _keep(self, document: bytes, origin: Origin, verdict: DocumentVerdict, blame: Blame) -> None:
         """Keeps the shortest document of each arm, kind and cause."""
         assert verdict.judge is not None and verdict.second is not None
         documented = self.arms[blame.arm].said["documented"] if blame.arm in self.arms else []

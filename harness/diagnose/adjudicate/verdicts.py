@@ -11,7 +11,7 @@ from harness.oracle.judge import Judge
 
 
 @dataclass(frozen=True)
-class Verdict:
+class DocumentVerdict:
     """Is the document valid?
 
     None where there is no verdict, or where it hangs on formats that need not be asserted.
@@ -40,7 +40,7 @@ class Validators:
     def __init__(self, judge: Judge, second: Service, seconds: float, formats: bool) -> None:
         self.judge, self.second, self.seconds, self.formats = judge, second, seconds, formats
 
-    def verdict(self, case: Case, offset: int, document: bytes) -> Verdict:
+    def verdict(self, case: Case, offset: int, document: bytes) -> DocumentVerdict:
         """The verdict on a document. Without `formats`, it must be valid, or invalid, whether formats are
         assertions or not, because backends differ in that."""
         formats = self.formats or case.options.get("format") == "assert"
@@ -50,14 +50,14 @@ class Validators:
             self.judge.verdict(case.grammar, document, draft=options, assert_formats=mode) for mode in modes
         ]
         if None in judged:
-            return Verdict(None)
+            return DocumentVerdict(None)
         if len(set(judged)) > 1:
-            return Verdict(None, formats_decide=True)
+            return DocumentVerdict(None, formats_decide=True)
         seconds = [self._second(offset, document, mode) for mode in modes]
         valid, keyword = seconds[0]
         if len({each for each, _ in seconds}) > 1:
             valid = None
-        return Verdict(judged[0], valid, keyword)
+        return DocumentVerdict(judged[0], valid, keyword)
 
     def _second(self, offset: int, document: bytes, formats: bool) -> tuple[bool | None, str]:
         try:

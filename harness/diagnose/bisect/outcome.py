@@ -17,7 +17,15 @@ from harness.cases.plan import check_named
 from harness.cases.suite import find_suite, walked_by_default
 from harness.checks import checks
 from harness.errors import BadInput
-from harness.outcomes.differences import CHECKS, Difference, Key, Outcome, case_lines, differences, outcomes
+from harness.outcomes.differences import (
+    CHECKS,
+    CaseDifferences,
+    Difference,
+    Key,
+    case_lines,
+    differences,
+    outcomes,
+)
 from harness.rows.row import OURS, Row
 from harness.rows.store import read_rows
 from harness.run.session import Request
@@ -31,7 +39,7 @@ Probe = Callable[[str], bool | None]
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search. Only versions that could not tell lie between `last_good` and `first_bad`: one
     of them, or `first_bad`, is the first."""
 
@@ -44,7 +52,7 @@ class Found:
         return (*self.skipped, self.first_bad)
 
 
-def first_bad(versions: Sequence[str], probe: Probe) -> Found:
+def first_bad(versions: Sequence[str], probe: Probe) -> SearchResult:
     """Finds the first version that shows the outcome. The first of `versions` is known not to show it and the
     last to show it; neither is asked again."""
     good, bad = 0, len(versions) - 1
@@ -58,7 +66,7 @@ def first_bad(versions: Sequence[str], probe: Probe) -> Found:
             bad = middle
         else:
             good = middle
-    return Found(versions[good], versions[bad], tuple(versions[good + 1 : bad]))
+    return SearchResult(versions[good], versions[bad], tuple(versions[good + 1 : bad]))
 
 
 @dataclass(frozen=True)
@@ -78,10 +86,10 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
+class BisectResult:
     """The first version that shows what the last one shows, and the first does not."""
 
-    found: Found
+    found: SearchResult
     differences: tuple[Difference, ...]
     """The differences between the last version without the outcome and the first with it."""
     kind: Kind
@@ -141,7 +149,7 @@ def bisect(
     bad: str,
     say: Callable[[str], None] = print,
     releases: Callable[[str], list[str]] = released,
-) -> Answer:
+) -> BisectResult:
     """Walks the released versions between the two, and returns where the outcome changed. Raises BadInput,
     also if both show the same, or if one of them cannot tell."""
     # The case first: to look a backend up is to import it, in seconds.
@@ -197,7 +205,9 @@ def bisect(
         return shows
 
     found = first_bad(versions, probe)
-    return Answer(found, differences(seen[found.last_good], seen[found.first_bad]).cases, kind, tuple(steps))
+    return BisectResult(
+        found, differences(seen[found.last_good], seen[found.first_bad]).cases, kind, tuple(steps)
+    )
 
 
 def kind_of(changed: Sequence[Difference]) -> Kind:
@@ -264,7 +274,7 @@ def difference_of(before: Sequence[Row], after: Sequence[Row]) -> Wanted:
     return wanted
 
 
-def shown(wanted: Wanted, cases: Mapping[Key, Outcome]) -> bool | None:
+def shown(wanted: Wanted, cases: Mapping[Key, CaseDifferences]) -> bool | None:
     """Do these cases show all of the wanted faults? None if a part of them was not measured, or a check in
     question was not made."""
     answers = []

@@ -14,10 +14,10 @@ from harness.backend.environments.releases import between, released
 from harness.backend.registry import BackendSpec
 from harness.cases.plan import check_named
 from harness.cases.suite import find_suite
-from harness.diagnose.bisect.outcome import Found, Question, Unavailable, first_bad, without_version
+from harness.diagnose.bisect.outcome import Question, SearchResult, Unavailable, first_bad, without_version
 from harness.errors import BadInput
 from harness.measure.estimate import METRICS
-from harness.measure.session import SUITES, Request, measure
+from harness.measure.session import SUITES, MeasureRequest, measure
 from harness.measure.statistics import Interval
 from harness.text import one_line
 
@@ -27,7 +27,7 @@ class Slowdown:
     """The first version whose time is nearer to the last one's than to the first one's."""
 
     metric: str
-    found: Found
+    found: SearchResult
     total: Interval
     """The time of the last version divided by that of the first."""
     steps: tuple[tuple[str, str], ...]
@@ -116,7 +116,7 @@ def ratio(
     """The time of the version divided by that of the good one, and the verdict. Raises Unavailable."""
     with tempfile.TemporaryDirectory(prefix="grammarbench-bisect-") as folder:
         arms = [str(replace(spec, version=each)) for each in (good, version)]
-        request = Request(
+        request = MeasureRequest(
             suites=question.suites,
             backends=",".join(arms),
             reference=None,

@@ -18,14 +18,14 @@ LONGEST_TEXT = 400
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProbeResult:
     """The outcome of a probe, and what was observed if it did not pass."""
 
     outcome: Outcome
     text: str = ""
 
 
-def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str) -> Seen:
+def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str) -> ProbeResult:
     """Apply the kernel once and compare the whole buffer, margins included; `crashed` means that the device
     must not be used again."""
     import torch
@@ -45,11 +45,11 @@ def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str)
         differing = _differing(made.buffer, before, dtype)
         mask_differs = not torch.equal(made.mask_buffer, mask_before)
     except RuntimeError as error:
-        return Seen("crashed", raised or told(error))
+        return ProbeResult("crashed", raised or told(error))
     if raised:
         if bool(differing.any()) or mask_differs:
-            return Seen("failed", f"it wrote, and then raised {raised}")
-        return Seen("passed" if probe.refuse else "refused", raised)
+            return ProbeResult("failed", f"it wrote, and then raised {raised}")
+        return ProbeResult("passed" if probe.refuse else "refused", raised)
     said, nans = _compared(made, probe, dtype)
     if mask_differs:
         said.append("it changed the mask")
@@ -59,8 +59,8 @@ def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str)
         said.append(f"it warned: {one_line(str(warned[-1].message))}")
     if nans:
         said.append(f"{nans} NaN became NaN with other bits")
-        return Seen("failed" if len(said) > 1 else "passed", "; ".join(said)[:LONGEST_TEXT])
-    return Seen("failed" if said else "passed", "; ".join(said)[:LONGEST_TEXT])
+        return ProbeResult("failed" if len(said) > 1 else "passed", "; ".join(said)[:LONGEST_TEXT])
+    return ProbeResult("failed" if said else "passed", "; ".join(said)[:LONGEST_TEXT])
 
 
 def told(error: BaseException) -> str:

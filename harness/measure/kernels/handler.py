@@ -19,7 +19,7 @@ from harness.measure.kernels.correctness import examine, told
 from harness.measure.kernels.movement import time_movement
 from harness.measure.kernels.rounds import Effort
 from harness.measure.kernels.situations import PROBES
-from harness.measure.kernels.subjects import Found, find_subjects
+from harness.measure.kernels.subjects import KernelsFound, find_subjects
 from harness.measure.kernels.timing import Point, time_point
 
 COMPILERS = ("triton", "numba")
@@ -60,7 +60,7 @@ def load_kernels(specs: str | None, device: str, threads: int) -> tuple[Handler,
 class KernelHandler:
     """Answers requests on one kind of device."""
 
-    def __init__(self, found: Found, device: str) -> None:
+    def __init__(self, found: KernelsFound, device: str) -> None:
         self.subjects, self.device = found.subjects, device
         self.loaded: Callable[[str], Callable[..., object]] = cache(
             lambda name: self.subjects[name].kernel.load()

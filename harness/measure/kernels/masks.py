@@ -19,7 +19,7 @@ int64 indices of the flattened logits."""
 
 
 @dataclass(frozen=True, eq=False)
-class Masks:
+class KernelMasks:
     """`allowed` is `[batch, vocabulary]`; the forms are made on the device when they are first asked for."""
 
     allowed: NDArray[np.bool_]
@@ -60,7 +60,7 @@ class Masks:
         return torch.from_numpy(array).to(self.device)
 
 
-def random_masks(vocabulary: int, batch: int, share: float, device: str) -> Masks:
+def random_masks(vocabulary: int, batch: int, share: float, device: str) -> KernelMasks:
     """Random masks, the same each time. Each row allows the same number of tokens: `share` of the vocabulary,
     but at least one."""
     random = np.random.default_rng((vocabulary, batch, round(share * 1e6)))
@@ -72,7 +72,7 @@ def random_masks(vocabulary: int, batch: int, share: float, device: str) -> Mask
         else:
             row[:] = True
             row[random.choice(vocabulary, vocabulary - count, replace=False, shuffle=False)] = False
-    return Masks(allowed, device)
+    return KernelMasks(allowed, device)
 
 
 def bytes_needed(form: Form, vocabulary: int, batch: int, allowed: int, item_bytes: int) -> int:

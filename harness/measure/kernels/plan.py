@@ -10,7 +10,7 @@ from harness.measure.kernels.timing import Point
 
 
 @dataclass(frozen=True)
-class Plan:
+class KernelPlan:
     """The sizes of a run. Every combination is a point on one thread; on all threads only
     `shares_on_all_threads` are timed."""
 
@@ -31,8 +31,8 @@ class Plan:
                         yield Point(vocabulary, batch, dtype, share)
 
 
-DEFAULT = Plan()
-QUICK = Plan(
+DEFAULT = KernelPlan()
+QUICK = KernelPlan(
     batches=(1, 64),
     shares=(0.00001, 0.5),
     shares_on_all_threads=(),

@@ -13,7 +13,7 @@ from typing import IO, Any
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.errors import BadInput
-from harness.measure.kernels.plan import Plan
+from harness.measure.kernels.plan import KernelPlan
 from harness.measure.kernels.situations import PROBES
 from harness.measure.kernels.timing import COPY, Point
 from harness.rows.appending import encoded, write_lines
@@ -32,7 +32,12 @@ PROBE_SECONDS = 60.0
 
 
 def measure(
-    specs: str | None, device: str, plan: Plan, out: Path, argv: Sequence[str], say: Callable[[str], None]
+    specs: str | None,
+    device: str,
+    plan: KernelPlan,
+    out: Path,
+    argv: Sequence[str],
+    say: Callable[[str], None],
 ) -> dict[str, int]:
     """Probe and time the kernels of these backends (None: of all that are installed) into `out`; returns the
     number of probes by outcome.
@@ -42,7 +47,7 @@ def measure(
     path = out / FILE
     if path.exists():
         raise BadInput(f"{path} is there already; name another folder with --out")
-    with Run(specs, device, plan, say) as run:
+    with KernelRun(specs, device, plan, say) as run:
         run.open(1)
         out.mkdir(parents=True, exist_ok=True)
         with open(path, "xb") as file:
@@ -50,12 +55,12 @@ def measure(
 
 
 @dataclass
-class Run:
+class KernelRun:
     """One run that is under way."""
 
     specs: str | None
     device: str
-    plan: Plan
+    plan: KernelPlan
     say: Callable[[str], None]
     unfit: dict[str, str] = field(default_factory=dict)
     """Why kernels are no longer asked, by kernel."""
@@ -63,7 +68,7 @@ class Run:
     _service: Service | None = None
     _file: IO[bytes] | None = None
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> KernelRun:
         return self
 
     def __exit__(self, *_: object) -> None:

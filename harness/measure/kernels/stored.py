@@ -23,7 +23,7 @@ fast because of the call itself.)"""
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredKernels:
     """The lines of a file by their kind."""
 
     run: Row
@@ -40,7 +40,7 @@ class Stored:
         return Counter(row["outcome"] for row in self.probes if row["kernel"] == kernel)
 
 
-def read(folder: Path) -> Stored:
+def read(folder: Path) -> StoredKernels:
     """The stored run in the folder. Raises BadInput if there is none."""
     path = folder / FILE
     if not path.is_file():
@@ -65,7 +65,7 @@ def read(folder: Path) -> Stored:
         for kind in ("kernel", "probe", "time", "move", "end")
     }
     end = of["end"][0] if of["end"] else None
-    return Stored(
+    return StoredKernels(
         rows[0], of["kernel"], of["probe"], _concluded(of["time"]), [_rate(row) for row in of["move"]], end
     )
 

@@ -24,7 +24,7 @@ EVERYWHERE = frozenset({"cpu", "cuda"})
 
 
 @dataclass(frozen=True)
-class Subject:
+class KernelSubject:
     """A kernel, and the form of mask that it reads."""
 
     kernel: Kernel
@@ -49,7 +49,7 @@ def keep_allowed_ids(logits: torch.Tensor, ids: torch.Tensor) -> object:
     return flat.index_copy_(0, ids, kept)
 
 
-def plain_subjects() -> dict[str, Subject]:
+def plain_subjects() -> dict[str, KernelSubject]:
     """The plain subjects by name. They are compared with `masked_fill` where they are timed; only the
     backends' kernels are probed."""
     functions: dict[Form, Callable[..., object]] = {
@@ -60,24 +60,24 @@ def plain_subjects() -> dict[str, Subject]:
     return {f"{PLAIN}/{function.__name__}": _plain(function, form) for form, function in functions.items()}
 
 
-def _plain(function: Callable[..., object], form: Form) -> Subject:
-    return Subject(Kernel(lambda: function, EVERYWHERE, frozenset(DTYPES)), form)
+def _plain(function: Callable[..., object], form: Form) -> KernelSubject:
+    return KernelSubject(Kernel(lambda: function, EVERYWHERE, frozenset(DTYPES)), form)
 
 
 @dataclass(frozen=True)
-class Found:
+class KernelsFound:
     """The subjects and backends of this environment."""
 
-    subjects: Mapping[str, Subject]
+    subjects: Mapping[str, KernelSubject]
     """The subjects by name, `backend/kernel`, with the plain ones last."""
     backends: Sequence[dict[str, Any]] = field(default_factory=list)
     """For each backend `backend`, `version`, and `problem` if it cannot be used."""
 
 
-def find_subjects(specs: str | None) -> Found:
+def find_subjects(specs: str | None) -> KernelsFound:
     """The subjects of these backends, or of all that are installed. Raises BadInput for one that is named and
     cannot be had."""
-    subjects: dict[str, Subject] = {}
+    subjects: dict[str, KernelSubject] = {}
     backends: list[dict[str, Any]] = []
     for spec in parse_specs(specs if specs is not None else ",".join(names())):
         entry: dict[str, Any] = {"backend": spec.name, "version": "", "problem": ""}
@@ -91,6 +91,6 @@ def find_subjects(specs: str | None) -> Found:
             kernels = {}
         except ValueError as error:
             raise BadInput(f'backend "{spec}": {error}') from error
-        subjects |= {f"{spec.name}/{name}": Subject(kernel) for name, kernel in kernels.items()}
+        subjects |= {f"{spec.name}/{name}": KernelSubject(kernel) for name, kernel in kernels.items()}
         backends.append(entry)
-    return Found(subjects | plain_subjects(), backends)
+    return KernelsFound(subjects | plain_subjects(), backends)

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from harness.measure.kernels.session import FILE
-from harness.measure.kernels.stored import Row, Stored
+from harness.measure.kernels.stored import Row, StoredKernels
 from harness.measure.kernels.timing import COPY
 from harness.text import duration, grid, markdown, markdown_table, one_line, spreadsheet
 
@@ -34,7 +34,7 @@ and the mask, read once) would take, at the bandwidth that a copy of the same fo
 of both the minimum. 100% is a copy's speed. No share where the copy itself was disturbed in every sample."""  # noqa: E501
 
 
-def text(stored: Stored, form: str | None) -> str:
+def text(stored: StoredKernels, form: str | None) -> str:
     """`csv`: a line for each timed kernel and point; `json`: everything; `markdown`; None: for a terminal, at
     most 100 columns."""
     if form == "csv":
@@ -62,7 +62,7 @@ def text(stored: Stored, form: str | None) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _csv(stored: Stored) -> str:
+def _csv(stored: StoredKernels) -> str:
     file = io.StringIO()
     writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -75,7 +75,7 @@ def _csv(stored: Stored) -> str:
     return file.getvalue()
 
 
-def _head(stored: Stored) -> str:
+def _head(stored: StoredKernels) -> str:
     machine, on = stored.run["machine"], stored.run["on"]
     where = on["name"] or machine.get("cpu_model_name", "CPU")
     versions = ", ".join(
@@ -95,7 +95,7 @@ def _title(title: str, form: str | None) -> str:
     return f"### {markdown(title)}" if form == "markdown" else title
 
 
-def _correctness(stored: Stored, form: str | None) -> Iterable[str]:
+def _correctness(stored: StoredKernels, form: str | None) -> Iterable[str]:
     """What is wrong, what is refused, what is not here; then how many of each."""
     for outcome, title in (
         ("crashed", "CRASHED"),
@@ -145,7 +145,7 @@ def _about(rows: Sequence[Row]) -> str:
     return f"{said} Documented: {first['documented']}" if first["documented"] else said
 
 
-def _times(stored: Stored, form: str | None) -> Iterable[str]:
+def _times(stored: StoredKernels, form: str | None) -> Iterable[str]:
     """A table for each threads, element type, vocabulary and share; kernels down, batches across."""
     if stored.times:
         yield "\n".join(textwrap.wrap(LEGEND, WIDTH))
@@ -168,7 +168,7 @@ def _times(stored: Stored, form: str | None) -> Iterable[str]:
         yield _title(title, form) + "\n" + _grid([f"batch {batch}" for batch in batches], lines, form)
 
 
-def _moves(stored: Stored, form: str | None) -> Iterable[str]:
+def _moves(stored: StoredKernels, form: str | None) -> Iterable[str]:
     """A table for each vocabulary: kinds of copies down, batches across."""
     device = stored.run["device"]
     title = "from host to host" if device == "cpu" else "from host to device"

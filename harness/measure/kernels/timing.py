@@ -12,7 +12,7 @@ from harness.measure.kernels.clock import Call, Clock, clock_of
 from harness.measure.kernels.correctness import differences, told
 from harness.measure.kernels.masks import bytes_needed, random_masks
 from harness.measure.kernels.rounds import Effort, by_turns
-from harness.measure.kernels.subjects import Subject
+from harness.measure.kernels.subjects import KernelSubject
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +53,7 @@ def copy_call(footprint: int, device: str) -> tuple[Call, int]:
 
 
 def time_point(
-    subjects: Mapping[str, Subject],
+    subjects: Mapping[str, KernelSubject],
     loaded: Mapping[str, Callable[..., object]],
     point: Point,
     effort: Effort,

@@ -47,7 +47,7 @@ Counts = Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class Seen:
+class SuiteHistory:
     """One arm on one suite in one run."""
 
     time: str
@@ -66,12 +66,12 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Step:
+class FeatureChange:
     """A feature of which more or fewer cases pass than in the release before, whatever the cases were that
     ran out of time."""
 
-    before: Seen
-    after: Seen
+    before: SuiteHistory
+    after: SuiteHistory
     feature: str
 
     @property
@@ -84,7 +84,7 @@ class Step:
         """At least so many pass that did not."""
         return lost(self._counts(self.after), self._counts(self.before))
 
-    def _counts(self, seen: Seen) -> Counts:
+    def _counts(self, seen: SuiteHistory) -> Counts:
         return seen.features.get(self.feature, {})
 
 
@@ -193,7 +193,7 @@ def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]
     return folded
 
 
-def read(history: Path) -> list[Seen]:
+def read(history: Path) -> list[SuiteHistory]:
     """Everything, the oldest first. Raises BadInput."""
     found = []
     for path in sorted((history / FOLDER).glob("*.jsonl.gz")):
@@ -210,16 +210,16 @@ def read(history: Path) -> list[Seen]:
                 "run": header.get("run"),
                 "sample": header.get("sample", ""),
             }
-            found += [shaped(Seen, {**line, **who}) for line in lines]
+            found += [shaped(SuiteHistory, {**line, **who}) for line in lines]
         except ValueError as error:
             raise BadInput(f"{path}: no file of a history ({error})") from error
     return sorted(found, key=lambda each: (each.time, each.run))
 
 
-def releases(seen: Iterable[Seen]) -> list[Seen]:
+def releases(seen: Iterable[SuiteHistory]) -> list[SuiteHistory]:
     """The last run of each version, the oldest version first; in the order of time where a version is none of
     a release."""
-    latest: dict[str, Seen] = {}
+    latest: dict[str, SuiteHistory] = {}
     first: dict[str, int] = {}
     for number, each in enumerate(seen):
         latest[each.version] = each
@@ -231,27 +231,27 @@ def releases(seen: Iterable[Seen]) -> list[Seen]:
     )
 
 
-def steps(seen: Iterable[Seen]) -> list[Step]:
+def steps(seen: Iterable[SuiteHistory]) -> list[FeatureChange]:
     """Every feature of which a release lost or won cases, against the release before it that was run on the
     same work."""
 
-    def key(each: Seen) -> tuple[str, ...]:
+    def key(each: SuiteHistory) -> tuple[str, ...]:
         return each.backend, each.options, each.vocabulary, each.suite, each.work
 
     found = []
     for _, group in groupby(sorted(seen, key=lambda each: (key(each), each.time, each.run)), key=key):
         for before, after in pairwise(releases(group)):
-            every = (Step(before, after, feature) for feature in after.features)
+            every = (FeatureChange(before, after, feature) for feature in after.features)
             found += [step for step in every if step.lost or step.won]
     return found
 
 
-def losses(seen: Iterable[Seen]) -> list[Step]:
+def losses(seen: Iterable[SuiteHistory]) -> list[FeatureChange]:
     """The steps down."""
     return [each for each in steps(seen) if each.lost]
 
 
-def last_sample(seen: Sequence[Seen]) -> str:
+def last_sample(seen: Sequence[SuiteHistory]) -> str:
     """The sample of its suites that the last run walked; empty if it walked them whole."""
     return seen[-1].sample if seen else ""
 

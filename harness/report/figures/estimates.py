@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.measure.statistics import LEVEL, has_tail, student_quantile
+from harness.outcomes.outcome import Counts
 
 Z = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2)
 """Of the normal distribution."""
@@ -69,6 +70,12 @@ def share(part: float, whole: float, units: float | None = None) -> Estimate | N
     middle = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
     half = Z * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n)) / (1 + Z * Z / n)
     return Estimate(p, min(p, max(0.0, middle - half)), max(p, min(1.0, middle + half)))
+
+
+def conformance(counts: Counts) -> Estimate | None:
+    """Returns the conformance of counted cases (`Counts.conformance`) with Wilson's interval; None where none
+    was judged."""
+    return share(counts.passed, counts.judged)
 
 
 def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | None:

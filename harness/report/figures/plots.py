@@ -192,7 +192,7 @@ def _shared(a: Area, b: Area) -> float:
 
 
 @dataclass(frozen=True)
-class Run:
+class Ribbon:
     """One line over batch sizes, with the ribbon in which it may lie; one that would leave the chart is not
     drawn."""
 
@@ -204,7 +204,7 @@ class Run:
 
 
 def over_batches(
-    name: str, title: str, y_label: str, runs: Sequence[Run], *, times: bool, what: str = "arm"
+    name: str, title: str, y_label: str, runs: Sequence[Ribbon], *, times: bool, what: str = "arm"
 ) -> str:
     """An `<svg>` over batch sizes (powers of two apart); `times`: nanoseconds on a logarithmic axis, else
     shares in percent.
@@ -246,7 +246,7 @@ def over_batches(
         return finish(figure, name, title)
 
 
-def _run(axes: Axes, run: Run, low: float, high: float, what: str) -> None:
+def _run(axes: Axes, run: Ribbon, low: float, high: float, what: str) -> None:
     x = [point[0] for point in run.points]
     y = [point[1] for point in run.points]
     if run.position is None:

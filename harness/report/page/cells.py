@@ -15,7 +15,7 @@ GLYPHS = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class WalksCell:
     """How one arm did on one suite or tag."""
 
     passed: int
@@ -36,10 +36,10 @@ class Cell:
         )
 
 
-def cell_of(outcomes: Counter[str]) -> Cell:
+def cell_of(outcomes: Counter[str]) -> WalksCell:
     """How the walks of these outcomes did."""
     judged = sum(count for kind, count in outcomes.items() if kind not in ("unjudged", *OURS))
-    return Cell(
+    return WalksCell(
         outcomes["pass"],
         judged,
         [(kind, outcomes[kind]) for kind in GLYPHS if kind != "pass" and outcomes[kind]],

@@ -10,7 +10,7 @@ import numpy as np
 from harness.measure.statistics import Interval, interval
 from harness.report.figures.estimates import Estimate
 from harness.report.page.inputs import Inputs, Subject
-from harness.serve.decode.figures import Cell, Decoded
+from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.requests import latency
 from harness.walk.loop.outcome import Completed
 
@@ -24,7 +24,7 @@ def combined(found: Iterable[Sequence[float]]) -> Interval | None:
     return interval(np.mean(rows, axis=0).tolist())
 
 
-def usual(decoded: Decoded, arm: str, role: str = "constrained") -> list[Cell]:
+def usual(decoded: Decoded, arm: str, role: str = "constrained") -> list[DecodeCell]:
     """Stepwise, all requests there at the start, every knob as usual: what the figures over batch sizes are
     of."""
     return [

@@ -114,7 +114,7 @@ class Inputs:
     cases: Cases
     measured: list[Measured]
     decoded: list[Decoded]
-    kernels: list[tuple[Path, stored.Stored]]
+    kernels: list[tuple[Path, stored.StoredKernels]]
     noticed: list[tuple[Noticed, list[ArmSummary]]]
     """Of each of the runs, what its result is made of."""
     compiles: list[Compiles]

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from harness.errors import BadInput
 from harness.measure.kernels.session import FILE
-from harness.measure.kernels.stored import Row, Stored
+from harness.measure.kernels.stored import Row, StoredKernels
 from harness.measure.kernels.table import DISTURBED, OUTCOMES
 from harness.measure.kernels.timing import COPY
 from harness.report.figures import charts, plots
@@ -23,7 +23,7 @@ MOST = 16
 
 
 @dataclass(frozen=True)
-class Kernel(charts.Styled):
+class KernelStyle(charts.Styled):
     """One kernel: the same colour, dash and marker in all charts of its record.
 
     It is no arm's: a backend may bring several.
@@ -39,7 +39,7 @@ class Applied:
 
     title: str
     about: str
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[KernelStyle, ...]
     charts: tuple[Chart, ...]
     outcomes: tuple[str, ...]
     probes: tuple[tuple[str, tuple[int, ...], str], ...]
@@ -62,7 +62,7 @@ def applied(inputs: Inputs) -> list[Applied]:
     return found
 
 
-def _applied(number: int, name: str, stored: Stored) -> Applied:
+def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
     timed = [row for row in stored.times if row.get("median_ns", 0) > 0 and row["batch"] > 0]
     threads = min((row["threads"] for row in timed), default=1)
     dtypes = list(dict.fromkeys(row["dtype"] for row in timed))
@@ -73,7 +73,7 @@ def _applied(number: int, name: str, stored: Stored) -> Applied:
         if (row["threads"], row["vocabulary"]) == (threads, vocabulary) and row["dtype"] == dtypes[0]
     ]
     names = [each for each in dict.fromkeys(row["kernel"] for row in shown) if each != COPY][:MOST]
-    kernels = tuple(Kernel(position, each[:60]) for position, each in enumerate(names))
+    kernels = tuple(KernelStyle(position, each[:60]) for position, each in enumerate(names))
     shares = sorted({row["share"] for row in shown})[:MOST]
     drawn = tuple(
         _chart(f"kernels{number}x{place}", share, [row for row in shown if row["share"] == share], kernels)
@@ -113,7 +113,7 @@ def _applied(number: int, name: str, stored: Stored) -> Applied:
     )
 
 
-def _chart(name: str, share: float, rows: Sequence[Row], kernels: Sequence[Kernel]) -> Chart:
+def _chart(name: str, share: float, rows: Sequence[Row], kernels: Sequence[KernelStyle]) -> Chart:
     title = f"{share * 100:g} % of the tokens allowed"
     runs = []
     for each in (*kernels, None):
@@ -122,7 +122,9 @@ def _chart(name: str, share: float, rows: Sequence[Row], kernels: Sequence[Kerne
             key=lambda row: row["batch"],
         )
         points = tuple((row["batch"], row["median_ns"], row["median_ns"], row["median_ns"]) for row in mine)
-        runs.append(plots.Run(None if each is None else each.position, each.label if each else COPY, points))
+        runs.append(
+            plots.Ribbon(None if each is None else each.position, each.label if each else COPY, points)
+        )
     svg = plots.over_batches(
         name, f"{title}: one line per kernel", "one call, median", runs, times=True, what="kernel"
     )

@@ -30,7 +30,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PageVerdict:
     """What stands on top of the page."""
 
     word: str
@@ -60,7 +60,7 @@ class Verdict:
         return WORDS[self.word][2]
 
 
-def verdict(inputs: Inputs) -> Verdict:
+def verdict(inputs: Inputs) -> PageVerdict:
     """The verdict on everything on the page together: the worst word holds."""
     changes: list[Change] = []
     gates: list[Gate] = []
@@ -82,7 +82,7 @@ def verdict(inputs: Inputs) -> Verdict:
     shown = tuple((glyphs[each.kind], short(f"{each.arm}: {each.what}", 240)) for each in changes[:LINES])
     told = tuple(dict.fromkeys(short(each, 240) for each in reasons))[:LINES]
     baseline = ", ".join(dict.fromkeys(baselines))
-    return Verdict(
+    return PageVerdict(
         word,
         told,
         shown,

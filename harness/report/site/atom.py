@@ -21,7 +21,7 @@ EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Change:
+class FeedEntry:
     """Something that got worse or better between two runs or releases."""
 
     time: str
@@ -43,7 +43,7 @@ def instant(time: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def feed(changes: Sequence[Change], latest: str) -> bytes:
+def feed(changes: Sequence[FeedEntry], latest: str) -> bytes:
     """The feed of those that got worse, the newest first; `latest`: the time of the last run."""
     ElementTree.register_namespace("", ATOM)
     root = ElementTree.Element(f"{{{ATOM}}}feed")

@@ -18,10 +18,10 @@ from harness.errors import BadInput
 from harness.measure.estimate import ALL
 from harness.outcomes.history import conformance, measurements
 from harness.outcomes.history.alert_rule import EARLIER, RECENT, STEP, Event, State
-from harness.outcomes.history.conformance import EVERY, Seen, Step
+from harness.outcomes.history.conformance import EVERY, FeatureChange, SuiteHistory
 from harness.outcomes.history.measurements import Entry, Series, safe_name
 from harness.report.site import atom, badges, features, trend
-from harness.report.site.atom import Change, instant
+from harness.report.site.atom import FeedEntry, instant
 from harness.report.site.trend import day, percent, said, short
 from harness.report.templates import asset, template_environment
 
@@ -54,7 +54,7 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Place:
+class MachineHistory:
     """What was measured on one machine with one workload."""
 
     title: str
@@ -152,7 +152,7 @@ def _plot_key(place: tuple[str, str], each: Series) -> tuple[str, ...]:
     return *place, each.backend, each.options, each.metric, each.family, each.beside
 
 
-def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) -> Place:
+def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) -> MachineHistory:
     arms = []
     shown = sorted(
         (each for each in every if not each.is_reference), key=lambda each: (each.backend, each.options)
@@ -171,7 +171,7 @@ def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) ->
         arms.append((short(arm(plots[0]), 80), tuple(_plot(place, each) for each in plots)))
     title = f"Hardware {short(place[0], 24)}, workload {short(place[1], 24)}"
     references = tuple(sorted({short(each.entries[-1].reference, 80) for each in every}))
-    return Place(title, len({(each.time, each.run) for each in entries}), references, tuple(arms))
+    return MachineHistory(title, len({(each.time, each.run) for each in entries}), references, tuple(arms))
 
 
 def _plot(place: tuple[str, str], each: Series) -> Plot:
@@ -194,7 +194,7 @@ def _told(each: Series, event: Event) -> str:
     )
 
 
-def _steps(measured: Sequence[Measured]) -> list[Change]:
+def _steps(measured: Sequence[Measured]) -> list[FeedEntry]:
     """The events of all series of an arm that fired in the same run are one change."""
     found: dict[tuple[str, ...], list[tuple[Series, Event, str]]] = {}
     for place, _, every in measured:
@@ -227,11 +227,11 @@ def _steps(measured: Sequence[Measured]) -> list[Change]:
             f"{short(each.metric, 40)} of {short(each.family, 40)}: {_told(each, event)}"
             for each, event, _ in group
         )
-        changes.append(Change(at.time, worse, key, title, details, anchor))
+        changes.append(FeedEntry(at.time, worse, key, title, details, anchor))
     return changes
 
 
-def _outcomes(steps: Sequence[Step]) -> list[Change]:
+def _outcomes(steps: Sequence[FeatureChange]) -> list[FeedEntry]:
     """The features of a suite that a release lost are one change; those that it won another."""
     changes = []
     for _, group in groupby(steps, key=lambda each: (id(each.before), id(each.after))):
@@ -247,7 +247,7 @@ def _outcomes(steps: Sequence[Step]) -> list[Change]:
     return changes
 
 
-def _outcome(found: Sequence[tuple[int, Step]], worse: bool) -> Change:
+def _outcome(found: Sequence[tuple[int, FeatureChange]], worse: bool) -> FeedEntry:
     before, after = found[0][1].before, found[0][1].after
     most = max(count for count, _ in found)
     what = (
@@ -276,7 +276,7 @@ def _outcome(found: Sequence[tuple[int, Step]], worse: bool) -> Change:
         *(() if worse else ("won",)),
     )
     title = f"{short(arm(after), 60)} {short(after.version, 24)} {what}"
-    return Change(
+    return FeedEntry(
         max(before.time, after.time, key=instant),
         worse,
         key,
@@ -286,7 +286,9 @@ def _outcome(found: Sequence[tuple[int, Step]], worse: bool) -> Change:
     )
 
 
-def _latest(measured: Sequence[Measured], seen: Sequence[Seen], losses: Sequence[Step]) -> list[Latest]:
+def _latest(
+    measured: Sequence[Measured], seen: Sequence[SuiteHistory], losses: Sequence[FeatureChange]
+) -> list[Latest]:
     """One line per backend and options: its newest version, what passes of all its suites, and what the alert
     rule says."""
     found: dict[tuple[str, str], Latest] = {}
@@ -295,8 +297,8 @@ def _latest(measured: Sequence[Measured], seen: Sequence[Seen], losses: Sequence
         name = f"{backend}:{options}" if options else backend
         return found.setdefault((backend, options), Latest(short(name, 60), safe_name(name)))
 
-    newest: dict[tuple[str, str], Seen] = {}
-    last: dict[tuple[str, ...], Seen] = {}
+    newest: dict[tuple[str, str], SuiteHistory] = {}
+    last: dict[tuple[str, ...], SuiteHistory] = {}
     has_before: set[tuple[str, ...]] = set()
     for key, group in groupby(sorted(seen, key=features.key_of), key=features.key_of):
         *before, each = conformance.releases(group)

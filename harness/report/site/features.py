@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from harness.backend.arm import arm
-from harness.outcomes.history.conformance import CASE_OUTCOMES, EVERY, Counts, Seen, Step, judged, releases
+from harness.outcomes.history.conformance import (
+    CASE_OUTCOMES,
+    EVERY,
+    Counts,
+    FeatureChange,
+    SuiteHistory,
+    judged,
+    releases,
+)
 from harness.report.site.trend import day, short
 
 RELEASES, FEATURES = 12, 200
@@ -31,7 +39,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class FeatureCell:
     """One feature in one release."""
 
     passed: int
@@ -48,7 +56,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class FeatureColumn:
     version: str
     day: str
     is_other_work: bool
@@ -56,18 +64,18 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class FeatureMatrix:
     title: str
     anchor: str
-    columns: tuple[Column, ...]
-    lines: tuple[tuple[str, tuple[Cell | None, ...]], ...]
+    columns: tuple[FeatureColumn, ...]
+    lines: tuple[tuple[str, tuple[FeatureCell | None, ...]], ...]
     always: tuple[str, ...]
     """Features whose cases all passed in every release shown."""
     releases_left_out: int
     features_left_out: int
 
 
-def matrices(seen: Sequence[Seen], anchor_of: dict[tuple[str, ...], str]) -> list[Matrix]:
+def matrices(seen: Sequence[SuiteHistory], anchor_of: dict[tuple[str, ...], str]) -> list[FeatureMatrix]:
     """By backend, options, vocabulary and suite, in that order; `anchor_of` has the id of each."""
     found = []
     for key, group in groupby(sorted(seen, key=lambda each: (key_of(each), each.time, each.run)), key=key_of):
@@ -76,16 +84,16 @@ def matrices(seen: Sequence[Seen], anchor_of: dict[tuple[str, ...], str]) -> lis
     return found
 
 
-def key_of(seen: Seen) -> tuple[str, ...]:
+def key_of(seen: SuiteHistory) -> tuple[str, ...]:
     """What a table is of."""
     return seen.backend, seen.options, seen.vocabulary, seen.suite
 
 
-def _matrix(shown: Sequence[Seen], left_out: int, anchor: str) -> Matrix:
+def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> FeatureMatrix:
     last = shown[-1]
-    columns = [Column(short(each.version, 24) or "–", day(each.time), False) for each in shown[:1]]
+    columns = [FeatureColumn(short(each.version, 24) or "–", day(each.time), False) for each in shown[:1]]
     columns += [
-        Column(short(b.version, 24) or "–", day(b.time), a.work != b.work) for a, b in pairwise(shown)
+        FeatureColumn(short(b.version, 24) or "–", day(b.time), a.work != b.work) for a, b in pairwise(shown)
     ]
     lines, always = [], []
     for name in sorted({name for each in shown for name in each.features}):
@@ -101,15 +109,15 @@ def _matrix(shown: Sequence[Seen], left_out: int, anchor: str) -> Matrix:
         (short(name, 60) if name != EVERY else "all cases", cells) for name, cells in lines[:FEATURES]
     )
     title = f"{short(arm(last), 60)} on {short(last.suite, 40)}, vocabulary {short(last.vocabulary, 40)}"
-    return Matrix(title, anchor, tuple(columns), named, tuple(always), left_out, len(lines[FEATURES:]))
+    return FeatureMatrix(title, anchor, tuple(columns), named, tuple(always), left_out, len(lines[FEATURES:]))
 
 
-def _order(cells: Sequence[Cell | None]) -> tuple[bool, float]:
+def _order(cells: Sequence[FeatureCell | None]) -> tuple[bool, float]:
     there = [each for each in cells if each]
     return not any(each.lost for each in there), there[-1].passed / max(1, there[-1].cases)
 
 
-def _cell(seen: Seen, before: Seen | None, feature: str) -> Cell | None:
+def _cell(seen: SuiteHistory, before: SuiteHistory | None, feature: str) -> FeatureCell | None:
     counts: Counts | None = seen.features.get(feature)
     if not counts:
         return None
@@ -128,8 +136,8 @@ def _cell(seen: Seen, before: Seen | None, feature: str) -> Cell | None:
     )
     others = " ".join(f"{GLYPHS[each]}{counts[each]}" for each in CASE_OUTCOMES[1:] if counts.get(each))
     step = (
-        Step(before, seen, feature)
+        FeatureChange(before, seen, feature)
         if before and before.work == seen.work and feature in before.features
         else None
     )
-    return Cell(passed, cases, colour, others, step.lost if step else 0, step.won if step else 0)
+    return FeatureCell(passed, cases, colour, others, step.lost if step else 0, step.won if step else 0)

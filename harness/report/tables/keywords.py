@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from harness.outcomes.keywords import LEGEND, SECTIONS, STATES, Cell, TruthTable
+from harness.outcomes.keywords import LEGEND, SECTIONS, STATES, KeywordCell, TruthTable
 from harness.text import grid, markdown, markdown_table, one_line
 
 NAME, COLUMN = 24, 14
@@ -84,7 +84,7 @@ def _totals(table: TruthTable) -> Iterator[tuple[str, str, list[str]]]:
             yield section, "*", [str(count) for count in stars]
 
 
-def _word(cell: Cell, named: bool = False) -> str:
+def _word(cell: KeywordCell, named: bool = False) -> str:
     """The short word of the state; which keywords are so, or how many of the cases, where not all are; `*`
     where it takes company."""
     word = STATES[cell.state][0] + "*" * cell.interaction

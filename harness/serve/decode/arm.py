@@ -25,7 +25,7 @@ from harness.rows.machine import usable_processors
 from harness.serve.decode.model.shapes import SHAPES, build_shape
 from harness.serve.decode.setting import OWN, Setting
 from harness.serve.decode.workloads import (
-    Text,
+    ReferenceText,
     Workload,
     answer,
     find_workload,
@@ -81,7 +81,7 @@ def load_arm(
     (backend,) = parse_specs(spec)
     adapter = make(backend, load_vocabulary(vocabulary))
     _import_model(model)
-    return ArmHandler(adapter, model, device, dtype), {"load_s": time.perf_counter() - start}
+    return DecodeHandler(adapter, model, device, dtype), {"load_s": time.perf_counter() - start}
 
 
 def _import_model(name: str) -> None:
@@ -97,7 +97,7 @@ def _import_model(name: str) -> None:
 
 
 @dataclass(eq=False)
-class ArmHandler:
+class DecodeHandler:
     """Holds the model, the compile queues and the outputs until the child ends."""
 
     adapter: Adapter
@@ -177,7 +177,7 @@ class ArmHandler:
         gc.freeze()
         return said, b""
 
-    def _lengths(self, text: Text) -> dict[str, Any]:
+    def _lengths(self, text: ReferenceText) -> dict[str, Any]:
         return {
             "name": text.name,
             "dialect": text.grammar.dialect,

@@ -19,7 +19,7 @@ from harness.measure.statistics import judge
 from harness.serve.decode import right
 from harness.serve.decode.figures import Decoded, Key
 from harness.serve.decode.overhead import Paired, of_equal_text, paired, speed_up
-from harness.serve.decode.record import Batch
+from harness.serve.decode.record import DecodedBatch
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
 
@@ -63,7 +63,7 @@ class Switched:
 
 
 @dataclass(frozen=True)
-class Advice:
+class DefaultAdvice:
     """What to have as the default on one arm."""
 
     mechanism: str
@@ -98,7 +98,12 @@ def switched(decoded: Decoded) -> list[Switched]:
 
 
 def _switched(
-    mechanism: str, arm: str, off: Setting, on: Setting, runs: Sequence[tuple[Batch, Batch]], lost: str
+    mechanism: str,
+    arm: str,
+    off: Setting,
+    on: Setting,
+    runs: Sequence[tuple[DecodedBatch, DecodedBatch]],
+    lost: str,
 ) -> Switched:
     e2e = paired(runs, latency.e2e, of_equal_text)
     gain = speed_up(runs)
@@ -108,7 +113,7 @@ def _switched(
 
 
 def _effect(
-    e2e: Paired, runs: Sequence[tuple[Batch, Batch]], saved: int, is_strategy: bool, lost: str
+    e2e: Paired, runs: Sequence[tuple[DecodedBatch, DecodedBatch]], saved: int, is_strategy: bool, lost: str
 ) -> tuple[Effect, str]:
     if not runs:
         return "undecided", lost or "not measured"
@@ -124,13 +129,13 @@ def _effect(
     return effect, ""
 
 
-def advise(found: Sequence[Switched]) -> list[Advice]:
+def advise(found: Sequence[Switched]) -> list[DefaultAdvice]:
     """One advice for each mechanism and arm, in their order."""
     grouped: dict[tuple[str, str], list[Switched]] = {}
     for each in found:
         grouped.setdefault((each.mechanism, each.arm), []).append(each)
     return [
-        Advice(mechanism, arm, _default({each.effect for each in of}), tuple(of))
+        DefaultAdvice(mechanism, arm, _default({each.effect for each in of}), tuple(of))
         for (mechanism, arm), of in grouped.items()
     ]
 

@@ -13,14 +13,14 @@ from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.measure.protocol import MeasuredArm, order
 from harness.serve.decode.record import (
-    Batch,
     Child,
+    DecodedBatch,
+    DecodeRecorder,
+    DecodeSetup,
     Judged,
     Loss,
-    Recorder,
     Right,
     Role,
-    Setup,
     Whose,
     completed_from,
 )
@@ -38,7 +38,7 @@ Judge = Callable[[str, int, bytes], Right]
 
 
 @dataclass(eq=False)
-class Running:
+class DecodingArm:
     """One arm and its service."""
 
     arm: MeasuredArm
@@ -49,14 +49,14 @@ class Running:
 
 
 @dataclass(eq=False)
-class Engine:
+class DecodeEngine:
     """Runs what the setup says."""
 
-    setup: Setup
+    setup: DecodeSetup
     memory_bytes: int
     timeout_s: float
     """The most seconds for one run of a setting."""
-    recorder: Recorder
+    recorder: DecodeRecorder
     judge: Judge
     say: Callable[[str], None]
     dead: set[tuple[str, int]] = field(default_factory=set)
@@ -82,7 +82,7 @@ class Engine:
             for running_arm in running:
                 running_arm.service.close()
 
-    def _service(self, arm: MeasuredArm) -> Running:
+    def _service(self, arm: MeasuredArm) -> DecodingArm:
         arguments = {
             "spec": arm.spec,
             "vocabulary": self.setup.vocabulary,
@@ -90,9 +90,9 @@ class Engine:
             "device": self.setup.device,
             "dtype": self.setup.dtype,
         }
-        return Running(arm, Service(LOADER, arguments, self.memory_bytes, arm.python))
+        return DecodingArm(arm, Service(LOADER, arguments, self.memory_bytes, arm.python))
 
-    def _arm(self, fork: int, place: int, running_arm: Running) -> None:
+    def _arm(self, fork: int, place: int, running_arm: DecodingArm) -> None:
         """Run one arm's part of a fork."""
         running_arm.is_open = False
         for plain in self.plain_first:
@@ -119,7 +119,7 @@ class Engine:
             return [*constrained, none] if fork == 0 else constrained
         return order([none, *constrained], fork * self.setup.rounds + number - 1)
 
-    def _open(self, fork: int, place: int, running_arm: Running) -> bool:
+    def _open(self, fork: int, place: int, running_arm: DecodingArm) -> bool:
         """See to it that the arm has a child with a model; returns whether it has. A child that is lost here
         is lost for every setting."""
         if running_arm.is_open:
@@ -141,7 +141,14 @@ class Engine:
         return True
 
     def _run(
-        self, fork: int, place: int, number: int, turn: int, running_arm: Running, role: Role, setting: int
+        self,
+        fork: int,
+        place: int,
+        number: int,
+        turn: int,
+        running_arm: DecodingArm,
+        role: Role,
+        setting: int,
     ) -> None:
         """Make one run of one setting and write it down."""
         if not self._open(fork, place, running_arm):
@@ -176,7 +183,7 @@ class Engine:
         arm: str,
         role: Role,
         setting: int,
-    ) -> Batch:
+    ) -> DecodedBatch:
         workload = self.setup.settings[setting].workload
         judged = []
         rows = zip(
@@ -190,7 +197,7 @@ class Engine:
             judges = role == "constrained" and done.end == "end_of_sequence"
             right: Right = self.judge(workload, which, bytes.fromhex(text)) if judges else "unjudged"
             judged.append(Judged(done, right, as_replayed))
-        return Batch(
+        return DecodedBatch(
             fork=fork,
             round=number,
             place=turn,
@@ -208,7 +215,9 @@ class Engine:
     def _with_load(self, plain: Setting) -> list[int]:
         return [number for number, setting in enumerate(self.setup.settings) if setting.plain == plain]
 
-    def _lose(self, fork: int, running_arm: Running, settings: Sequence[int], whose: Whose, why: str) -> None:
+    def _lose(
+        self, fork: int, running_arm: DecodingArm, settings: Sequence[int], whose: Whose, why: str
+    ) -> None:
         for setting in settings:
             if (running_arm.arm.name, setting) in self.dead:
                 continue

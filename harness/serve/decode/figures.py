@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from harness.serve.decode import overhead, right
-from harness.serve.decode.record import Batch, Decoding, Judged, Role
+from harness.serve.decode.record import DecodedBatch, Decoding, Judged, Role
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
 from harness.serve.requests.latency import Objectives
@@ -27,15 +27,15 @@ UNASKED = Objectives()
 
 
 @dataclass(frozen=True)
-class Cell:
+class DecodeCell:
     """All runs of one arm in one setting."""
 
     arm: str
     role: Role
     place: int
     setting: Setting
-    warm: tuple[Batch, ...]
-    cold: tuple[Batch, ...]
+    warm: tuple[DecodedBatch, ...]
+    cold: tuple[DecodedBatch, ...]
 
     @property
     def judged(self) -> list[Judged]:
@@ -59,16 +59,16 @@ class Decoded:
     decoding: Decoding
 
     @cached_property
-    def batches(self) -> dict[Key, dict[tuple[int, int], Batch]]:
+    def batches(self) -> dict[Key, dict[tuple[int, int], DecodedBatch]]:
         """The runs by arm, role and setting, and within these by fork and round. Of a run that was made
         again, it has the last one."""
-        found: dict[Key, dict[tuple[int, int], Batch]] = {}
+        found: dict[Key, dict[tuple[int, int], DecodedBatch]] = {}
         for each in self.decoding.batches:
             found.setdefault((each.arm, each.role, each.setting), {})[each.fork, each.round] = each
         return found
 
     @cached_property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[DecodeCell]:
         """The cells in the order of settings; in each setting the arms in their order, the unconstrained run
         first."""
         arms = {each.name: number for number, each in enumerate(self.decoding.setup.arms)}
@@ -85,13 +85,13 @@ class Decoded:
                 tuple(run for run in runs if not run.is_cold),
                 tuple(run for run in runs if run.is_cold),
             )
-            found.append(Cell(key[0], key[1], key[2], settings[key[2]], warm, cold))
+            found.append(DecodeCell(key[0], key[1], key[2], settings[key[2]], warm, cold))
         return found
 
-    def key_of(self, cell: Cell) -> Key:
+    def key_of(self, cell: DecodeCell) -> Key:
         return cell.arm, cell.role, cell.place
 
-    def runs(self, head: Key, base: Key) -> list[tuple[Batch, Batch]]:
+    def runs(self, head: Key, base: Key) -> list[tuple[DecodedBatch, DecodedBatch]]:
         """The pairs of warm runs of both keys with the same fork and round."""
         ours, theirs = self.batches.get(head, {}), self.batches.get(base, {})
         return [
@@ -100,7 +100,7 @@ class Decoded:
             if not ours[each].is_cold
         ]
 
-    def unconstrained(self, cell: Cell) -> Key | None:
+    def unconstrained(self, cell: DecodeCell) -> Key | None:
         """The key of the unconstrained run of the same load on the same arm; None if there is none."""
         for arm, role, place in self.batches:
             if (
@@ -111,7 +111,7 @@ class Decoded:
                 return arm, role, place
         return None
 
-    def stepwise(self, cell: Cell) -> Key | None:
+    def stepwise(self, cell: DecodeCell) -> Key | None:
         """The key of the same setting with one token a pass. None for stepwise itself, and if it was not
         run."""
         wanted = stepwise_of(cell.setting)
@@ -122,7 +122,7 @@ class Decoded:
                 return arm, role, place
         return None
 
-    def over_none(self, cell: Cell, figure: overhead.Figure = latency.tpot) -> overhead.Paired | None:
+    def over_none(self, cell: DecodeCell, figure: overhead.Figure = latency.tpot) -> overhead.Paired | None:
         """The ratio to the unconstrained run of equal length; None if there is none."""
         base = self.unconstrained(cell)
         return (
@@ -131,12 +131,12 @@ class Decoded:
             else overhead.paired(self.runs(self.key_of(cell), base), figure)
         )
 
-    def speed_up(self, cell: Cell) -> overhead.SpeedUp | None:
+    def speed_up(self, cell: DecodeCell) -> overhead.SpeedUp | None:
         """The speed-up of a strategy over stepwise on the same arm; None if there is no stepwise run."""
         base = self.stepwise(cell)
         return None if base is None else overhead.speed_up(self.runs(self.key_of(cell), base))
 
-    def values(self, cell: Cell, objectives: Objectives = UNASKED) -> Values:
+    def values(self, cell: DecodeCell, objectives: Objectives = UNASKED) -> Values:
         """The figures of `titles.FIGURES` without the ratios of two runs: times with percentiles, the others
         as one number each."""
         done, judged = latency.answered(cell.completed), cell.judged
@@ -179,7 +179,7 @@ class Decoded:
         }
         return found
 
-    def _rates(self, cell: Cell, objectives: Objectives) -> Values:
+    def _rates(self, cell: DecodeCell, objectives: Objectives) -> Values:
         """The medians over the warm runs of the figures that belong to a run and not to a request."""
         per_run: dict[str, list[float]] = {
             name: [] for name in ("output_throughput", "total_throughput", "request_throughput", "goodput")
@@ -197,15 +197,15 @@ class Decoded:
                     per_run[name].append(value)
         return {name: float(np.median(values)) if values else None for name, values in per_run.items()}
 
-    def own_spelling(self, cell: Cell) -> dict[str, int]:
+    def own_spelling(self, cell: DecodeCell) -> dict[str, int]:
         """For each text the number of ids of its own spelling."""
         return {
             each["name"]: each["tokens"] for each in self.decoding.workloads.get(cell.setting.workload, [])
         }
 
-    def findings(self) -> list[tuple[Batch, accounting.Finding]]:
+    def findings(self) -> list[tuple[DecodedBatch, accounting.Finding]]:
         """Everything that does not add up, in any run, cold ones included."""
-        found: list[tuple[Batch, accounting.Finding]] = []
+        found: list[tuple[DecodedBatch, accounting.Finding]] = []
         for cell in self.cells:
             beside = self.batches.get(self.stepwise(cell) or ("", "none", -1), {})
             for run in (*cell.cold, *cell.warm):
@@ -234,7 +234,7 @@ def _compile(request: Completed) -> float | None:
     return None if request.compile_ns is None else float(request.compile_ns)
 
 
-def _of_steps(runs: Sequence[Batch]) -> Values:
+def _of_steps(runs: Sequence[DecodedBatch]) -> Values:
     """Figures per step of the loop, with all runs pooled; the steps of a run's prefill are among them."""
     columns = [steps(run.steps) for run in runs]
     names = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from harness.measure.estimate import per_fork
 from harness.measure.statistics import Interval, interval
-from harness.serve.decode.record import Batch, Judged
+from harness.serve.decode.record import DecodedBatch, Judged
 from harness.serve.requests import latency
 from harness.walk.loop import accounting
 from harness.walk.loop.outcome import ANSWERED, Completed
@@ -83,7 +83,9 @@ def of_equal_text(head: Judged, base: Judged) -> bool:
 
 
 def paired(
-    runs: Iterable[tuple[Batch, Batch]], figure: Figure, comparable: Comparable = of_equal_length
+    runs: Iterable[tuple[DecodedBatch, DecodedBatch]],
+    figure: Figure,
+    comparable: Comparable = of_equal_length,
 ) -> Paired:
     """The ratio of head over base over pairs of runs (head, base) of the same fork and round; 1.05 means that
     head takes five percent more.
@@ -109,7 +111,7 @@ def paired(
     return Paired(interval(x) if x else None, x, len(shared), len(seen - shared))
 
 
-def speed_up(runs: Iterable[tuple[Batch, Batch]]) -> SpeedUp:
+def speed_up(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> SpeedUp:
     """The speed-up over pairs of runs (strategy, stepwise), beside the ceiling that the saved passes set.
 
     Only texts that came out equal in every run count. Their times and passes are summed over a run before
@@ -140,7 +142,7 @@ def speed_up(runs: Iterable[tuple[Batch, Batch]]) -> SpeedUp:
     return SpeedUp(found, passes[1] / passes[0] if passes[0] else None, passes[1] - passes[0])
 
 
-def _by_name(run: Batch) -> dict[str, Judged]:
+def _by_name(run: DecodedBatch) -> dict[str, Judged]:
     return {request.completed.name: request for request in run.completed}
 
 

@@ -10,7 +10,7 @@ from harness.walk.loop.strategies import strategies
 
 
 @dataclass(frozen=True)
-class Profile:
+class DecodeProfile:
     """Every workload by every strategy at every batch."""
 
     workloads: tuple[str, ...]
@@ -27,15 +27,15 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile(("enums", "all_forced"), ("stepwise", "jump_forward"), (1, 8), 1, 16, 1),
-    "default": Profile((), (), (1, 8), 8, 64, 4),
-    "full": Profile((), (), (1, 8, 32, 128), 32, 256, 8),
+    "quick": DecodeProfile(("enums", "all_forced"), ("stepwise", "jump_forward"), (1, 8), 1, 16, 1),
+    "default": DecodeProfile((), (), (1, 8), 8, 64, 4),
+    "full": DecodeProfile((), (), (1, 8, 32, 128), 32, 256, 8),
 }
 
 FORKS = 3
 
 
-def settings(profile: Profile, usual: Setting, workloads: Sequence[str]) -> tuple[Setting, ...]:
+def settings(profile: DecodeProfile, usual: Setting, workloads: Sequence[str]) -> tuple[Setting, ...]:
     """The profile's settings, with the other knobs of `usual`; settings of one load stand together."""
     return tuple(
         replace(usual, workload=workload, batch=batch, texts=max(profile.texts, batch), strategy=strategy)

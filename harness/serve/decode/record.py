@@ -34,7 +34,7 @@ Whose = Literal["backend", "not_offered", "harness_error"]
 
 
 @dataclass(frozen=True)
-class Setup:
+class DecodeSetup:
     """The first line: what is measured, with what, and on which machine."""
 
     run: str
@@ -98,7 +98,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Batch:
+class DecodedBatch:
     """One run of one setting, with all of its requests."""
 
     fork: int
@@ -110,8 +110,8 @@ class Batch:
     arm: str
     role: Role
     setting: int
-    """The setting's place in `Setup.settings`; for an unconstrained run the place of the first setting with
-    this load (`Setting.plain`)."""
+    """The setting's place in `DecodeSetup.settings`; for an unconstrained run the place of the first setting
+    with this load (`Setting.plain`)."""
     wall_ns: int
     passes: int
     peak_bytes: int
@@ -148,9 +148,9 @@ class Decoding:
     """A record as read."""
 
     folder: Path
-    setup: Setup
+    setup: DecodeSetup
     children: tuple[Child, ...]
-    batches: tuple[Batch, ...]
+    batches: tuple[DecodedBatch, ...]
     losses: tuple[Loss, ...]
     end: dict[str, Any] | None
 
@@ -169,15 +169,15 @@ class Decoding:
         """The workloads of the first child (see `Child.workloads`); empty if no child was ready."""
         return self.children[0].workloads if self.children else {}
 
-    def setting(self, batch: Batch) -> Setting:
+    def setting(self, batch: DecodedBatch) -> Setting:
         """The setting of the run."""
         return self.setup.settings[batch.setting]
 
 
-class Recorder(Appender):
+class DecodeRecorder(Appender):
     """Appends the lines of a decoding."""
 
-    def __init__(self, folder: Path, setup: Setup) -> None:
+    def __init__(self, folder: Path, setup: DecodeSetup) -> None:
         super().__init__(folder / LINES, folder / FIGURES, "setup", asdict(setup))
 
     def child(self, child: Child) -> None:
@@ -188,7 +188,7 @@ class Recorder(Appender):
         """Append the line of a setting that is not measured."""
         self.append("loss", asdict(loss), None)
 
-    def batch(self, batch: Batch) -> None:
+    def batch(self, batch: DecodedBatch) -> None:
         """Append the line of a run of a setting.
 
         Its slice of the figures holds the steps, then the ids and the times of each request's tokens.
@@ -200,7 +200,7 @@ class Recorder(Appender):
             parts += [np.array(done.ids, np.int64), np.array(done.token_ns, np.int64)]
             flat = asdict(done) | {"ids": len(done.ids), "token_ns": len(done.token_ns)}
             completed.append(flat | {"right": judged.right, "as_replayed": judged.as_replayed})
-        line = {column.name: getattr(batch, column.name) for column in fields(Batch)}
+        line = {column.name: getattr(batch, column.name) for column in fields(DecodedBatch)}
         self.append(
             "batch",
             line | {"completed": completed, "steps": len(batch.steps)},
@@ -237,15 +237,15 @@ def read_decoding(folder: Path) -> Decoding:
     return Decoding(folder, setup, tuple(children), tuple(batches), tuple(losses), end)
 
 
-def _setup(line: dict[str, Any]) -> Setup:
-    setup = shaped(Setup, line)
+def _setup(line: dict[str, Any]) -> DecodeSetup:
+    setup = shaped(DecodeSetup, line)
     for mechanism in setup.mechanisms:
         if not all(0 <= shaped(int, mechanism.get(name)) < len(setup.settings) for name in ("off", "on")):
             raise ValueError("a mechanism is switched between settings that are none of this record")
     return setup
 
 
-def _check_named(setup: Setup, arm: str, setting: int) -> None:
+def _check_named(setup: DecodeSetup, arm: str, setting: int) -> None:
     """Raises ValueError for an arm or a setting that the first line does not name."""
     if arm not in {measured.name for measured in setup.arms} or not 0 <= setting < len(setup.settings):
         raise ValueError("its arm or its setting is none of this record's")
@@ -263,7 +263,7 @@ class _Request(TypedDict):
     as_replayed: bool | None
 
 
-def _batch(line: dict[str, Any], figures: Integers) -> Batch:
+def _batch(line: dict[str, Any], figures: Integers) -> DecodedBatch:
     mine, lengths = named_figures(line, figures), shaped(_Lengths, line)
     requests = [(shaped(_Request, request), request) for request in lengths["completed"]]
     whole = lengths["steps"] * len(STEP) + sum(
@@ -288,7 +288,7 @@ def _batch(line: dict[str, Any], figures: Integers) -> Batch:
         done = shaped(Completed, rest, ids=tuple(ids.tolist()), token_ns=tuple(token_ns.tolist()))
         completed.append(Judged(done, lengths_of["right"], lengths_of["as_replayed"]))
     rest = {name: value for name, value in line.items() if name not in _Lengths.__annotations__}
-    return shaped(Batch, rest, completed=tuple(completed), steps=steps)
+    return shaped(DecodedBatch, rest, completed=tuple(completed), steps=steps)
 
 
 def completed_from(flat: Sequence[dict[str, Any]]) -> list[Completed]:

@@ -23,10 +23,10 @@ from harness.rows.machine import describe_machine, hardware, hardware_key
 from harness.rows.store import has_begun
 from harness.run.session import check_distinct
 from harness.serve.decode import mechanisms
-from harness.serve.decode.engine import Engine
+from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.model.shapes import SHAPES
 from harness.serve.decode.profiles import PROFILES, settings
-from harness.serve.decode.record import Recorder, Right, Setup, has_decoding
+from harness.serve.decode.record import DecodeRecorder, DecodeSetup, Right, has_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge
 from harness.text import one_line
@@ -40,7 +40,7 @@ EXPERIMENT = "mechanisms"
 
 
 @dataclass(frozen=True)
-class Request:
+class DecodeRequest:
     """The arguments of `grammarbench decode`; None stands for the profile's own."""
 
     workloads: tuple[str, ...]
@@ -65,7 +65,7 @@ class Request:
     argv: tuple[str, ...]
 
 
-def decode(request: Request, say: Callable[[str], None]) -> Path:
+def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
     """Run the decoding, and return its folder. Raises BadInput; what was measured until then stays in the
     folder."""
     planned, switched, rounds = _plan(request)
@@ -85,7 +85,7 @@ def decode(request: Request, say: Callable[[str], None]) -> Path:
             [str(spec) for spec, _ in placed], [vocabulary], [python for _, python in placed]
         )
         check_distinct(described)
-        setup = Setup(
+        setup = DecodeSetup(
             run=run_id,
             started=now(),
             harness=harness.__version__,
@@ -112,7 +112,7 @@ def decode(request: Request, say: Callable[[str], None]) -> Path:
     return folder
 
 
-def _plan(request: Request) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...], int]:
+def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...], int]:
     """The settings, the closing experiment's mechanisms, and the number of warm rounds. Raises BadInput."""
     for name in request.strategies or ():
         if name not in strategies():
@@ -178,10 +178,14 @@ def _arms(described: Description) -> tuple[MeasuredArm, ...]:
 
 
 def _run(
-    folder: Path, setup: Setup, found: dict[str, Workload], request: Request, say: Callable[[str], None]
+    folder: Path,
+    setup: DecodeSetup,
+    found: dict[str, Workload],
+    request: DecodeRequest,
+    say: Callable[[str], None],
 ) -> None:
     verdicts: dict[tuple[str, int, bytes], Right] = {}
-    with Recorder(folder, setup) as recorder, Judge() as judging:
+    with DecodeRecorder(folder, setup) as recorder, Judge() as judging:
 
         def right(workload: str, number: int, output: bytes) -> Right:
             texts = found[workload].texts
@@ -190,5 +194,5 @@ def _run(
                 verdicts[key] = judge(texts[key[1]], output, judging)
             return verdicts[key]
 
-        Engine(setup, int(request.memory_gb * 1e9), request.timeout_s, recorder, right, say).run()
+        DecodeEngine(setup, int(request.memory_gb * 1e9), request.timeout_s, recorder, right, say).run()
         recorder.finish(now())

@@ -12,7 +12,7 @@ from typing import Any
 from harness.measure.statistics import LEVEL
 from harness.serve.decode import conclude, right
 from harness.serve.decode.conclude import ratio
-from harness.serve.decode.figures import Cell, Decoded, Values
+from harness.serve.decode.figures import DecodeCell, Decoded, Values
 from harness.serve.decode.overhead import Paired, SpeedUp
 from harness.serve.decode.record import Decoding
 from harness.serve.requests.latency import Objectives, e2e
@@ -50,7 +50,7 @@ def text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
 
 def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
     """The lines of every cell, by load."""
-    loads: dict[str, list[Cell]] = {}
+    loads: dict[str, list[DecodeCell]] = {}
     for cell in decoded.cells:
         loads.setdefault(_load(cell), []).append(cell)
     parts = []
@@ -111,7 +111,7 @@ def _model(decoding: Decoding) -> str:
     return ", ".join([*parts, *(["graphs"] if model.get("graphs") else [])])
 
 
-def _load(cell: Cell) -> str:
+def _load(cell: DecodeCell) -> str:
     setting = cell.setting
     arriving = (
         "all there at the start"
@@ -125,12 +125,12 @@ def _load(cell: Cell) -> str:
     )
 
 
-def _name(cell: Cell) -> str:
+def _name(cell: DecodeCell) -> str:
     strategy = one_line(SHORT.get(cell.strategy, cell.strategy), spelled=True)
     return f"{one_line(cell.arm, spelled=True)[:17]:17} {strategy[:5]:5}"
 
 
-def _knobs(cell: Cell) -> list[str]:
+def _knobs(cell: DecodeCell) -> list[str]:
     """The knobs that differ from their defaults, on a line below the cell's."""
     return (
         []
@@ -139,7 +139,7 @@ def _knobs(cell: Cell) -> list[str]:
     )
 
 
-def _times(decoded: Decoded, cells: Sequence[Cell], values: Sequence[Values]) -> list[str]:
+def _times(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
     """One line for each cell: what a request waits for, the rate, and the ratio to the unconstrained run."""
     lines = [
         f"{'arm':17} {'':5} {'TTFT':>7} {'TPOT':>7} {'E2E':>7} {'tok/s':>6} {'good/s':>6} {'TPOT x none':>17}"
@@ -159,7 +159,7 @@ def _times(decoded: Decoded, cells: Sequence[Cell], values: Sequence[Values]) ->
     return lines
 
 
-def _outcomes(decoded: Decoded, cells: Sequence[Cell], values: Sequence[Values]) -> list[str]:
+def _outcomes(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
     """One line for each cell: passes, and whether the texts came out right."""
     lines = [
         f"{'arm':17} {'':5} {'saved':>6} {'t/pass':>6} {'speed':>5} {'ceil.':>5} {'valid':>7} {'solved':>6} "
@@ -182,7 +182,7 @@ def _outcomes(decoded: Decoded, cells: Sequence[Cell], values: Sequence[Values])
     return lines
 
 
-def _inside(cells: Sequence[Cell], values: Sequence[Values]) -> list[str]:
+def _inside(cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
     """One line for each cell: medians of the parts of the times above."""
     columns = {
         "ttft_cold": "cold",
@@ -279,7 +279,7 @@ def to_json(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> dict[str
     }
 
 
-def _cell(decoded: Decoded, cell: Cell, objectives: Objectives) -> dict[str, Any]:
+def _cell(decoded: Decoded, cell: DecodeCell, objectives: Objectives) -> dict[str, Any]:
     gain = decoded.speed_up(cell)
     return {
         "arm": cell.arm,
@@ -322,7 +322,7 @@ def _paired(of: Paired | None) -> dict[str, Any] | None:
     }
 
 
-def _advice(advice: conclude.Advice) -> dict[str, Any]:
+def _advice(advice: conclude.DefaultAdvice) -> dict[str, Any]:
     tried = [
         {
             "load": each.load,

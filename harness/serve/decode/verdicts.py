@@ -20,7 +20,7 @@ from harness.errors import Incomplete
 from harness.measure.estimate import SMALLEST_MARGIN, Verdict
 from harness.measure.statistics import Interval, chance, false_discovery, interval, judge
 from harness.serve.decode import overhead, right
-from harness.serve.decode.figures import Cell, Decoded
+from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.decode.record import read_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
@@ -33,7 +33,7 @@ TIMES: dict[str, overhead.Figure] = {
 }
 """Times of requests; lower is better. The names are those of `harness.serve.requests.titles`."""
 
-COUNTS: dict[str, Callable[[Cell], float | None]] = {
+COUNTS: dict[str, Callable[[DecodeCell], float | None]] = {
     "solved": lambda cell: right.solved(cell.judged).share,
     "valid": lambda cell: right.valid(cell.judged).share,
     "tokens_per_pass": lambda cell: latency.tokens_per_pass(cell.completed),
@@ -42,7 +42,7 @@ COUNTS: dict[str, Callable[[Cell], float | None]] = {
 
 
 @dataclass(frozen=True)
-class Change:
+class DecodeChange:
     """Head against base in one figure of one setting. A ratio above 1 is worse; for a count see `base_value`
     and `head_value`."""
 
@@ -62,7 +62,7 @@ class Change:
     and gates nothing."""
 
 
-def compare(base: Path, head: Path | None) -> list[Change]:
+def compare(base: Path, head: Path | None) -> list[DecodeChange]:
     """The changes between two records, or between the arms of each backend within one. Raises BadInput for a
     record that is none, or that has no end."""
     before = _complete(base)
@@ -89,7 +89,7 @@ def _complete(folder: Path) -> Decoded:
     return Decoded(decoding)
 
 
-def gate(changes: Sequence[Change], *, time: bool) -> Literal["ok", "failed", "unproven"]:
+def gate(changes: Sequence[DecodeChange], *, time: bool) -> Literal["ok", "failed", "unproven"]:
     """The gate over the counts and, if `time`, over the times. A difference between two settings of a backend
     is not judged."""
     judged = [change for change in changes if change.is_change and (time or change.found is None)]
@@ -102,7 +102,7 @@ def gate(changes: Sequence[Change], *, time: bool) -> Literal["ok", "failed", "u
     )
 
 
-def text(changes: Sequence[Change]) -> str:
+def text(changes: Sequence[DecodeChange]) -> str:
     """The changes by setting, as text of at most 80 columns; equal counts are left out."""
     if not changes:
         return (
@@ -128,7 +128,7 @@ def text(changes: Sequence[Change]) -> str:
     return "\n".join([*lines, "", *verdicts])
 
 
-def compare_arms(decoded: Decoded, base: str, head: str) -> list[Change]:
+def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
     """The changes within one record. Where the A/A pair is not equivalent in a figure of a setting, that time
     is `unproven`."""
     arms = decoded.decoding.setup.arms
@@ -158,11 +158,11 @@ def compare_arms(decoded: Decoded, base: str, head: str) -> list[Change]:
     return [*judged, *_counts(_constrained(decoded, base), _constrained(decoded, head), base, head)]
 
 
-def compare_records(base: Decoded, head: Decoded) -> list[Change]:
+def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
     """The changes between arms of the same name, in settings that both records have: ratios to what ran
     beside them, and counts."""
-    found: list[tuple[Change, Sequence[float]]] = []
-    counts: list[Change] = []
+    found: list[tuple[DecodeChange, Sequence[float]]] = []
+    counts: list[DecodeChange] = []
     names = {each.name for each in head.decoding.setup.arms}
     for arm in (each.name for each in base.decoding.setup.arms if each.name in names):
         before, after = _constrained(base, arm), _constrained(head, arm)
@@ -182,24 +182,24 @@ def compare_records(base: Decoded, head: Decoded) -> list[Change]:
     return [*_standing(found), *counts]
 
 
-def _overhead_x(decoded: Decoded, cell: Cell) -> Sequence[float]:
+def _overhead_x(decoded: Decoded, cell: DecodeCell) -> Sequence[float]:
     found = decoded.over_none(cell)
     return () if found is None else found.x
 
 
-def _strategy_x(decoded: Decoded, cell: Cell) -> Sequence[float]:
+def _strategy_x(decoded: Decoded, cell: DecodeCell) -> Sequence[float]:
     found = decoded.speed_up(cell)
     return () if found is None else [-x for x in found.found.x]
 
 
-RATIOS: dict[str, Callable[[Decoded, Cell], Sequence[float]]] = {
+RATIOS: dict[str, Callable[[Decoded, DecodeCell], Sequence[float]]] = {
     "overhead": _overhead_x,
     "speed_up": _strategy_x,
 }
 """The logarithm of each ratio, by fork; lower is better, so `speed_up` is strategy over stepwise here."""
 
 
-def _times(decoded: Decoded, base: str, head: str) -> Iterator[tuple[Change, Sequence[float]]]:
+def _times(decoded: Decoded, base: str, head: str) -> Iterator[tuple[DecodeChange, Sequence[float]]]:
     theirs = _constrained(decoded, base)
     for setting, cell in _constrained(decoded, head).items():
         if setting not in theirs:
@@ -211,12 +211,12 @@ def _times(decoded: Decoded, base: str, head: str) -> Iterator[tuple[Change, Seq
                 yield _change(base, head, setting.name, figure, found.x), found.x
 
 
-def _change(base: str, head: str, setting: str, figure: str, x: Sequence[float]) -> Change:
+def _change(base: str, head: str, setting: str, figure: str, x: Sequence[float]) -> DecodeChange:
     found = interval(x)
-    return Change(base, head, setting, figure, found, SMALLEST_MARGIN, judge(found, SMALLEST_MARGIN))
+    return DecodeChange(base, head, setting, figure, found, SMALLEST_MARGIN, judge(found, SMALLEST_MARGIN))
 
 
-def _standing(found: Sequence[tuple[Change, Sequence[float]]]) -> list[Change]:
+def _standing(found: Sequence[tuple[DecodeChange, Sequence[float]]]) -> list[DecodeChange]:
     """The changes, of which only those that a false discovery rate of one percent over all of them leaves
     keep their verdict."""
     stands = false_discovery([chance(x, each.margin) for each, x in found])
@@ -229,13 +229,13 @@ def _standing(found: Sequence[tuple[Change, Sequence[float]]]) -> list[Change]:
     ]
 
 
-def _constrained(decoded: Decoded, arm: str) -> dict[Setting, Cell]:
+def _constrained(decoded: Decoded, arm: str) -> dict[Setting, DecodeCell]:
     return {cell.setting: cell for cell in decoded.cells if cell.arm == arm and cell.role == "constrained"}
 
 
 def _counts(
-    before: dict[Setting, Cell], after: dict[Setting, Cell], base: str, head: str
-) -> Iterator[Change]:
+    before: dict[Setting, DecodeCell], after: dict[Setting, DecodeCell], base: str, head: str
+) -> Iterator[DecodeChange]:
     for setting in before:
         if setting not in after:
             continue
@@ -243,4 +243,4 @@ def _counts(
             was, now = of(before[setting]), of(after[setting])
             if was is not None and now is not None:
                 verdict: Verdict = "equivalent" if now == was else "improved" if now > was else "regressed"
-                yield Change(base, head, setting.name, figure, None, 0.0, verdict, "", was, now)
+                yield DecodeChange(base, head, setting.name, figure, None, 0.0, verdict, "", was, now)

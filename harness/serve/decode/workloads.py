@@ -50,7 +50,7 @@ THOUGHT = (
 
 
 @dataclass(frozen=True)
-class Text:
+class ReferenceText:
     """One output to reproduce, and the grammar that judges it."""
 
     name: str
@@ -68,7 +68,7 @@ class Workload:
     """Texts of one kind."""
 
     name: str
-    texts: tuple[Text, ...]
+    texts: tuple[ReferenceText, ...]
 
 
 def find_workload(wanted: str) -> Workload:
@@ -95,9 +95,9 @@ def find_workload(wanted: str) -> Workload:
     return Workload(suite.name, texts)
 
 
-def _texts(cases: Iterable[Case]) -> tuple[Text, ...]:
+def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
     """The valid instances as texts; a name that occurs again gets a number."""
-    texts: list[Text] = []
+    texts: list[ReferenceText] = []
     seen: dict[str, int] = {}
     for case in cases:
         draft, asserts = case.options.get("draft"), case.options.get("format") == "assert"
@@ -105,7 +105,9 @@ def _texts(cases: Iterable[Case]) -> tuple[Text, ...]:
             name = f"{case.name}: {each.name}"
             seen[name] = seen.get(name, 0) + 1
             unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
-            texts.append(Text(unique, case.grammar, each.content, draft, asserts, REASONING in case.tags))
+            texts.append(
+                ReferenceText(unique, case.grammar, each.content, draft, asserts, REASONING in case.tags)
+            )
     return tuple(texts)
 
 
@@ -184,7 +186,7 @@ def requests(
     return made
 
 
-def reference(text: Text, vocabulary: Vocabulary) -> tuple[int, ...]:
+def reference(text: ReferenceText, vocabulary: Vocabulary) -> tuple[int, ...]:
     """The canonical ids of the whole output: the thinking part if there is one, the content, and
     end-of-sequence. Raises BadInput."""
     answer = (*_encode(vocabulary, text.content, text.name), vocabulary.eos_token)
@@ -193,7 +195,7 @@ def reference(text: Text, vocabulary: Vocabulary) -> tuple[int, ...]:
     return (*_encode(vocabulary, THOUGHT.encode(), "the thinking part"), think_end(vocabulary), *answer)
 
 
-def answer(text: Text, ids: Sequence[int], vocabulary: Vocabulary) -> bytes:
+def answer(text: ReferenceText, ids: Sequence[int], vocabulary: Vocabulary) -> bytes:
     """The output's bytes without the thinking part; empty if that never ends."""
     if text.reasoning:
         end = think_end(vocabulary)
@@ -201,7 +203,7 @@ def answer(text: Text, ids: Sequence[int], vocabulary: Vocabulary) -> bytes:
     return vocabulary.decode(ids)
 
 
-def judge(text: Text, output: bytes, judging: Judge | None = None) -> Verdict:
+def judge(text: ReferenceText, output: bytes, judging: Judge | None = None) -> Verdict:
     """Whether the output (of `answer`) is in the language of the text's grammar.
 
     `judging` limits the time of a verdict; without it there is no limit. The verdict is `unjudged` if the

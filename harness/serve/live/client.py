@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import BadInput
 from harness.serve.live.answer import End, Heard
 from harness.serve.live.sse import BadStream, EventReader
-from harness.serve.live.stream import Collected, Told
+from harness.serve.live.stream import Collected, ServerError
 from harness.text import one_line
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Deadlines:
 
 
 @dataclass(frozen=True)
-class Key:
+class ApiKey:
     """The API key. It is sent, and removed from whatever the server says."""
 
     value: str = ""
@@ -72,7 +72,7 @@ def httpx() -> Any:
     return httpx2
 
 
-class Failure(Exception):
+class RequestFailure(Exception):
     """An end that is no answer."""
 
     def __init__(self, end: End, phase: str, why: str) -> None:
@@ -85,7 +85,12 @@ class Client:
     clock starts."""
 
     def __init__(
-        self, base: str, path: str, key: Key, deadlines: Deadlines, clock: Callable[[], int] = perf_counter_ns
+        self,
+        base: str,
+        path: str,
+        key: ApiKey,
+        deadlines: Deadlines,
+        clock: Callable[[], int] = perf_counter_ns,
     ) -> None:
         """`base` is scheme, host, port, and a path that the server's paths follow. `clock` gives
         nanoseconds."""
@@ -106,14 +111,14 @@ class Client:
         """Send the request, read the answer to its end, and hand it over, however it ended. Raises nothing
         but what cancels us."""
         collected = Collected(is_chat, self.clock())
-        failure: Failure | None = Failure("cancelled", "stream", "we went away")
+        failure: RequestFailure | None = RequestFailure("cancelled", "stream", "we went away")
         try:
             await self._timed(body, collected)
             failure = None
-        except Failure as found:
+        except RequestFailure as found:
             failure = found
         except Exception as error:  # nothing that a server provokes may end the session
-            failure = Failure("harness_error", "stream", f"{type(error).__name__}: {error}")
+            failure = RequestFailure("harness_error", "stream", f"{type(error).__name__}: {error}")
         finally:
             end, phase, why = (failure.end, failure.phase, failure.why) if failure else collected.ending()
             take(
@@ -121,7 +126,7 @@ class Client:
             )
 
     async def _timed(self, body: bytes, collected: Collected) -> None:
-        """Make the exchange within its deadlines. Raises Failure."""
+        """Make the exchange within its deadlines. Raises RequestFailure."""
         library = httpx()
         loop = asyncio.get_running_loop()
         quiet: asyncio.Timeout | None = None
@@ -137,13 +142,13 @@ class Client:
                 raise _by_status(collected.status, "a body without an end") from None
             phase, seconds = self._waited_for(collected, quiet is not None and quiet.expired())
             what = {"first": "no text", "stall": "nothing more", "total": "no end"}[phase]
-            raise Failure("timeout", phase, f"{what} within {seconds:g} s") from None
+            raise RequestFailure("timeout", phase, f"{what} within {seconds:g} s") from None
         except library.ConnectTimeout:
-            raise Failure(
+            raise RequestFailure(
                 "timeout", "connect", f"no connection within {self.deadlines.connect_s:g} s"
             ) from None
         except library.ConnectError as error:
-            raise Failure("failed", "connect", f"no connection: {error}") from error
+            raise RequestFailure("failed", "connect", f"no connection: {error}") from error
         except library.TransportError as error:
             raise _transport(error, collected) from error
 
@@ -174,7 +179,7 @@ class Client:
             if kind != "text/event-stream":
                 wait(2 * SAID_S)
                 said = await _bounded(response, SAID_BYTES)
-                raise Failure(
+                raise RequestFailure(
                     "malformed",
                     "stream",
                     f"no stream of events but {kind or 'no content type'}: {_message(said)}",
@@ -188,27 +193,29 @@ class Client:
                 now = self.clock()
                 collected.received_bytes += len(received)
                 if collected.received_bytes > MOST_BYTES:
-                    raise Failure("malformed", "stream", f"more than {MOST_BYTES:,} bytes")
+                    raise RequestFailure("malformed", "stream", f"more than {MOST_BYTES:,} bytes")
                 for data in reader.feed(received):
                     collected.take(data, now)
                     if collected.is_done:
                         return
                     if collected.message_ns:
                         wait(self.deadlines.stall_s)
-        except Told as told:
-            raise Failure("failed", "stream", str(told)) from told
+        except ServerError as told:
+            raise RequestFailure("failed", "stream", str(told)) from told
         except BadStream as bad:
-            raise Failure("malformed", "stream", str(bad)) from bad
+            raise RequestFailure("malformed", "stream", str(bad)) from bad
         if collected.finish_reason is not None and not reader.is_within_event:
             return
         if reader.strange:
-            raise Failure("malformed", "stream", f"a line that is no field of an event: {reader.strange}")
+            raise RequestFailure(
+                "malformed", "stream", f"a line that is no field of an event: {reader.strange}"
+            )
         cut = " within an event" if reader.is_within_event else ""
-        raise Failure("dropped", "stream", f"the stream ended{cut} before the answer did")
+        raise RequestFailure("dropped", "stream", f"the stream ended{cut} before the answer did")
 
 
 @asynccontextmanager
-async def session(url: str, deadlines: Deadlines, key: Key) -> AsyncIterator[httpx2.AsyncClient]:
+async def session(url: str, deadlines: Deadlines, key: ApiKey) -> AsyncIterator[httpx2.AsyncClient]:
     """An HTTP client that keeps no connection and takes nothing from the environment."""
     library = httpx()
     wait = library.Timeout(None, connect=deadlines.connect_s)
@@ -223,12 +230,12 @@ async def session(url: str, deadlines: Deadlines, key: Key) -> AsyncIterator[htt
         yield http
 
 
-def _by_status(status: int | None, said: str) -> Failure:
+def _by_status(status: int | None, said: str) -> RequestFailure:
     end: End = "refused" if status is not None and 400 <= status < 500 else "failed"
-    return Failure(end, "status", f"{status}: {said}")
+    return RequestFailure(end, "status", f"{status}: {said}")
 
 
-def _transport(error: Exception, collected: Collected) -> Failure:
+def _transport(error: Exception, collected: Collected) -> RequestFailure:
     """The failure for a connection that ended too early, or that did not carry HTTP."""
     library = httpx()
     said = str(error) or type(error).__name__
@@ -236,8 +243,10 @@ def _transport(error: Exception, collected: Collected) -> Failure:
         each in said for each in ("closed connection", "disconnected", "incomplete")
     )
     if isinstance(error, library.RemoteProtocolError) and not is_cut:
-        return Failure("malformed", "stream" if collected.status else "status", f"not HTTP: {said}")
-    return Failure("dropped", "stream" if collected.status else "status", f"the connection ended: {said}")
+        return RequestFailure("malformed", "stream" if collected.status else "status", f"not HTTP: {said}")
+    return RequestFailure(
+        "dropped", "stream" if collected.status else "status", f"the connection ended: {said}"
+    )
 
 
 async def _bounded(response: Any, most: int) -> bytes:

@@ -21,7 +21,7 @@ BROKEN_ENDS = ("failed", "dropped", "malformed", "timeout", "aborted")
 
 
 @dataclass(frozen=True)
-class Kept:
+class DialectCounts:
     """The counts over all answers to one dialect of grammar."""
 
     dialect: Dialect
@@ -60,7 +60,7 @@ class Kept:
         return f"{self.dialect}: {said[self.finding]}" + (f": {counts}" if self.judged else "")
 
 
-def conformance(lived: Lived, dialects: dict[tuple[str, str], Dialect]) -> list[Kept]:
+def conformance(lived: Lived, dialects: dict[tuple[str, str], Dialect]) -> list[DialectCounts]:
     """One entry for each dialect that was sent. `dialects` gives the dialect of a case by its suite and
     id."""
     found: dict[Dialect, dict[Role, list[Answer]]] = {}
@@ -76,12 +76,12 @@ def conformance(lived: Lived, dialects: dict[tuple[str, str], Dialect]) -> list[
     return [_kept(lived, dialect, each) for dialect, each in sorted(found.items())]
 
 
-def _kept(lived: Lived, dialect: Dialect, answers: dict[Role, list[Answer]]) -> Kept:
+def _kept(lived: Lived, dialect: Dialect, answers: dict[Role, list[Answer]]) -> DialectCounts:
     rights = {role: [lived.right(answer).right for answer in mine] for role, mine in answers.items()}
     valid = {role: mine.count("valid") for role, mine in rights.items()}
     judged = {role: valid[role] + mine.count("invalid") for role, mine in rights.items()}
     invalid = [answer for answer in answers["constrained"] if lived.right(answer).right == "invalid"]
-    return Kept(
+    return DialectCounts(
         dialect,
         valid["constrained"],
         judged["constrained"],
@@ -92,28 +92,28 @@ def _kept(lived: Lived, dialect: Dialect, answers: dict[Role, list[Answer]]) -> 
 
 
 @dataclass(frozen=True)
-class Gate:
+class LiveGate:
     """Whether the constraint is kept. `reasons` says why it is not, or why this cannot be said."""
 
     verdict: Literal["holds", "fails", "unproven", "incomplete"]
     reasons: tuple[str, ...]
 
 
-def gate(lived: Lived, kept: Sequence[Kept]) -> Gate:
+def gate(lived: Lived, kept: Sequence[DialectCounts]) -> LiveGate:
     """The gate: it fails if an output is invalid or a request broke, and is unproven if no output could be
     judged."""
     if not lived.is_complete:
-        return Gate("incomplete", ("the session has no end",))
+        return LiveGate("incomplete", ("the session has no end",))
     reasons = [str(entry) for entry in kept if entry.finding in ("broken", "ignored")]
     lost = [answer for answer in lived.answers if answer.heard.end in BROKEN_ENDS]
     if lost:
         reasons.append(f"{len(lost)} requests failed, the first: {lost[0].heard.end}: {lost[0].heard.why}")
     if reasons:
-        return Gate("fails", tuple(reasons))
+        return LiveGate("fails", tuple(reasons))
     if ours := [answer for answer in lived.answers if answer.heard.end == "harness_error"]:
-        return Gate(
+        return LiveGate(
             "unproven", (f"{len(ours)} requests failed through our fault, the first: {ours[0].heard.why}",)
         )
     if not any(entry.judged for entry in kept):
-        return Gate("unproven", ("no output could be judged",))
-    return Gate("holds", ())
+        return LiveGate("unproven", ("no output could be judged",))
+    return LiveGate("holds", ())

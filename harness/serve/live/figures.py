@@ -149,17 +149,17 @@ def tokens_per_message(answers: Iterable[Answer]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Counted:
+class AnswerCounts:
     """For how many answers the server counted the tokens, and for how many we did, by messages."""
 
     by_server: int
     by_messages: int
 
 
-def counted(answers: Iterable[Answer]) -> Counted:
+def counted(answers: Iterable[Answer]) -> AnswerCounts:
     """The counts over the answered requests."""
     said = [answer.heard.usage.output is not None for answer in answered(answers)]
-    return Counted(sum(said), len(said) - sum(said))
+    return AnswerCounts(sum(said), len(said) - sum(said))
 
 
 def ends(answers: Iterable[Answer]) -> dict[str, int]:

@@ -33,7 +33,7 @@ Right = Literal["valid", "invalid", "unjudged"]
 
 
 @dataclass(frozen=True)
-class Setup:
+class LiveSetup:
     """The first line: what is asked, of which server, and from which machine."""
 
     run: str
@@ -77,7 +77,7 @@ class Lived:
     """A record as read."""
 
     folder: Path
-    setup: Setup
+    setup: LiveSetup
     answers: tuple[Answer, ...]
     judgements: dict[tuple[int, int], Judgement] = field(default_factory=dict)
     """The judgements, by load and number of the answer."""
@@ -97,10 +97,10 @@ class Lived:
         return self.setup.loads[answer.load]
 
 
-class Recorder(Appender):
+class LiveRecorder(Appender):
     """Appends the lines of a session."""
 
-    def __init__(self, folder: Path, setup: Setup) -> None:
+    def __init__(self, folder: Path, setup: LiveSetup) -> None:
         super().__init__(folder / LINES, folder / FIGURES, "setup", asdict(setup))
 
     def answer(self, answer: Answer) -> None:
@@ -130,7 +130,7 @@ def read_session(folder: Path) -> Lived:
     judgements: dict[tuple[int, int], Judgement] = {}
     end = None
     with RecordLines(folder / LINES, PROTOCOL, "live session") as lines:
-        setup = shaped(Setup, lines.first())
+        setup = shaped(LiveSetup, lines.first())
         for kind, line in lines:
             if kind == "answer":
                 answers.append(_answer(line, figures))

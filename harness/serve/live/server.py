@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.errors import BadInput, did_you_mean
-from harness.serve.live.client import Deadlines, Key, httpx, session
+from harness.serve.live.client import ApiKey, Deadlines, httpx, session
 from harness.serve.live.dialects import DIALECTS, FACTS, Endpoint, ServerDialect, model_of, recognise
 from harness.text import one_line
 
@@ -57,17 +57,17 @@ def base_of(url: str) -> str:
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{path}"
 
 
-def key_of(variable: str) -> Key:
+def key_of(variable: str) -> ApiKey:
     """The API key in that variable of the environment; none if it is not set. Raises BadInput for a key that
     no header can hold."""
     value = os.environ.get(variable, "")
     if not (value.isascii() and value.isprintable()):
         raise BadInput(f"the environment variable {variable} holds what no header can hold")
-    return Key(value)
+    return ApiKey(value)
 
 
 def find_server(
-    base: str, dialect: str | None, model: str | None, endpoint: Endpoint, key: Key, deadlines: Deadlines
+    base: str, dialect: str | None, model: str | None, endpoint: Endpoint, key: ApiKey, deadlines: Deadlines
 ) -> Server:
     """Ask the server what it is. Raises BadInput if it does not answer, or if its dialect or model is neither
     recognised nor given."""
@@ -90,7 +90,7 @@ def find_server(
     return Server(base, kind, key.scrub(found[1]) if found else "", wanted, endpoint)
 
 
-async def _facts(base: str, key: Key, deadlines: Deadlines) -> dict[str, Any]:
+async def _facts(base: str, key: ApiKey, deadlines: Deadlines) -> dict[str, Any]:
     """The answers of the paths, until the server is recognised. Raises BadInput if it cannot be reached or
     wants another key."""
     facts: dict[str, Any] = {}

@@ -26,7 +26,7 @@ from harness.rows.store import Writer, has_begun
 from harness.serve.live import asking
 from harness.serve.live.answer import Answer, Heard, State
 from harness.serve.live.asking import Grammars, Sampling, Source, body_of, prompt_of, salt_of
-from harness.serve.live.client import Client, Deadlines, Key
+from harness.serve.live.client import ApiKey, Client, Deadlines
 from harness.serve.live.dialects import PATHS, Endpoint
 from harness.serve.live.judging import (
     JUDGE_SECONDS,
@@ -37,12 +37,12 @@ from harness.serve.live.judging import (
     with_outputs,
 )
 from harness.serve.live.load import Load, Send, drive, due
-from harness.serve.live.record import Recorder, Setup, has_session, read_session
+from harness.serve.live.record import LiveRecorder, LiveSetup, has_session, read_session
 from harness.serve.live.server import Server, base_of, find_server
 
 
 @dataclass(frozen=True)
-class Request:
+class LiveRequest:
     """The arguments of `grammarbench live`."""
 
     url: str
@@ -52,7 +52,7 @@ class Request:
     dialect: str | None
     model: str | None
     endpoint: Endpoint
-    key: Key
+    key: ApiKey
     grammars: Grammars
     sampling: Sampling
     deadlines: Deadlines
@@ -62,11 +62,11 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Planned:
+class LivePlan:
     """What is fixed before the first request."""
 
     server: Server
-    request: Request
+    request: LiveRequest
     sources: list[Source]
     declined: dict[int, str]
     """Why sources are not sent, by the place of the source."""
@@ -77,7 +77,7 @@ class Planned:
         return [place for place in range(len(self.sources)) if place not in self.declined]
 
 
-def live(request: Request, say: Callable[[str], None]) -> Path:
+def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
     """Run the session, and return its folder. Raises BadInput; what was measured until then stays in the
     folder."""
     base = base_of(request.url)
@@ -99,7 +99,7 @@ def live(request: Request, say: Callable[[str], None]) -> Path:
             os.replace(draft, folder / "cases.jsonl")
         finally:
             draft.unlink(missing_ok=True)
-        planned = Planned(server, request, sources, asking.not_offered(server, sources))
+        planned = LivePlan(server, request, sources, asking.not_offered(server, sources))
         version = f" {server.version}" if server.version else ""
         say(
             f"{server.dialect.name}{version} at {base}, model {server.model}: {len(planned.sent)} of "
@@ -109,10 +109,10 @@ def live(request: Request, say: Callable[[str], None]) -> Path:
     return folder
 
 
-def _run(folder: Path, run_id: str, plan: Plan, planned: Planned, say: Callable[[str], None]) -> None:
+def _run(folder: Path, run_id: str, plan: Plan, planned: LivePlan, say: Callable[[str], None]) -> None:
     request, server = planned.request, planned.server
     loads = _loads(planned)
-    setup = Setup(
+    setup = LiveSetup(
         run=run_id,
         started=now(),
         harness=harness.__version__,
@@ -131,7 +131,10 @@ def _run(folder: Path, run_id: str, plan: Plan, planned: Planned, say: Callable[
         machine=describe_machine(),
         hardware=hardware_key(hardware()),
     )
-    with Recorder(folder, setup) as recorder, _rows_whatever_happens(folder, setup, plan, planned) as done:
+    with (
+        LiveRecorder(folder, setup) as recorder,
+        _rows_whatever_happens(folder, setup, plan, planned) as done,
+    ):
         try:
             if planned.sent:
                 asyncio.run(_ask_all(recorder, setup, planned, say))
@@ -141,13 +144,15 @@ def _run(folder: Path, run_id: str, plan: Plan, planned: Planned, say: Callable[
         done()
 
 
-async def _ask_all(recorder: Recorder, setup: Setup, planned: Planned, say: Callable[[str], None]) -> None:
+async def _ask_all(
+    recorder: LiveRecorder, setup: LiveSetup, planned: LivePlan, say: Callable[[str], None]
+) -> None:
     """Send every load, one after the other; each answer is on disk as soon as it is there."""
     server, request = planned.server, planned.request
     client = Client(setup.url, PATHS[server.endpoint], request.key, request.deadlines)
     start = perf_counter_ns()
     client.clock = lambda: perf_counter_ns() - start
-    asked = Asked(planned, recorder, client)
+    asked = LoadSender(planned, recorder, client)
     async with client.opened():
         for place, load in enumerate(setup.loads):
             say(
@@ -160,11 +165,11 @@ async def _ask_all(recorder: Recorder, setup: Setup, planned: Planned, say: Call
                 raise lost.exceptions[0] from lost
 
 
-class Asked:
+class LoadSender:
     """Sends the requests of a load, and keeps what they share: the grammars to which the server has
     answered."""
 
-    def __init__(self, planned: Planned, recorder: Recorder, client: Client) -> None:
+    def __init__(self, planned: LivePlan, recorder: LiveRecorder, client: Client) -> None:
         self.planned, self.recorder, self.client = planned, recorder, client
         self.known: set[str] = set()
         """The grammars that the server has answered to, as they are sent."""
@@ -206,7 +211,7 @@ class Asked:
         return send
 
 
-def _loads(planned: Planned) -> tuple[Load, ...]:
+def _loads(planned: LivePlan) -> tuple[Load, ...]:
     """The loads that were asked for; before them, if grammars are to be warm, one that sends each grammar
     once."""
     if not planned.sent:
@@ -216,7 +221,7 @@ def _loads(planned: Planned) -> tuple[Load, ...]:
     return (Load("first", "constrained", len(planned.sent), concurrency=1), *planned.request.loads)
 
 
-def _judge_all(folder: Path, recorder: Recorder, planned: Planned) -> None:
+def _judge_all(folder: Path, recorder: LiveRecorder, planned: LivePlan) -> None:
     """Judge every answer after the last request, because a judge beside the client would disturb its
     clock."""
     cases = {(source.suite, source.case.id): source.case for source in planned.sources}
@@ -228,7 +233,7 @@ def _judge_all(folder: Path, recorder: Recorder, planned: Planned) -> None:
 
 @contextmanager
 def _rows_whatever_happens(
-    folder: Path, setup: Setup, plan: Plan, planned: Planned
+    folder: Path, setup: LiveSetup, plan: Plan, planned: LivePlan
 ) -> Iterator[Callable[[], None]]:
     """Write rows and cases of what was judged, however the block ends. The end of the run is written only if
     the block calls the function that it gets."""
@@ -254,7 +259,7 @@ def _rows_whatever_happens(
                 writer.finish(now())
 
 
-def _info(setup: Setup, plan: Plan, sources: Sequence[Source]) -> RunInfo:
+def _info(setup: LiveSetup, plan: Plan, sources: Sequence[Source]) -> RunInfo:
     """The run's first line: the server takes the place of the backend, and the model that of the
     vocabulary."""
     dialects = tuple(sorted({source.case.grammar.dialect for source in sources}))

@@ -10,7 +10,7 @@ from harness.backend.grammar import Dialect
 from harness.rows.store import read_cases
 from harness.serve.live import figures
 from harness.serve.live.answer import Answer
-from harness.serve.live.conformance import Gate, Kept, conformance, gate
+from harness.serve.live.conformance import DialectCounts, LiveGate, conformance, gate
 from harness.serve.live.figures import TIMES, Pairs
 from harness.serve.live.load import Load
 from harness.serve.live.record import Lived
@@ -24,7 +24,7 @@ also more than half of the mean gap between requests."""
 WITH = {"constrained": "with", "none": "none"}
 
 
-class Seen:
+class LiveSummary:
     """A session and what is concluded from it."""
 
     def __init__(self, lived: Lived, objectives: Objectives = figures.OBJECTIVES) -> None:
@@ -32,8 +32,8 @@ class Seen:
         dialects: dict[tuple[str, str], Dialect] = {
             (suite, case.id): case.grammar.dialect for suite, _, case in read_cases(lived.folder)
         }
-        self.kept: list[Kept] = conformance(lived, dialects)
-        self.gate: Gate = gate(lived, self.kept)
+        self.kept: list[DialectCounts] = conformance(lived, dialects)
+        self.gate: LiveGate = gate(lived, self.kept)
         self.by_load: list[list[Answer]] = [[] for _ in lived.setup.loads]
         for answer in lived.answers:
             self.by_load[answer.load].append(answer)
@@ -48,14 +48,14 @@ class Seen:
         return self.lived.right(answer).right
 
 
-def text(seen: Seen) -> str:
+def text(seen: LiveSummary) -> str:
     """The session as text for a terminal."""
     return "\n\n".join(
         "\n".join(part) for part in (_head(seen), _loads(seen), _outcomes(seen), _verdict(seen)) if part
     )
 
 
-def _head(seen: Seen) -> list[str]:
+def _head(seen: LiveSummary) -> list[str]:
     setup = seen.lived.setup
     version = f" {setup.version}" if setup.version else ""
     lines = [
@@ -69,7 +69,7 @@ def _head(seen: Seen) -> list[str]:
     return lines
 
 
-def _loads(seen: Seen) -> list[str]:
+def _loads(seen: LiveSummary) -> list[str]:
     """One line for each load, and below it how its requests compare with their twins."""
     lines = [
         f"{'load':16} {'gramm.':6} {'answered':>9} {'TTFT':>7} {'p99':>7} {'TPOT':>7} {'E2E':>7} "
@@ -94,7 +94,7 @@ def _loads(seen: Seen) -> list[str]:
     return lines
 
 
-def _notes(seen: Seen, place: int, load: Load, mine: Sequence[Answer]) -> Iterator[str]:
+def _notes(seen: LiveSummary, place: int, load: Load, mine: Sequence[Answer]) -> Iterator[str]:
     gaps = percentiles(figures.values(mine, "itl"))
     if gaps["p50"] is not None:
         yield (
@@ -131,7 +131,7 @@ def _notes(seen: Seen, place: int, load: Load, mine: Sequence[Answer]) -> Iterat
         )
 
 
-def _outcomes(seen: Seen) -> list[str]:
+def _outcomes(seen: LiveSummary) -> list[str]:
     """How requests ended, and who counted the tokens."""
     answers = seen.lived.answers
     lines = []
@@ -155,7 +155,7 @@ def _outcomes(seen: Seen) -> list[str]:
     return lines
 
 
-def _verdict(seen: Seen) -> list[str]:
+def _verdict(seen: LiveSummary) -> list[str]:
     lines = [str(entry) for entry in seen.kept]
     for entry in seen.kept:
         lines += [f"  request {wrong.number}: {wrong.heard.text[:60]!r}" for wrong in entry.examples]
@@ -167,7 +167,7 @@ def _verdict(seen: Seen) -> list[str]:
     return [*lines, "; ".join([f"gate: {seen.gate.verdict}", *seen.gate.reasons])]
 
 
-def to_json(seen: Seen) -> dict[str, Any]:
+def to_json(seen: LiveSummary) -> dict[str, Any]:
     """Every figure of every load, the ends, and the conclusions. Times are nanoseconds."""
     setup = seen.lived.setup
     return {
@@ -205,7 +205,7 @@ def to_json(seen: Seen) -> dict[str, Any]:
     }
 
 
-def _load_json(seen: Seen, place: int, load: Load) -> dict[str, Any]:
+def _load_json(seen: LiveSummary, place: int, load: Load) -> dict[str, Any]:
     mine = seen.by_load[place]
     rates, paired, found = figures.rates(mine), seen.pairs(place), figures.counted(mine)
     states = {state: [answer for answer in mine if answer.state == state] for state in ("cold", "warm")}

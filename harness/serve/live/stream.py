@@ -15,7 +15,7 @@ TEXT_CHARACTERS = 1 << 20
 FINISHED, TRUNCATED = ("stop", "eos"), ("length",)
 
 
-class Told(BadStream):
+class ServerError(BadStream):
     """The server reported an error within the stream."""
 
 
@@ -50,7 +50,7 @@ class Collected:
         if not isinstance(message, dict):
             raise BadStream(f"an event that is no object: {data[:60]!r}")
         if message.get("error") or message.get("object") == "error":
-            raise Told(_said(message))
+            raise ServerError(_said(message))
         self._count(message)
         choices = message.get("choices", [])
         if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):

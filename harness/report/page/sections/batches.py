@@ -17,7 +17,7 @@ from harness.report.page.decodes import about, combined, upper, usual, values_of
 from harness.report.page.inputs import Inputs, Subject
 from harness.report.page.kernels import applied
 from harness.report.page.section import Section, Values
-from harness.serve.decode.figures import Cell, Decoded
+from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.requests import latency
 from harness.text import duration
 from harness.walk.loop.outcome import Completed
@@ -70,7 +70,7 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
             found = combined(each.x for each in paired if each is not None)
             if found is not None:
                 points.append((batch, found.ratio - 1, found.low - 1, found.high - 1))
-        over.append(plots.Run(subject.position, subject.label, tuple(points)))
+        over.append(plots.Ribbon(subject.position, subject.label, tuple(points)))
     svg = plots.over_batches(
         f"over{number}",
         "TPOT over that without a grammar: one line per arm",
@@ -95,7 +95,7 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
 
 
 def _chart(
-    title: str, svg: str, caption: str, runs: Sequence[plots.Run], say: Callable[[float], str]
+    title: str, svg: str, caption: str, runs: Sequence[plots.Ribbon], say: Callable[[float], str]
 ) -> Chart:
     sizes = sorted({point[0] for each in runs for point in each.points})
     rows = []
@@ -108,11 +108,11 @@ def _chart(
 
 
 def _run(
-    cells: Sequence[Cell],
+    cells: Sequence[DecodeCell],
     workloads: Sequence[str],
     figure: Callable[[Completed], float | None],
     subject: Subject | None,
-) -> plots.Run:
+) -> plots.Ribbon:
     """Per batch and fork the mean over the workloads of the logarithm of the median request; a ribbon over
     the forks."""
     points = []
@@ -131,7 +131,7 @@ def _run(
         if x:
             found = interval(x)
             points.append((batch, found.ratio, found.low, found.high))
-    return plots.Run(
+    return plots.Ribbon(
         None if subject is None else subject.position,
         "no grammar" if subject is None else subject.label,
         tuple(points),

@@ -62,7 +62,7 @@ class Against:
 
 
 @dataclass(frozen=True)
-class Told:
+class RunPair:
     """Two runs, or two versions in a run, held against each other: what came out and was
     counted differently.
     """
@@ -135,20 +135,20 @@ def _named(one: Measured, name: str) -> str:
     )
 
 
-def told(inputs: Inputs) -> list[Told]:
+def told(inputs: Inputs) -> list[RunPair]:
     """The later runs against the first one, and versions of one backend with the same options within
     a run.
     """
     if inputs.incomplete:
         return []
-    found: list[Told] = []
+    found: list[RunPair] = []
     for run in inputs.runs[1:]:
         first = inputs.runs[0]
         try:
             pairs = compare_runs(first.folder, run.folder)
         except BadInput as error:
             found.append(
-                Told(
+                RunPair(
                     f"{first.info.run} → {run.info.run}", "between the runs", 0, "", (), 0, (), (str(error),)
                 )
             )
@@ -164,7 +164,7 @@ def told(inputs: Inputs) -> list[Told]:
     return found
 
 
-def _told(pair: Pair, where: str) -> Told:
+def _told(pair: Pair, where: str) -> RunPair:
     every = sorted(pair.outcomes.cases, key=lambda each: list(KINDS).index(each.kind))
     kinds = Counter(each.kind for each in every)
     counts = ", ".join(
@@ -175,7 +175,7 @@ def _told(pair: Pair, where: str) -> Told:
         for each in every[:CASES]
     )
     title = f"{pair.base.title} → {pair.head.title}"
-    return Told(
+    return RunPair(
         title, where, pair.outcomes.compared, counts, shown, len(every) - len(shown), pair.counted, pair.told
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from harness.report.page.cells import GLYPHS, Cell, cell_of
+from harness.report.page.cells import GLYPHS, WalksCell, cell_of
 from harness.report.page.content import Content
 from harness.report.page.inputs import LABEL, Inputs
 from harness.report.page.lines import Line
@@ -30,7 +30,7 @@ TITLES = {
 class HeatCell:
     """A cell, the glyph of what it mostly is, and the address of its cases."""
 
-    cell: Cell
+    cell: WalksCell
     glyph: str
     link: str
 

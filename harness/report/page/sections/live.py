@@ -10,7 +10,7 @@ from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
 from harness.serve.live import figures
 from harness.serve.live.record import has_session, read_session
-from harness.serve.live.show import Seen
+from harness.serve.live.show import LiveSummary
 from harness.serve.requests.latency import percentiles
 from harness.serve.requests.titles import say
 
@@ -55,10 +55,10 @@ SECTION = Section("live", "Live", 90, values)
 
 def sessions(folders: Sequence[Path]) -> list[Session]:
     """What the folders with a live session say, one value each. Raises BadInput."""
-    return [_session(Seen(read_session(folder))) for folder in folders if has_session(folder)]
+    return [_session(LiveSummary(read_session(folder))) for folder in folders if has_session(folder)]
 
 
-def _session(seen: Seen) -> Session:
+def _session(seen: LiveSummary) -> Session:
     setup = seen.lived.setup
     grammars = {
         "warm": "sent once before",
@@ -85,7 +85,7 @@ def _session(seen: Seen) -> Session:
     return Session(f"{setup.dialect} {setup.version} at {setup.url}", about, findings, ends, rows)
 
 
-def _row(seen: Seen, place: int) -> tuple[str, ...]:
+def _row(seen: LiveSummary, place: int) -> tuple[str, ...]:
     load, mine, pairs = seen.lived.setup.loads[place], seen.by_load[place], seen.pairs(place)
     rights = [seen.right(each) for each in mine]
     judged = sum(each != "unjudged" for each in rights)

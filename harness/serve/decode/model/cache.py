@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Place:
+class CachePlace:
     """Where the next pass writes and what it reads; the model sets it before each pass."""
 
     rows: torch.Tensor
@@ -90,7 +90,7 @@ def _cache_class() -> type:
         get_max_cache_shape = get_max_length  # its name before transformers 5
 
     class RowCache(Cache):
-        place: Place
+        place: CachePlace
 
         def __init__(self, layers: int, rows: int, capacity: int) -> None:
             self.rows, self.capacity = rows, capacity

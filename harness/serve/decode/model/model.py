@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import BadInput
 from harness.serve.decode.model import attention
-from harness.serve.decode.model.cache import Place, memory_bytes, row_cache
+from harness.serve.decode.model.cache import CachePlace, memory_bytes, row_cache
 from harness.serve.decode.model.graphs import Direct, Size, Static
 from harness.serve.decode.model.pretrained import load_pretrained
 from harness.serve.decode.model.shapes import SHAPES, build_shape
@@ -100,7 +100,7 @@ class Network:
         first, slot, last = inputs[tokens:].view(3, size.rows)
         at = first[:, None] + self.slots[: size.width]
         rows = self.row_numbers if size.whole else slot
-        self.cache.place = Place(rows, at, size.span, size.whole)
+        self.cache.place = CachePlace(rows, at, size.span, size.whole)
         order = slot if size.whole else self.row_numbers[: size.rows]
         self.chosen = (order,) if size.every else (order, last)
         logits = self.model(

@@ -1,0 +1,60 @@
+"""What the summary matrix is made of: columns, their estimates by subject, and the cells that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.report.figures.estimates import Estimate, best
+from harness.report.page.inputs import Subject
+
+NOT_MEASURED = "not measured"
+NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True)
+class MatrixColumn:
+    """One figure of the matrix. Its key is what the address of a sorted view names."""
+
+    key: str
+    title: str
+    about: str
+    lower: bool
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One figure of one arm."""
+
+    text: str
+    details: tuple[str, ...] = ()
+    """The count behind a share, and the interval."""
+    value: float | None = None
+    """What the table is sorted by."""
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnFigures:
+    """A column with its figures."""
+
+    column: MatrixColumn
+    estimates: Sequence[Estimate | None]
+    """The figure of each subject; None where it has none."""
+    show: Callable[[Subject, Estimate], MatrixCell]
+    """Makes the cell of a subject that has a figure."""
+
+
+def cells_of(subjects: Sequence[Subject], figures: ColumnFigures) -> list[MatrixCell]:
+    """Returns the cell of each subject, the best marked; an arm that solves no case is never the best."""
+    able = [
+        estimate if subject.line is None or subject.line.arm.solves_any else None
+        for estimate, subject in zip(figures.estimates, subjects, strict=True)
+    ]
+    marks = best(able, figures.column.lower)
+    cells = []
+    for subject, estimate, mark in zip(subjects, figures.estimates, marks, strict=True):
+        is_unjudged = figures.column.key == "conformance" and subject.line is not None
+        nothing = MatrixCell(NOT_JUDGED if is_unjudged else NOT_MEASURED)
+        cells.append(replace(nothing if estimate is None else figures.show(subject, estimate), is_best=mark))
+    return cells

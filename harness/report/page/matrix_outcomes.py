@@ -1,0 +1,87 @@
+"""The columns of the summary matrix that come from rows without their times: what was right, and memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from harness.outcomes.metrics import METRICS
+from harness.report.figures.estimates import Estimate, conformance, share
+from harness.report.page.inputs import Subject
+from harness.report.page.lines import Line
+from harness.report.page.matrix_cells import ColumnFigures, MatrixCell, MatrixColumn
+from harness.report.tables.instances import number
+
+RIGHT = {
+    "walks_under_constrained": ("under", "▲ accepts invalid"),
+    "walks_over_constrained": ("over", "▼ rejects valid"),
+    "walks_declined": ("declined", "⊘ declined"),
+    "walks_broken": ("broken", "✖ broken"),
+}
+
+
+def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
+    """Returns the conformance, and the shares of walks that ended wrongly, of each line."""
+
+    def show(subject: Subject, each: Estimate) -> MatrixCell:
+        assert subject.line is not None
+        counts = subject.line.arm.counts()
+        rest = counts.cases - counts.judged
+        details = (
+            f"{counts.passed:,} of {counts.judged:,} judged",
+            f"{rest:,} not judged" if rest else "",
+            _shares(each),
+        )
+        return MatrixCell(number(each.value, "share"), details, each.value)
+
+    column = MatrixColumn("conformance", "conformance", METRICS["conformance"].definition, False)
+    estimates = [None if line is None else conformance(line.arm.counts()) for line in lines]
+    made = [ColumnFigures(column, estimates, show)]
+    for name, (key, title) in RIGHT.items():
+        made.append(_walks(lines, name, MatrixColumn(key, title, METRICS[name].definition, True)))
+    return made
+
+
+def _walks(lines: Sequence[Line | None], name: str, column: MatrixColumn) -> ColumnFigures:
+    def show(subject: Subject, each: Estimate) -> MatrixCell:
+        assert subject.line is not None
+        return MatrixCell(
+            f"{METRICS[name].value(subject.line.arm):,}",
+            (f"{number(each.value, 'share')} of walks", _shares(each)),
+            each.value,
+        )
+
+    def of(line: Line | None) -> Estimate | None:
+        if line is None:
+            return None
+        # The walks of one case hang together: as many are independent as there are cases.
+        return share(
+            float(METRICS[name].value(line.arm) or 0), _judged(line), min(len(line.arm.cases), _judged(line))
+        )
+
+    return ColumnFigures(column, [of(line) for line in lines], show)
+
+
+def _judged(line: Line) -> int:
+    return sum(count for kind, count in line.arm.outcomes.items() if kind not in ("harness_error", "skipped"))
+
+
+def _shares(each: Estimate) -> str:
+    bounds = each.bounds
+    return "" if bounds is None else f"{bounds[0] * 100:.1f}–{bounds[1] * 100:.1f} %"
+
+
+def memory(lines: Sequence[Line | None]) -> ColumnFigures:
+    """Returns the peak memory of each line."""
+
+    def show(subject: Subject, each: Estimate) -> MatrixCell:
+        return MatrixCell(number(each.value, "bytes"), (), each.value)
+
+    peaks = [
+        None if each is None or each.arm.peak_rss_bytes is None else float(each.arm.peak_rss_bytes)
+        for each in lines
+    ]
+    column = MatrixColumn("rss", "peak RSS", METRICS["peak_rss"].definition, True)
+    # A maximum has no interval, so nobody is the best.
+    estimates = [None if peak is None else Estimate(peak, -math.inf, math.inf) for peak in peaks]
+    return ColumnFigures(column, estimates, show)

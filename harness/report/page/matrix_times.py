@@ -1,0 +1,199 @@
+"""The columns of the summary matrix that are times: of walks, of a measurement and of decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.outcomes.summary import CaseSummary, pairs
+from harness.report.figures import ratios
+from harness.report.figures.estimates import Estimate, quantile
+from harness.report.page import decodes
+from harness.report.page.inputs import Measured, Subject
+from harness.report.page.lines import Line
+from harness.report.page.matrix_cells import ColumnFigures, MatrixCell, MatrixColumn
+from harness.text import duration
+
+Group = Sequence[NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Cold:
+    """A quantile of times of single calls."""
+
+    column: MatrixColumn
+    level: float
+    values: Callable[[Line, Iterable[CaseSummary]], Group]
+
+
+def _compiles(line: Line, cases: Iterable[CaseSummary]) -> Group:
+    return [
+        np.array([each.compile_ns], np.int64)
+        for each in cases
+        if each.declared and each.compile_ns is not None
+    ]
+
+
+def _first(line: Line, cases: Iterable[CaseSummary]) -> Group:
+    return [
+        np.array([each.first_fill_ns], np.int64)
+        for each in cases
+        if each.declared and each.first_fill_ns is not None
+    ]
+
+
+def _fills(line: Line, cases: Iterable[CaseSummary]) -> Group:
+    return [
+        np.concatenate([walk[:, 0] for walk in pairs(line.arm, [each])])
+        for each in cases
+        if each.declared and each.slices
+    ]
+
+
+_COMPILE = "Compile time, one compile per case."
+
+COLD = (
+    Cold(MatrixColumn("compile_p50", "compile p50", _COMPILE, True), 0.5, _compiles),
+    Cold(MatrixColumn("compile_p99", "compile p99", _COMPILE, True), 0.99, _compiles),
+    Cold(
+        MatrixColumn(
+            "first_p50", "first mask p50", "The first fill after a fresh compile, one per case.", True
+        ),
+        0.5,
+        _first,
+    ),
+    Cold(
+        MatrixColumn(
+            "walked_p99", "mask p99, walked once", "Fills of one walk, each made once, noise included.", True
+        ),
+        0.99,
+        _fills,
+    ),
+)
+
+
+def cold(what: Cold, subjects: Sequence[Subject], common: set[tuple[str, str]]) -> ColumnFigures:
+    """Returns a quantile of times that were taken while walking, of each subject."""
+
+    def of(line: Line | None) -> Estimate | None:
+        if line is None:
+            return None
+        cases = [case for key, case in line.arm.cases.items() if not common or key in common]
+        found = quantile(what.values(line, cases), what.level)
+        if found is None or common or len(subjects) == 1:
+            return found
+        return replace(found, low=None, high=None, why="no case that all solve")
+
+    return ColumnFigures(what.column, [of(subject.line) for subject in subjects], _show_time)
+
+
+def _show_time(subject: Subject, each: Estimate) -> MatrixCell:
+    bounds = each.bounds
+    detail = (
+        "few values"
+        if each.few
+        else each.why
+        if bounds is None
+        else (f"{duration(bounds[0])} – {duration(bounds[1])}")
+    )
+    return MatrixCell(duration(each.value) + ("~" if each.few else ""), (detail,), each.value)
+
+
+WARM = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+
+
+def warm(subjects: Sequence[Subject], name: str, level: float, by: Measured | None) -> ColumnFigures:
+    """Returns a quantile of warm fills of a measurement, of each subject."""
+
+    def of(subject: Subject) -> Estimate | None:
+        if subject.measured is None:
+            return None
+        one, arm = subject.measured
+        shared = ratios.shared_cases(one.figures)
+        times = one.figures.structural(arm, shared or one.figures.own_set(arm))
+        found = quantile([case[:, 0] for case in times], level)  # type: ignore[misc]
+        if found is None or (shared and one is by):
+            return found
+        return replace(
+            found,
+            low=None,
+            high=None,
+            why="no case that all solve" if one is by else "of another measurement",
+        )
+
+    about = (
+        "Fills of tokens, each the minimum over warm repetitions in all forks (the structural tail; "
+        "`grammarbench measure`)."
+    )
+    column = MatrixColumn(f"warm_{name.replace('.', '')}", f"warm mask {name}", about, True)
+    return ColumnFigures(column, [of(subject) for subject in subjects], _show_time)
+
+
+RATIOS = {
+    "measured_compile": ("compile", "compile ×", "A fresh compile"),
+    "measured_fill": ("fill", "warm mask ×", "Warm fills of a text"),
+}
+"""For each column: the metric of a measurement, the column's title, and what was timed."""
+
+
+def ratio(subjects: Sequence[Subject], name: str, by: Measured | None) -> ColumnFigures:
+    """Returns a measured time over the reference's, of each subject."""
+
+    metric, title, about = RATIOS[name]
+    found = {} if by is None else ratios.over_reference(by.figures, metric)
+
+    def of(subject: Subject) -> Estimate | None:
+        return (
+            found.get(subject.measured[1])
+            if subject.measured is not None and subject.measured[0] is by
+            else None
+        )
+
+    def show(subject: Subject, each: Estimate) -> MatrixCell:
+        bounds = each.bounds
+        return MatrixCell(
+            f"{each.value:.3g}×", (f"{bounds[0]:.3g} – {bounds[1]:.3g}" if bounds else each.why,), each.value
+        )
+
+    about += (
+        " over that of the measurement's reference, case by case; intervals over forks, wider by what "
+        "identical code may differ."
+    )
+    column = MatrixColumn(name, title, about, True)
+    return ColumnFigures(column, [of(subject) for subject in subjects], show)
+
+
+def overhead(subjects: Sequence[Subject], batch: int) -> ColumnFigures:
+    """Returns what decoding under the grammar adds to TPOT at a batch size, of each subject."""
+
+    def show(subject: Subject, each: Estimate) -> MatrixCell:
+        bounds = each.bounds
+        return MatrixCell(
+            f"{each.value:+.1%}",
+            (f"{bounds[0]:+.1%} – {bounds[1]:+.1%}" if bounds else "one fork: no interval",),
+            each.value,
+        )
+
+    about = "TPOT over that of the same request without a grammar, in the same round, less one."
+    column = MatrixColumn(f"tpot_{batch}", f"ΔTPOT, batch {batch}", about, True)
+    return ColumnFigures(column, [decodes.overhead(subject, batch) for subject in subjects], show)
+
+
+def jump_gain(subjects: Sequence[Subject]) -> ColumnFigures:
+    """Returns the speed-up by jump-forward, of each subject."""
+
+    def show(subject: Subject, each: Estimate) -> MatrixCell:
+        bounds = each.bounds
+        return MatrixCell(
+            f"{each.value:.2f}×",
+            (f"{bounds[0]:.2f} – {bounds[1]:.2f}" if bounds else "one fork: no interval",),
+            each.value,
+        )
+
+    column = MatrixColumn(
+        "jump", "speed-up", "Stepwise over jump-forward of the time in the batch, of equal texts.", False
+    )
+    return ColumnFigures(column, [decodes.speed_up(subject) for subject in subjects], show)
