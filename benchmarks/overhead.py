@@ -45,7 +45,7 @@ from harness.rows.store import Writer, read_rows, read_samples
 from harness.run import worker_process as process
 from harness.run.coordinator import run_all
 from harness.run.limits import Limits
-from harness.run.work import Work
+from harness.run.work import Assignment, Work
 
 Fills = dict[str, NDArray[np.int64]]
 """Nanoseconds of every fill, by case, in the order of the walks."""
@@ -182,7 +182,7 @@ def planned(folder: Path, corpus: Path, backend: str, cases: int | None) -> tupl
 
 def run_plan(info: RunInfo, plan: Plan, writer: Writer, folder: Path, limits: Limits = LIMITS) -> None:
     works = [Work(info.arms[0], VOCABULARY, deque(range(len(plan.offsets))))]
-    run_all(plan, works, limits, 1, writer, folder / "cases.jsonl", lambda _: None)
+    run_all(Assignment(plan, folder / "cases.jsonl", works, limits, writer, lambda _: None), 1)
 
 
 def paired_run(folder: Path, corpus: Path, backend: str, loop_name: str) -> Round:
@@ -204,7 +204,7 @@ def paired_run(folder: Path, corpus: Path, backend: str, loop_name: str) -> Roun
         def pinned(start_worker: Any) -> Any:
             def start(*arguments: Any, **options: Any) -> process.Worker:
                 worker: process.Worker = start_worker(*arguments, **options)
-                pin(worker.popen.pid)  # it is still loading: its children will be born there
+                pin(worker.process.popen.pid)  # it is still loading: its children will be born there
                 return worker
 
             return start
@@ -292,9 +292,9 @@ def recovery(folder: Path, corpus: Path) -> list[float]:
             note_next()
             send_case(worker, offset)
             time.sleep(0.05)  # the child is in the middle of the case
-            if worker.child is not None:
+            if (child := worker.process.child) is not None:
                 killed.append(time.perf_counter())
-                os.kill(worker.child, signal.SIGKILL)
+                os.kill(child, signal.SIGKILL)
 
         return send
 

@@ -52,10 +52,10 @@ def before(task: Task) -> Before:
     return Before(task.suite, task.case.id, task.case.name[:NAME_LIMIT])
 
 
-def told_as_delayed(walks: list[tuple[Row, bytes]], first: Suspicion) -> list[tuple[Row, bytes]]:
+def told_as_delayed(walks: Sequence[tuple[Row, bytes]], first: Suspicion) -> list[tuple[Row, bytes]]:
     """The rows of the second walk, which tell of the first one's failure if it did not come again."""
     if failure_of(walks)[0] == first.failure:
-        return walks
+        return list(walks)
     (row, samples), *others = walks
     return [(replace(row, delayed=first.text[:TEXT_LIMIT], behind=first.behind), samples), *others]
 

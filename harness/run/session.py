@@ -34,7 +34,7 @@ from harness.run.limits import Limits, Progress
 from harness.run.ray.cluster import connected, parse_executor
 from harness.run.ray.sweep import sweep
 from harness.run.shard import Shard, share
-from harness.run.work import Work
+from harness.run.work import Assignment, Work
 from harness.text import one_line
 
 SEED = 0
@@ -208,7 +208,7 @@ def _walk_prepared(
     )
     limits = Limits(info.timeout_s, info.memory_bytes, info.effort, info.decode)
     with Writer(folder, None if request.resume else info, statuses) as writer:
-        walk(plan, works, limits, jobs, writer, folder / "cases.jsonl", report)
+        walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
         writer.finish(now())
         return Outcome(folder, writer.statuses)
 

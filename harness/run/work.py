@@ -1,14 +1,40 @@
-"""The cases of one arm, the case that a worker has in hand, and how it ended."""
+"""What a run has to walk, the cases of one arm, the case that a worker has in hand, and how it ended."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from harness.backend.arm import Arm
+from harness.backend.process.lost import Lost
 from harness.cases.case import Case
-from harness.rows.row import Before, Finding, Status
+from harness.cases.plan import Plan
+from harness.rows.row import Before, Finding, Row, Status
+from harness.run.limits import Limits, Progress
+
+
+class Sink(Protocol):
+    """Where rows go: a run's file, or the way to it."""
+
+    def append(self, walks: Sequence[tuple[Row, bytes]]) -> None:
+        """Take all rows of one case, each with its samples."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """All that is to be walked, within which limits, and where its rows go."""
+
+    plan: Plan
+    cases: Path
+    """The run's `cases.jsonl`, into which the plan points."""
+    works: Sequence[Work]
+    limits: Limits
+    writer: Sink
+    report: Callable[[Progress], None]
+    """Is told now and then how far it is."""
 
 
 @dataclass(eq=False)
@@ -41,16 +67,15 @@ class Task:
     """When it was sent, or when it was seen last to get on: the deadline counts from here."""
     place: tuple[int, ...] = ()
     """Where it was seen then."""
-    limit_s: float = 0.0
-    """The deadline that it has missed."""
     peak_rss_bytes: int = 0
     compiled: dict[str, Any] | None = None
     walked: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
     checking: str = ""
     """The check that was begun last."""
     checked: list[dict[str, Any]] = field(default_factory=list)
-    killed: Status | None = None
-    """Set when we killed the child: `timeout` or `oom`; or `backend_error` for a forged answer."""
+    killed: Lost | None = None
+    """Why we killed the child, if we did: it missed a deadline, took too much memory, or answered for another
+    case."""
     strangers: int = 0
     """Answers that came from another process than the child."""
 

@@ -1,148 +1,81 @@
-"""A worker: loads one vocabulary and one backend once, then forks children that serve cases, one at a time.
+"""What runs in a worker: it loads one vocabulary and one backend once, and its children serve cases, one at a
+time.
 
-Started by the coordinator as `python -m harness.run.worker`, with the interpreter of the environment that
-holds the backend. It never decides anything: a child that hangs or grows is killed from outside. Where there
-is no fork, it serves itself.
+A worker is a process of `harness.backend.process`, whose request is a case's place in `cases.jsonl` and whose
+answers stream back, one for the compile, for each walk and for each check. The coordinator watches it without
+waiting (`harness.run.worker_process`).
 """
 
 from __future__ import annotations
 
-import faulthandler
 import gc
-import mmap
-import os
-import resource
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-
-# Bound before a backend is imported, which may put something else in their place.
-from json import loads
-from os import getpid, read
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
 
 from harness.backend.grammar import Adapter
-from harness.backend.process.channel import send
-from harness.backend.process.fork import (
-    PR_SET_CHILD_SUBREAPER,
-    die_with,
-    drain,
-    peak_rss,
-    prctl,
-    reset_peak_rss,
-    wait_for,
-)
-from harness.backend.process.guard import forbid_network
+from harness.backend.process.child import Answering, Streaming
+from harness.backend.process.fork import peak_rss, reset_peak_rss
 from harness.backend.process.state import ProcessState
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, case_from_line
 from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, made, prepare, run_check
-from harness.errors import BadInput, describe
+from harness.errors import describe
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status
 from harness.run.limits import Checking
 from harness.walk.replay import Compiled, Observation, compile_grammar, first_mask, walk
-from harness.walk.watched import PHASES, Progress
+from harness.walk.watched import IS_OURS, LOADS, PHASES, Progress
 
 
-def main(arguments: list[str]) -> None:
-    """Serve cases as the only argument says, a JSON object that `start_worker` writes."""
-    asked = loads(arguments[0])
-    checking = Checking(**asked["checking"])
-    request, reply, control = asked["request"], asked["reply"], asked["control"]
-    die_with(asked["coordinator"])
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    forbid_network()
-    progress: Progress = memoryview(mmap.mmap(asked["progress"], 4096)).cast("q")
-    try:
-        vocabulary = load_vocabulary(asked["vocabulary"])
-        if made(checking.effort, checking.decode):
-            prepare(vocabulary, decode=checking.decode)
-    except BaseException as error:
-        # Vocabulary and checks are ours: whatever goes wrong with them is not the backend's.
-        send(
-            control,
-            {
-                "event": "failed",
-                "whose": "input" if isinstance(error, BadInput) else "harness",
-                "text": describe(error),
-            },
-        )
-        return
-    send(control, {"event": "loading"})
-    try:
-        (backend,) = parse_specs(asked["spec"])
-        adapter = make(backend, vocabulary)
-    except BadInput as error:
-        send(control, {"event": "failed", "whose": "input", "text": str(error)})
-        return
-    except BaseException as error:
-        send(control, {"event": "failed", "whose": "backend", "text": describe(error)})
-        return
-    send(control, {"event": "ready"})
-    progress[5] = adapter.is_ours
-    gc.collect()
-    gc.freeze()
-    if not asked["fork"] or not hasattr(os, "fork"):
-        send(control, {"event": "child", "pid": os.getpid()})
-        serve(adapter, Path(asked["cases"]), checking, request, reply, progress)
-        return
-    while True:
-        drain(request)
-        parent = os.getpid()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.setsid()
-                die_with(parent)
-                os.close(
-                    control
-                )  # what the worker says and is told is nothing that a backend could write or read
-                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-                faulthandler.enable(all_threads=False)
-                serve(adapter, Path(asked["cases"]), checking, request, reply, progress)
-            finally:
-                os._exit(0)
-        send(control, {"event": "child", "pid": child})
-        send(control, {"event": "exit", "pid": child, "status": wait_for(child)})
-        if not sys.stdin.readline():
-            return
+def open_worker(
+    page: Progress, spec: str, vocabulary: str, cases: str, checking: dict[str, Any]
+) -> tuple[Streaming, dict[str, Any]]:
+    """Returns what serves the cases of that file with one backend and one vocabulary.
+
+    Vocabulary and checks are ours: whatever goes wrong with them is not the backend's, and the cell LOADS
+    says from when on it is.
+    """
+    wanted = Checking(**checking)
+    loaded = load_vocabulary(vocabulary)
+    if made(wanted.effort, wanted.decode):
+        prepare(loaded, decode=wanted.decode)
+    page[LOADS] = 1
+    (backend,) = parse_specs(spec)
+    adapter = make(backend, loaded)
+    page[IS_OURS] = adapter.is_ours
+    return Streaming(partial(_begin, adapter, Path(cases), wanted, page)), {}
 
 
-def serve(
-    adapter: Adapter, cases: Path, checking: Checking, request: int, reply: int, progress: Progress
-) -> None:
-    """Take requests (a case's place in `cases.jsonl`) until the pipe closes; answer each with frames."""
-    with open(cases, "rb") as file:
-        was = ProcessState((0, 1, 2, request, reply, file.fileno()))
-        while line := read(request, 4096):
-            wanted = loads(line)
+def _begin(
+    adapter: Adapter, cases: Path, checking: Checking, progress: Progress, descriptors: tuple[int, ...]
+) -> Callable[[dict[str, Any], Answering], None]:
+    """Returns what serves one case after another in this child."""
+    file = open(cases, "rb")  # noqa: SIM115 - it is open as long as the child lives
+    was = ProcessState((*descriptors, file.fileno()))
 
-            def answer(event: str, blob: bytes = b"", nonce: str = wanted["nonce"], **fields: Any) -> None:
-                # The pid is asked for each time: a backend that forks makes a second process of us.
-                send(
-                    reply,
-                    {"event": event, "nonce": nonce, "pid": getpid(), "peak_rss_bytes": peak_rss(), **fields},
-                    blob,
-                )
+    def serve(wanted: dict[str, Any], send: Answering) -> None:
+        def answer(event: str, blob: bytes = b"", **fields: Any) -> None:
+            send({"event": event, "peak_rss_bytes": peak_rss(), **fields}, blob)
 
-            failed: dict[str, Any] = {}
-            try:
-                file.seek(wanted["offset"])
-                _, _, case = case_from_line(file.readline())
-                reset_peak_rss()
-                serve_case(adapter, case, answer, progress, checking)
-            except (
-                BaseException
-            ) as error:  # a handler of a signal, which the backend has set, may raise anything anywhere
-                whose = "harness_error" if adapter.is_ours or is_ours(error) else "backend_error"
-                failed = {"failed": whose, "text": describe(error)}
-            # what the backend does when its objects are given up, it does in the case that made them
-            gc.collect()
-            answer("done", changed=was.changes(), **failed)
+        failed: dict[str, Any] = {}
+        try:
+            file.seek(wanted["offset"])
+            _, _, case = case_from_line(file.readline())
+            reset_peak_rss()
+            serve_case(adapter, case, answer, progress, checking)
+        except BaseException as error:
+            # A handler of a signal, which the backend has set, may raise anything anywhere.
+            whose = "harness_error" if adapter.is_ours or is_ours(error) else "backend_error"
+            failed = {"failed": whose, "text": describe(error)}
+        # What the backend does when its objects are given up, it does in the case that made them.
+        gc.collect()
+        answer("done", changed=was.changes(), **failed)
+
+    return serve
 
 
 def serve_case(
@@ -243,7 +176,3 @@ def _walk_instance(
     ) as error:  # a tokenizer's own failure, a panic of its native code included, is not the backend's
         return Observation("harness_error", "encode", describe(error))
     return walk(grammar, adapter.vocabulary, tokens, adapter.mask_format, progress, most_ns)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -40,9 +40,13 @@ between two calls."""
 
 Progress: TypeAlias = "memoryview[int]"
 """Cells shared with the coordinator, so that it knows the position of a lost child, and whether a child gets
-on: `[phase, instance, token, tokens, calls begun, 1 if the backend's code is ours]`."""
+on: `[phase, instance, token, tokens, calls begun, IS_OURS, LOADS]`."""
 
-CELLS = 6
+IS_OURS = 5
+"""The cell that is 1 if the backend's code is ours."""
+LOADS = 6
+"""The cell that is 1 from when on the backend itself is loaded, and no longer code of ours."""
+CELLS = 7
 
 _CHECK, _ORACLE = PHASES.index("check"), PHASES.index("oracle")
 

@@ -24,14 +24,17 @@ from miniatures.harmful import MARK, leftovers
 from places import SUPPORT
 
 from harness.backend.arm import Arm
+from harness.backend.process import process
+from harness.backend.process.process import Process
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
 from harness.rows.row import TIMINGS, Row, RunInfo, identity
 from harness.rows.store import Writer, read_end, read_rows
-from harness.run import worker_process as process
+from harness.run import worker_process
 from harness.run.coordinator import run_all
 from harness.run.limits import Limits
-from harness.run.work import Work
+from harness.run.work import Assignment, Work
+from harness.run.worker_process import Worker
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
@@ -155,18 +158,18 @@ def test_a_child_that_is_killed_in_the_middle_of_an_answer_costs_its_case_only(
         {"description": "boom", "regex": "a+", "tests": texts},
         {"regex": "a|b", **small},
     ]
-    answers = process.answers
+    take_answers = Process.take_answers
     killed: list[int] = []
 
-    def torn(worker: process.Worker) -> list[tuple[dict[str, Any], bytes]]:
-        heard = answers(worker)
-        if worker.child and not killed and worker.answers.buffer and worker.progress[1] > 0:
+    def torn(process: Process) -> list[tuple[dict[str, Any], bytes]]:
+        heard = take_answers(process)
+        if process.child and not killed and process.answers.buffer and process.page[1] > 0:
             time.sleep(0.2)  # meanwhile the child blocks in the middle of an answer
-            killed.append(worker.child)
-            os.kill(worker.child, signal.SIGKILL)
+            killed.append(process.child)
+            os.kill(process.child, signal.SIGKILL)
         return heard
 
-    monkeypatch.setattr(process, "answers", torn)
+    monkeypatch.setattr(Process, "take_answers", torn)
     rows = walk_all(tmp_path, "unconstrained", cases, Limits(20.0, GIGABYTE))
     assert killed and others_are_right(rows) and len(rows) == 22
     assert {rows["boom", number].status for number in range(20)} == {"ok"}
@@ -176,14 +179,14 @@ def test_a_child_that_is_killed_in_the_middle_of_an_answer_costs_its_case_only(
 def test_time_in_which_the_coordinator_slept_is_not_the_backends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send_case = process.send_case
+    send_case = worker_process.send_case
     naps = iter([1.5, 1.5])
 
-    def late(worker: process.Worker, offset: int) -> None:
+    def late(worker: Worker, offset: int) -> None:
         send_case(worker, offset)
         time.sleep(next(naps, 0.0))
 
-    monkeypatch.setattr(process, "send_case", late)
+    monkeypatch.setattr(worker_process, "send_case", late)
     rows = walk_all(tmp_path, "miniatures:Reference", limits=Limits(1.0, GIGABYTE))
     assert {row.status for row in rows.values()} == {"ok"}
 
@@ -207,7 +210,8 @@ def test_a_process_left_behind_is_found_named_and_ended(
 def test_who_forks_and_ends_between_two_looks_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The middle one of a double fork is seen, and has ended when it is looked at; the last one has come
     meanwhile."""
-    worker = process.Worker(SimpleNamespace(pid=1), 0, 0, 0, 0, memoryview(bytearray(8)).cast("q"), child=2)  # type: ignore[arg-type]
+    popen = SimpleNamespace(pid=1)
+    watched = Process(popen, 0, 0, 0, -1, memoryview(bytearray(8)).cast("q"), child=2)  # type: ignore[arg-type]
     looks: Iterator[dict[int, list[int]]] = iter([{2: [3], 1: [2]}, {2: [], 1: [2, 4]}])
     below: dict[int, list[int]] = {}
 
@@ -217,8 +221,8 @@ def test_who_forks_and_ends_between_two_looks_is_seen(monkeypatch: pytest.Monkey
         yield from below[pid]
 
     monkeypatch.setattr(process, "descendants", descendants)
-    monkeypatch.setattr(process, "_is_running", lambda pid: pid == 4)
-    assert process.strays(worker) == [4]
+    monkeypatch.setattr(process, "is_running", lambda pid: pid == 4)
+    assert watched.strays() == [4]
 
 
 def test_what_befalls_our_own_code_before_a_backend_is_loaded_is_ours(tmp_path: Path) -> None:
@@ -291,24 +295,24 @@ def test_killing_workers_at_random_moments_changes_no_row(
     quiet = walk_all(tmp_path / "quiet", "miniatures.unruly:Slow", MANY)
     killed: list[int] = []
     generator = random.Random(7)
-    start_worker = process.start_worker
+    start_worker = worker_process.start_worker
     stop = threading.Event()
 
-    def started(*arguments: object, **options: object) -> process.Worker:
+    def started(*arguments: object, **options: object) -> Worker:
         worker = start_worker(*arguments, **options)  # type: ignore[arg-type]
 
         def kill() -> None:
             # After it has loaded: a worker that is lost while loading is another thing.
-            while worker.child is None and not stop.wait(0.005):
+            while worker.process.child is None and not stop.wait(0.005):
                 pass
             if not stop.wait(generator.uniform(0.0, 0.15)) and len(killed) < 12:
-                killed.append(worker.popen.pid)
-                worker.popen.kill()
+                killed.append(worker.process.popen.pid)
+                worker.process.popen.kill()
 
         threading.Thread(target=kill, daemon=True).start()
         return worker
 
-    monkeypatch.setattr(process, "start_worker", started)
+    monkeypatch.setattr(worker_process, "start_worker", started)
     harried = walk_all(tmp_path / "harried", "miniatures.unruly:Slow", MANY)
     stop.set()
     assert len(killed) >= 3
@@ -407,13 +411,7 @@ def test_the_next_case_starts_soon_after_a_kill(tmp_path: Path) -> None:
             super().append(walks)  # type: ignore[arg-type]
 
     with Clocked(folder, info) as writer:
-        run_all(
-            plan,
-            [Work(arm, "bytes", deque(range(3)))],
-            Limits(2.0, GIGABYTE),
-            1,
-            writer,
-            folder / "cases.jsonl",
-            lambda _: None,
-        )
+        works = [Work(arm, "bytes", deque(range(3)))]
+        limits = Limits(2.0, GIGABYTE)
+        run_all(Assignment(plan, folder / "cases.jsonl", works, limits, writer, lambda _: None), 1)
     assert times[2] - times[1] < 2.0

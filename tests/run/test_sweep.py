@@ -37,7 +37,7 @@ from harness.run.ray import sweep as sweeping
 from harness.run.ray import task
 from harness.run.ray.cluster import parse_executor
 from harness.run.ray.sweep import Deal, Part, sweep
-from harness.run.work import Ending, Task, Work
+from harness.run.work import Assignment, Ending, Task, Work
 from harness.run.worker_process import Worker
 
 ARMS = tuple(Arm(name, "", "", "", ("regex",), "bitmask") for name in ("reference", "unconstrained"))
@@ -100,17 +100,8 @@ def swept(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
         works = [Work(arm, "bytes", deque(range(len(plan.offsets)))) for arm in ARMS]
         with Writer(tmp_path, info) as writer:
             told: list[Progress] = []
-            sweep(
-                plan,
-                works,
-                LIMITS,
-                2,
-                writer,
-                tmp_path / "cases.jsonl",
-                told.append,
-                shards=shards,
-                vocabularies=VOCABULARIES,
-            )
+            assignment = Assignment(plan, tmp_path / "cases.jsonl", works, LIMITS, writer, told.append)
+            sweep(assignment, 2, shards=shards, vocabularies=VOCABULARIES)
             writer.finish("")
         assert (told[-1].done, told[-1].total) == (2 * CASES, 2 * CASES)
         return ray
@@ -226,7 +217,7 @@ def test_the_rows_are_those_of_this_machine(
     info = RunInfo("test", "", "", (), 0, "default", 30.0, 10**9, 1, ARMS, VOCABULARIES, plan.suites, {})
     works = [Work(arm, "bytes", deque(range(len(plan.offsets)))) for arm in ARMS]
     with Writer(here, info) as writer:
-        run_all(plan, works, LIMITS, 2, writer, tmp_path / "cases.jsonl", lambda _: None)
+        run_all(Assignment(plan, tmp_path / "cases.jsonl", works, LIMITS, writer, lambda _: None), 2)
     assert rows == {identity(row): untimed(row) for row in read_rows(here)}
     assert {row.status for row in rows.values()} == {"ok"}
 
@@ -263,15 +254,15 @@ def test_a_worker_that_has_loaded_walks_the_cases_of_many_tasks(
         )
         assert {row.status for row in rows} == {"ok"} and len(started) == (1 if number < 3 else 2)
         if number == 2:
-            started[0].popen.kill()
-            started[0].popen.wait()
+            started[0].process.popen.kill()
+            started[0].process.popen.wait()
     abandoned = task.walk(replace(piece, arm=ARMS[1], careful=True))
     next(abandoned)
-    assert len(started) == 3 and started[1].popen.returncode is not None, (
+    assert len(started) == 3 and started[1].process.popen.returncode is not None, (
         "one worker waits, not one for each backend"
     )
     abandoned.close()  # type: ignore[attr-defined]
-    assert started[2].popen.returncode is not None
+    assert started[2].process.popen.returncode is not None
 
 
 def test_no_case_is_dealt_twice_and_the_last_parts_are_small() -> None:

@@ -13,7 +13,7 @@ from harness.rows.row import Row, RunInfo
 from harness.rows.store import Writer, read_rows
 from harness.run.coordinator import run_all
 from harness.run.limits import Limits
-from harness.run.work import Work
+from harness.run.work import Assignment, Work
 
 GIGABYTE = 10**9
 
@@ -72,6 +72,7 @@ def walk_all(
     )
     with Writer(folder, info) as writer:
         works = [Work(arm, "bytes", deque(range(len(plan.offsets))))]
-        run_all(plan, works, limits, jobs, writer, folder / "cases.jsonl", lambda _: None, fork=fork)
+        assignment = Assignment(plan, folder / "cases.jsonl", works, limits, writer, lambda _: None)
+        run_all(assignment, jobs, fork=fork)
         writer.finish("")
     return {(row.case.removeprefix("mini: "), row.instance): row for row in read_rows(folder)}

@@ -1,1 +1,2 @@
-"""A process that holds what may be lost, and answers requests: its client and its child."""
+"""Every process of ours but the coordinator: how it is started, asked and lost (`service`, `process`,
+`lost`), what runs in it (`child`, `fork`, `guard`, `state`), and what both share (`channel`, `system`)."""

@@ -1,81 +1,127 @@
-"""A service: loads what it needs once, then forks a child that answers requests, and another one when that
-child is lost.
+"""The process itself: it loads what it needs once, then forks a child that answers requests, and another one
+when that child is lost.
 
-Started by the client as `python -m harness.backend.process`, with the interpreter of the environment that it
-is for. Requests and answers are frames; the pipe on which it tells of its children is another one, because a
-child that is killed leaves a torn frame.
+The client starts it as `python -m harness.backend.process`, with the interpreter of the environment that it
+is for. It decides nothing: a child that hangs or grows is killed from outside. Requests and answers are
+frames; the pipe on which the process tells of its children is another one, because a child that is killed
+leaves a torn frame.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import mmap
 import os
 import resource
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+
+# Bound before a backend is imported, which may put something else in their place.
+from os import getpid, read
+from typing import Any, Protocol, TypeAlias
 
 from harness.backend.process.channel import Frames, send
-from harness.backend.process.fork import PR_SET_CHILD_SUBREAPER, die_with, drain, prctl, wait_for
+from harness.backend.process.fork import PR_SET_CHILD_SUBREAPER, die_with, fork_children, prctl
 from harness.backend.process.guard import forbid_network
 from harness.errors import BadInput, describe
 
 Answer = tuple[dict[str, Any], bytes]
+"""The fields of an answer, and the bytes behind it."""
 Handler = Callable[[dict[str, Any], bytes], Answer]
 """Answers one request and the bytes behind it. It answers what a backend raises; what it raises itself is
 told to the client as a loss, and a BadInput is raised there again."""
 
 
-def load(loader: str, arguments: dict[str, Any]) -> tuple[Handler, dict[str, Any]]:
-    """Returns the handler of that service, and what is told of it when it is ready."""
+class Answering(Protocol):
+    """Sends one answer to the request in hand."""
+
+    def __call__(self, fields: dict[str, Any], out: bytes = b"", /) -> None: ...
+
+
+PAGE_BYTES = 4096
+Page: TypeAlias = "memoryview[int]"
+"""Integers that the process, its children and the client see at the same time."""
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """Handles requests each of which has many answers. Nothing of its own is caught: it must tell of
+    everything itself."""
+
+    begin: Callable[[tuple[int, ...]], Callable[[dict[str, Any], Answering], None]]
+    """Is called once in each child, with the descriptors that must stay open; returns what is called with
+    each request and with the function that sends an answer to it."""
+
+
+def load(loader: str, arguments: dict[str, Any]) -> tuple[Handler | Streaming, dict[str, Any]]:
+    """Returns the handler that the loader, `module:function`, makes from these arguments, and what the client
+    is told when it is ready."""
     module, _, function = loader.partition(":")
-    loaded: tuple[Handler, dict[str, Any]] = getattr(import_module(module), function)(**arguments)
+    loaded: tuple[Handler | Streaming, dict[str, Any]] = getattr(import_module(module), function)(**arguments)
     return loaded
 
 
 def main(arguments: list[str]) -> None:
-    """`LOADER ARGUMENTS REQUEST_FD REPLY_FD CONTROL_FD CLIENT_PID`, the arguments as a JSON object."""
-    request, reply, control, client = map(int, arguments[2:6])
-    die_with(client)
+    """Serve as the only argument says, a JSON object that `harness.backend.process.process.start` writes."""
+    asked = json.loads(arguments[0])
+    request, reply, control = asked["request"], asked["reply"], asked["control"]
+    die_with(asked["client"])
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     forbid_network()
+    if asked["page"] is not None:
+        asked["arguments"]["page"] = memoryview(mmap.mmap(asked["page"], PAGE_BYTES)).cast("q")
     try:
-        handler, said = load(arguments[0], json.loads(arguments[1]))
+        handler, said = load(asked["loader"], asked["arguments"])
     except BaseException as error:
-        send(control, {"event": "failed", "input": isinstance(error, BadInput), "text": describe(error)})
+        is_input = isinstance(error, BadInput)
+        text = str(error) if is_input else describe(error)
+        send(control, {"event": "failed", "input": is_input, "text": text})
         return
     send(control, {"event": "ready", **said})
     gc.collect()
     gc.freeze()
-    while True:
-        drain(request)
-        parent = os.getpid()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.setsid()
-                die_with(parent)
-                serve(handler, request, reply)
-            finally:
-                os._exit(0)
-        send(control, {"event": "child", "pid": child})
-        send(control, {"event": "exit", "pid": child, "status": wait_for(child)})
+    if asked["fork"]:
+        fork_children(lambda: serve(handler, request, reply), request, control)
+    else:
+        send(control, {"event": "child", "pid": getpid()})
+        serve(handler, request, reply)
 
 
-def serve(handler: Handler, request: int, reply: int) -> None:
+def serve(handler: Handler | Streaming, request: int, reply: int) -> None:
     """Answer requests until the pipe closes."""
+    respond = _responder(handler, (0, 1, 2, request, reply))
     frames = Frames()
-    me = os.getpid()
-    while data := os.read(request, 1 << 16):
+    while data := read(request, 1 << 16):
         for message, blob in frames.feed(data):
-            try:
-                answer, out = handler(message, blob)
-            except BadInput as error:
-                answer, out = {"bad_input": str(error)}, b""
-            except BaseException as error:  # a panic in Rust is no Exception
-                answer, out = {"error": describe(error)}, b""
-            if os.getpid() != me:  # the backend forked: one answer is enough
-                os._exit(0)
-            send(reply, {**answer, "number": message["number"]}, out)
+
+            def answer(fields: dict[str, Any], out: bytes = b"", nonce: str = message.pop("nonce")) -> None:
+                # The pid is asked for each time: a backend that forks makes a second process of us.
+                send(reply, {**fields, "nonce": nonce, "pid": getpid()}, out)
+
+            respond(message, blob, answer)
+
+
+def _responder(
+    handler: Handler | Streaming, descriptors: tuple[int, ...]
+) -> Callable[[dict[str, Any], bytes, Answering], None]:
+    """Returns what answers one request, in this child."""
+    if isinstance(handler, Streaming):
+        begun = handler.begin(descriptors)
+        return lambda message, blob, answer: begun(message, answer)
+    me = getpid()
+
+    def answer_once(message: dict[str, Any], blob: bytes, answer: Answering) -> None:
+        try:
+            fields, out = handler(message, blob)
+        except BadInput as error:
+            fields, out = {"bad_input": str(error)}, b""
+        except BaseException as error:  # a panic in Rust is no Exception
+            fields, out = {"error": describe(error)}, b""
+        if getpid() != me:  # the backend forked: one answer is enough
+            os._exit(0)
+        answer(fields, out)
+
+    return answer_once

@@ -1,31 +1,61 @@
-"""What a process does around its fork: it waits for its child, dies with its parent, and reads its peak of
-memory."""
+"""What a process does around its fork: it forks a child that serves and waits for its end, dies with its
+parent, and reads its peak of memory."""
 
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
+
+from harness.backend.process.channel import send
 
 PR_SET_PDEATHSIG = 1
-
-
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def wait_for(child: int) -> int:
-    """The child's wait status; whatever the backend left behind and the kernel handed to us is waited for
-    too."""
+def fork_children(serve: Callable[[], None], request: int, control: int) -> None:
+    """Fork a child that serves; tell of it and of its end on the control pipe; and fork the next one when a
+    line on stdin asks for it. Returns when stdin is closed.
+
+    The client asks only after it has killed whatever a lost child left behind, so that it never kills the
+    next child by mistake.
+    """
+    while True:
+        _drain(request)
+        parent = os.getpid()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setsid()
+                die_with(parent)
+                # A backend must not be able to write or read what the process and its client tell each other.
+                os.close(control)
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+                faulthandler.enable(all_threads=False)
+                serve()
+            finally:
+                os._exit(0)
+        send(control, {"event": "child", "pid": child})
+        send(control, {"event": "exit", "pid": child, "status": _wait_for(child)})
+        if not sys.stdin.readline():
+            return
+
+
+def _wait_for(child: int) -> int:
+    """Returns the child's wait status. Whatever the backend left behind and the kernel handed to this process
+    is waited for too."""
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == child:
             return status
 
 
-def drain(request: int) -> None:
-    """Throw away what a lost child did not read; whoever sends requests sends none until it hears of the new
+def _drain(request: int) -> None:
+    """Throw away what a lost child did not read. Whoever sends requests sends none until it hears of the new
     child."""
     os.set_blocking(request, False)
     try:
@@ -46,7 +76,7 @@ def reset_peak_rss() -> None:
 
 
 def peak_rss() -> int:
-    """The peak of this process's resident set, in bytes, since the last reset."""
+    """Returns the peak of this process's resident set, in bytes, since the last reset."""
     try:
         with open("/proc/self/status", "rb") as file:
             for line in file:
@@ -59,13 +89,14 @@ def peak_rss() -> int:
 
 
 def prctl(option: int, value: int) -> None:
-    """Linux's prctl; elsewhere nothing."""
+    """Call Linux's prctl; elsewhere do nothing."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def die_with(parent: int) -> None:
-    """Be killed when the parent ends, however it ends (Linux); end at once if it already has."""
+    """Have this process killed when the parent ends, however it ends (Linux); end at once if it already
+    has."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)

@@ -10,7 +10,7 @@ from harness.backend.process.system import signal_name
 Whose = Literal["backend", "harness"]
 
 Cause = Literal["raised", "load", "request", "crash", "timeout", "oom", "forged"]
-"""What happened: the handler raised; the service did not load, or had no child; the request was not read; the
+"""What happened: the handler raised; the process did not load, or had no child; the request was not read; the
 process ended; it did not answer in time; it took too much memory; it wrote what is no answer."""
 
 
@@ -26,7 +26,7 @@ class Lost(Exception):
     signal: str = ""
     """The name of the signal that ended the process, for example SIGSEGV; empty if none did."""
     printed: str = ""
-    """The end of what the process printed, where the service keeps that."""
+    """The end of what the process printed, where that is kept."""
 
     def __post_init__(self) -> None:
         super().__init__(self.text)
@@ -35,9 +35,24 @@ class Lost(Exception):
         return self.text
 
 
-def lost_by_status(status: int) -> Lost:
-    """Returns the loss of a child that ended by itself, from its wait status."""
+def lost_by_status(status: int, who: str = "it") -> Lost:
+    """Returns the loss of a child that ended by itself, from its wait status; `who` ended it, for people."""
     if number := status & 0x7F:
         name = signal_name(number)
         return Lost(f"killed by {name}", signal=name)
-    return Lost(f"it ended its process with exit code {status >> 8}")
+    return Lost(f"{who} ended the process with exit code {status >> 8}")
+
+
+def lost_in_time(seconds: float) -> Lost:
+    """Returns the loss of a child that was killed because it did not answer within so many seconds."""
+    return Lost(f"killed after {seconds:g} s", cause="timeout")
+
+
+def lost_in_memory(limit_bytes: int) -> Lost:
+    """Returns the loss of a child that was killed because its resident memory passed the limit."""
+    return Lost(f"killed at {limit_bytes / 1e9:g} GB of resident memory", cause="oom")
+
+
+def lost_by_forgery() -> Lost:
+    """Returns the loss of a process whose answers can no longer be trusted."""
+    return Lost("it wrote into the pipe on which it answers", cause="forged")

@@ -3,10 +3,8 @@ again."""
 
 from __future__ import annotations
 
-import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -14,19 +12,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from harness.backend.process.channel import BrokenChannel, Frames, frame
-from harness.backend.process.child import Answer
-from harness.backend.process.lost import Lost, lost_by_status
-from harness.backend.process.system import (
-    ENVIRONMENT,
-    descendants,
-    how_it_ended,
-    kill_group,
-    module,
-    rss_bytes,
-)
+from harness.backend.process.channel import BrokenChannel
+from harness.backend.process.child import Answer, Page
+from harness.backend.process.lost import Lost, lost_by_forgery, lost_by_status, lost_in_memory, lost_in_time
+from harness.backend.process.process import Process, Start, start
+from harness.backend.process.system import how_it_ended, rss_bytes
 from harness.errors import BadInput
 
 LOAD_SECONDS = 300.0
@@ -37,13 +29,11 @@ POLL_SECONDS = 0.1
 """How often the memory of a child that has not answered yet is looked at."""
 MEMORY_BYTES = 16_000_000_000
 """The resident memory at which a child is killed, unless the service is given another limit."""
-PRINTED_KEPT = 4000
-"""Bytes that are kept of what the process printed."""
 
 
 @dataclass(eq=False)
 class Service:
-    """One process, its child, and the pipes to both; the first request starts it."""
+    """One process and its child, which answers one request after another; the first request starts it."""
 
     loader: str
     """`module:function`. The function is called with the arguments in the service's process, and returns the
@@ -56,20 +46,19 @@ class Service:
     load_seconds: float = LOAD_SECONDS
     keeps_output: bool = False
     """Keep the end of what the process prints for `Lost.printed`; otherwise it goes nowhere."""
+    has_page: bool = False
+    """Share a page of memory with the loader, which gets it as its argument `page`."""
     said: dict[str, Any] = field(default_factory=dict)
     """What it said of itself when it was ready."""
-    _popen: subprocess.Popen[bytes] | None = None
-    _request: int = -1
-    _reply: int = -1
-    _control: int = -1
-    _output: int = -1
-    _child: int | None = None
-    _answers: Frames = field(default_factory=Frames)
-    _events: Frames = field(default_factory=Frames)
-    _printed: bytearray = field(default_factory=bytearray)
-    _number: int = 0
+    page: Page | None = None
+    """The integers that the process shares with us; they stay readable when it is lost."""
+    _process: Process | None = None
+    _asked: int | None = None
+    """The child that has the last request."""
     _ended: int = 0
     """The exit code of the process when it was lost last."""
+    _printed: str = ""
+    """What the process had printed last when it was closed."""
 
     def __enter__(self) -> Self:
         return self
@@ -81,28 +70,18 @@ class Service:
 
     def start(self) -> None:
         """Start the process, without waiting until it is ready."""
-        request_read, self._request = os.pipe()
-        self._reply, reply_write = os.pipe()
-        self._control, control_write = os.pipe()
-        self._output, output_write = os.pipe() if self.keeps_output else (-1, -1)
-        theirs = (request_read, reply_write, control_write)
-        self._answers, self._events, self._child = Frames(), Frames(), None
-        command = module("harness.backend.process", self.python)
-        output = output_write if self.keeps_output else subprocess.DEVNULL
-        self._popen = subprocess.Popen(
-            [*command, self.loader, json.dumps(self.arguments), *map(str, theirs), str(os.getpid())],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            pass_fds=theirs,
-            env={**os.environ, **ENVIRONMENT, **self.environment},
-            start_new_session=True,
+        self._process = start(
+            Start(
+                self.loader,
+                self.arguments,
+                self.python,
+                self.environment,
+                self.keeps_output,
+                self.has_page,
+            )
         )
-        for descriptor in (*theirs, output_write):
-            if descriptor >= 0:
-                os.close(descriptor)
-        for descriptor in self._open_pipes():
-            os.set_blocking(descriptor, False)
+        self.page = self._process.page
+        os.set_blocking(self._process.request, False)
 
     def wait(self) -> None:
         """Wait until it is ready.
@@ -110,9 +89,7 @@ class Service:
         Raises BadInput if what it should load is not to be had, Lost if it cannot load it.
         """
         try:
-            if self._popen is None:
-                self.start()
-            self._await_child()
+            self._ready()
         except BrokenChannel as error:
             raise self._forged() from error
 
@@ -125,12 +102,9 @@ class Service:
     def post(self, message: Mapping[str, Any], blob: bytes = b"") -> None:
         """Send a request; `take` must follow. Raises Lost if there is no child to send it to."""
         try:
-            if self._popen is None:
-                self.start()
-            if self._child is None:
-                self._await_child()
-            self._number += 1
-            self._send(frame({**message, "number": self._number}, blob))
+            process = self._ready()
+            self._asked = process.child
+            self._send(process, process.request_bytes(message, blob))
         except (BrokenChannel, BrokenPipeError) as error:
             self.close()
             raise Lost("the process was lost between two requests") from error
@@ -140,127 +114,124 @@ class Service:
         limit = time.monotonic() + seconds
         try:
             while True:
-                if (answer := self._answer()) is not None:
+                lost = self._hear()
+                if (answer := self._answer(lost)) is not None:
                     return answer
-                if (lost := self._hear()) is not None:
+                if lost is not None:
                     raise lost
+                process = self._running()
                 left = limit - time.monotonic()
                 if left <= 0:
-                    raise self._killed(f"killed after {seconds:g} s", "timeout")
-                if rss_bytes(self._child or 0) > self.memory_bytes:
-                    raise self._killed(f"killed at {self.memory_bytes / 1e9:g} GB of resident memory", "oom")
-                select.select([self._reply, self._control], [], [], min(left, POLL_SECONDS))
+                    raise self._killed(lost_in_time(seconds))
+                if rss_bytes(process.child or 0) > self.memory_bytes:
+                    raise self._killed(lost_in_memory(self.memory_bytes))
+                select.select([process.reply, process.control], [], [], min(left, POLL_SECONDS))
         except BrokenChannel as error:
             raise self._forged() from error
 
     def renew(self) -> None:
-        """Drop the child, between two requests; the next one goes to a fresh child of what is loaded."""
-        if self._child is not None:
-            kill_group(self._child)
-            self._child = None
+        """Drop the child with all that it left behind, between two requests; the next one goes to a fresh
+        child of what is loaded."""
+        if self._process is not None:
+            self._process.kill_children()
+            self._process.child = None
 
     def close(self) -> None:
         """End it with everything that is below it; the next request starts another."""
-        popen, self._popen = self._popen, None
-        if popen is None:
-            return
-        self._kill_below(popen.pid)
-        popen.kill()
-        popen.wait()
-        self._read_output()
-        for descriptor in (self._request, *self._open_pipes()):
-            os.close(descriptor)
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+            self._ended, self._printed = process.popen.returncode, process.printed_text()
 
-    def _open_pipes(self) -> list[int]:
-        """The pipes on which the process tells us something."""
-        return [self._reply, self._control, *([self._output] if self.keeps_output else [])]
-
-    def _send(self, data: bytes) -> None:
+    def _send(self, process: Process, data: bytes) -> None:
         """Write a request to the child, which reads it while we write.
 
         A request that the pipe does not take is never left there in part: then the whole process goes.
         """
         rest = memoryview(data)
-        os.set_blocking(self._request, False)
         limit = time.monotonic() + SEND_SECONDS
-        while rest:
-            try:
-                rest = rest[os.write(self._request, rest) :]
-                continue
-            except BlockingIOError:
-                pass
-            lost = self._hear()
-            if lost is None and time.monotonic() > limit:
-                lost = Lost(f"the request was not read in {SEND_SECONDS:g} s", "harness", "request")
-            if lost is not None:
-                self.close()
-                raise lost
-            select.select([self._control], [self._request], [], POLL_SECONDS)
+        try:
+            while rest:
+                try:
+                    rest = rest[os.write(process.request, rest) :]
+                    continue
+                except BlockingIOError:
+                    pass
+                if (lost := self._hear()) is not None:
+                    raise lost
+                if time.monotonic() > limit:
+                    raise Lost(f"the request was not read in {SEND_SECONDS:g} s", "harness", "request")
+                select.select([process.control], [process.request], [], POLL_SECONDS)
+        except BaseException:
+            self.close()
+            raise
 
-    def _answer(self) -> Answer | None:
-        """The answer to the last request, if it is there whole."""
-        for answer, blob in self._answers.feed(_read(self._reply) or b""):
-            if answer.get("number") == self._number:
-                if "bad_input" in answer:
-                    raise BadInput(answer["bad_input"])
-                if "error" in answer:
-                    raise Lost(f"it raised {answer['error']}", "harness", "raised")
-                return answer, blob
+    def _running(self) -> Process:
+        assert self._process is not None
+        return self._process
+
+    def _answer(self, lost: Lost | None) -> Answer | None:
+        """Returns the answer to the last request, if it is there whole; of a child that was lost, too, if it
+        had answered before."""
+        if self._process is None:
+            return None
+        process = self._process
+        answers = process.take_answers()
+        if lost is not None:
+            process.fork_again()
+        for answer, blob in answers:
+            if (answer.pop("nonce", ""), answer.pop("pid", None)) != (process.nonce, self._asked):
+                continue  # the answer to a request that was given up, or of another process
+            if "bad_input" in answer:
+                raise BadInput(answer["bad_input"])
+            if "error" in answer:
+                raise Lost(f"it raised {answer['error']}", "harness", "raised")
+            return answer, blob
         return None
 
     def _forged(self) -> Lost:
         self.close()
-        return self._with_output(Lost("it wrote into the pipe on which it answers", cause="forged"))
+        return self._with_output(lost_by_forgery())
 
-    def _killed(self, text: str, cause: Literal["timeout", "oom"]) -> Lost:
-        assert self._popen is not None
-        self._kill_below(self._popen.pid)
-        return self._with_output(Lost(text, cause=cause))
+    def _killed(self, lost: Lost) -> Lost:
+        """The loss of the child, which is killed."""
+        self.renew()
+        return self._with_output(lost)
 
-    def _kill_below(self, pid: int) -> None:
-        if self._child is not None:
-            kill_group(self._child)
-        for process in list(descendants(pid)):
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        self._child = None
-
-    def _await_child(self) -> None:
+    def _ready(self) -> Process:
+        """Returns the process as soon as it has a child. Raises Lost, BadInput, BrokenChannel."""
+        if self._process is None:
+            self.start()
         limit = time.monotonic() + self.load_seconds
-        while self._child is None:
-            self._hear()
-            if self._popen is None:
+        while (process := self._running()).child is None:
+            lost = self._hear()
+            if self._process is None:
                 raise self._not_loaded(f"{how_it_ended(self._ended)} while it loaded")
-            if self._child is None and time.monotonic() > limit:
+            if lost is not None:
+                process.fork_again()
+            if process.child is None and time.monotonic() > limit:
                 self.close()
                 raise self._not_loaded(f"no child after {self.load_seconds:g} s")
-            if self._child is None:
-                select.select([self._control], [], [], POLL_SECONDS)
+            if process.child is None:
+                select.select([process.control], [], [], POLL_SECONDS)
+        return process
 
     def _not_loaded(self, text: str) -> Lost:
         return self._with_output(Lost(text, "harness", "load"))
 
     def _with_output(self, lost: Lost) -> Lost:
         """The loss, with the end of what the process printed."""
-        if self._popen is not None:
-            self._read_output()
-        lost.printed = self._printed.decode("utf-8", "replace").strip()
+        lost.printed = self._printed if self._process is None else self._process.printed_text()
         return lost
 
-    def _read_output(self) -> None:
-        """Take what was printed, and keep its end; not for ever where a thread prints without end."""
-        for _ in range(16 * self.keeps_output):
-            if not (data := _read(self._output)):
-                return
-            self._printed += data
-            del self._printed[:-PRINTED_KEPT]
-
     def _hear(self) -> Lost | None:
-        """Read what the process has told of itself since; returns the loss of its child, if it was lost."""
+        """Read what the process has told of itself since; returns the loss of its child, if it was lost.
+        Whoever calls this then has the process fork the next one."""
+        process = self._running()
+        process.read_output()
+        events, closed = process.hear()
         lost = None
-        self._read_output()
-        data = _read(self._control)
-        for event, _ in self._events.feed(data or b""):
+        for event in events:
             if event["event"] == "ready":
                 self.said = event
             elif event["event"] == "failed":
@@ -269,23 +240,15 @@ class Service:
                     raise BadInput(event["text"])
                 raise self._not_loaded(f"it does not load: {event['text']}")
             elif event["event"] == "exit":
-                self._child, lost = None, self._with_output(lost_by_status(event["status"]))
+                process.child, lost = None, self._with_output(lost_by_status(event["status"]))
             else:
-                self._child = event["pid"]
-                self._forget_answers()
-        if data == b"" and (popen := self._popen) is not None:
+                process.child = event["pid"]
+        if closed:
             with suppress(subprocess.TimeoutExpired):
-                popen.wait(1.0)
+                process.popen.wait(1.0)
             self.close()
-            self._ended = popen.returncode
-            lost = self._with_output(Lost(how_it_ended(popen.returncode)))
+            lost = self._with_output(Lost(how_it_ended(self._ended)))
         return lost
-
-    def _forget_answers(self) -> None:
-        """Throw away what a lost child began to say and did not finish."""
-        self._answers = Frames()
-        while _read(self._reply):
-            pass
 
 
 def ask_all(
@@ -305,11 +268,3 @@ def ask_all(
             except Lost as why:
                 found[name] = why
     return {name: found[name] for name in services}
-
-
-def _read(descriptor: int) -> bytes | None:
-    """Returns what is there now: None if nothing is, empty if the pipe is closed."""
-    try:
-        return os.read(descriptor, 1 << 20)
-    except BlockingIOError:
-        return None

@@ -67,7 +67,8 @@ def _content(path: str) -> bytes:
     return b"".join(parts)
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
+    """Is the process there, and not only waiting to be waited for?"""
     try:
         return _content(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except (OSError, IndexError):
@@ -89,9 +90,10 @@ def kill_group(pid: int) -> None:
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        _kill(pid)
+        kill(pid)
 
 
-def _kill(pid: int) -> None:
+def kill(pid: int) -> None:
+    """SIGKILL to one process, if it is still there."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)

@@ -1,45 +1,37 @@
-"""The service as the shrinker sees it: a question, and an answer in time, whatever becomes of the backend."""
+"""The backend as the shrinker asks it: a question, and an answer in time, whatever becomes of the backend."""
 
 from __future__ import annotations
 
-import json
-import os
-import secrets
-import select
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from harness.backend.process.channel import BrokenChannel, Frames
-from harness.backend.process.system import ENVIRONMENT, module
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
 from harness.diagnose.shrink.edits import Candidate
 from harness.diagnose.shrink.fault import Fault
+from harness.diagnose.shrink.service import Loads
 from harness.errors import BadInput
+from harness.run.endings import FORGED, status_of_loss
+from harness.walk.replay import PHASES
+from harness.walk.watched import OURS
 
 LOAD_SECONDS = 120.0
-"""For the backend's library, and for the run's own vocabulary the first time that it is wanted."""
+"""The time for loading the backend's library, or the backend with the run's own vocabulary."""
 
 ASIDE_SECONDS = 10.0
-"""For a question that is no trial."""
-
-GRACE_SECONDS = 5.0
-"""For the service to end a candidate that is out of time."""
+"""The time for a question that is no trial."""
 
 
 class Bench:
-    """Trials of one fault's backend; the service starts with the first question, and anew when it is lost."""
+    """Trials of one fault's backend. A process of each kind starts with the first question for it, and forks
+    a child for each question."""
 
     def __init__(self, fault: Fault, python: str = sys.executable) -> None:
         self._fault = fault
         self._python = python
-        self._process: subprocess.Popen[bytes] | None = None
-        self._reply = -1
-        self._frames = Frames()
-        self._has_loaded = False
+        self._services: dict[Loads, Service] = {}
         self.tried = 0
 
     def __enter__(self) -> Self:
@@ -51,17 +43,10 @@ class Bench:
         self.close()
 
     def close(self) -> None:
-        """End the service, and with it the child that it has."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            assert process.stdin is not None
-            with suppress(BrokenPipeError):
-                process.stdin.close()
-            os.close(self._reply)
-        self._frames = Frames()
-        self._has_loaded = False
+        """End the processes, and with them their children."""
+        for service in self._services.values():
+            service.close()
+        self._services.clear()
 
     def try_(self, candidate: Candidate, valid: bool | None, deadline: float) -> dict[str, Any]:
         """What the backend makes of the candidate."""
@@ -89,73 +74,54 @@ class Bench:
         return steps
 
     def _ask(self, kind: str, candidate: Candidate, deadline: float, **more: Any) -> dict[str, Any]:
-        nonce = secrets.token_hex(8)
         question = {
             "kind": kind,
-            "nonce": nonce,
             "dialect": candidate.grammar.dialect,
             "grammar": candidate.grammar.text,
             "content": None if candidate.content is None else candidate.content.hex(),
-            "words": None if candidate.words is None else [each.hex() for each in candidate.words],
+            "words": None if candidate.words is None else [word.hex() for word in candidate.words],
             "check": self._fault.check,
             "outcome": vars(self._fault.outcome),
             "options": self._fault.options,
-            "deadline": deadline,
-            "memory_bytes": self._fault.memory_bytes,
             **more,
         }
-        if self._process is None:
-            self._start()
-        assert self._process is not None and self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(question).encode() + b"\n")
-            self._process.stdin.flush()
-        loads = candidate.words is None and not self._has_loaded
-        answer = self._hear(nonce, deadline + GRACE_SECONDS + (LOAD_SECONDS if loads else 0.0))
-        self._has_loaded = self._has_loaded or (candidate.words is None and kind != "tokens")
-        if answer is None:
-            self.close()
-            return {"status": "harness_error", "text": "the service was lost"}
-        return answer
-
-    def _start(self) -> None:
-        read, write = os.pipe()
-        self._process = subprocess.Popen(
-            [
-                *module("harness.diagnose.shrink.service", self._python),
-                self._fault.spec,
-                self._fault.vocabulary,
-                str(write),
-                str(os.getpid()),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(write,),
-            env={**os.environ, **ENVIRONMENT},
-            start_new_session=True,
+        service = self._service(
+            "library" if candidate.words is not None else "vocabulary" if kind == "tokens" else "backend"
         )
-        os.close(write)
-        self._reply = read
-        if self._hear("", LOAD_SECONDS) is None:
-            self.close()
-            raise BadInput(f"{self._fault.spec} cannot be loaded to shrink this")
+        assert service.page is not None
+        service.page[0] = -1
+        try:
+            return service.ask(question, seconds=deadline)[0]
+        except Lost as lost:
+            return _answer_of_lost(lost, service.page[0], deadline)
+        finally:
+            service.renew()
 
-    def _hear(self, nonce: str, seconds: float) -> dict[str, Any] | None:
-        """The service's answer to this question, or that it is ready; None if none comes."""
-        ends = time.monotonic() + seconds
-        while select.select([self._reply], [], [], max(0.0, ends - time.monotonic()))[0]:
-            data = os.read(self._reply, 1 << 20)
-            try:
-                for message, _ in self._frames.feed(data):
-                    if "failed" in message:
-                        raise BadInput(
-                            f"{self._fault.spec} cannot be loaded to shrink this: {message['failed']}"
-                        )
-                    if message.get("nonce", "") == nonce:
-                        return message
-            except BrokenChannel:
-                return None
-            if not data:
-                return None
-        return None
+    def _service(self, loads: Loads) -> Service:
+        """Returns the process that has loaded this. Raises BadInput if that is not to be had."""
+        fault = self._fault
+        if loads not in self._services:
+            arguments = {"spec": fault.spec, "vocabulary": fault.vocabulary, "loads": loads}
+            self._services[loads] = Service(
+                "harness.diagnose.shrink.service:open_shrinking",
+                arguments,
+                fault.memory_bytes,
+                self._python,
+                load_seconds=LOAD_SECONDS,
+                has_page=True,
+            )
+        try:
+            self._services[loads].wait()
+        except (BadInput, Lost) as error:
+            raise BadInput(f"{fault.spec} cannot be loaded to shrink this: {error}") from error
+        return self._services[loads]
+
+
+def _answer_of_lost(lost: Lost, phase_number: int, deadline: float) -> dict[str, Any]:
+    """Returns the answer for a candidate with which the child was lost, in the phase of this number."""
+    phase = PHASES[phase_number] if 0 <= phase_number < len(PHASES) else ""
+    status = status_of_loss(lost, is_ours=phase in ("", *OURS))
+    if lost.cause == "forged":
+        return {"status": status, "phase": "answer", "text": FORGED}
+    text = f"no end within {deadline:g} s" if lost.cause == "timeout" else lost.text
+    return {"status": status, "phase": phase, "signal": lost.signal, "text": text}

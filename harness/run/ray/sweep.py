@@ -10,23 +10,21 @@ from __future__ import annotations
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from pathlib import Path
 from random import Random
-from typing import Any
+from typing import IO, Any
 
 import harness
 from harness.cases.case import case_from_line
-from harness.cases.plan import Plan
 from harness.errors import BadInput
 from harness.rows.row import BROKEN
 from harness.run.case_rows import rows_of
-from harness.run.coordinator import ATTEMPTS, Sink
-from harness.run.limits import Limits, Progress
+from harness.run.limits import Progress
 from harness.run.ray.task import Piece, Walks, here, walk
-from harness.run.work import Ending, Task, Work
+from harness.run.slot import ATTEMPTS
+from harness.run.work import Assignment, Ending, Task, Work
 from harness.text import one_line
 
 ROUNDS = 3
@@ -66,24 +64,19 @@ class Flight:
 
 
 def sweep(
-    plan: Plan,
-    works: Sequence[Work],
-    limits: Limits,
+    assignment: Assignment,
     jobs: int,
-    writer: Sink,
-    cases: Path,
-    report: Callable[[Progress], None],
     *,
     shards: int | None,
     vocabularies: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Walk all of it with the Ray that is connected, `jobs` tasks at a time.
 
-    `shards`: into how many parts the cases of each backend and vocabulary are cut; None: as is fit. Raises
-    BadInput.
+    `shards` is the number of parts into which the cases of each backend and vocabulary are cut; with None,
+    the sweep chooses. Raises BadInput.
     """
-    with open(cases, "rb") as file:
-        Sweep(plan, works, limits, writer, file, report, vocabularies).run(Deal(works, jobs, shards))
+    with open(assignment.cases, "rb") as file:
+        Sweep(assignment, file, vocabularies).run(Deal(assignment.works, jobs, shards))
 
 
 class Deal:
@@ -126,22 +119,16 @@ class Sweep:
     """The loop over the tasks."""
 
     def __init__(
-        self,
-        plan: Plan,
-        works: Sequence[Work],
-        limits: Limits,
-        writer: Sink,
-        file: Any,
-        report: Callable[[Progress], None],
-        vocabularies: Mapping[str, Mapping[str, Any]],
+        self, assignment: Assignment, file: IO[bytes], vocabularies: Mapping[str, Mapping[str, Any]]
     ) -> None:
+        """`file` holds the assignment's cases."""
         import ray
 
         self.ray = ray
-        self.plan, self.limits, self.writer, self.file, self.report = plan, limits, writer, file, report
+        self.assignment, self.file = assignment, file
         self.vocabularies, self.home = vocabularies, here()
-        self.total = sum(len(work.cases) for work in works)
-        self.done = self.told = self.failures = 0
+        self.total = sum(len(work.cases) for work in assignment.works)
+        self.done = self.reported = self.failures = 0
         self.last_report = 0.0
         # Ray's own retries would count on a task that yields the same chunks again; ours count cases.
         self.options = {
@@ -172,8 +159,8 @@ class Sweep:
                         self._lost(flight)
                         if len(flight.part.numbers):
                             deal.lost.appendleft(flight.part)
-            self._tell()
-        self._tell(force=True)
+            self._report()
+        self._report(at_once=True)
 
     def _send(self, part: Part) -> Flight:
         owed: dict[tuple[str, str], int] = {}
@@ -190,7 +177,7 @@ class Sweep:
             part.work.arm,
             vocabulary,
             sha256,
-            self.limits,
+            self.assignment.limits,
             b"".join(lines),
             harness.__version__,
             self.home,
@@ -202,9 +189,8 @@ class Sweep:
         return Flight(part, task.remote(piece), owed)
 
     def _line(self, number: int) -> bytes:
-        self.file.seek(self.plan.offsets[number])
-        line: bytes = self.file.readline()
-        return line
+        self.file.seek(self.assignment.plan.offsets[number])
+        return self.file.readline()
 
     def _ready(self, flying: Sequence[Flight]) -> list[Flight]:
         """Those of which there is something to hear."""
@@ -258,17 +244,22 @@ class Sweep:
             task = Task(number, *case_from_line(self._line(number)))
             text = f"the task with this case at its head was lost {ATTEMPTS} times"
             self._write(
-                rows_of(part.work, task, Ending("harness_error", "worker", text), checks=self.limits.checks)
+                rows_of(
+                    part.work,
+                    task,
+                    Ending("harness_error", "worker", text),
+                    checks=self.assignment.limits.checks,
+                )
             )
         part.numbers = array("q", numbers)
 
     def _write(self, walks: Walks) -> None:
-        self.writer.append(walks)
+        self.assignment.writer.append(walks)
         self.failures += sum(row.status in BROKEN for row, _ in walks)
         self.done += 1
 
-    def _tell(self, force: bool = False) -> None:
+    def _report(self, at_once: bool = False) -> None:
         now = time.monotonic()
-        if now - self.last_report > 0.2 or (force and self.done > self.told):
-            self.last_report, self.told = now, self.done
-            self.report(Progress(self.done, self.total, self.failures))
+        if now - self.last_report > 0.2 or (at_once and self.done > self.reported):
+            self.last_report, self.reported = now, self.done
+            self.assignment.report(Progress(self.done, self.total, self.failures))

@@ -27,7 +27,7 @@ from harness.errors import BadInput
 from harness.rows.row import Row
 from harness.run.coordinator import Coordinator
 from harness.run.limits import Limits
-from harness.run.work import Work
+from harness.run.work import Assignment, Work
 
 Walks = list[tuple[Row, bytes]]
 """The rows of one case, each with its samples."""
@@ -104,9 +104,8 @@ class Kept:
         self.file, path = _file_of_cases()
         self.work = Work(arm, piece.vocabulary, deque())
         nothing = Plan(array("q"), (), {})
-        self.coordinator = Coordinator(
-            nothing, [self.work], piece.limits, Chunk(), path, lambda _: None, hasattr(os, "fork"), keep=True
-        )
+        assignment = Assignment(nothing, path, [self.work], piece.limits, Chunk(), lambda _: None)
+        self.coordinator = Coordinator(assignment, hasattr(os, "fork"), keep=True)
 
     def hand(self, cases: bytes) -> Chunk:
         """Give it the lines of these cases; where their rows will be."""
@@ -120,8 +119,8 @@ class Kept:
             offsets.append(offset)
             offset += len(line)
             dialects.append(case_from_line(line)[2].grammar.dialect)
-        self.coordinator.plan = Plan(offsets, tuple(dialects), {})
-        self.coordinator.writer = chunk = Chunk()
+        chunk = Chunk()
+        self.coordinator.hand(Plan(offsets, tuple(dialects), {}), chunk)
         self.work.attempts.clear()
         self.work.losses = 0
         self.work.cases.extend(range(len(offsets)))

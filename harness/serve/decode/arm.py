@@ -116,7 +116,7 @@ class DecodeHandler:
         operations: dict[str, Callable[..., Answer]] = {"open": self.open, "run": self.run}
         try:
             return operations[message["op"]](
-                **{name: value for name, value in message.items() if name not in ("op", "number")}
+                **{name: value for name, value in message.items() if name != "op"}
             )
         except BadInput:
             raise

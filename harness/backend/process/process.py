@@ -1,0 +1,210 @@
+"""One process of ours as its client sees it, without ever waiting for it: started, sent a request, listened
+to, and killed with everything that it left behind.
+
+`Service` asks such a process and waits for the answer; the coordinator of a run watches several at once.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from harness.backend.process.channel import Frames, frame
+from harness.backend.process.child import PAGE_BYTES, Answer, Page
+from harness.backend.process.system import ENVIRONMENT, descendants, is_running, kill, kill_group, module
+
+PRINTED_KEPT = 4000
+"""The number of bytes that are kept of what the process printed."""
+LOOKS = 5
+"""How often the processes below a process are looked at while those that were seen have all ended, and others
+have come."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a process is started."""
+
+    loader: str
+    """`module:function`. The function is called with the arguments in the process, and returns the handler
+    and what the process says of itself when it is ready."""
+    arguments: Mapping[str, Any]
+    python: str = sys.executable
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the process besides those that all our processes get."""
+    keeps_output: bool = False
+    """Keep the end of what the process prints; otherwise it goes nowhere."""
+    has_page: bool = False
+    """Share a page of memory with it, which the loader gets as its argument `page`."""
+    fork: bool = True
+    """Let it fork a child that serves; without, it serves itself, and to lose the child is to lose it all."""
+
+
+@dataclass(eq=False)
+class Process:
+    """A running `harness.backend.process`, its pipes, and the child that it forked."""
+
+    popen: subprocess.Popen[bytes]
+    control: int
+    """What the process itself says: `ready` or `failed`, then `child` and `exit` by turns."""
+    request: int
+    reply: int
+    """The child's answers."""
+    output: int
+    """What process and child print; -1 if it is not kept."""
+    page: Page
+    events: Frames = field(default_factory=Frames)
+    answers: Frames = field(default_factory=Frames)
+    child: int | None = None
+    nonce: str = ""
+    """The mark of the request that was sent last, which its answers bear. It cannot be guessed, so that no
+    answer to another request is taken for one to this."""
+    printed: bytearray = field(default_factory=bytearray)
+    """The end of what the process and its child printed since the last request."""
+
+    def request_bytes(self, message: Mapping[str, Any], blob: bytes = b"") -> bytes:
+        """Returns the bytes of a new request, to be written to the pipe `request`."""
+        self.read_output()
+        self.printed.clear()
+        self.nonce = secrets.token_hex(8)
+        return frame({**message, "nonce": self.nonce}, blob)
+
+    def hear(self) -> tuple[list[dict[str, Any]], bool]:
+        """Returns what the process itself has said since, and whether its pipe is closed. Raises
+        BrokenChannel."""
+        data = _read(self.control)
+        return [event for event, _ in self.events.feed(data or b"")], data == b""
+
+    def take_answers(self) -> list[Answer]:
+        """Returns what the child has answered since. Raises BrokenChannel."""
+        return self.answers.feed(_read(self.reply) or b"")
+
+    def fork_again(self) -> None:
+        """After a child's exit: kill what it left behind, throw away what it did not finish to say, and have
+        the next child."""
+        self.child = None
+        self.kill_children()
+        self.answers = Frames()
+        while _read(self.reply):
+            pass
+        stdin: IO[bytes] | None = self.popen.stdin
+        assert stdin is not None
+        with suppress(BrokenPipeError):  # then the process is gone too; its control pipe says so
+            stdin.write(b"fork\n")
+            stdin.flush()
+
+    def read_output(self) -> None:
+        """Take what was printed, and keep its end; not for ever where a thread prints without end."""
+        for _ in range(16 * (self.output >= 0)):
+            if not (data := _read(self.output)):
+                return
+            self.printed += data
+            del self.printed[:-PRINTED_KEPT]
+
+    def printed_text(self) -> str:
+        """Returns the end of what was printed since the last request."""
+        self.read_output()
+        return self.printed.decode("utf-8", "replace").strip()
+
+    def strays(self) -> list[int]:
+        """Returns the running processes that a backend started and left behind: all below the process but its
+        child.
+
+        Below the child is looked first: whoever loses its parent meanwhile goes up to the process, where it
+        is seen then. Who has ended since it was seen may have started another one meanwhile: then all is
+        looked at again.
+        """
+        last: dict[int, None] = {}
+        for _ in range(LOOKS):
+            below = () if self.child in (None, self.popen.pid) else tuple(descendants(self.child))
+            found = dict.fromkeys((*below, *descendants(self.popen.pid, but=self.child)))
+            found.pop(self.child or 0, None)
+            running = [pid for pid in found if is_running(pid)]
+            if running or found == last:
+                return running
+            last = found
+        return []
+
+    def kill_children(self) -> None:
+        """Kill the child and all that it left behind, also what took a session of its own; the process stays
+        and says `exit`."""
+        if self.child is not None:
+            kill_group(self.child)
+        for _ in range(100):
+            remaining = [pid for pid in descendants(self.popen.pid) if is_running(pid)]
+            if not remaining:
+                return
+            for pid in remaining:
+                kill(pid)
+            time.sleep(0.001)
+
+    def close(self) -> None:
+        """End the process and everything that is below it now."""
+        self.kill_children()
+        self.popen.kill()
+        self.popen.wait()
+        self.read_output()
+        for descriptor in (self.control, self.request, self.reply, self.output):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.output = -1
+        if self.popen.stdin is not None:
+            with suppress(BrokenPipeError):
+                self.popen.stdin.close()
+
+
+def start(asked: Start) -> Process:
+    """Start a process, without waiting for it. It tells of `ready` and `child`, or of `failed`, in its own
+    time."""
+    request_read, request_write = os.pipe()
+    reply_read, reply_write = os.pipe()
+    control_read, control_write = os.pipe()
+    output_read, output_write = os.pipe() if asked.keeps_output else (-1, -1)
+    with tempfile.TemporaryFile() as shared:
+        shared.truncate(PAGE_BYTES)
+        theirs = (request_read, reply_write, control_write, *([shared.fileno()] if asked.has_page else []))
+        told = {
+            "loader": asked.loader,
+            "arguments": dict(asked.arguments),
+            "request": request_read,
+            "reply": reply_write,
+            "control": control_write,
+            "page": shared.fileno() if asked.has_page else None,
+            "client": os.getpid(),
+            "fork": asked.fork,
+        }
+        output = output_write if asked.keeps_output else subprocess.DEVNULL
+        popen = subprocess.Popen(
+            [*module("harness.backend.process", asked.python), json.dumps(told)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            pass_fds=theirs,
+            env={**os.environ, **ENVIRONMENT, **asked.environment},
+            start_new_session=True,
+        )
+        page: Page = memoryview(mmap.mmap(shared.fileno(), PAGE_BYTES)).cast("q")
+    for descriptor in (request_read, reply_write, control_write, output_write):
+        if descriptor >= 0:
+            os.close(descriptor)
+    for descriptor in (reply_read, control_read, output_read):
+        if descriptor >= 0:
+            os.set_blocking(descriptor, False)
+    return Process(popen, control_read, request_write, reply_read, output_read, page)
+
+
+def _read(descriptor: int) -> bytes | None:
+    """Returns what is there now: None if nothing is, empty if the pipe is closed."""
+    try:
+        return os.read(descriptor, 1 << 20)
+    except BlockingIOError:
+        return None

@@ -1,0 +1,71 @@
+"""Writes the rows of each case that is done, and reports how far the run is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from harness.cases.case import case_from_line
+from harness.rows.row import BROKEN, Row
+from harness.run.case_rows import rows_of, told_as_delayed
+from harness.run.limits import Progress
+from harness.run.work import Assignment, Ending, Task, Work
+
+REPORT_SECONDS = 0.2
+"""How often it is reported how far the run is."""
+
+
+class Recorder:
+    """Reads the cases of an assignment, and writes their rows."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self.assignment = assignment
+        """May be replaced by another one of the same file of cases."""
+        self._cases = open(assignment.cases, "rb")  # noqa: SIM115 - closed by close()
+        self._total = sum(len(work.cases) for work in assignment.works)
+        self._done = 0
+        self._failures = 0
+        self._last_report = 0.0
+
+    def close(self) -> None:
+        """Close the file of cases."""
+        self._cases.close()
+
+    def task_of(self, number: int) -> Task:
+        """Returns the case that has this number in the plan, to be handed to a worker."""
+        self._cases.seek(self.assignment.plan.offsets[number])
+        return Task(number, *case_from_line(self._cases.readline()))
+
+    def finish_without_worker(self, work: Work) -> None:
+        """Write the rows of the next cases as long as no worker is needed for them."""
+        dialects = self.assignment.plan.dialects
+        while work.cases and work.load_failure is not None:
+            self.write_ending(work, self.task_of(work.cases.popleft()), work.load_failure)
+        while work.cases and dialects[work.cases[0]] not in work.arm.dialects:
+            text = f"no {dialects[work.cases[0]]} in this backend"
+            task = self.task_of(work.cases.popleft())
+            self.write_ending(work, task, Ending("unsupported", "dialect", text))
+
+    def rows_of_task(self, work: Work, task: Task, ending: Ending) -> list[tuple[Row, bytes]]:
+        """Returns the rows of a case that ended so, each with its samples."""
+        return rows_of(work, task, ending, checks=self.assignment.limits.checks)
+
+    def write_ending(self, work: Work, task: Task, ending: Ending) -> None:
+        """Write the rows of a case that ended so."""
+        self.write(work, task, self.rows_of_task(work, task, ending))
+
+    def write(self, work: Work, task: Task, walks: Sequence[tuple[Row, bytes]]) -> None:
+        """Write the rows of a case."""
+        if (first := work.again.pop(task.number, None)) is not None:
+            walks = told_as_delayed(walks, first)
+        self.assignment.writer.append(walks)
+        self._failures += sum(row.status in BROKEN for row, _ in walks)
+        self._done += 1
+        self.report()
+
+    def report(self, at_once: bool = False) -> None:
+        """Report how far the run is, unless that was done a moment ago."""
+        now = time.monotonic()
+        if at_once or now - self._last_report > REPORT_SECONDS:
+            self._last_report = now
+            self.assignment.report(Progress(self._done, self._total, self._failures))

@@ -1,0 +1,322 @@
+"""One of the `--jobs` places: a worker, the case that it has in hand, and all that can become of the two."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from harness.backend.process import system
+from harness.backend.process.channel import BrokenChannel
+from harness.backend.process.lost import Lost, lost_in_memory, lost_in_time
+from harness.errors import BadInput
+from harness.rows.row import Status
+from harness.run import endings, worker_process
+from harness.run.case_rows import after_changes, before, failure_of
+from harness.run.recorder import Recorder
+from harness.run.work import Ending, Suspicion, Task, Work
+from harness.run.worker_process import Worker
+from harness.text import one_line
+
+LOAD_SECONDS = 300.0
+"""The time that a worker has to load."""
+STUCK_SECONDS = 30.0
+"""The time that a worker has to tell of a killed child, or to fork the next one; milliseconds are usual."""
+ATTEMPTS = 3
+"""How often a case is sent again when the worker itself, which runs no case, is lost."""
+OUR_SECONDS, OUR_SHARE = 60.0, 5
+"""The time that code of ours may take while a case is walked: so many seconds, or so many deadlines of a
+call if that is more."""
+
+
+@dataclass(eq=False)
+class Slot:
+    """A worker and its task. Once the worker is of no more use, the slot `is_closing`, and whoever has it
+    closes it."""
+
+    work: Work
+    worker: Worker
+    recorder: Recorder
+    keep: bool = False
+    """Let the worker wait where there is no case for it."""
+    changed: float = field(default_factory=time.monotonic)
+    """When it started, or when it last had a child or a case: a worker that then says nothing is stuck."""
+    is_loading: bool = False
+    """Whether the worker was seen to load the backend, for which it then has a time of its own."""
+    ready: bool = False
+    unclean: bool = False
+    """The child is to serve no other case."""
+    task: Task | None = None
+    next: int | None = None
+    """The case that waits for a new child."""
+    is_closing: bool = False
+
+    def close(self) -> None:
+        """End the worker; the case that waited for a new child goes back."""
+        if self.next is not None:
+            self.work.cases.appendleft(self.next)
+        self.work.workers -= 1
+        self.worker.process.close()
+
+    def excuse(self, seconds: float) -> None:
+        """Count a time in which we did not look against nobody's deadline."""
+        self.changed += seconds
+        if self.task is not None:
+            self.task.sent += seconds
+
+    # What the worker says
+
+    def listen(self) -> None:
+        """Hear the child's answers, then the worker: what a child said before its end comes first."""
+        process = self.worker.process
+        try:
+            for message, blob in process.take_answers():
+                if not self.is_closing:
+                    self._hear_child(message, blob)
+                    if message.get("event") == "done" and self.task is None:
+                        self._go_on()
+            if self.is_closing:
+                return
+            events, closed = process.hear()
+        except BrokenChannel:
+            self._forged()
+            return
+        for event in events:
+            if not self.is_closing:
+                self._hear_worker(event)
+        if closed and not self.is_closing:
+            self._worker_lost()
+
+    def _hear_worker(self, message: dict[str, Any]) -> None:
+        event, process = message.get("event"), self.worker.process
+        self.changed = time.monotonic()
+        if event == "ready":
+            self.ready = True
+        elif event == "failed":
+            self.is_closing = True
+            if message["input"]:
+                raise BadInput(str(message["text"]))
+            self.work.load_failure = endings.of_failed_load(self.worker, str(message["text"]))
+        elif event == "child":
+            process.child = message["pid"]
+            self.worker.served = 0
+            self.worker.behind.clear()
+            self.unclean = False
+            self.send_next()
+        elif event == "exit":
+            # The last answers may have come after we looked, and before the end.
+            for answer, blob in process.take_answers():
+                self._hear_child(answer, blob)
+            self._child_lost(message["status"])
+            process.fork_again()
+
+    def _hear_child(self, message: dict[str, Any], blob: bytes) -> None:
+        event, task = message.get("event"), self.task
+        if task is None or task.killed:
+            pass  # an answer that was on its way when we killed the child
+        elif message.get("pid") != self.worker.process.child:
+            task.strangers += 1
+        elif message.get("nonce") != self.worker.process.nonce:
+            self._kill(Lost("it answered for another case", cause="forged"))
+        elif event == "compiled":
+            task.compiled = message
+            task.sent = time.monotonic()
+        elif event == "walked":
+            task.walked.append((message, blob))
+            task.sent = time.monotonic()
+        elif event == "checking":
+            task.checking = message["check"]
+            task.sent = time.monotonic()
+        elif event == "checked":
+            task.checked.append(message)
+            task.sent = time.monotonic()
+        elif event == "done":
+            self._case_done(task, message)
+
+    # Which case is next
+
+    def send_next(self, looked: bool = False) -> None:
+        """Give the child a case, or end the slot when there is none; or have another child, if this one is
+        not fit for the case.
+
+        With `looked`, it was seen just now what the child has left behind.
+        """
+        work, worker = self.work, self.worker
+        if self.next is None:
+            self.recorder.finish_without_worker(work)
+            if not work.cases:
+                self.is_closing = not self.keep
+                return
+            self.next = work.cases.popleft()
+        if worker.served and (
+            self.unclean or self.next in work.again or (not looked and worker.process.strays())
+        ):
+            self._replace_child()
+            return
+        self.task = task = self.recorder.task_of(self.next)
+        self.next = None
+        task.sent = time.monotonic()
+        worker_process.send_case(worker, self.recorder.assignment.plan.offsets[task.number])
+
+    def _go_on(self) -> None:
+        """After a case: the next one, in a clean child if this one hoards memory or left something behind."""
+        self.changed = time.monotonic()
+        limit = self.recorder.assignment.limits.memory_bytes // 2
+        if self.unclean or system.rss_bytes(self.worker.process.child or 0) > limit:
+            self._replace_child()
+        else:
+            self.send_next(looked=True)
+
+    def _replace_child(self) -> None:
+        """End the child with all that it left behind; the worker forks another one, which gets the slot's
+        next case."""
+        self.changed = time.monotonic()
+        self.worker.process.kill_children()
+
+    # What can become of a case
+
+    def look_after(self) -> None:
+        """Keep the deadlines and the memory limit, and the pipe for what is printed open."""
+        worker, task = self.worker, self.task
+        worker.process.read_output()
+        if worker.process.popen.poll() is not None:
+            self.listen()  # what it said last is still in the pipes
+            if not self.is_closing:
+                self._worker_lost()
+        elif task is None or task.killed:
+            if not self.is_loading and worker_process.loads_backend(worker):
+                self.is_loading, self.changed = True, time.monotonic()
+            if time.monotonic() - self.changed > (STUCK_SECONDS if self.ready else LOAD_SECONDS):
+                self._stuck()
+        elif worker.process.child is not None:
+            self._look_after_task(task, worker.process.child)
+
+    def _look_after_task(self, task: Task, child: int) -> None:
+        limits = self.recorder.assignment.limits
+        task.peak_rss_bytes = max(task.peak_rss_bytes, system.rss_bytes(child))
+        if (place := worker_process.place(self.worker)) != task.place:
+            task.place, task.sent = place, time.monotonic()
+        seconds = limits.timeout_s
+        if worker_process.works_for_us(self.worker):
+            seconds = max(OUR_SECONDS, OUR_SHARE * seconds)
+        if time.monotonic() - task.sent > seconds:
+            heard = task.sent
+            self.listen()  # perhaps it was we who were late
+            if self.task is task and task.sent == heard and worker_process.place(self.worker) == place:
+                self._kill(lost_in_time(seconds))
+        elif task.peak_rss_bytes > limits.memory_bytes:
+            self._kill(lost_in_memory(limits.memory_bytes))
+
+    def _kill(self, why: Lost) -> None:
+        assert self.task is not None
+        self.task.killed = why
+        self.changed = time.monotonic()
+        self.worker.process.kill_children()
+
+    def _case_done(self, task: Task, message: dict[str, Any]) -> None:
+        left_behind = len(self.worker.process.strays()) or min(1, task.strangers)
+        changed = message["changed"]
+        ending = endings.of_done_case(task, message, left_behind)
+        self.task = None
+        self.work.losses = 0
+        self.unclean = bool(left_behind or changed)
+        self._finish(task, ending, changed)
+        self.worker.served += 1
+        self.worker.behind.append(before(task))
+
+    def _forged(self) -> None:
+        """The stream of answers can no longer be trusted: the worker goes, and the case ends so."""
+        if self.task is not None:
+            task, self.task = self.task, None
+            self._finish(task, Ending("backend_error", "answer", endings.FORGED))
+        else:
+            self._count_loss(endings.FORGED)
+        self.is_closing = True
+
+    def _child_lost(self, status: int) -> None:
+        task, self.task = self.task, None
+        if task is None:
+            return
+        worker, work = self.worker, self.work
+        # It was lost before it took the case: an end of a case before, or a kill from outside.
+        if not worker_process.position(worker)[0]:
+            why = "the child was lost before it took the case"
+            if worker.served and task.number not in work.again:
+                work.again[task.number] = Suspicion("", why, tuple(worker.behind))
+            self._send_again(task, Ending("harness_error", "worker", why))
+            return
+        self._finish(task, endings.of_lost_child(worker, task, status))
+
+    def _finish(self, task: Task, ending: Ending, changed: Sequence[str] = ()) -> None:
+        """Write the rows of the case; or, if it failed in a way that may be the doing of those before it,
+        have it walked once more in a new child.
+
+        A failure of ours is repeated in any case: it may be that of a process which something else has
+        spoiled.
+        """
+        work, worker = self.work, self.worker
+        walks = self.recorder.rows_of_task(work, task, ending)
+        failure, text = failure_of(walks)
+        if (
+            failure
+            and task.number not in work.again
+            and (worker.served or (failure == "harness_error" and not changed))
+        ):
+            work.again[task.number] = Suspicion(failure, text, tuple(worker.behind))
+            work.cases.appendleft(task.number)
+            self.unclean = True
+        else:
+            self.unclean |= failure == "harness_error"
+            self.recorder.write(work, task, after_changes(walks, changed))
+
+    # What can become of the worker
+
+    def _stuck(self) -> None:
+        """The worker says nothing: it does not load, or does not tell of the child that we killed, or has no
+        new one."""
+        if not self.ready:
+            self.work.load_failure = endings.of_stuck_load(self.worker, LOAD_SECONDS)
+        elif self.task is not None:
+            self._child_lost(0)
+        else:
+            self._count_loss(f"the worker had no child after {STUCK_SECONDS:.0f} s")
+        self.is_closing = True
+
+    def _worker_lost(self) -> None:
+        """The worker itself is gone: killed (it runs no case), or it could not load.
+
+        The case goes back to be sent to another.
+        """
+        process, task = self.worker.process, self.task
+        code = process.popen.wait()
+        if process.child == process.popen.pid:
+            self._child_lost(-code if code < 0 else code << 8)
+        elif not self.ready:
+            status, text = endings.of_lost_load(self.worker, code)
+            self._count_loss(text, status)
+        elif task is not None:
+            self._send_again(task, endings.of_lost_worker(self.worker, code))
+        elif self.next is None or not self.worker.served:
+            self._count_loss(f"the worker ended with {code} without a case in hand")
+        self.is_closing = True
+
+    def _count_loss(self, text: str, status: Status = "harness_error") -> None:
+        """A worker was lost without a case in hand; after some in a row there is no point in starting
+        another."""
+        self.work.losses += 1
+        if self.work.losses >= ATTEMPTS:
+            self.work.load_failure = Ending(status, "load", one_line(text))
+
+    def _send_again(self, task: Task, ending: Ending) -> None:
+        """What happens to the worker, or before the case is taken, once may have been done from outside; then
+        the case ends so."""
+        work = self.work
+        work.attempts[task.number] += 1
+        if work.attempts[task.number] < ATTEMPTS:
+            # At the end, where other kills from outside do not hit it again; but where a new child is wanted
+            # for it, that is the next.
+            (work.cases.appendleft if task.number in work.again else work.cases.append)(task.number)
+        else:
+            again = replace(ending, text=f"{ending.text}, {ATTEMPTS} times")
+            self.recorder.write_ending(work, task, again)
