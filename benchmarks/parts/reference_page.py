@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.arm import arm
-from harness.outcomes.expected import record
+from harness.outcomes.expected import write_record
 from harness.outcomes.result import Result, result_of
 from harness.report.export import markdown, write
 from harness.report.page.page import write_report
@@ -48,7 +48,7 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
             f"## {PARTS[part]}\n\nWalks:\n\n{verdicts(result)}\n\nCases:\n\n{markdown.counts(result)}\n"
         )
         if read_end(where):
-            record(where, folder / part / "outcomes.json")
+            write_record(where, folder / part / "outcomes.json")
         left_out += pack(folder / part / "failing.csv") + pack(folder / part / "outcomes.json")
         shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
         left_out += pack(folder / part / "rows.jsonl")

@@ -95,7 +95,7 @@ def _record(options: argparse.Namespace) -> int:
     if options.head:
         raise BadInput("--record writes what one run came to; name that run only")
     _refuse(options, ("gate", "time", "means", "html"), "a record that is written")
-    count = expected.record(options.base, options.record)
+    count = expected.write_record(options.base, options.record)
     emit(
         options,
         lambda: {"recorded": count, "file": options.record},
@@ -113,8 +113,10 @@ def _compare_with_record(options: argparse.Namespace) -> int:
             f"{options.base} is a file of expected outcomes; name the run that is compared with it too"
         )
     _refuse(options, ("time", "means", "html"), "expected outcomes")
-    verdict = expected.expect(options.head, options.base)
-    emit(options, lambda: expected.to_json(verdict), lambda: console().fit(expected.text(verdict)))
+    verdict = expected.compare_with_record(options.head, options.base)
+    emit(
+        options, lambda: expected.verdict_json(verdict), lambda: console().fit(expected.verdict_text(verdict))
+    )
     return verdict.exit_code if options.gate else OK
 
 
@@ -139,12 +141,12 @@ def _compare_runs(options: argparse.Namespace) -> int:
         if options.head
         else comparing.compare_arms(options.base)
     )
-    emit(options, lambda: comparing.to_json(pairs), lambda: _text_of_runs(options, pairs))
+    emit(options, lambda: comparing.pairs_json(pairs), lambda: _text_of_runs(options, pairs))
     if options.html:
         from harness.report.figures.forest import write_forest
 
         print(f"written: {write_forest(pairs, options.html)}", file=sys.stderr)
-    return comparing.gate(pairs, time=options.time).exit_code if options.gate else OK
+    return comparing.gate_pairs(pairs, time=options.time).exit_code if options.gate else OK
 
 
 def _text_of_runs(options: argparse.Namespace, pairs: Sequence[Pair]) -> str:
@@ -157,8 +159,8 @@ def _text_of_runs(options: argparse.Namespace, pairs: Sequence[Pair]) -> str:
     runs = [run for run in (options.base, options.head) if run]
     samples = dict.fromkeys(sample for run in runs if (sample := sample_of(read_info(run))))
     parts = ["\n".join(line for sample in samples for line in console().fold(sample))] if samples else []
-    parts.append(comparing.text(pairs, means=options.means, time=options.time, on=console()))
-    if options.head and (left_out := comparing.alone(options.base, options.head)):
+    parts.append(comparing.pairs_text(pairs, means=options.means, time=options.time, on=console()))
+    if options.head and (left_out := comparing.not_compared(options.base, options.head)):
         parts.append("\n".join(console().fold(left_out)))
     if not options.head and has_measurement(options.base):
         parts.append(comparing.measured_text(options.base, console()))

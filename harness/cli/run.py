@@ -185,7 +185,7 @@ def run(options: argparse.Namespace) -> int:
             "a record is of a whole run: leave --record out, merge the shards, and write it with "
             "`grammarbench compare RUN --record FILE`"
         )
-    recorded = expected.read(options.expect) if options.expect else None
+    recorded = expected.read_record(options.expect) if options.expect else None
     started = time.monotonic()
     request = Request(
         suites=tuple(options.suites),
@@ -225,15 +225,15 @@ def run(options: argparse.Namespace) -> int:
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE if options.json else None)
     summary: dict[str, Any] = json.loads(done.stdout or "{}") if options.json else {}
     if options.record:
-        summary["recorded"] = expected.record(outcome.folder, options.record)
+        summary["recorded"] = expected.write_record(outcome.folder, options.record)
         say(f"recorded {summary['recorded']} outcomes in {options.record}")
     code = OK
     if options.expect:
-        result = expected.expect(outcome.folder, options.expect)
-        summary["expected"] = expected.to_json(result)
+        result = expected.compare_with_record(outcome.folder, options.expect)
+        summary["expected"] = expected.verdict_json(result)
         code = result.exit_code
         if not options.json:
-            print(console().fit(expected.text(result)))
+            print(console().fit(expected.verdict_text(result)))
     if options.json:
         print(json.dumps(plain(summary), allow_nan=False))
     return code

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from harness.outcomes.expected import name_of_arm
+from harness.outcomes.expected import arm_of_row
 from harness.rows.row import Before, Row
 
 MOST, MOST_TOLD = 4, 40
@@ -41,7 +41,7 @@ class Delayed:
 def delayed_of(row: Row) -> Delayed | None:
     """What the row tells of it, if anything."""
     return (
-        Delayed(name_of_arm(row), row.suite, row.case_id, row.case, row.delayed, row.behind)
+        Delayed(str(arm_of_row(row)), row.suite, row.case_id, row.case, row.delayed, row.behind)
         if row.delayed
         else None
     )

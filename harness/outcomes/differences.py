@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.outcomes.expected import TIMEOUT, Faults, faults
+from harness.outcomes.expected import TIMEOUT, Faults, faults_of_row
 from harness.rows.row import CHECKS_MODE, OURS, Row
 from harness.text import one_line
 
@@ -134,7 +134,7 @@ def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
             case.unmeasured += 1
         else:
             part = part_of(row)
-            case.parts[part] = case.parts.get(part, frozenset()) | faults(row)
+            case.parts[part] = case.parts.get(part, frozenset()) | faults_of_row(row)
     return found
 
 
@@ -173,25 +173,33 @@ def _changed(old: CaseDifferences, new: CaseDifferences) -> Iterator[Changed]:
             yield Changed(part, before, after)
 
 
-def text(found: Differences, most: int | None = 40) -> str:
-    """The differences for people: worse ones first; of each kind so many."""
-    lines: list[str] = []
+@dataclass(frozen=True)
+class Line:
+    """One line of the differences for people."""
+
+    text: str
+    heads: str = ""
+    """The kind of difference that the line is the heading of; empty for every other line."""
+
+
+def difference_lines(found: Differences, most: int | None = 40) -> Iterator[Line]:
+    """Yields the differences for people: worse ones first, of each kind at most `most` cases."""
     for kind, title in TITLES.items():
-        chosen = [each for each in found.cases if each.kind == kind]
-        if chosen:
-            lines.append(f"{title}: {len(chosen)} case(s)")
-            lines += [line for each in chosen[:most] for line in case_lines(each)]
-            lines += [f"  ... and {len(chosen) - len(chosen[:most])} more"] * (
-                len(chosen) > len(chosen[:most])
-            )
-    slow = sum(each.depends_on_the_machine for each in found.cases)
+        cases = [case for case in found.cases if case.kind == kind]
+        if cases:
+            yield Line(f"{title}: {len(cases)} case(s)", kind)
+            shown = cases[:most]
+            yield from (Line(line) for case in shown for line in case_lines(case))
+            if len(cases) > len(shown):
+                yield Line(f"  ... and {len(cases) - len(shown)} more")
+    slow = sum(case.depends_on_the_machine for case in found.cases)
     if slow:
-        lines.append(f"{slow} of them differ by a missed deadline, which depends on the machine")
+        yield Line(f"{slow} of them differ by a missed deadline, which depends on the machine")
     if found.unmeasured:
-        lines.append(f"{found.unmeasured} case(s) have a part that we did not measure")
+        yield Line(f"{found.unmeasured} case(s) have a part that we did not measure")
     if alone := found.only_before + found.only_after:
-        lines.append(f"{alone} case(s) are in one of the two only")
-    return "\n".join([*lines, f"{found.compared} case(s) compared, {len(found.cases)} came out differently"])
+        yield Line(f"{alone} case(s) are in one of the two only")
+    yield Line(f"{found.compared} case(s) compared, {len(found.cases)} came out differently")
 
 
 def case_lines(each: Difference) -> list[str]:

@@ -186,10 +186,10 @@ def test_recorded_failures_are_strict_xfails(repository: pytest.Pytester) -> Non
     outcomes = known.parseoutcomes()
     assert outcomes["xfailed"] >= 1 and "failed" not in outcomes and known.ret == 0
     record = json.loads((repository.path / "known.json").read_text())
-    (arm,) = record["outcomes"]
-    failing = [case for case, faults in record["outcomes"][arm].items() if faults]
-    passing = [case for case, faults in record["outcomes"][arm].items() if not faults]
-    record["outcomes"][arm] |= {failing[0]: "", **({passing[0]: "under_constrained"} if passing else {})}
+    (arm,) = record["arms"]
+    failing = [case for case, faults in arm["cases"].items() if faults]
+    passing = [case for case, faults in arm["cases"].items() if not faults]
+    arm["cases"] |= {failing[0]: "", **({passing[0]: "under_constrained"} if passing else {})}
     (repository.path / "known.json").write_text(json.dumps(record))
     changed = run(repository, wrong, "--grammarbench-expect=known.json")
     assert changed.parseoutcomes()["failed"] == 1 + bool(passing)

@@ -13,7 +13,7 @@ from measured import arm, steady, write_measurement
 from report_folders import played, write_decoding
 
 from harness.cli.main import main
-from harness.outcomes.compare import NO_BASELINE, alone, compare_arms, compare_runs
+from harness.outcomes.compare import NO_BASELINE, compare_arms, compare_runs, not_compared
 from harness.report.page.inputs import read_inputs
 from harness.report.page.sections import comparing
 from harness.report.page.verdict import verdict
@@ -217,7 +217,7 @@ def test_what_only_one_run_has_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     base = write_run(tmp_path / "base", {OLD: {}})
     head = write_run(tmp_path / "head", {NEW: {}, replace(OLD, backend="else"): {}})
     assert main(["compare", str(base), str(head)]) == 0
-    assert "not compared: else (in" in capsys.readouterr().out and alone(base, base) == ""
+    assert "not compared: else (in" in capsys.readouterr().out and not_compared(base, base) == ""
 
 
 def test_other_masks_fail_a_gate_and_nobody_says_which_are_right(tmp_path: Path) -> None:

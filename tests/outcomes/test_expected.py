@@ -13,7 +13,17 @@ from synthetic import info, row, write_run
 from harness.backend.registry import installed_version
 from harness.cli.main import main
 from harness.errors import BadInput
-from harness.outcomes.expected import compare, expect, faults, known_of, read, record, seen, text
+from harness.outcomes.expected import (
+    RecordedArm,
+    compare_faults,
+    compare_with_record,
+    faults_of_row,
+    faults_of_rows,
+    read_record,
+    recorded_faults,
+    verdict_text,
+    write_record,
+)
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding, Row
 
 FINDING = Finding("the_mask_is_exact", 3, "it forbids 2 tokens", cause="partial_utf8")
@@ -61,58 +71,65 @@ def stored(folder: Path, *rows: Row, complete: bool = True, **header: Any) -> Pa
     ],
 )
 def test_the_faults_of_a_row(one: Row, found: set[str]) -> None:
-    assert faults(one) == found
+    assert faults_of_row(one) == found
 
 
 def test_the_same_run_is_as_recorded_and_any_difference_is_told_by_name(tmp_path: Path) -> None:
     file = tmp_path / "base.json"
     before = stored(tmp_path / "a", row(), row(instance=1, accepted=False), checked(findings=(FINDING,)))
-    assert record(before, file) == 1
-    assert expect(before, file).holds
+    assert write_record(before, file) == 1
+    assert compare_with_record(before, file).holds
     after = stored(tmp_path / "b", row(valid=False), row(instance=1), checked(findings=(FINDING,)))
-    result = expect(after, file)
+    result = compare_with_record(after, file)
     (change,) = result.changes
     assert change.new == {"under_constrained"} and change.gone == {"over_constrained"}
     assert (
         "new failures: 1\n  alpha 1.2.3 tiny: a case (first/000000000000): +under_constrained "
         "-over_constrained"
-    ) in text(result)
-    fixed = expect(stored(tmp_path / "c", row(), row(instance=1), checked()), file)
-    assert not fixed.holds and "fixed, but still recorded as failing: 1" in text(fixed)
+    ) in verdict_text(result)
+    fixed = compare_with_record(stored(tmp_path / "c", row(), row(instance=1), checked()), file)
+    assert not fixed.holds and "fixed, but still recorded as failing: 1" in verdict_text(fixed)
 
 
 def test_a_timeout_fails_nothing_and_our_own_failure_says_nothing() -> None:
-    base = seen([row(), row(case_id="1" * 12, accepted=False)]).outcomes
-    now = seen(
+    base = faults_of_rows([row(), row(case_id="1" * 12, accepted=False)]).arms
+    now = faults_of_rows(
         [row(status="timeout", accepted=None), row(case_id="1" * 12, status="harness_error", accepted=None)]
     )
-    result = compare(base, now)
+    result = compare_faults(base, now)
     assert (result.changes, result.slow, result.compared) == ((), 1, 1)
 
 
 def test_another_version_is_compared_with_the_newest_recorded_one() -> None:
     old, newer = (
-        seen([row(backend_version="1.9.0")]).outcomes,
-        seen([row(backend_version="1.10.0", accepted=False)]).outcomes,
+        faults_of_rows([row(backend_version="1.9.0")]).arms,
+        faults_of_rows([row(backend_version="1.10.0", accepted=False)]).arms,
     )
-    result = compare(old | newer, seen([row(backend_version="1.11.0", accepted=False)]))
-    assert result.holds and result.against == {"alpha 1.11.0 tiny": "alpha 1.10.0 tiny"}
+    result = compare_faults({**old, **newer}, faults_of_rows([row(backend_version="1.11.0", accepted=False)]))
+    assert result.holds and result.against == {
+        RecordedArm("alpha", "", "1.11.0", "tiny"): RecordedArm("alpha", "", "1.10.0", "tiny")
+    }
 
 
 def test_nothing_recorded_does_not_hold() -> None:
-    result = compare({}, seen([row()]))
-    assert not result.holds and result.unrecorded == 1 and "nothing of this run is recorded" in text(result)
+    result = compare_faults({}, faults_of_rows([row()]))
+    assert (
+        not result.holds
+        and result.unrecorded == 1
+        and "nothing of this run is recorded" in verdict_text(result)
+    )
 
 
 def test_with_another_effort_verdicts_are_compared_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "base.json"
-    record(stored(tmp_path / "a", row(), checked(findings=(FINDING,)), effort=4), file)
-    same = expect(stored(tmp_path / "b", row()), file)
+    write_record(stored(tmp_path / "a", row(), checked(findings=(FINDING,)), effort=4), file)
+    same = compare_with_record(stored(tmp_path / "b", row()), file)
     assert (
         same.holds
-        and "recorded with effort 4, walked with 0: only verdicts are compared" in text(same).splitlines()[0]
+        and "recorded with effort 4, walked with 0: only verdicts are compared"
+        in verdict_text(same).splitlines()[0]
     )
-    worse = expect(stored(tmp_path / "c", row(accepted=False)), file)
+    worse = compare_with_record(stored(tmp_path / "c", row(accepted=False)), file)
     assert [each.new for each in worse.changes] == [{"over_constrained"}]
 
 
@@ -122,41 +139,43 @@ SAMPLE = {"first": WHOLE["first"] | {"cases": 1}}
 
 def test_a_sample_of_what_is_recorded_proves_nothing_and_a_record_of_a_sample_says_so(tmp_path: Path) -> None:
     file, cases = tmp_path / "base.json", (row(), row(case_id="1" * 12, accepted=False))
-    record(stored(tmp_path / "a", *cases, suites=WHOLE), file)
+    write_record(stored(tmp_path / "a", *cases, suites=WHOLE), file)
     sampled = stored(tmp_path / "b", row(), suites=SAMPLE)
-    result = expect(sampled, file)
+    result = compare_with_record(sampled, file)
     assert (result.word, result.exit_code, result.not_walked) == ("unproven", 4, 1)
-    assert text(result).startswith("a sample: 1 of 2 cases of first\n1 recorded case(s) were not walked")
-    assert expect(stored(tmp_path / "c", *cases, suites=WHOLE), file).holds
+    assert verdict_text(result).startswith(
+        "a sample: 1 of 2 cases of first\n1 recorded case(s) were not walked"
+    )
+    assert compare_with_record(stored(tmp_path / "c", *cases, suites=WHOLE), file).holds
     of_sample = tmp_path / "sampled.json"
-    record(sampled, of_sample)
-    assert expect(sampled, of_sample).exit_code == 0
-    whole = expect(tmp_path / "a", of_sample)
-    assert whole.holds and text(whole).startswith(
+    write_record(sampled, of_sample)
+    assert compare_with_record(sampled, of_sample).exit_code == 0
+    whole = compare_with_record(tmp_path / "a", of_sample)
+    assert whole.holds and verdict_text(whole).startswith(
         "the record is of a sample: 1 of 2 cases of first\n1 case(s) are not recorded"
     )
 
 
 def test_a_record_from_before_suites_were_told_is_of_a_sample_where_its_profile_was(tmp_path: Path) -> None:
     file = tmp_path / "base.json"
-    record(stored(tmp_path / "a", *(row(case_id=f"{number:012x}") for number in range(12))), file)
+    write_record(stored(tmp_path / "a", *(row(case_id=f"{number:012x}") for number in range(12))), file)
     value = json.loads(file.read_text())
     del value["suites"]
     file.write_text(json.dumps(value))
-    assert read(file).sample == "a sample: 12 cases of first"
+    assert read_record(file).sample == "a sample: 12 cases of first"
     file.write_text(json.dumps(value | {"profile": "full"}))
-    assert read(file).sample == ""
+    assert read_record(file).sample == ""
 
 
 def test_an_incomplete_run_and_no_record_are_bad_input(tmp_path: Path) -> None:
     file = tmp_path / "base.json"
-    record(stored(tmp_path / "a", row(), effort=4), file)
+    write_record(stored(tmp_path / "a", row(), effort=4), file)
     with pytest.raises(BadInput, match="incomplete"):
-        record(stored(tmp_path / "c", row(), complete=False), file)
+        write_record(stored(tmp_path / "c", row(), complete=False), file)
     (tmp_path / "none.json").write_text("[]")
     for wrong in ("none.json", "missing.json"):
         with pytest.raises(BadInput, match=wrong):
-            expect(stored(tmp_path / wrong[:3], row(), effort=4), tmp_path / wrong)
+            compare_with_record(stored(tmp_path / wrong[:3], row(), effort=4), tmp_path / wrong)
 
 
 def test_the_command_gates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,5 +205,21 @@ def test_todays_backends_are_as_recorded(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_a_release_is_newer_than_its_candidates() -> None:
     faults = {"s/1": frozenset({"declined"})}
-    recorded = {f"toy {version} tiny": faults for version in ("1.0.0", "1.0.0rc1", "0.9.10")}
-    assert known_of("toy 1.1 tiny", recorded) == (faults, "toy 1.0.0 tiny")
+    arms = [RecordedArm("toy", "", version, "tiny") for version in ("1.0.0", "1.0.0rc1", "0.9.10")]
+    asked = RecordedArm("toy", "", "1.1", "tiny")
+    assert recorded_faults(asked, dict.fromkeys(arms, faults)) == (faults, arms[0])
+
+
+def test_names_with_blanks_keep_their_fields(tmp_path: Path) -> None:
+    fields = {"options": "path=a folder", "vocabulary": "hf:my tokenizer 2", "backend_version": ""}
+    run, file = stored(tmp_path / "a", row(**fields)), tmp_path / "base.json"
+    write_record(run, file)
+    assert list(read_record(file).arms) == [RecordedArm("alpha", "path=a folder", "", "hf:my tokenizer 2")]
+    assert read_record(file).vocabularies == ("hf:my tokenizer 2",)
+    assert compare_with_record(run, file).holds
+
+
+def test_a_record_of_another_format_says_how_to_write_it_again(tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text(json.dumps({"format": 1, "effort": 1, "seed": 0, "outcomes": {}}))
+    with pytest.raises(BadInput, match=r"written in format 1, .* compare RUN --record FILE"):
+        read_record(tmp_path / "old.json")

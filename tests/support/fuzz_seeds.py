@@ -152,11 +152,11 @@ def read_run(folder: Path) -> None:
     from outputs import look_at_exports
 
     look_at_exports(out)
-    json.dumps(plain(compare.to_json(compare.compare_arms(folder))), allow_nan=False)
+    json.dumps(plain(compare.pairs_json(compare.compare_arms(folder))), allow_nan=False)
     if read_end(folder) is not None:
         record = folder / "record.json"
-        expected.record(folder, record)
-        expected.text(expected.expect(folder, record))
+        expected.write_record(folder, record)
+        expected.verdict_text(expected.compare_with_record(folder, record))
         conformance.add(folder / "history", folder)
         conformance.text(folder / "history")
     for each in (table.instance_frame, faults.fault_frame):
@@ -209,9 +209,9 @@ def read_measured(folder: Path) -> None:
     is_proven(comparisons, figures)
     is_shown(measure_show.text(figures, comparisons, means=True))
     pairs = compare.compare_arms(folder)
-    is_shown(compare.text(pairs))
-    json.dumps(plain(compare.to_json(pairs)), allow_nan=False)
-    compare.gate(pairs, time=True)
+    is_shown(compare.pairs_text(pairs))
+    json.dumps(plain(compare.pairs_json(pairs)), allow_nan=False)
+    compare.gate_pairs(pairs, time=True)
     if recorded.end is not None:
         measurements.append(folder / "history", folder)
         is_shown(measurements.text(folder / "history"))
@@ -371,13 +371,13 @@ def _write_record(folder: Path) -> None:
     _write_run(folder)
     end = read_end(folder)
     assert end is not None
-    expected.record(folder, folder / "record.json")
+    expected.write_record(folder, folder / "record.json")
 
 
 def read_record(folder: Path) -> None:
-    result = expected.expect(folder, folder / "record.json")
-    expected.text(result)
-    json.dumps(plain(expected.to_json(result)), allow_nan=False)
+    result = expected.compare_with_record(folder, folder / "record.json")
+    expected.verdict_text(result)
+    json.dumps(plain(expected.verdict_json(result)), allow_nan=False)
 
 
 # ------------------------------------------------------------------------------------------------- tokenizers

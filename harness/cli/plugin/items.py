@@ -41,7 +41,7 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
             "cases are walked in worker processes of their own: leave -n out and give --grammarbench-jobs N"
         )
     expect = config.getoption("grammarbench_expect")
-    recorded = expected.read(Path(expect)) if expect else None
+    recorded = expected.read_record(Path(expect)) if expect else None
     effort = config.getoption("grammarbench_effort")
     if effort is None:
         effort = recorded.effort if recorded else 0
@@ -92,7 +92,7 @@ def header(config: pytest.Config) -> list[str]:
     if not config.getoption("grammarbench_expect"):
         return []
     recorded, effort = (
-        expected.read(Path(config.getoption("grammarbench_expect"))),
+        expected.read_record(Path(config.getoption("grammarbench_expect"))),
         config.getoption("grammarbench_effort"),
     )
     different = recorded.different(recorded.effort if effort is None else effort, recorded.decode)

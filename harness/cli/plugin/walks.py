@@ -138,7 +138,7 @@ class Walks:
         rows = next(iter((self.rows or {}).values()), None)
         if self.recorded is None or rows is None:
             return {}
-        return dict(expected.known_of(expected.name_of_arm(rows[0]), self.recorded.outcomes)[0] or {})
+        return dict(expected.recorded_faults(expected.arm_of_row(rows[0]), self.recorded.arms)[0] or {})
 
     def outcome(self, suite: str, case: Case) -> CaseReport:
         """Of one chosen case."""
@@ -149,7 +149,7 @@ class Walks:
         came_to = folded.outcome if rows else CaseOutcome.NOT_MEASURED
         lost = next((row.text or row.status for row in rows if row.status in OURS), "it was not walked")
         lost = lost if came_to == CaseOutcome.NOT_MEASURED else ""
-        faults = frozenset().union(*(expected.faults(row) for row in rows))
+        faults = frozenset().union(*(expected.faults_of_row(row) for row in rows))
         recorded = self.known.get(f"{suite}/{case.id}", frozenset())
         command = shlex.join(["grammarbench", "repro", str(self.folder), case.id, "--backends", self.spec])
         if self.compares_verdicts:

@@ -122,14 +122,14 @@ class Noticed:
     def add(self, row: Row) -> None:
         """Take in one row."""
         self.delayed.add(row)
-        name = expected.name_of_arm(row)
+        name = str(expected.arm_of_row(row))
         self.arms.setdefault(name, (arm_name(row), row.vocabulary))
         key = (row.suite, row.case_id)
         self.names["/".join(key)] = row.case
         faults = list(outcome.faults(row))
-        self.gravity |= {expected.name_of(fault): fault.kind.gravity for fault in faults}
-        documented = {expected.name_of(fault) for fault in faults if fault.documented}
-        wrong = expected.faults(row)
+        self.gravity |= {expected.fault_name(fault): fault.kind.gravity for fault in faults}
+        documented = {expected.fault_name(fault) for fault in faults if fault.documented}
+        wrong = expected.faults_of_row(row)
         self.faults.setdefault(name, {}).setdefault(key, set()).update(wrong)
         self.cases.setdefault(name, {}).setdefault(key, outcome.CaseRows()).add(row)
         self.undocumented.setdefault(name, {}).setdefault(key, set()).update(wrong - documented)
@@ -255,12 +255,12 @@ def _measured(run: Path) -> Iterator[Figure]:
 
 
 def _held_to_record(run: Path, record: Path) -> tuple[list[Change], Gate]:
-    verdict = expected.expect(run, record)
+    verdict = expected.compare_with_record(run, record)
     changes = [
         Change(
             "worse" if each.new else "better",
-            each.arm,
-            f"{each.name} ({each.case}): {expected.difference(each)}",
+            str(each.arm),
+            f"{each.name} ({each.case}): {expected.change_in_words(each)}",
         )
         for each in verdict.changes
     ]
@@ -276,7 +276,7 @@ def _held_to_record(run: Path, record: Path) -> tuple[list[Change], Gate]:
 
 def _held_to_pairs(pairs: Sequence[compare.Pair], against: str, time: bool) -> tuple[list[Change], Gate]:
     changes = [change for pair in pairs for change in _changes(pair)]
-    held = compare.gate(pairs, time=time)
+    held = compare.gate_pairs(pairs, time=time)
     return changes, replace(held, against=against, reasons=() if held.verdict == "ok" else held.reasons)
 
 

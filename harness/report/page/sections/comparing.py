@@ -16,7 +16,7 @@ from harness.errors import BadInput
 from harness.measure.estimate import Comparison
 from harness.measure.protocol import MeasuredArm
 from harness.outcomes import differences
-from harness.outcomes.compare import Counted, Pair, alone, compare_arms, compare_runs, with_version
+from harness.outcomes.compare import Counted, Pair, compare_arms, compare_runs, not_compared, with_version
 from harness.outcomes.differences import Changed
 from harness.outcomes.history import measurements
 from harness.outcomes.history.measurements import Entry, Series
@@ -154,7 +154,7 @@ def told(inputs: Inputs) -> list[RunPair]:
             )
             continue
         found += [_told(pair, f"between run {first.info.run} and run {run.info.run}") for pair in pairs]
-        if left_out := alone(first.folder, run.folder):
+        if left_out := not_compared(first.folder, run.folder):
             found[-1] = replace(found[-1], lines=(*found[-1].lines, left_out))
     for run in (*inputs.runs, *inputs.scouting):
         if run.has_versions:

@@ -1,0 +1,95 @@
+"""Deterministic counts of two sides that differ: masks, forced bytes, sizes of grammars, passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.checks import WRITES
+from harness.measure.record import Recorded
+from harness.outcomes.compare.sides import Side, rows_of
+from harness.rows.store import read_info
+
+GROWTH = 0.05
+"""A serialized grammar may grow by this share without being called worse."""
+
+WORSE = {
+    "masks": "other masks (which are right, only a run with checks tells)",
+    "forced_bytes": "fewer forced bytes",
+    "serialized_bytes": "a larger serialized grammar",
+    "passes": "more passes",
+}
+"""What is worse about each count, in words."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A deterministic count of one case that differs."""
+
+    case_id: str
+    case: str
+    count: str
+    """One of the keys of `WORSE`."""
+    before: Any
+    after: Any
+    worse: bool
+
+
+def changed_counts(base: Side, head: Side) -> Iterator[Counted]:
+    """Yields what was counted along the texts of both measurements and is not the same."""
+    old, new = base.recorded, head.recorded
+    if old is None or new is None or old.measurement.vocabulary != new.measurement.vocabulary:
+        return
+    before, after = counts_of(old, base.name), counts_of(new, head.name)
+    instances = {trace.case_id: trace.instance for trace in old.measurement.traces}
+    for trace in new.measurement.traces:
+        case_id = trace.case_id
+        if case_id in before and case_id in after and instances[case_id] == trace.instance:
+            yield from _changed_counts_of_case(case_id, trace.case, before[case_id], after[case_id])
+
+
+def _changed_counts_of_case(
+    case_id: str, case: str, before: dict[str, Any], after: dict[str, Any]
+) -> Iterator[Counted]:
+    """Yields the counts of one case that differ."""
+    if before["masks_sha256"] != after["masks_sha256"]:
+        was, now = f"{before['allowed']} tokens allowed", f"{after['allowed']}"
+        yield Counted(case_id, case, "masks", was, now, True)
+    for count, is_worse in (("forced_bytes", _is_less), ("serialized_bytes", _has_grown)):
+        was, now = before[count], after[count]
+        if was != now:
+            yield Counted(case_id, case, count, was, now, is_worse(was, now))
+
+
+def _is_less(before: int | None, after: int | None) -> bool:
+    return before is not None and (after is None or after < before)
+
+
+def _has_grown(before: int | None, after: int | None) -> bool:
+    return before is not None and after is not None and after > before * (1 + GROWTH)
+
+
+def changed_passes(base: Side, head: Side) -> Iterator[Counted]:
+    """Yields where a strategy writes the same texts of a case with more or fewer passes than before, in runs
+    with `--decode`."""
+    if not all(read_info(side.folder).decode for side in (base, head)):
+        return
+    before = {(row.vocabulary, row.suite, row.case_id): row.counted for row in rows_of(base) if row.counted}
+    for row in rows_of(head):
+        old = before.get((row.vocabulary, row.suite, row.case_id), {})
+        for check in (check for check in row.counted if check in old):
+            was, now = old[check], row.counted[check]
+            is_same_text = all(was[name] == now[name] for name in ("texts", "written", "ids"))
+            if is_same_text and was["passes"] != now["passes"]:
+                case = f"{row.case}, {check.removesuffix(WRITES)}"
+                is_worse = now["passes"] > was["passes"]
+                yield Counted(row.case_id, case, "passes", was["passes"], now["passes"], is_worse)
+
+
+def counts_of(recorded: Recorded, arm: str) -> dict[str, dict[str, Any]]:
+    """Returns the counts of one arm by case, without the cases that could not be counted."""
+    lines = {
+        line["case_id"]: line for line in recorded.others if line["kind"] == "counts" and line["arm"] == arm
+    }
+    return {case_id: line for case_id, line in lines.items() if "error" not in line}

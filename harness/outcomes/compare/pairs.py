@@ -1,0 +1,164 @@
+"""Pairs of arms that are compared: within one run, or between two; and what a gate says of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.backend.arm import are_versions, arm, base_of
+from harness.errors import BadInput
+from harness.measure.estimate import Comparison
+from harness.measure.record import has_measurement
+from harness.measure.session import conclude
+from harness.outcomes.compare.counts import WORSE, Counted, changed_counts, changed_passes
+from harness.outcomes.compare.sides import Side, rows_of, sides_of
+from harness.outcomes.compare.times import ratio_lines
+from harness.outcomes.differences import Differences, differences
+from harness.outcomes.gate import Gate
+from harness.rows.store import read_info
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Everything about base and head."""
+
+    base: Side
+    head: Side
+    outcomes: Differences
+    counted: tuple[Counted, ...]
+    times: tuple[Comparison, ...]
+    """The comparisons of one interleaved run, which are judged."""
+    told: tuple[str, ...]
+    """Lines about times of two runs: how the ratios to the reference moved, or why they say nothing."""
+
+    @property
+    def is_change(self) -> bool:
+        """Are base and head versions of one thing (or the same arm of two runs)?
+
+        Only then may a difference between them gate.
+        """
+        return are_versions(self.base.arm, self.head.arm)
+
+    @property
+    def why_no_change(self) -> str:
+        """What the two are if they are no versions of one thing; empty if they are."""
+        if self.is_change:
+            return ""
+        return "two settings" if self.base.arm.backend == self.head.arm.backend else "two backends"
+
+    @property
+    def counts_worse(self) -> bool:
+        """Is an outcome or a count worse? A missed deadline depends on the machine and is not counted."""
+        return bool(self.what_is_worse)
+
+    @property
+    def what_is_worse(self) -> str:
+        """Which outcomes and counts are worse, in how many cases; empty if none is."""
+        new_faults = sum(
+            case.kind != "better" and not case.depends_on_the_machine for case in self.outcomes.cases
+        )
+        counts = {"new faults": new_faults} | Counter(
+            WORSE.get(counted.count, counted.count) for counted in self.counted if counted.worse
+        )
+        return ", ".join(
+            f"{what} in {count} case{'s' if count > 1 else ''}" for what, count in counts.items() if count
+        )
+
+    @property
+    def slower(self) -> bool:
+        """Is a time proven to be longer?"""
+        return any(comparison.verdict == "regressed" for comparison in self.times)
+
+    @property
+    def unproven(self) -> bool:
+        """Is there a time that the measurement does not prove either way?"""
+        return any(comparison.verdict == "unproven" for comparison in self.times)
+
+
+def compare_arms(folder: Path) -> list[Pair]:
+    """Compares the arms of one run. Raises BadInput.
+
+    The first arm of each backend and its options is compared with its later versions, other options with the
+    backend's first arm, and whatever else was measured against each other.
+    """
+    sides = {side.name: side for side in sides_of(folder)}
+    comparisons = conclude(folder) if has_measurement(folder) else []
+    wanted: dict[tuple[str, str], None] = {}
+    arms = [side.arm for side in sides.values()]
+    names = dict(zip(arms, sides, strict=True))
+    for head in arms:
+        if (base := base_of(head, arms)) is not None:
+            wanted[names[base], names[head]] = None
+    for comparison in comparisons:
+        if comparison.base in sides and comparison.head in sides:
+            wanted[comparison.base, comparison.head] = None
+    return [_pair(sides[base_name], sides[head_name], comparisons) for base_name, head_name in wanted]
+
+
+def compare_runs(base: Path, head: Path) -> list[Pair]:
+    """Compares every backend that has the same options in both runs. Raises BadInput.
+
+    Where a run has several versions of it, the last one is taken.
+    """
+    old = {(side.arm.backend, side.arm.options): side for side in sides_of(base)}
+    new = {(side.arm.backend, side.arm.options): side for side in sides_of(head)}
+    shared = [key for key in old if key in new]
+    if not shared:
+        raise BadInput(f"{base} and {head} have no backend with the same options in common")
+    shards = [read_info(folder).shard or "the whole" for folder in (base, head)]
+    if shards[0] != shards[1]:
+        raise BadInput(
+            f"{base} is {shards[0]} of a run, {head} is {shards[1]}; put the shards together "
+            "first (grammarbench merge)"
+        )
+    lines = list(ratio_lines(base, head)) if has_measurement(base) and has_measurement(head) else []
+    return [
+        _pair(old[key], new[key], [], [line for name, line in lines if name in ("", new[key].name)])
+        for key in shared
+    ]
+
+
+def not_compared(base: Path, head: Path) -> str:
+    """Says in a line what only one of two runs has; empty if there is no such arm. Raises BadInput."""
+    old, new = ({arm(one): None for one in read_info(folder).arms} for folder in (base, head))
+    parts = [
+        f"{', '.join(left)} (in {folder} only)"
+        for folder, mine, other in ((base, old, new), (head, new, old))
+        if (left := [name for name in mine if name not in other])
+    ]
+    return f"not compared: {'; '.join(parts)}" if parts else ""
+
+
+def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], told: Sequence[str] = ()) -> Pair:
+    names = (base.name, head.name)
+    times = tuple(comparison for comparison in comparisons if (comparison.base, comparison.head) == names)
+    outcomes = differences(rows_of(base), rows_of(head))
+    # Where a fault is gone and none came, other masks are what was wanted.
+    mended = {case.key[2] for case in outcomes.cases if case.kind == "better"}
+    counted = tuple(
+        replace(count, worse=False) if count.count == "masks" and count.case_id in mended else count
+        for count in (*changed_counts(base, head), *changed_passes(base, head))
+    )
+    return Pair(base, head, outcomes, counted, times, tuple(told))
+
+
+def gate_pairs(pairs: Sequence[Pair], *, time: bool) -> Gate:
+    """Returns what a gate says of the pairs, with `time` of proven slowdowns too.
+
+    Only changes are judged, which are versions of one thing.
+    """
+    changes = [pair for pair in pairs if pair.is_change]
+    worse = [f"{pair.head.title} has {pair.what_is_worse}" for pair in changes if pair.counts_worse]
+    worse += [f"{pair.head.title} is proven slower" for pair in changes if time and pair.slower]
+    if worse:
+        return Gate("failed", "", tuple(worse))
+    if not changes:
+        return Gate("unproven", "", ("no two versions of one backend with the same options were compared",))
+    if not any(pair.outcomes.compared for pair in changes):
+        return Gate("unproven", "", ("they have no measured case in common",))
+    if time and not all(pair.times and not pair.unproven for pair in changes):
+        why = "not every time is proven either way; measure both versions in one run, on a quiet machine"
+        return Gate("unproven", "", (why,))
+    return Gate("ok", "", ("no outcome and no count is worse" + (", and no time" if time else ""),))

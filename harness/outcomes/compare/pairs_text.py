@@ -1,0 +1,168 @@
+"""Compared pairs, for people and for machines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+
+from harness.backend.arm import Arm
+from harness.measure import show
+from harness.measure.estimate import Figures
+from harness.measure.record import read_measurement
+from harness.measure.session import conclude
+from harness.outcomes import differences
+from harness.outcomes.compare.pairs import Pair, gate_pairs
+from harness.outcomes.gate import Verdict
+from harness.text import PIPE, Console, Style
+
+MOST_COUNTED = 40
+"""Most changed counts of a pair that are listed."""
+
+VERDICT_STYLES: dict[Verdict, Style] = {
+    "ok": "good",
+    "failed": "bad",
+    "incomplete": "open",
+    "unproven": "open",
+}
+
+KIND_STYLES: dict[str, Style] = {"worse": "bad", "better": "good", "other": "open"}
+"""The style of the heading of each kind of difference."""
+
+NEWS_STYLES: dict[str, Style] = {
+    "worse": "bad",
+    "better": "good",
+    "SLOWER": "bad",
+    "faster": "good",
+    "unproven": "open",
+}
+"""The style of what is counted in the summary, where it is good or bad news."""
+
+
+def pairs_text(pairs: Sequence[Pair], *, means: bool = False, time: bool = False, on: Console = PIPE) -> str:
+    """Returns the pairs for people: first a summary and what a gate says, then everything, pair by pair.
+
+    `time`: the gate over times is shown even where nothing was measured.
+    """
+    if not pairs:
+        nothing = (
+            "one arm of each backend: nothing to compare; give two runs, or a run with two versions of a "
+            "backend"
+        )
+        return "\n".join(on.fold(nothing))
+    return "\n\n".join([_summary(pairs, time, on), *(_pair_text(pair, means=means, on=on) for pair in pairs)])
+
+
+def _summary(pairs: Sequence[Pair], timed: bool, on: Console) -> str:
+    lines = []
+    for pair in pairs:
+        note = "" if pair.is_change else f" ({pair.why_no_change}: no change)"
+        lines += on.fold(f"{pair.base.title} -> {pair.head.title}{note}", 2)
+        lines += [f"  {what:9} {counts}" for what, counts in _in_short(pair, on)]
+    lines += _gate_lines("gate:", pairs, False, on)
+    if timed or any(pair.times for pair in pairs):
+        lines += _gate_lines("gate --time:", pairs, True, on)
+    return "\n".join(lines)
+
+
+def _gate_lines(title: str, pairs: Sequence[Pair], time: bool, on: Console) -> Iterator[str]:
+    """Yields what a gate says; its verdict is coloured."""
+    gate = gate_pairs(pairs, time=time)
+    plain = f"{title} {gate.verdict.upper()}"
+    first, *more = on.fold(f"{plain}: {'; '.join(gate.reasons)}", 2)
+    yield f"{title} {on.paint(gate.verdict.upper(), VERDICT_STYLES[gate.verdict])}{first.removeprefix(plain)}"
+    yield from more
+
+
+def _in_short(pair: Pair, on: Console) -> Iterator[tuple[str, str]]:
+    """Yields what there is to say of outcomes, counts and times; each fits into a line."""
+    is_news = pair.is_change
+    kinds = Counter(case.kind for case in pair.outcomes.cases)
+    outcomes = _counts({kind: kinds[kind] for kind in differences.TITLES}, "the same", is_news, on)
+    yield "outcomes", f"{outcomes}, of {pair.outcomes.compared} cases"
+    if pair.counted and is_news:
+        worse = Counter(counted.count == "masks" for counted in pair.counted if counted.worse)
+        counts = {
+            "worse": worse[False],
+            "other masks": worse[True],
+            "changed": len(pair.counted) - worse.total(),
+        }
+        yield "counts", _counts(counts, "the same", is_news, on)
+    if pair.times:
+        verdicts = Counter(show.SIGNS[comparison.verdict] for comparison in pair.times)
+        times = _counts({sign: verdicts[sign] for sign in show.SIGNS.values()}, "none", is_news, on)
+        yield "times", f"{times}, of {len(pair.times)} figures"
+    elif pair.told:
+        yield "times", "told below, not judged"
+
+
+def _counts(counts: Mapping[str, int], none: str, is_news: bool, on: Console) -> str:
+    """Joins the counts that are not 0, coloured where they are news; `none` if all are."""
+    parts = []
+    for what, count in counts.items():
+        if count:
+            part = f"{count} {what}"
+            parts.append(on.paint(part, NEWS_STYLES[what]) if is_news and what in NEWS_STYLES else part)
+    return ", ".join(parts) or none
+
+
+def _pair_text(pair: Pair, *, means: bool, on: Console) -> str:
+    title = on.fold(f"{pair.base.title}  ->  {pair.head.title}", 2)
+    lines = [*(on.paint(line, "head") for line in title), "=" * min(on.width, max(map(cell_len, title)))]
+    for line in differences.difference_lines(pair.outcomes, None if pair.is_change else 0):
+        if line.heads:
+            lines.append(on.paint(line.text, KIND_STYLES[line.heads]))
+        else:
+            lines += on.fold(line.text)
+    if pair.counted and pair.is_change:
+        lines += ["", *_counted_lines(pair, on)]
+    if pair.times:
+        lines += ["", show.comparisons_text(pair.times, means=means, on=on)]
+    if pair.told:
+        lines += ["", "times between two runs are told, not judged:"]
+        lines += [part for line in pair.told for part in on.fold(f"  {line}")]
+    return "\n".join(lines)
+
+
+def _counted_lines(pair: Pair, on: Console) -> Iterator[str]:
+    """Yields the counts that differ; `worse` is coloured."""
+    yield f"counted differently in {len(pair.counted)} place(s):"
+    for counted in pair.counted[:MOST_COUNTED]:
+        prefix = "  worse" if counted.worse else " "
+        change = f"{counted.count}: {counted.before} -> {counted.after} ({counted.case})"
+        first, *more = on.fold(f"{prefix} {change}")
+        yield f"  {on.paint('worse', 'bad')}{first.removeprefix(prefix)}" if counted.worse else first
+        yield from more
+    if len(pair.counted) > MOST_COUNTED:
+        yield f"  ... and {len(pair.counted) - MOST_COUNTED} more"
+
+
+def measured_text(folder: Path, on: Console = PIPE) -> str:
+    """Returns what each arm takes, and whether the measurement may be believed."""
+    figures, comparisons = Figures(read_measurement(folder)), conclude(folder)
+    return f"{show.arms_text(figures, on)}\n\n{show.proof_text(figures, comparisons, on)}"
+
+
+def pairs_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """Returns the pairs for machines."""
+    return [
+        {
+            "base": _arm_json(pair.base.arm),
+            "head": _arm_json(pair.head.arm),
+            "cases_compared": pair.outcomes.compared,
+            "outcomes": [case.to_json() for case in pair.outcomes.cases],
+            "counted": [vars(counted) for counted in pair.counted],
+            "times": [vars(comparison) | {"found": vars(comparison.found)} for comparison in pair.times],
+            "told": list(pair.told),
+            "is_change": pair.is_change,
+            "worse": pair.is_change and pair.counts_worse,
+        }
+        for pair in pairs
+    ]
+
+
+def _arm_json(arm: Arm) -> dict[str, str]:
+    return {"backend": arm.backend, "version": arm.version, "options": arm.options}

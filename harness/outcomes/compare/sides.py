@@ -1,0 +1,57 @@
+"""One arm of a run, as a side of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.backend.arm import Arm, arm_names
+from harness.errors import Incomplete
+from harness.measure.record import Recorded, has_measurement, read_measurement
+from harness.rows.row import Row
+from harness.rows.store import read_end, read_info, read_rows
+
+
+@dataclass(frozen=True)
+class Side:
+    """One arm of a run."""
+
+    folder: Path
+    arm: Arm
+    name: str
+    recorded: Recorded | None
+    """The run's measurement, if it has one."""
+
+    @property
+    def title(self) -> str:
+        """The name with the version."""
+        return with_version(self.name, self.arm.version)
+
+
+def with_version(name: str, version: str) -> str:
+    """Returns the arm's name, and its version where that is not in the name."""
+    return name if not version or f"=={version}" in name else f"{name} {version}"
+
+
+def sides_of(folder: Path) -> list[Side]:
+    """Returns the arms of a complete run. Raises BadInput."""
+    info = read_info(folder)
+    if read_end(folder) is None:
+        raise Incomplete(
+            f"{folder} is incomplete (no end) and is compared with nothing; complete it with "
+            "grammarbench run --resume"
+        )
+    names = arm_names(info.arms)
+    recorded = read_measurement(folder) if has_measurement(folder) else None
+    if recorded and recorded.end is None:
+        raise Incomplete(
+            f"the measurement in {folder} is incomplete (no end) and is compared with nothing; measure anew"
+        )
+    return [Side(folder, arm, names[arm.backend, arm.version, arm.options], recorded) for arm in info.arms]
+
+
+def rows_of(side: Side) -> Iterator[Row]:
+    """Yields the rows of this arm."""
+    key = (side.arm.backend, side.arm.version, side.arm.options)
+    return (row for row in read_rows(side.folder) if (row.backend, row.backend_version, row.options) == key)

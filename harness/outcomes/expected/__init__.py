@@ -1,0 +1,34 @@
+"""Expected outcomes: what every case came to on the day it was recorded, and what has changed since, for the
+worse or for the better.
+
+A case's outcome is the set of its faults: the verdicts of its walks other than `pass`, and the findings by
+check and cause. Faults that are not recorded fail; recorded faults that are gone fail too, so that the record
+stays true. Whether a case passes is another question, which harness/outcomes/outcome.py answers: a fault that
+the backend documents is recorded too, and costs no pass. A timeout, and checks that were not begun because
+the case had taken too long, depend on the machine: they are told, and fail nothing.
+
+A run that is held against a record takes its settings from it. Where they differ all the same, only verdicts
+are compared, which do not depend on them. A run that walked a sample of what is recorded proves nothing.
+"""
+
+from harness.outcomes.expected.arm_faults import OF_A_VERDICT as OF_A_VERDICT
+from harness.outcomes.expected.arm_faults import TIMEOUT as TIMEOUT
+from harness.outcomes.expected.arm_faults import Faults as Faults
+from harness.outcomes.expected.arm_faults import RecordedArm as RecordedArm
+from harness.outcomes.expected.arm_faults import RunFaults as RunFaults
+from harness.outcomes.expected.arm_faults import arm_of_row as arm_of_row
+from harness.outcomes.expected.arm_faults import fault_name as fault_name
+from harness.outcomes.expected.arm_faults import faults_of_row as faults_of_row
+from harness.outcomes.expected.arm_faults import faults_of_rows as faults_of_rows
+from harness.outcomes.expected.record import Recorded as Recorded
+from harness.outcomes.expected.record import is_record as is_record
+from harness.outcomes.expected.record import read_record as read_record
+from harness.outcomes.expected.record import recorded_faults as recorded_faults
+from harness.outcomes.expected.record import write_record as write_record
+from harness.outcomes.expected.verdict import Change as Change
+from harness.outcomes.expected.verdict import Verdict as Verdict
+from harness.outcomes.expected.verdict import compare_faults as compare_faults
+from harness.outcomes.expected.verdict import compare_with_record as compare_with_record
+from harness.outcomes.expected.verdict_text import change_in_words as change_in_words
+from harness.outcomes.expected.verdict_text import verdict_json as verdict_json
+from harness.outcomes.expected.verdict_text import verdict_text as verdict_text

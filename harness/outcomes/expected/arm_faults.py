@@ -1,0 +1,99 @@
+"""The faults of every case of a run, by arm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.backend.arm import arm as arm_name
+from harness.errors import Incomplete
+from harness.outcomes import outcome
+from harness.rows.row import BROKEN, OURS, OUT_OF_TIME, VERDICTS, Row
+from harness.rows.store import read_end, read_rows
+
+TIMEOUT = "timeout"
+
+LOSSES = frozenset({*BROKEN, *(f"{status}_in_a_check" for status in BROKEN)})
+"""The faults after which the rest of a case is not walked."""
+
+OF_A_VERDICT = frozenset({*VERDICTS, *BROKEN})
+"""The faults that a walk shows without any check."""
+
+Faults = frozenset[str]
+"""What is wrong with one case; empty if nothing is."""
+
+
+@dataclass(frozen=True, order=True)
+class RecordedArm:
+    """A backend at a version with its options, on one vocabulary."""
+
+    backend: str
+    options: str
+    version: str
+    vocabulary: str
+
+    def __str__(self) -> str:
+        """`backend:options version vocabulary`, `-` where there is no version."""
+        return f"{arm_name(self)} {self.version or '-'} {self.vocabulary}"
+
+
+ArmFaults = Mapping[RecordedArm, Mapping[str, Faults]]
+"""By arm and case (`suite/id`)."""
+
+
+@dataclass(frozen=True)
+class RunFaults:
+    """The faults of one run, and the names of its cases."""
+
+    arms: ArmFaults
+    names: Mapping[str, str]
+    """By case (`suite/id`): its name."""
+    unmeasured: frozenset[tuple[RecordedArm, str]]
+    """Arm and case where something is missing through our fault: nothing is concluded from these."""
+
+
+def faults_of_row(row: Row) -> set[str]:
+    """Returns what is wrong with one row, in words that do not depend on the machine, but for `timeout`."""
+    names = {fault_name(fault) for fault in outcome.faults(row)}
+    return names | {TIMEOUT} if OUT_OF_TIME in row.checks.values() else names
+
+
+def fault_name(fault: outcome.Fault) -> str:
+    """Returns the name of a fault as one word, because a record joins the names with spaces."""
+    return "_".join(fault.name.split()) or "_"
+
+
+def arm_of_row(row: Row) -> RecordedArm:
+    """Returns the arm, on its vocabulary, that the row is of."""
+    return RecordedArm(row.backend, row.options, row.backend_version, row.vocabulary)
+
+
+def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
+    """Returns the faults of every case that the rows are of."""
+    arms: dict[RecordedArm, dict[str, set[str]]] = {}
+    names: dict[str, str] = {}
+    unmeasured: set[tuple[RecordedArm, str]] = set()
+    left_out: set[tuple[RecordedArm, str]] = set()
+    for row in rows:
+        arm = arm_of_row(row)
+        case = f"{row.suite}/{row.case_id}"
+        names[case] = row.case
+        faults = arms.setdefault(arm, {}).setdefault(case, set())
+        if row.status in OURS:
+            (unmeasured if row.status == "harness_error" else left_out).add((arm, case))
+        faults |= faults_of_row(row)
+    # What was left out because the backend was lost before is the backend's: a crash must not hide from a
+    # gate.
+    unmeasured |= {(arm, case) for arm, case in left_out if not arms[arm][case] & LOSSES}
+    frozen = {arm: {case: frozenset(faults) for case, faults in cases.items()} for arm, cases in arms.items()}
+    return RunFaults(frozen, names, frozenset(unmeasured))
+
+
+def faults_of_run(folder: Path) -> RunFaults:
+    """Returns the faults of every case of a run. Raises BadInput, and Incomplete for a run without end."""
+    if read_end(folder) is None:
+        raise Incomplete(
+            f"{folder}: the run is incomplete, and never gates; `grammarbench run --resume` completes it"
+        )
+    return faults_of_rows(read_rows(folder))

@@ -1,0 +1,68 @@
+"""A run against expected outcomes, for people and for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.outcomes.expected.verdict import Change, Verdict
+from harness.text import one_line
+
+
+def verdict_text(verdict: Verdict, most: int = 40) -> str:
+    """Returns the verdict for people; of new and of gone failures at most `most` lines each."""
+    lines = [
+        *verdict.notes,
+        *(f"{arm}: not recorded; compared with {other}" for arm, other in verdict.against.items()),
+        *_changes("new failures", [change for change in verdict.changes if change.new], most),
+        *_changes(
+            "fixed, but still recorded as failing",
+            [change for change in verdict.changes if not change.new],
+            most,
+        ),
+    ]
+    if verdict.slow:
+        lines.append(f"{verdict.slow} case(s) differ by a timeout, which depends on the machine")
+    if verdict.unrecorded:
+        lines.append(f"{verdict.unrecorded} case(s) are not recorded")
+    lines.append(f"{verdict.compared} case(s) compared: {_conclusion(verdict)}")
+    return "\n".join(one_line(line, spelled=True) for line in lines)
+
+
+def _changes(title: str, changes: Sequence[Change], most: int) -> Iterator[str]:
+    """Yields the title and a line for each change; nothing if there is none."""
+    if not changes:
+        return
+    yield f"{title}: {len(changes)}"
+    for change in changes[:most]:
+        yield f"  {change.arm}: {change.name} ({change.case}): {change_in_words(change)}"
+    if len(changes) > most:
+        yield f"  ... and {len(changes) - most} more"
+
+
+def _conclusion(verdict: Verdict) -> str:
+    if verdict.changes:
+        return "not as recorded"
+    if not verdict.compared:
+        return "nothing of this run is recorded"
+    part = ", but a part of what is recorded was not walked: unproven" if verdict.not_walked else ""
+    return f"as recorded{part}"
+
+
+def change_in_words(change: Change) -> str:
+    """Returns new faults with a plus, gone ones with a minus."""
+    new, gone = sorted(change.new), sorted(change.gone)
+    return " ".join([*(f"+{fault}" for fault in new), *(f"-{fault}" for fault in gone)])
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """Returns the verdict for machines; an arm is named as people name it."""
+    changes = [{**vars(change), "arm": str(change.arm)} for change in verdict.changes]
+    against = {str(arm): str(other) for arm, other in verdict.against.items()}
+    return {
+        "holds": verdict.holds,
+        "verdict": verdict.word,
+        **vars(verdict),
+        "changes": changes,
+        "against": against,
+    }
