@@ -91,68 +91,51 @@ def default_backend() -> str:
 
 def look(machine: dict[str, Any]) -> list[MachineState]:
     """Observations of governor, turbo, address randomisation, load, processors and hypervisor."""
-    found = []
-    config = machine.get("cpu_config", "")
-    governor = next(
-        (
-            part.partition("=")[2]
-            for part in config.split(";")[-1].replace(",", " ").split()
-            if part.startswith("governor")
-        ),
-        "",
-    )
-    if not config:
-        found.append(
-            MachineState("governor and turbo", "the system does not tell (usual in virtual machines)", True)
-        )
-    else:
-        steady = "powersave" not in config and "schedutil" not in config and "ondemand" not in config
-        hint = "" if steady else "; set it to performance (cpupower frequency-set -g performance)"
-        found.append(
-            MachineState(
-                "governor and turbo",
-                f"{config}{hint}" if not governor else f"{governor} ({config}){hint}",
-                steady,
-            )
-        )
     usable = usable_processors()
     enough = usable > 1
-    found.append(
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    quiet = load < BUSY * usable
+    virtual = hardware().get("hypervisor") == "True"
+    return [
+        _governor(machine.get("cpu_config", "")),
         MachineState(
             "processors",
             f"{usable} usable" + ("" if enough else "; a second one for the coordinator would help"),
             enough,
-        )
-    )
-    isolated = machine.get("isolated_cpus", "")
-    found.append(
-        MachineState("isolated processors", isolated or "none (isolcpus= would keep others away)", True)
-    )
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    quiet = load < BUSY * usable
-    found.append(
+        ),
+        MachineState(
+            "isolated processors",
+            machine.get("isolated_cpus", "") or "none (isolcpus= would keep others away)",
+            True,
+        ),
         MachineState(
             "load",
             f"{load:.2f} over the last minute" + ("" if quiet else "; end what else is running"),
             quiet,
-        )
-    )
-    virtual = hardware().get("hypervisor") == "True"
-    found.append(
+        ),
         MachineState(
             "hypervisor",
             "yes: neighbours share the machine, so compare only within one run" if virtual else "no",
             True,
-        )
-    )
-    found.append(
+        ),
         MachineState(
             "address randomisation",
             machine.get("aslr", "unknown") + " (fresh processes average over it)",
             True,
-        )
-    )
-    return found
+        ),
+    ]
+
+
+def _governor(config: str) -> MachineState:
+    """Returns what pyperf's description of the processor says of governor and turbo."""
+    what = "governor and turbo"
+    if not config:
+        return MachineState(what, "the system does not tell (usual in virtual machines)", True)
+    parts = config.split(";")[-1].replace(",", " ").split()
+    governor = next((part.partition("=")[2] for part in parts if part.startswith("governor")), "")
+    steady = not any(slow in config for slow in ("powersave", "schedutil", "ondemand"))
+    hint = "" if steady else "; set it to performance (cpupower frequency-set -g performance)"
+    return MachineState(what, f"{governor} ({config}){hint}" if governor else f"{config}{hint}", steady)
 
 
 def text(found: Diagnosis) -> str:

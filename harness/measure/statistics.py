@@ -1,6 +1,9 @@
 """Estimate, interval and verdict of paired log-ratios; exact or in closed form, so that the same numbers give
 the same verdict.
 
+scipy is not used: importing scipy.stats takes 0.8 to 1.0 s (two cores, scipy 1.17), which each of the dozen
+modules that need Student's t would add to its command, for 60 lines that the tests hold against tables.
+
 All of it works on `x`, the natural logarithms of head over base, one per fork: forks are the units, rounds
 within them are not.
 """

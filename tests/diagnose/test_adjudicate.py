@@ -18,7 +18,7 @@ from harness.cases.case import Case, Instance, case_id, case_to_line
 from harness.cli import progress
 from harness.cli.main import main
 from harness.cli.progress import Ticker
-from harness.diagnose.adjudicate import WITNESSES, Summary, adjudicate
+from harness.diagnose.adjudicate import WITNESSES, Settings, Summary, adjudicate
 from harness.diagnose.adjudicate.causes import experiments, names_alone, place
 from harness.diagnose.adjudicate.second import load_second
 from harness.errors import BadInput
@@ -57,9 +57,8 @@ def a_run(
 def judged(
     folder: Path, *, timeout_s: float = 20.0, tries: int = 2, positions: int = 4, formats: bool = False
 ) -> tuple[Summary, list[dict[str, object]]]:
-    summary = adjudicate(
-        folder, positions=positions, tries=tries, timeout_s=timeout_s, formats=formats, say=lambda _: None
-    )
+    settings = Settings(positions=positions, tries=tries, timeout_s=timeout_s, formats=formats)
+    summary = adjudicate(folder, settings, lambda _: None)
     return summary, [json.loads(line) for line in (folder / WITNESSES).read_text().splitlines()]
 
 
@@ -235,7 +234,7 @@ def test_an_arm_that_cannot_load_is_left_out(tmp_path: Path) -> None:
     said: list[str] = []
     folder = a_run(tmp_path, "Reading", "NoSuchAdapter")
     with pytest.raises(BadInput, match="NoSuchAdapter"):
-        adjudicate(folder, say=said.append)
+        adjudicate(folder, Settings(), said.append)
     assert not (folder / WITNESSES).exists()
 
 

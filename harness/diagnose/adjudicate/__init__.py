@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.backend.arm import Arm, arm_names
@@ -22,7 +22,8 @@ from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, case_from_line
-from harness.diagnose.adjudicate.trial import Settings, Trial
+from harness.diagnose.adjudicate.trial import Settings as Settings
+from harness.diagnose.adjudicate.trial import Trial
 from harness.diagnose.adjudicate.verdicts import Validators
 from harness.diagnose.adjudicate.witness import Summary as Summary
 from harness.diagnose.adjudicate.witness import Witness as Witness
@@ -70,22 +71,11 @@ class _PlannedCase:
 
 def adjudicate(
     folder: Path,
-    *,
-    positions: int | None = 8,
-    followed: int = 24,
-    tries: int = 3,
-    timeout_s: float = 10.0,
-    formats: bool = False,
+    settings: Settings,
     say: Callable[[str], None] = print,
     step: Step = lambda done, total, doing: None,
 ) -> Summary:
-    """Adjudicates a finished run and writes its `witnesses.jsonl`. Raises BadInput.
-
-    `positions` is the number of a text's tokens at which masks are compared (None: all), `followed` the
-    number of disputed tokens of a case that are followed up, `tries` the number of documents that are
-    finished from one of them, `timeout_s` the seconds that one answer of an arm or a validator may take.
-    `formats` says whether formats are assertions.
-    """
+    """Adjudicates a finished run and writes its `witnesses.jsonl`. Raises BadInput."""
     refuse_published(
         folder, "adjudicated", "run its command again where the suites are, and adjudicate that run"
     )
@@ -97,7 +87,7 @@ def adjudicate(
             folder,
             info,
             compiled,
-            Settings(positions, followed, tries, timeout_s, max(timeout_s, info.timeout_s)),
+            replace(settings, compile_s=max(settings.timeout_s, info.timeout_s)),
             Summary(),
             say,
             step,
@@ -107,9 +97,9 @@ def adjudicate(
         second = Service(
             "harness.diagnose.adjudicate.second:load_second", {"cases": work.cases}, info.memory_bytes
         )
-        with open(part, "w") as file, Judge(timeout_s) as judge:
+        with open(part, "w") as file, Judge(settings.timeout_s) as judge:
             try:
-                validators = Validators(judge, second, timeout_s, formats)
+                validators = Validators(judge, second, settings.timeout_s, settings.formats)
                 done = 0
                 for vocabulary in info.vocabularies:
                     for witness in _in_vocabulary(work, vocabulary, validators, done):

@@ -52,15 +52,18 @@ known."""
 class Settings:
     """How much is looked at in one case."""
 
-    positions: int | None
+    positions: int | None = 8
     """The number of positions of a text at which masks are compared; None means all."""
-    followed: int
-    """The number of disputed tokens that are followed up."""
-    tries: int
+    followed: int = 24
+    """The number of disputed tokens of a case that are followed up."""
+    tries: int = 3
     """The number of documents that are finished from one disputed token."""
-    timeout_s: float
-    """The seconds that one answer of an arm may take."""
-    compile_s: float
+    timeout_s: float = 10.0
+    """The seconds that one answer of an arm or a validator may take."""
+    compile_s: float = 10.0
+    """The seconds that a compile may take; an adjudication allows at least what its run allowed."""
+    formats: bool = False
+    """Whether formats are assertions."""
 
 
 @dataclass(frozen=True)

@@ -69,23 +69,7 @@ def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.
         hostname="",
     )
     properties = xml.SubElement(suite, "properties")
-    said = {
-        each.name: repr(each.value)
-        for each in result.figures
-        if each.arm == count.arm and each.family in ("all", count.suite)
-    }
-    said |= {
-        "backend": arm.backend,
-        "version": arm.version,
-        "options": arm.options,
-        "vocabulary": arm.vocabulary,
-    }
-    said |= {
-        name: str(getattr(count, name)) for name in COUNTED
-    }  # of this suite, where the figures are of all
-    said |= {"conformance": "" if count.conformance is None else repr(count.conformance)}
-    said |= {"sample": result.sample} if result.sample else {}
-    for key, value in said.items():
+    for key, value in _properties(result, arm, count).items():
         xml.SubElement(properties, "property", name=_fit(key), value=_fit(value))
     xml.SubElement(suite, "testcase", classname=_fit(name), name=f"{count.passed} passed cases")
     for number, why in skipped:
@@ -94,32 +78,47 @@ def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.
         )
         xml.SubElement(case, "skipped", message=why)
     for each in listed:
-        case = xml.SubElement(
-            suite, "testcase", classname=_fit(name), name=_fit(f"{each.case} [{each.case_id}]")
-        )
-        text = f"{', '.join(each.faults)}: {each.said}" if each.said else ", ".join(each.faults)
-        if each.outcome != "failed":
-            xml.SubElement(case, "skipped", message=_fit(text))
-        else:
-            failure = xml.SubElement(
-                case,
-                "failure",
-                message=_fit(text),
-                type=each.worst,
-            )
-            failure.text = _fit(each.repro, 2000)
+        _add_case(suite, name, each)
+    if notes := _notes(result, count, documented):
+        xml.SubElement(suite, "system-out").text = "\n".join(notes)
+    return suite
+
+
+def _properties(result: Result, arm: Arm, count: Counts) -> dict[str, str]:
+    """Returns the figures of the arm, who it is, and how many cases of the suite came to what."""
+    figures = {
+        each.name: repr(each.value)
+        for each in result.figures
+        if each.arm == count.arm and each.family in ("all", count.suite)
+    }
+    who = {name: getattr(arm, name) for name in ("backend", "version", "options", "vocabulary")}
+    counts = {name: str(getattr(count, name)) for name in COUNTED}  # of this suite; the figures are of all
+    conformance = {"conformance": "" if count.conformance is None else repr(count.conformance)}
+    return figures | who | counts | conformance | ({"sample": result.sample} if result.sample else {})
+
+
+def _add_case(suite: xml.Element, name: str, failing: Failing) -> None:
+    """Adds a case that failed, or that the backend declined, which is skipped."""
+    title = _fit(f"{failing.case} [{failing.case_id}]")
+    case = xml.SubElement(suite, "testcase", classname=_fit(name), name=title)
+    faults = ", ".join(failing.faults)
+    message = _fit(f"{faults}: {failing.said}" if failing.said else faults)
+    if failing.outcome != "failed":
+        xml.SubElement(case, "skipped", message=message)
+    else:
+        failure = xml.SubElement(case, "failure", message=message, type=failing.worst)
+        failure.text = _fit(failing.repro, 2000)
+
+
+def _notes(result: Result, count: Counts, documented: list[Failing]) -> list[str]:
+    """Returns lines about what is no failure: documented faults, and what failed behind other cases only."""
     told = [
         _fit(f"{each.case} [{each.case_id}]: {', '.join(each.faults)}") for each in documented[:MOST_TOLD]
     ]
-    told = ["no failures, for the backend documents them:", *told] if told else []
+    lines = ["no failures, for the backend documents them:", *told] if told else []
     later = [each for each in result.delayed if (each.arm, each.suite) == (count.arm, count.suite)]
-    told += [
-        *map(_fit, delayed.lines(later)),
-        *(_fit(delayed.in_words(each), 2000) for each in later[:MOST_TOLD]),
-    ]
-    if told:
-        xml.SubElement(suite, "system-out").text = "\n".join(told)
-    return suite
+    lines += map(_fit, delayed.lines(later))
+    return [*lines, *(_fit(delayed.in_words(each), 2000) for each in later[:MOST_TOLD])]
 
 
 def _gate(result: Result) -> xml.Element:

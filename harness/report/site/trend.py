@@ -4,7 +4,8 @@ fired."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 from markupsafe import Markup, escape
@@ -41,70 +42,46 @@ def percent(event: Event) -> str:
     return f"{100 * (event.now / event.before - 1):+.1f} %".replace("-", "−")
 
 
+@dataclass(frozen=True)
+class Scale:
+    """Turns the place of an entry, and a ratio, into coordinates of the drawing."""
+
+    count: int
+    low: float
+    high: float
+
+    def x(self, number: float) -> float:
+        """Returns the horizontal coordinate of the entry at this place."""
+        return LEFT + (WIDTH - LEFT - RIGHT) * (number + 0.5) / self.count
+
+    def y(self, ratio: float) -> float:
+        """Returns the vertical coordinate of the ratio; one beyond the scale is drawn at its edge."""
+        inside = min(max(ratio, self.low), self.high)
+        return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - inside) / (self.high - self.low)
+
+
 def chart(series: Series) -> Markup:
-    """The `<svg>`; its colours are CSS variables. Empty if no ratio can be drawn."""
+    """Returns the `<svg>`, whose colours are CSS variables; empty if no ratio can be drawn."""
     offset = max(0, len(series.entries) - RUNS)
     entries = series.entries[offset:]
-    finite = [each.ratio for each in entries if _drawable(each)]
+    finite = [entry.ratio for entry in entries if _drawable(entry)]
     if not finite:
         return Markup()
-    low, high = min(finite), max(finite)
-    room = max(0.12 * (high - low), 0.03 * high)
-    low, high = low - room, high + room
-
-    def x(number: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (number + 0.5) / len(entries)
-
-    def y(ratio: float) -> float:
-        return TOP + (HEIGHT - TOP - BOTTOM) * (high - min(max(ratio, low), high)) / (high - low)
-
+    room = max(0.12 * (max(finite) - min(finite)), 0.03 * max(finite))
+    scale = Scale(len(entries), min(finite) - room, max(finite) + room)
     name = f"{series.metric} of {series.backend}, {len(entries)} runs, {len(series.events)} events"
     parts = [
-        Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(WIDTH, HEIGHT, short(name, 200))
+        Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
+            WIDTH, HEIGHT, short(name, 200)
+        ),
+        *_grid(scale),
+        *_versions(entries, scale),
+        *(_band(run, scale) for run in _runs(entries)),
+        *(_dot(number, entry, scale) for number, entry in enumerate(entries) if _drawable(entry)),
     ]
-    for share in (0.1, 0.5, 0.9):
-        value = low + share * (high - low)
-        at = f"{y(value):.1f}"
-        parts.append(
-            Markup(
-                f'<path class="grid" d="M{LEFT} {at}H{WIDTH - RIGHT}"/><text x="{LEFT - 5}" y="{at}" '
-                'dy=".35em" text-anchor="end">'
-            )
-        )
-        parts.append(Markup(f"{value:.3g}</text>"))
-    parts += _versions(entries, x)
-    for run in _runs(entries):
-        edges = [(number, each.low) for number, each in run] + [
-            (number, each.high) for number, each in reversed(run)
-        ]
-        path = " ".join(
-            f"{x(number):.1f},{y(value if math.isfinite(value) else entries[number].ratio):.1f}"
-            for number, value in edges
-        )
-        line = " ".join(f"{x(number):.1f},{y(each.ratio):.1f}" for number, each in run)
-        parts.append(
-            Markup(f'<polygon class="band" points="{path}"/><polyline class="line" points="{line}"/>')
-        )
-    for number, each in enumerate(entries):
-        if _drawable(each):
-            kind = "dot" if each.proven else "dot unproven"
-            title = escape(
-                short(
-                    f"{day(each.time)} {each.version}: {each.ratio:.3f} [{each.low:.3f}, {each.high:.3f}]",
-                    120,
-                )
-            )
-            parts.append(
-                Markup(
-                    f'<circle class="{kind}" cx="{x(number):.1f}" cy="{y(each.ratio):.1f}" '
-                    f'r="2"><title>{title}</title></circle>'
-                )
-            )
     for count, event in enumerate(series.events, 1):
         if event.at >= offset:
-            parts.append(
-                _marker(count, event, x(event.at - offset), y(entries[event.at - offset].ratio), x, y, offset)
-            )
+            parts.append(_marker(count, event, entries[event.at - offset].ratio, scale, offset))
     first, last = day(entries[0].time), day(entries[-1].time)
     parts.append(Markup('<text x="{}" y="{}">{}</text>').format(LEFT, HEIGHT - 6, first))
     if len(entries) > 1:
@@ -112,6 +89,41 @@ def chart(series: Series) -> Markup:
             Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(WIDTH - RIGHT, HEIGHT - 6, last)
         )
     return Markup("").join(parts) + Markup("</svg>")
+
+
+def _grid(scale: Scale) -> Iterator[Markup]:
+    """Yields three horizontal lines with their ratios."""
+    for share in (0.1, 0.5, 0.9):
+        value = scale.low + share * (scale.high - scale.low)
+        at = f"{scale.y(value):.1f}"
+        yield Markup(
+            f'<path class="grid" d="M{LEFT} {at}H{WIDTH - RIGHT}"/><text x="{LEFT - 5}" y="{at}" '
+            'dy=".35em" text-anchor="end">'
+        )
+        yield Markup(f"{value:.3g}</text>")
+
+
+def _band(run: list[tuple[int, Entry]], scale: Scale) -> Markup:
+    """Returns the line of a stretch without a hole, within the band of its intervals."""
+    edges = [(number, entry.low, entry.ratio) for number, entry in run]
+    edges += [(number, entry.high, entry.ratio) for number, entry in reversed(run)]
+    path = " ".join(
+        f"{scale.x(number):.1f},{scale.y(bound if math.isfinite(bound) else ratio):.1f}"
+        for number, bound, ratio in edges
+    )
+    line = " ".join(f"{scale.x(number):.1f},{scale.y(entry.ratio):.1f}" for number, entry in run)
+    return Markup(f'<polygon class="band" points="{path}"/><polyline class="line" points="{line}"/>')
+
+
+def _dot(number: int, entry: Entry, scale: Scale) -> Markup:
+    """Returns the mark of one entry, with its figures as a title."""
+    kind = "dot" if entry.proven else "dot unproven"
+    figures = f"{entry.ratio:.3f} [{entry.low:.3f}, {entry.high:.3f}]"
+    title = escape(short(f"{day(entry.time)} {entry.version}: {figures}", 120))
+    return Markup(
+        f'<circle class="{kind}" cx="{scale.x(number):.1f}" cy="{scale.y(entry.ratio):.1f}" '
+        f'r="2"><title>{title}</title></circle>'
+    )
 
 
 def _drawable(entry: Entry) -> bool:
@@ -129,12 +141,12 @@ def _runs(entries: tuple[Entry, ...]) -> list[list[tuple[int, Entry]]]:
     return [each for each in found if each]
 
 
-def _versions(entries: tuple[Entry, ...], x: Callable[[float], float]) -> list[Markup]:
-    """A line where another version begins, and its name where there is room for it."""
+def _versions(entries: tuple[Entry, ...], scale: Scale) -> list[Markup]:
+    """Returns a line where another version begins, and its name where there is room for it."""
     changes = [0, *(number for number, (a, b) in enumerate(pairwise(entries), 1) if a.version != b.version)]
     parts, free = [], 0.0
     for number in changes:
-        at = x(number - 0.5)
+        at = scale.x(number - 0.5)
         if number:
             parts.append(Markup(f'<path class="release" d="M{at:.1f} {TOP - 6}V{HEIGHT - BOTTOM}"/>'))
         name = short(entries[number].version, 12)
@@ -144,22 +156,15 @@ def _versions(entries: tuple[Entry, ...], x: Callable[[float], float]) -> list[M
     return parts
 
 
-def _marker(
-    count: int,
-    event: Event,
-    at: float,
-    height: float,
-    x: Callable[[float], float],
-    y: Callable[[float], float],
-    offset: int,
-) -> Markup:
+def _marker(count: int, event: Event, ratio: float, scale: Scale, offset: int) -> Markup:
+    """Returns the numbered mark of an event at the entry that has this ratio, and the level before it."""
+    at, height = scale.x(event.at - offset), scale.y(ratio)
     worse = event.kind == "alert"
     up = height > TOP + 16
     near, far = (height - 5, height - 14) if up else (height + 5, height + 14)
     tip, base = (max(near, far), min(near, far)) if worse else (min(near, far), max(near, far))
-    level = (
-        f'<path class="held" d="M{x(max(0, event.at - offset - 10)):.1f} {y(event.before):.1f}H{at:.1f}"/>'
-    )
+    since = scale.x(max(0, event.at - offset - 10))
+    level = f'<path class="held" d="M{since:.1f} {scale.y(event.before):.1f}H{at:.1f}"/>'
     shape = (
         f'<path class="{"slower" if worse else "faster"}" d="M{at:.1f} {tip:.1f}L{at - 5:.1f} '
         f'{base:.1f}h10z"/>'

@@ -48,6 +48,21 @@ class DecodingArm:
     loaded: bool = False
 
 
+@dataclass(frozen=True)
+class Turn:
+    """One run that an arm has to make."""
+
+    fork: int
+    place: int
+    """The arm's place in the order of the fork."""
+    round: int
+    number: int
+    """The run's place in its round."""
+    role: Role
+    setting: int
+    """The setting's place in `DecodeSetup.settings`."""
+
+
 @dataclass(eq=False)
 class DecodeEngine:
     """Runs what the setup says."""
@@ -97,13 +112,11 @@ class DecodeEngine:
         running_arm.is_open = False
         for plain in self.plain_first:
             mine = [number for number, setting in enumerate(self.setup.settings) if setting.plain == plain]
-            for number in range(self.setup.rounds + 1):
-                for turn, (role, setting) in enumerate(self._turns(plain, mine, fork, number)):
-                    if any(
-                        (running_arm.arm.name, one) not in self.dead
-                        for one in ([setting] if role == "constrained" else mine)
-                    ):
-                        self._run(fork, place, number, turn, running_arm, role, setting)
+            for round_number in range(self.setup.rounds + 1):
+                for number, (role, setting) in enumerate(self._turns(plain, mine, fork, round_number)):
+                    served = [setting] if role == "constrained" else mine
+                    if any((running_arm.arm.name, one) not in self.dead for one in served):
+                        self._run(running_arm, Turn(fork, place, round_number, number, role, setting))
         # The next fork's child is fresh, and the device's memory is the next arm's.
         running_arm.service.renew()
 
@@ -140,51 +153,32 @@ class DecodeEngine:
         self.recorder.child(Child(fork=fork, place=place, arm=running_arm.arm.name, load_s=load_s, **said))
         return True
 
-    def _run(
-        self,
-        fork: int,
-        place: int,
-        number: int,
-        turn: int,
-        running_arm: DecodingArm,
-        role: Role,
-        setting: int,
-    ) -> None:
+    def _run(self, running_arm: DecodingArm, turn: Turn) -> None:
         """Make one run of one setting and write it down."""
-        if not self._open(fork, place, running_arm):
+        if not self._open(turn.fork, turn.place, running_arm):
             return
-        asked = self.setup.settings[setting] if role == "constrained" else self.setup.settings[setting].plain
-        lost = [setting] if role == "constrained" else self._with_load(asked)
+        setting = self.setup.settings[turn.setting]
+        asked = setting if turn.role == "constrained" else setting.plain
+        lost = [turn.setting] if turn.role == "constrained" else self._with_load(asked)
         try:
             answer, blob = running_arm.service.ask(
-                {"op": "run", "role": role, "setting": asked.to_json()}, seconds=self.timeout_s
+                {"op": "run", "role": turn.role, "setting": asked.to_json()}, seconds=self.timeout_s
             )
         except Lost as why:
             running_arm.is_open = False
             running_arm.service.renew()
-            ours = role == "none" or why.whose == "harness"
-            self._lose(fork, running_arm, lost, "harness_error" if ours else "backend", str(why))
+            ours = turn.role == "none" or why.whose == "harness"
+            self._lose(turn.fork, running_arm, lost, "harness_error" if ours else "backend", str(why))
             return
         for whose in ("not_offered", "harness_error"):
             if whose in answer:
-                self._lose(fork, running_arm, lost, whose, answer[whose])
+                self._lose(turn.fork, running_arm, lost, whose, answer[whose])
                 return
-        self.recorder.batch(
-            self._batch(answer, blob, fork, number, turn, running_arm.arm.name, role, setting)
-        )
+        self.recorder.batch(self._batch(answer, blob, running_arm.arm.name, turn))
 
-    def _batch(
-        self,
-        answer: dict[str, Any],
-        blob: bytes,
-        fork: int,
-        number: int,
-        turn: int,
-        arm: str,
-        role: Role,
-        setting: int,
-    ) -> DecodedBatch:
-        workload = self.setup.settings[setting].workload
+    def _batch(self, answer: dict[str, Any], blob: bytes, arm: str, turn: Turn) -> DecodedBatch:
+        """Returns what the arm's child answered of a run, with its finished texts judged."""
+        workload = self.setup.settings[turn.setting].workload
         judged = []
         rows = zip(
             completed_from(answer["completed"]),
@@ -194,16 +188,16 @@ class DecodeEngine:
             strict=True,
         )
         for done, which, text, as_replayed in rows:
-            judges = role == "constrained" and done.end == "end_of_sequence"
+            judges = turn.role == "constrained" and done.end == "end_of_sequence"
             right: Right = self.judge(workload, which, bytes.fromhex(text)) if judges else "unjudged"
             judged.append(Judged(done, right, as_replayed))
         return DecodedBatch(
-            fork=fork,
-            round=number,
-            place=turn,
+            fork=turn.fork,
+            round=turn.round,
+            place=turn.number,
             arm=arm,
-            role=role,
-            setting=setting,
+            role=turn.role,
+            setting=turn.setting,
             wall_ns=answer["wall_ns"],
             passes=answer["passes"],
             peak_bytes=answer["peak_bytes"],

@@ -13,6 +13,7 @@ from harness.report.page.decodes import about, upper
 from harness.report.page.inputs import Inputs
 from harness.report.page.section import Section, Values
 from harness.report.tables.instances import percent
+from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.text import duration
 
 BARS, LINES = 36, 200
@@ -28,74 +29,71 @@ SECTION = Section("jumps", "Jump-forward", 80, values)
 
 
 def gains(inputs: Inputs) -> list[tuple[str, Chart]]:
-    """Of every strategy but stepwise: what it saves and gains, on beside off.
-
-    Per record, with what it is of.
-    """
+    """Returns what every strategy but stepwise saves and gains, on beside off: a chart for each record, with
+    what the record is of."""
     found = []
     for number, decoded in enumerate(inputs.decoded):
         positions = {
             arm: each.position for each in inputs.subjects for one, arm in each.decoded if one is decoded
         }
-        bars, rows = [], []
-        for cell in decoded.cells:
-            gain = (
-                decoded.speed_up(cell) if cell.role == "constrained" and cell.strategy != "stepwise" else None
-            )
-            off = next(
-                (each for each in decoded.cells if decoded.key_of(each) == decoded.stepwise(cell)), None
-            )
-            if gain is None or off is None or cell.arm not in positions:
-                continue
-            on_values, off_values = decoded.values(cell), decoded.values(off)
-            saved = on_values["saved_share"]
-            ratio = gain.found.found
-            label = f"{cell.setting.workload} ×{cell.setting.batch} {cell.strategy.replace('_', '-')}"
-            if isinstance(saved, float):
-                low, high = (ratio.low, ratio.high) if ratio else (0.0, math.inf)
-                told = f"{label} {cell.arm}"
-                bars.append(
-                    plots.Bar(
-                        positions[cell.arm],
-                        told,
-                        saved,
-                        ratio.ratio if ratio else None,
-                        low,
-                        high,
-                        gain.ceiling,
-                    )
-                )
-            speed = (
-                f"{ratio.ratio:.2f} [{ratio.low:.2f}, {upper(ratio.high, '{:.2f}'.format)}]"
-                if ratio
-                else "no equal texts"
-            )
-            ceiling = f"{gain.ceiling:.2f}" if gain.ceiling else "–"
-            times = [_pair(off_values[name], on_values[name]) for name in ("tpot", "e2e")]
-            rows.append(
-                (label, cell.arm, percent(saved) if isinstance(saved, float) else "–", speed, ceiling, *times)
-            )
+        gained = [
+            gained
+            for cell in decoded.cells
+            if cell.arm in positions and (gained := _gained(decoded, cell, positions[cell.arm])) is not None
+        ]
+        bars, rows = [bar for bar, _ in gained if bar is not None], [row for _, row in gained]
         svg = plots.gains(
             f"gains{number}", "What each strategy saves and gains: bars and intervals", bars[:BARS]
         )
-        caption = (
-            "On against off in the same rounds, of equal texts. Left: emitted tokens that needed no forward "
-            "pass of their own. Right: "
-            "stepwise over strategy of the time in the batch, with its interval; ◇ the speed-up if only "
-            "passes cost."
-        )
-        caption += f" The chart shows the first {BARS} of {len(bars)}." if len(bars) > BARS else ""
-        heads = ("Load", "Arm", "Tokens saved", "Speed-up", "Ceiling", "TPOT off → on", "E2E off → on")
+        more = f" The chart shows the first {BARS} of {len(bars)}." if len(bars) > BARS else ""
         chart = Chart(
             "Jump-forward and other strategies",
             Markup(svg),
-            caption,
-            heads,
+            CAPTION + more,
+            HEADS,
             tuple(rows[:LINES]),
             max(0, len(rows) - LINES),
         )
         found.append((f"{decoded.decoding.setup.run}: {about(decoded)}", chart))
     return [(title, chart) for title, chart in found if chart.rows]
+
+
+CAPTION = (
+    "On against off in the same rounds, of equal texts. Left: emitted tokens that needed no forward "
+    "pass of their own. Right: "
+    "stepwise over strategy of the time in the batch, with its interval; ◇ the speed-up if only "
+    "passes cost."
+)
+HEADS = ("Load", "Arm", "Tokens saved", "Speed-up", "Ceiling", "TPOT off → on", "E2E off → on")
+
+
+def _gained(
+    decoded: Decoded, cell: DecodeCell, position: int
+) -> tuple[plots.Bar | None, tuple[str, ...]] | None:
+    """Returns the bar and the line of a setting held against stepwise; None if it is stepwise itself, or was
+    not run beside it."""
+    gain = decoded.speed_up(cell) if cell.role == "constrained" and cell.strategy != "stepwise" else None
+    off = next((each for each in decoded.cells if decoded.key_of(each) == decoded.stepwise(cell)), None)
+    if gain is None or off is None:
+        return None
+    on_values, off_values = decoded.values(cell), decoded.values(off)
+    saved = on_values["saved_share"]
+    ratio = gain.found.found
+    label = f"{cell.setting.workload} ×{cell.setting.batch} {cell.strategy.replace('_', '-')}"
+    bar = None
+    if isinstance(saved, float):
+        low, high = (ratio.low, ratio.high) if ratio else (0.0, math.inf)
+        middle = ratio.ratio if ratio else None
+        bar = plots.Bar(position, f"{label} {cell.arm}", saved, middle, low, high, gain.ceiling)
+    speed = (
+        f"{ratio.ratio:.2f} [{ratio.low:.2f}, {upper(ratio.high, '{:.2f}'.format)}]"
+        if ratio
+        else "no equal texts"
+    )
+    ceiling = f"{gain.ceiling:.2f}" if gain.ceiling else "–"
+    times = [_pair(off_values[name], on_values[name]) for name in ("tpot", "e2e")]
+    share = percent(saved) if isinstance(saved, float) else "–"
+    return bar, (label, cell.arm, share, speed, ceiling, *times)
 
 
 def _pair(off: object, on: object) -> str:
