@@ -105,62 +105,65 @@ def walk(
     progress: Progress,
     most_ns: float = math.inf,
 ) -> Observation:
-    """Replay the tokens, then end-of-sequence, up to the first refusal.
+    """Replays the tokens, then end-of-sequence, up to the first refusal, and returns what was observed.
 
     Whoever sets a deadline for each call keeps it from outside. Calls of which none is late, but which
     together take more than `most_ns` nanoseconds, end the walk here as a `timeout` in the phase `walk`.
     """
-    clock = perf_counter_ns
-    samples = array("q")
-    findings: list[Finding] = []
-    matcher_new_ns: int | None = None
-    spent = 0
-    began = clock()
-
-    def seen(
-        status: Status,
-        phase: str = "",
-        text: str = "",
-        accepted: bool | None = None,
-        stopped_at: int | None = None,
-    ) -> Observation:
-        return Observation(
-            status,
-            phase,
-            text,
-            accepted,
-            stopped_at,
-            len(tokens),
-            matcher_new_ns=matcher_new_ns,
-            first_fill_ns=samples[0] if samples else None,
-            wall_ns=clock() - began,
-            findings=tuple(findings),
-            samples=samples.tobytes(),
-        )
-
-    def refused(index: int) -> Observation:
-        allowed_here = len(mask.allowed())
-        progress[4] += 1
-        if not allowed_here and not as_bool(grammar_object.is_accepting(), "is_accepting"):
-            findings.append(
-                Finding("cannot_terminate", index, "no token is allowed here, and the output may not end")
-            )
-        return replace(seen("ok", accepted=False, stopped_at=index), allowed=allowed_here)
-
+    replay = _Replay(compiled, vocabulary, tokens, progress)
     try:
-        progress[2], progress[3] = 0, len(tokens)
+        replay.start(mask_format)
+        return replay.walk_tokens(most_ns) or replay.walk_end()
+    except BaseException as error:
+        status: Status = "oom" if isinstance(error, MemoryError) else "backend_error"
+        if not _is_backends(error):
+            status = "harness_error"
+        return replay.observation(status, PHASES[progress[0]], describe(error))
+
+
+class _Replay:
+    """One walk, as far as it has come: its object, its mask, its samples and its findings.
+
+    `start`, `walk_tokens`, `walk_end` and `is_accepting` hold the calls of the backend (see `_is_backends`).
+    """
+
+    def __init__(
+        self, compiled: CompiledGrammar, vocabulary: Vocabulary, tokens: Sequence[int], progress: Progress
+    ) -> None:
+        self.compiled = compiled
+        self.vocabulary = vocabulary
+        self.tokens = tokens
+        self.progress = progress
+        self.samples = array("q")
+        self.findings: list[Finding] = []
+        self.matcher_new_ns: int | None = None
+        self.began = perf_counter_ns()
+
+    def start(self, mask_format: str) -> None:
+        """Makes and times the object, and binds its calls and the mask."""
+        clock, progress = perf_counter_ns, self.progress
+        progress[2], progress[3] = 0, len(self.tokens)
         progress[0] = 1
         start = clock()
-        grammar_object = compiled.start()
-        matcher_new_ns = clock() - start
-        mask = _mask(mask_format, vocabulary.size)
-        mask.cells.fill(mask_format == "bool")  # nothing is allowed yet, whatever was walked before
+        grammar_object = self.compiled.start()
+        self.matcher_new_ns = clock() - start
+        self.mask = _mask(mask_format, self.vocabulary.size)
+        is_bool = mask_format == "bool"
+        cells = self.mask.cells
+        cells.fill(is_bool)  # nothing is allowed yet, whatever was walked before
         progress[0] = 2
-        bools = mask_format == "bool"
-        fill = (
-            partial(grammar_object.fill_bool_mask, mask.cells) if bools else grammar_object.filler(mask.cells)
+        self.grammar_object = grammar_object
+        self.fill: Callable[[], object] = (
+            partial(grammar_object.fill_bool_mask, cells) if is_bool else grammar_object.filler(cells)
         )
-        accept, is_allowed = grammar_object.accept_token, mask.is_allowed
+        self.accept = grammar_object.accept_token
+
+    def walk_tokens(self, most_ns: float) -> Observation | None:
+        """Fills before each token and accepts it. Returns the observation if the walk ends there: a token is
+        refused, or the calls take too long; None if all tokens are accepted."""
+        clock, progress, samples, tokens = perf_counter_ns, self.progress, self.samples, self.tokens
+        fill, accept, is_allowed = self.fill, self.accept, self.mask.is_allowed
+        spent = 0
         for index, token in enumerate(tokens):
             progress[2] = index
             progress[0] = 2
@@ -176,49 +179,112 @@ def walk(
             samples.append(end - start)
             spent += samples[-2] + samples[-1]
             if spent > most_ns:
-                return seen(
-                    "timeout",
-                    "walk",
-                    f"its calls had taken {spent / 1e9:.3g} s together after token {index} of {len(tokens)}",
-                )
+                return self.too_slow(spent, index)
             if not (allowed and accepted is True):
                 accepted = as_bool(accepted, "accept_token")
-                if allowed and accepted:
-                    continue
-                if allowed != accepted:
-                    forces = accepted and _forces_another(
-                        compiled, tokens[:index], mask, vocabulary, token, progress
-                    )
-                    findings.append(_mismatch(index, token, allowed, "canonical_only" if forces else ""))
-                return refused(index)
+                if not (allowed and accepted):
+                    return self.refused_token(index, allowed, accepted)
+        return None
 
-        progress[2] = len(tokens)
+    def walk_end(self) -> Observation:
+        """Fills behind the last token, asks whether the output may end, and accepts end-of-sequence."""
+        clock, progress, samples = perf_counter_ns, self.progress, self.samples
+        fill, accept, eos_token = self.fill, self.accept, self.vocabulary.eos_token
+        progress[2] = len(self.tokens)
         progress[0] = 4
         start = clock()
         fill()
         end = clock()
         samples.append(end - start)
-        allowed = is_allowed(vocabulary.eos_token)
-        progress[4] += 1
-        accepting = as_bool(grammar_object.is_accepting(), "is_accepting")
+        allowed = self.mask.is_allowed(eos_token)
+        accepting = self.is_accepting()
         progress[4] += 1
         start = clock()
-        accepted = accept(vocabulary.eos_token)
+        accepted = accept(eos_token)
         end = clock()
         samples.append(end - start)
-        accepted = as_bool(accepted, "accept_token")
+        return self.ended(allowed, accepting, as_bool(accepted, "accept_token"))
+
+    def is_accepting(self) -> bool:
+        self.progress[4] += 1
+        return as_bool(self.grammar_object.is_accepting(), "is_accepting")
+
+    def too_slow(self, spent: int, index: int) -> Observation:
+        text = f"its calls had taken {spent / 1e9:.3g} s together after token {index} of {len(self.tokens)}"
+        return self.observation("timeout", "walk", text)
+
+    def refused_token(self, index: int, allowed: bool, accepted: bool) -> Observation:
+        """Returns the observation of a token that the mask, `accept_token` or both refuse."""
+        if allowed != accepted:
+            token = self.tokens[index]
+            cause = "canonical_only" if accepted and self.forces_another(index) else ""
+            text = f"token {token}: mask {_verb(allowed)}, accept_token {_verb(accepted)}"
+            self.findings.append(Finding("mask_accept_mismatch", index, text, cause=cause))
+        return self.stopped(index)
+
+    def ended(self, allowed: bool, accepting: bool, accepted: bool) -> Observation:
+        """Returns the observation of a walk to the end, of which the mask, `is_accepting` and `accept_token`
+        have answered whether it may be here."""
         if not allowed == accepting == accepted:
-            said = (
-                f"end-of-sequence: mask {_says(allowed)}, is_accepting {accepting}, accept_token "
-                f"{_says(accepted)}"
+            text = (
+                f"end-of-sequence: mask {_verb(allowed)}, is_accepting {accepting}, accept_token "
+                f"{_verb(accepted)}"
             )
-            findings.append(Finding("end_of_sequence_mismatch", len(tokens), said))
-        return seen("ok", accepted=True) if allowed and accepted else refused(len(tokens))
-    except BaseException as error:
-        status: Status = "oom" if isinstance(error, MemoryError) else "backend_error"
-        if not _is_backends(error):
-            status = "harness_error"
-        return seen(status, PHASES[progress[0]], describe(error))
+            self.findings.append(Finding("end_of_sequence_mismatch", len(self.tokens), text))
+        return (
+            self.observation("ok", accepted=True) if allowed and accepted else self.stopped(len(self.tokens))
+        )
+
+    def stopped(self, index: int) -> Observation:
+        """Returns the observation of a walk that was refused there."""
+        allowed_here = len(self.mask.allowed())
+        if not allowed_here and not self.is_accepting():
+            text = "no token is allowed here, and the output may not end"
+            self.findings.append(Finding("cannot_terminate", index, text))
+        return replace(self.observation("ok", accepted=False, stopped_at=index), allowed=allowed_here)
+
+    def forces_another(self, index: int) -> bool:
+        """Returns whether the mask allows one token only, which the backend says it forces and which is
+        another spelling of the token here."""
+        progress, phase = self.progress, self.progress[0]
+        try:
+            watched = watched_grammar(self.compiled, Watch(progress, phase))
+            only = forced_token(watched, self.tokens[:index], self.mask.allowed())
+        except Exception:  # a fault of the backend's, which other walks and checks tell
+            return False
+        finally:
+            progress[0] = phase
+        texts = self.vocabulary.tokens
+        forced, text = b"" if only is None else texts[only], texts[self.tokens[index]]
+        return bool(forced and text) and (forced.startswith(text) or text.startswith(forced))
+
+    def observation(
+        self,
+        status: Status,
+        phase: str = "",
+        text: str = "",
+        accepted: bool | None = None,
+        stopped_at: int | None = None,
+    ) -> Observation:
+        return Observation(
+            status,
+            phase,
+            text,
+            accepted,
+            stopped_at,
+            len(self.tokens),
+            matcher_new_ns=self.matcher_new_ns,
+            first_fill_ns=self.samples[0] if self.samples else None,
+            wall_ns=perf_counter_ns() - self.began,
+            findings=tuple(self.findings),
+            samples=self.samples.tobytes(),
+        )
+
+
+CALLS_OF_THE_BACKEND = {
+    method.__code__ for method in (_Replay.start, _Replay.walk_tokens, _Replay.walk_end, _Replay.is_accepting)
+}
+"""The code whose lines call the backend."""
 
 
 def first_mask(
@@ -255,41 +321,15 @@ class _Mask:
             self.allowed = lambda: allowed_tokens(self.cells, size).tolist()
 
 
-def _says(allowed: bool) -> str:
+def _verb(allowed: bool) -> str:
     return "allows" if allowed else "refuses"
 
 
-def _mismatch(index: int, token: int, allowed: bool, cause: str) -> Finding:
-    said = f"token {token}: mask {_says(allowed)}, accept_token {_says(not allowed)}"
-    return Finding("mask_accept_mismatch", index, said, cause=cause)
-
-
-def _forces_another(
-    compiled: CompiledGrammar,
-    tokens: Sequence[int],
-    mask: _Mask,
-    vocabulary: Vocabulary,
-    token: int,
-    progress: Progress,
-) -> bool:
-    """Whether the mask allows one token only, which the backend says it forces and which is another spelling
-    of the given one."""
-    phase = progress[0]
-    try:
-        only = forced_token(watched_grammar(compiled, Watch(progress, phase)), tokens, mask.allowed())
-    except Exception:  # a fault of the backend's, which other walks and checks tell
-        return False
-    finally:
-        progress[0] = phase
-    forced, text = b"" if only is None else vocabulary.tokens[only], vocabulary.tokens[token]
-    return bool(forced and text) and (forced.startswith(text) or text.startswith(forced))
-
-
 def _is_backends(error: BaseException) -> bool:
-    """Whether the error arose behind a call into the adapter, rather than in a line of ours.
+    """Returns whether the error arose behind a call into the adapter, rather than in a line of ours.
 
-    A native method that an adapter hands out has no frame of its own. So an error of `walk` itself, whose
-    lines are calls of the backend, is the backend's; whatever else this file does is in functions of its own.
+    A native method that an adapter hands out has no frame of its own. So an error of a function that calls
+    the backend is the backend's; whatever else this file does is in functions of its own.
     """
     trace = error.__traceback__
     innermost = trace
@@ -298,4 +338,4 @@ def _is_backends(error: BaseException) -> bool:
     if innermost is None:
         return True
     code = innermost.tb_frame.f_code
-    return code is walk.__code__ or innermost.tb_frame.f_globals.get("__name__") != __name__
+    return code in CALLS_OF_THE_BACKEND or innermost.tb_frame.f_globals.get("__name__") != __name__
