@@ -1,4 +1,4 @@
-"""What can be seen of an object without moving it, and where objects are looked at."""
+"""What can be seen of an object without moving it, and the places where checks look at objects."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.backend.grammar import GrammarObject, unpack_mask
+from harness.backend.grammar import GrammarObject, overrides, unpack_mask
 from harness.backend.vocabulary import Vocabulary
-from harness.checks.subject import Place, Subject
+from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 
@@ -115,6 +115,76 @@ def standing_deep(subject: Subject, purpose: str) -> Iterator[tuple[Place, Gramm
     grammar_object = subject.reach(place.tokens)
     if grammar_object is not None:
         yield place, grammar_object
+
+
+def needs(subject: Subject, method: str) -> None:
+    """Raises NotApplicable if the adapter does not implement the optional method."""
+    if not overrides(subject.compiled.start(), method):
+        raise NotApplicable(f"the adapter does not implement {method}")
+
+
+def place_on(subject: Subject, number: int, tokens: Sequence[int], position: int) -> Place:
+    taken = tuple(tokens[:position])
+    return Place(number, taken, subject.vocabulary.decode(taken))
+
+
+def walked(
+    subject: Subject, grammar_object: GrammarObject, tokens: Sequence[int], wanted: set[int]
+) -> dict[int, Look]:
+    """Returns what is seen at the wanted positions, as far as the tokens are accepted."""
+    seen = {0: look(subject, grammar_object)} if 0 in wanted else {}
+    for position, token in enumerate(tokens, 1):
+        if not grammar_object.accept_token(token):
+            break
+        if position in wanted:
+            seen[position] = look(subject, grammar_object)
+    return seen
+
+
+def stops(subject: Subject, purpose: str, length: int) -> set[int]:
+    """Where along a path to look: everywhere, or at the start, the end and a few others."""
+    most = few(subject)
+    others = range(1, length)
+    return {
+        0,
+        length,
+        *(
+            others
+            if most is None
+            else subject.random(purpose).sample(others, min(len(others), max(0, most - 2)))
+        ),
+    }
+
+
+def endings(subject: Subject, purpose: str) -> Iterator[tuple[Place, GrammarObject]]:
+    """Yields a few places where the output may end, each with an object there: ends of instances first.
+
+    Raises NotApplicable if none is found.
+    """
+    ends = {
+        subject.vocabulary.decode(tokens): place_on(subject, number, tokens, len(tokens))
+        for number, tokens in enumerate(subject.paths)
+    }
+    candidates = list(ends.values())
+    subject.random(purpose).shuffle(candidates)
+    candidates.sort(
+        key=lambda place: (
+            subject.case.instances[place.instance].valid is not True,
+            place.position > walkable(subject),
+        )
+    )
+    most = few(subject)
+    candidates += [place for place in spread(subject, purpose, most) if place.text not in ends]
+    found = 0
+    for place in candidates if most is None else candidates[: most * 3]:
+        grammar_object = subject.reach(place.tokens)
+        if grammar_object is not None and grammar_object.is_accepting():
+            found += 1
+            yield place, grammar_object
+            if found == most:
+                return
+    if not found:
+        raise NotApplicable("the output may end at none of the places")
 
 
 def next_token(subject: Subject, place: Place, mask: TokenSet) -> int | None:

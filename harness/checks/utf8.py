@@ -1,8 +1,6 @@
-"""All text is UTF-8: what can be no part of it is refused at its first impossible byte, and characters may
-come in any pieces.
+"""All text is UTF-8: what can be no part of it is refused at its first impossible byte.
 
-No reference is needed for either. With an effort of e, the first check fills at most 10 e masks, the second 8
-e.
+No reference is needed for it. With an effort of e, the check fills at most 10 e masks.
 """
 
 from __future__ import annotations
@@ -11,16 +9,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, product
 
 import numpy as np
 
 from harness.backend.grammar import GrammarObject
 from harness.backend.vocabulary import Vocabulary
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.checks.tokenization import accepted_instances, cause_of_refusal, spell, token_name
+from harness.checks.tokenization import token_name
 from harness.oracle.automaton import DEAD, Automaton
-from harness.oracle.tokenizations import index_of
 from harness.oracle.trie import TokenSet, trie_of
 from harness.oracle.utf8 import LAST, ByteRange, byte_sequences
 from harness.rows.row import Finding
@@ -97,9 +93,6 @@ def cause_of(text: bytes) -> str:
             return "surrogate"
         return "beyond" if lead > 0xF4 or (lead == 0xF4 and b"\x90" <= following <= b"\xbf") else "truncated"
     return ""
-
-
-# What is no UTF-8
 
 
 @dataclass
@@ -231,143 +224,3 @@ def _taken(subject: Subject, grammar_object: GrammarObject, bad: TokenSet) -> li
     several = np.flatnonzero(bad)
     tried = [*(token for token in single if bad[token]), *several[:: max(1, len(several) // 8)].tolist()]
     return next(([token] for token in tried if grammar_object.accept_token(token)), [])
-
-
-# Characters in pieces
-
-
-def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[Finding]:
-    """A character of a valid instance may come in any pieces that are tokens, and inside of it the output
-    cannot end."""
-    numbers = accepted_instances(subject)
-    characters = _characters(subject, numbers)
-    if not characters:
-        raise NotApplicable("no valid instance that is accepted has a character beyond ASCII")
-    tried = 0
-    hits: dict[str, list[tuple[int, str, tuple[int, ...]]]] = {}
-    for number, start, end in characters:
-        content = subject.case.instances[number].content
-        before, whole, behind = (
-            spell(subject, part) for part in (content[:start], content[start:end], content[end:])
-        )
-        if before is None or whole is None or behind is None:
-            continue
-        behind = (*behind, subject.vocabulary.eos_token)
-        if subject.reach((*before, *whole, *behind)) is None:
-            continue  # it is not the split that is refused: found by the checks of tokenizations
-        looked: dict[tuple[int, ...], TokenSet] = {}
-        for pieces in _splits(subject, content[start:end]):
-            tried += 1
-            for cause, said, walk in _split(subject, content, before, pieces, behind, looked):
-                hits.setdefault(cause, []).append((number, said, walk))
-    if not tried:
-        raise NotApplicable("no character beyond ASCII can be spelled in pieces")
-    for cause, found in hits.items():
-        number, said, walk = found[0]
-        said = f"{len(found)} of {tried} splits; {said}"
-        yield Finding(
-            position=len(walk) - 1,
-            text=said,
-            cause=cause,
-            instance=number,
-            examples=subject.hex_of(walk[-1:]),
-            walk=walk,
-        )
-
-
-def _characters(subject: Subject, numbers: list[int]) -> list[tuple[int, int, int]]:
-    """Instance, first byte and end of some characters of several bytes, each character once; those of
-    different lengths first."""
-    found: dict[bytes, tuple[int, int, int]] = {}
-    for number in numbers:
-        content = subject.case.instances[number].content
-        for match in re.finditer(rb"[\xc2-\xf4][\x80-\xbf]+", content):
-            found.setdefault(match[0], (number, match.start(), match.end()))
-    each = list(found.values())
-    subject.random("characters").shuffle(each)
-    if subject.effort is None:
-        return sorted(each)
-    seen: dict[int, int] = {}
-    turns = []
-    for number, start, end in each:
-        seen[end - start] = seen.get(end - start, 0) + 1
-        turns.append((seen[end - start], number, start, end))
-    return [(number, start, end) for _, number, start, end in sorted(turns)[: max(1, subject.effort // 2)]]
-
-
-def _splits(subject: Subject, character: bytes) -> list[tuple[int, ...]]:
-    """The character in two pieces or more, each a token, or a token a byte where the vocabulary has none for
-    the piece."""
-    index = index_of(subject.vocabulary)
-    found: dict[tuple[int, ...], None] = {}
-    for cut in product((False, True), repeat=len(character) - 1):
-        bounds = [0, *(at for at, is_cut in enumerate(cut, 1) if is_cut), len(character)]
-        parts = [character[start:end] for start, end in pairwise(bounds)]
-        parts = [
-            piece
-            for part in parts
-            for piece in ([part] if index.ids(part) else [bytes([byte]) for byte in part])
-        ]
-        if len(parts) > 1 and all(map(index.ids, parts)):
-            found[tuple(index.ids(part)[0] for part in parts)] = None
-    splits = list(found)
-    if subject.effort is not None and len(splits) > subject.effort:
-        splits = subject.random(f"splits {character.hex()}").sample(splits, subject.effort)
-    return splits
-
-
-def _split(
-    subject: Subject,
-    content: bytes,
-    before: tuple[int, ...],
-    pieces: tuple[int, ...],
-    behind: tuple[int, ...],
-    looked: dict[tuple[int, ...], TokenSet],
-) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """Cause, sentence and walk of what is wrong with one split; masks that another split has filled are in
-    `looked`."""
-    vocabulary = subject.vocabulary
-    grammar_object = subject.reach(before)
-    if grammar_object is None:
-        return
-    start = len(vocabulary.decode(before))
-    for index, piece in enumerate(pieces):
-        walk = (*before, *pieces[: index + 1])
-        at = start + len(vocabulary.decode(pieces[:index]))
-        if pieces[:index] not in looked:
-            looked[pieces[:index]] = subject.allowed(grammar_object)
-            if index and (ends := _ends(subject, grammar_object, looked[pieces[:index]])):
-                yield (
-                    "truncated",
-                    f"inside a character, after {content[:at][-40:]!r}, the output may end: {ends}",
-                    (*walk[:-1], vocabulary.eos_token),
-                )
-                return
-        mask = looked[pieces[:index]]
-        accepted = grammar_object.accept_token(piece)
-        if not (accepted and mask[piece]):
-            cause = cause_of_refusal(subject, content, at, piece, mask, accepted)
-            yield (
-                cause,
-                f"after {content[:at][-40:]!r} the piece {vocabulary.tokens[piece]!r} is refused",
-                walk,
-            )
-            return
-    for index, token in enumerate(behind):
-        if not grammar_object.accept_token(token):
-            walk = (*before, *pieces, *behind[: index + 1])
-            said = (
-                f"{token_name(subject, token)} is refused behind the pieces "
-                f"{[vocabulary.tokens[piece] for piece in pieces]}"
-            )
-            yield "partial_utf8", said, walk
-            return
-
-
-def _ends(subject: Subject, grammar_object: GrammarObject, mask: TokenSet) -> str:
-    """Returns the names of the calls that allow the output to end here. Calls `accept_token`, which may
-    end the object."""
-    end = subject.vocabulary.eos_token
-    says = {"the mask": bool(mask[end]), "is_accepting": bool(grammar_object.is_accepting())}
-    says["accept_token"] = bool(grammar_object.accept_token(end))
-    return ", ".join(name for name, allows in says.items() if allows)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from types import ModuleType
 from typing import Literal, NoReturn
 
 import miniatures
@@ -20,22 +19,27 @@ from miniatures.reference import ReferenceObject
 from harness.backend.grammar import Adapter, Bitmask, Dialect, Grammar, GrammarObject, UnsupportedGrammar
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance, case_id
-from harness.checks import Check, Subject, going_back, lifecycle, masks, memory, run_check
+from harness.checks import (
+    Check,
+    Subject,
+    checks_of,
+    going_back,
+    independence,
+    lifecycle,
+    lifecycle_compiling,
+    masks,
+    memory,
+    run_check,
+)
 from harness.rows.row import Finding
 
 SMALL = miniatures.small_vocabulary()
 
 
-def checks_of(*modules: ModuleType) -> dict[str, Check]:
-    return {
-        name.removeprefix("check_"): each
-        for module in modules
-        for name, each in vars(module).items()
-        if name.startswith("check_")
-    }
-
-
-CHECKS = checks_of(masks, memory, going_back, lifecycle)
+MODULES = (masks, memory, going_back, independence, lifecycle, lifecycle_compiling)
+CHECKS: dict[str, Check] = {
+    check.__name__.removeprefix("check_"): check for module in MODULES for check in checks_of(module)
+}
 
 
 def case(dialect: Dialect, text: str, *outputs: str) -> Case:

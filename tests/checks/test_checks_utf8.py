@@ -17,16 +17,8 @@ from harness.backend.grammar import Adapter, Grammar
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import Subject, checks, run_check
-from harness.checks.utf8 import (
-    BAD,
-    LEADS,
-    Utf8,
-    _characters,
-    _splits,
-    _strings_first,
-    cause_of,
-    impossible_of,
-)
+from harness.checks.utf8 import BAD, LEADS, Utf8, _strings_first, cause_of, impossible_of
+from harness.checks.utf8_pieces import _characters, _splits
 from harness.oracle.automaton import DEAD
 from harness.rows.row import Finding
 

@@ -1,0 +1,164 @@
+"""Copies, and objects beside each other: each is where its own tokens led it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.backend.contract.place import clone, take_back
+from harness.backend.grammar import GrammarObject, overrides
+from harness.checks.looking import (
+    Look,
+    change,
+    endings,
+    few,
+    finding,
+    look,
+    name_of,
+    needs,
+    next_token,
+    place_on,
+    standing,
+    stops,
+    walkable,
+    walked,
+)
+from harness.checks.subject import NotApplicable, Place, Subject
+from harness.rows.row import Finding
+
+CATEGORY = "going back"
+
+
+def check_a_copy_is_independent(subject: Subject) -> Iterator[Finding]:
+    """A copy stands where the original does; moving either, or a copy of the copy, moves no other."""
+    purpose = "a_copy_is_independent"
+    needs(subject, "copy")
+    for place, original in standing(subject, purpose, few(subject)):
+        yield from _expect_copies_apart(subject, place, original)
+
+
+def _expect_copies_apart(subject: Subject, place: Place, original: GrammarObject) -> Iterator[Finding]:
+    def same(grammar_object: GrammarObject, expected: Look, text: str, *further: int) -> Iterator[Finding]:
+        now = look(subject, grammar_object)
+        if now != expected:
+            yield finding(subject, place, f"{text}: {change(subject, expected, now)}", further)
+
+    here = look(subject, original)
+    copied = clone(original)
+    wrong = list(same(copied, here, "a copy does not look as its original does"))
+    token = next_token(subject, place, here.allowed(subject))
+    if wrong or token is None:
+        yield from wrong
+        return
+    name = name_of(subject, token)
+    fresh = subject.reach((*place.tokens, token))
+    if not copied.accept_token(token) or fresh is None:
+        if fresh is not None:
+            yield finding(subject, place, f"a copy refuses {name}, which a fresh object takes", (token,))
+        return
+    there = look(subject, fresh)
+    yield from same(copied, there, f"{name} leads a copy elsewhere than a fresh object", token)
+    yield from same(original, here, f"{name}, accepted by a copy, moves the original", token)
+    second = clone(copied)
+    original.accept_token(_another(subject, place, here, token))
+    yield from same(copied, there, f"moving the original moves its copy, which has accepted {name}", token)
+    del original
+    yield from same(second, there, f"a copy of a copy, which has accepted {name}, looks different", token)
+    if overrides(second, "rollback"):
+        take_back(second, 1)
+        yield from same(
+            second, here, f"rollback(1) does not lead a copy back from before it was made, past {name}", token
+        )
+        yield from same(
+            copied, there, f"rollback of a copy moves the one that it was made of, past {name}", token
+        )
+
+
+def _another(subject: Subject, place: Place, here: Look, token: int) -> int:
+    """Returns another token than the first that is allowed, where there is one."""
+    others = [
+        each
+        for each in here.allowed(subject).nonzero()[0].tolist()
+        if each not in (token, subject.vocabulary.eos_token)
+    ]
+    return subject.random(f"another {place.text!r}").choice(others) if others else token
+
+
+def check_a_copy_of_an_ended_object_has_ended(subject: Subject) -> Iterator[Finding]:
+    """It may be refused; but a copy that is made has ended, and taking back its end does not take back the
+    original's."""
+    purpose, eos = "a_copy_of_an_ended_object_has_ended", subject.vocabulary.eos_token
+    needs(subject, "copy")
+    for place, grammar_object in endings(subject, purpose):
+        before = look(subject, grammar_object)
+        if not grammar_object.accept_token(eos):
+            continue
+        try:
+            copied = clone(grammar_object)
+        except NotApplicable:
+            raise
+        except Exception:
+            continue
+        if not copied.is_terminated():
+            yield finding(subject, place, "a copy of an object that has ended has not ended", (eos,))
+        elif overrides(copied, "rollback"):
+            take_back(copied, 1)
+            now = look(subject, copied)
+            if now != before:
+                text = (
+                    "end-of-sequence, taken back in a copy, does not lead it back: "
+                    f"{change(subject, before, now)}"
+                )
+                yield finding(subject, place, text, (eos,))
+            if not grammar_object.is_terminated():
+                yield finding(
+                    subject,
+                    place,
+                    "end-of-sequence, taken back in a copy, is taken back in the original",
+                    (eos,),
+                )
+
+
+def check_objects_of_one_grammar_are_independent(subject: Subject) -> Iterator[Finding]:
+    """Two objects, walked by turns along two instances (or one behind the other along one), go where each
+    goes alone."""
+    purpose = "objects_of_one_grammar_are_independent"
+    longest = walkable(subject)
+    order = sorted(range(len(subject.paths)), key=lambda each: -len(subject.paths[each]))
+    tracks = [(number, subject.paths[number][:longest]) for number in order if subject.paths[number]][:2]
+    if not tracks:
+        raise NotApplicable("the backend accepts no token of an instance")
+    tracks = (tracks * 2)[:2]
+    wanted = [stops(subject, f"{purpose} {which}", len(tokens)) for which, (_, tokens) in enumerate(tracks)]
+    alone = [
+        walked(subject, subject.compiled.start(), tokens, at)
+        for (_, tokens), at in zip(tracks, wanted, strict=True)
+    ]
+    objects = [subject.compiled.start(), subject.compiled.start()]
+    told = [False, False]
+    for step in range(longest + 2):
+        for which, (number, tokens) in enumerate(tracks):
+            position = step - which  # the second one starts a step later
+            if not 0 <= position <= len(tokens) or told[which]:
+                continue
+            place = place_on(subject, number, tokens, position)
+            if position and not objects[which].accept_token(tokens[position - 1]):
+                text = (
+                    f"{name_of(subject, tokens[position - 1])}, accepted before, is refused by an object "
+                    "beside another one"
+                )
+                yield finding(
+                    subject,
+                    place_on(subject, number, tokens, position - 1),
+                    text,
+                    tokens[position - 1 : position],
+                )
+                told[which] = True
+            elif (
+                position in alone[which] and (now := look(subject, objects[which])) != alone[which][position]
+            ):
+                text = (
+                    "an object beside another one looks different from one alone: "
+                    f"{change(subject, alone[which][position], now)}"
+                )
+                yield finding(subject, place, text)
+                told[which] = True
