@@ -102,7 +102,8 @@ def _answer(question: dict[str, Any], blob: bytes) -> Answer:
 
 
 def _catalogue() -> list[dict[str, Any]]:
-    from harness.backend.registry import installed_version, load, names, option_table
+    from harness.backend.options import option_table
+    from harness.backend.registry import installed_version, load, names
 
     found = []
     for name in names():

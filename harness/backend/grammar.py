@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -244,6 +245,12 @@ def forced_token(grammar: CompiledGrammar, tokens: Sequence[int], allowed: Seque
     if all(fresh.accept_token(token) for token in tokens) and fresh.fast_forward_tokens()[:1] == [allowed[0]]:
         return allowed[0]
     return None
+
+
+def shared_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """Returns how many tokens, or bytes, both begin with."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def are_tokens(answer: object, size: int) -> bool:

@@ -10,21 +10,20 @@ worker.
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
+from harness.backend.options import converted
 from harness.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
@@ -64,17 +63,6 @@ class BackendSpec:
         return self.name + wanted + "".join(f":{name}={value}" for name, value in self.options)
 
 
-@dataclass(frozen=True)
-class Option:
-    """A keyword-only parameter of an adapter."""
-
-    name: str
-    kind: Literal["bool", "int", "str", "choice"]
-    choices: tuple[str, ...]
-    """What may be written, or empty if any integer or text may."""
-    default: object
-
-
 def canonical(name: str) -> str:
     """Returns the name as we print it: a file's or entry point's name with `-` for `_`; `module:Class` as
     it is."""
@@ -83,11 +71,11 @@ def canonical(name: str) -> str:
 
 def names() -> list[str]:
     """Returns the names of all adapters of this environment, installed library or not, sorted."""
-    return sorted({*_files(), *(canonical(each.name) for each in _plugins())})
+    return sorted({*_files(), *(canonical(plugin.name) for plugin in _plugins())})
 
 
 def parse_spec(text: str) -> BackendSpec:
-    """One backend from its text, without asking whether it exists."""
+    """Returns one backend from its text, without asking whether it exists. Raises BadInput."""
     match = _SPEC.fullmatch(text.strip())
     if match is None:
         raise BadInput(f'backend "{text}" cannot be read; write {FORM}')
@@ -132,11 +120,10 @@ def load(name: str) -> type[Adapter]:
         return _class_by_path(name)
     name = canonical(name)
     files = _files()
-    plugins = [each for each in _plugins() if canonical(each.name) == name]
+    plugins = [plugin for plugin in _plugins() if canonical(plugin.name) == name]
     if len(plugins) + (name in files) > 1:
-        owners = [each.dist.name if each.dist else each.value for each in plugins] + ["grammarbench"] * (
-            name in files
-        )
+        owners = [plugin.dist.name if plugin.dist else plugin.value for plugin in plugins]
+        owners += ["grammarbench"] if name in files else []
         raise BadInput(
             f'backend "{name}" is offered by {" and ".join(owners)}; uninstall one, or set '
             f"{NO_PLUGINS}=1 to use only ours"
@@ -147,13 +134,13 @@ def load(name: str) -> type[Adapter]:
         raise _unknown(name, names())
     module = _import(f"{GROUP}.{files[name]}", name, 'pip install "grammarbench[backends]"')
     classes: list[type[Adapter]] = [
-        each for each in vars(module).values() if _is_adapter(each) and each.__module__ == module.__name__
+        value for value in vars(module).values() if _is_adapter(value) and value.__module__ == module.__name__
     ]
     if len(classes) != 1:
-        found = ", ".join(each.__name__ for each in classes) or "none"
+        defined = ", ".join(adapter_class.__name__ for adapter_class in classes) or "none"
         raise BadInput(
             f'backend "{name}": {module.__file__} must define exactly one Adapter without a '
-            f"leading underscore; found {found}"
+            f"leading underscore; found {defined}"
         )
     return classes[0]
 
@@ -166,7 +153,7 @@ def make(spec: BackendSpec, vocabulary: Vocabulary) -> Adapter:
     adapter_class = load(spec.name)
     if spec.version is not None:
         _check_version(spec, adapter_class.distribution)
-    options = {name: _convert(spec, adapter_class, name, value) for name, value in spec.options}
+    options = {name: converted(spec.name, adapter_class, name, value) for name, value in spec.options}
     try:
         return adapter_class(vocabulary, **options)
     except ImportError as error:
@@ -180,39 +167,33 @@ def installed_version(distribution: str) -> str | None:
     same number.
     """
     try:
-        found = version(distribution) if distribution else None
+        installed = version(distribution) if distribution else None
     except PackageNotFoundError:
         return None
     try:
         made_for = json.loads((Path(sys.prefix) / MARKER).read_text("utf-8"))
     except OSError:
-        return found
-    return str(made_for["version"]) if made_for["distribution"] == distribution else found
+        return installed
+    return str(made_for["version"]) if made_for["distribution"] == distribution else installed
 
 
 def recorded_version(adapter: Adapter | type[Adapter]) -> str:
     """Returns the version that stands in rows, with that of the wrapped library as a local label
     (`0.5.4+inner-0.2.8`); empty if there is none."""
-    found = installed_version(adapter.distribution) or ""
-    inner = installed_version(adapter.wraps)
-    return f"{found}{'.' if '+' in found else '+'}{adapter.wraps}-{inner}" if found and inner else found
-
-
-def option_table(adapter_class: type[Adapter]) -> list[Option]:
-    """Returns the adapter's options in the order of its signature; raises TypeError if one is annotated or
-    defaulted against the contract."""
-    return [_option(parameter, annotation) for parameter, annotation in _parameters(adapter_class)]
+    own = installed_version(adapter.distribution) or ""
+    wrapped = installed_version(adapter.wraps)
+    return f"{own}{'.' if '+' in own else '+'}{adapter.wraps}-{wrapped}" if own and wrapped else own
 
 
 def _files() -> dict[str, str]:
-    """Canonical name -> module name of each file in the adapters folder, without importing it."""
+    """Returns the module name of each file in the adapters folder by canonical name; imports none."""
     package = find_spec(GROUP)
     if package is None or package.submodule_search_locations is None:
         raise BadInput(
             f'grammarbench is not installed ({GROUP} was not found); run "pip install -e ." in the checkout'
         )
-    found = (each.name for each in pkgutil.iter_modules(package.submodule_search_locations))
-    return {canonical(name): name for name in found if not name.startswith("_")}
+    modules = (module.name for module in pkgutil.iter_modules(package.submodule_search_locations))
+    return {canonical(name): name for name in modules if not name.startswith("_")}
 
 
 def _plugins() -> list[EntryPoint]:
@@ -221,7 +202,8 @@ def _plugins() -> list[EntryPoint]:
 
 @cache
 def _entry_points(path: tuple[str, ...]) -> list[EntryPoint]:
-    """The adapters that distributions on `path`, which is sys.path, announce; to read them takes 10 ms."""
+    """Returns the adapters that distributions on `path`, which is sys.path, announce; reading them takes
+    10 ms."""
     return list(entry_points(group=GROUP))
 
 
@@ -243,23 +225,21 @@ def _class_by_path(path: str, name: str = "") -> type[Adapter]:
     """Returns the class of `module:Class`; `name` is what the user wrote, if that is not the path itself."""
     name = name or path
     module_name, _, attribute = path.partition(":")
-    hint = (
-        "check the spelling, and that the folder of the module is on PYTHONPATH"
-        if name == path
-        else ("install what it needs")
-    )
+    hint = "install what it needs"
+    if name == path:
+        hint = "check the spelling, and that the folder of the module is on PYTHONPATH"
     module = _import(module_name, name, hint)
-    found = getattr(module, attribute, None)
-    if found is None:
+    value = getattr(module, attribute, None)
+    if value is None:
         classes = sorted(
             key for key, value in vars(module).items() if _is_adapter(value) and key != "Adapter"
         )
         raise BadInput(
             f'backend "{name}": module {module_name} has no "{attribute}"{did_you_mean(attribute, classes)}'
         )
-    if not _is_adapter(found):
+    if not _is_adapter(value):
         raise BadInput(f'backend "{name}": {path} is not a subclass of harness.Adapter')
-    adapter_class: type[Adapter] = found
+    adapter_class: type[Adapter] = value
     return adapter_class
 
 
@@ -279,60 +259,7 @@ def _check_version(spec: BackendSpec, distribution: str) -> None:
         )
     installed = installed_version(distribution)
     if installed != spec.version:
-        found = (
-            f"{distribution} {installed} is installed" if installed else (f"{distribution} is not installed")
+        state = f"{installed} is installed" if installed else "is not installed"
+        raise BadInput(
+            f'backend "{spec}": {distribution} {state}; pip install {distribution}=={spec.version}'
         )
-        raise BadInput(f'backend "{spec}": {found}; pip install {distribution}=={spec.version}')
-
-
-def _parameters(adapter_class: type[Adapter]) -> Iterator[tuple[inspect.Parameter, Any]]:
-    """The keyword-only parameters, each with its annotation evaluated alone: another one may be known to type
-    checkers only."""
-    constructor: Any = adapter_class.__init__
-    for parameter in inspect.signature(constructor).parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            annotation = parameter.annotation
-            yield (
-                parameter,
-                eval(annotation, constructor.__globals__) if isinstance(annotation, str) else annotation,
-            )
-
-
-def _option(parameter: inspect.Parameter, annotation: Any) -> Option:
-    if parameter.default is parameter.empty:
-        raise TypeError(f'option "{parameter.name}" has no default')
-    if get_origin(annotation) is Literal:
-        return Option(parameter.name, "choice", tuple(map(str, get_args(annotation))), parameter.default)
-    if annotation is bool:
-        return Option(parameter.name, "bool", ("true", "false"), parameter.default)
-    if annotation is int:
-        return Option(parameter.name, "int", (), parameter.default)
-    if annotation is str:
-        return Option(parameter.name, "str", (), parameter.default)
-    raise TypeError(
-        f'option "{parameter.name}" is annotated {annotation!r}; it must be bool, int, str or Literal[...]'
-    )
-
-
-def _convert(spec: BackendSpec, adapter_class: type[Adapter], name: str, value: str) -> object:
-    """Returns the option's value in the type that the adapter's signature asks for."""
-    parameters = {
-        parameter.name: (parameter, annotation) for parameter, annotation in _parameters(adapter_class)
-    }
-    if name not in parameters:
-        hint = did_you_mean(name, list(parameters)) or "; it has none"
-        raise BadInput(f'backend "{spec.name}" has no option "{name}"{hint}')
-    parameter, annotation = parameters[name]
-    option = _option(parameter, annotation)
-    if option.kind == "bool" and value.lower() in ("true", "yes", "1"):
-        return True
-    if option.kind == "bool" and value.lower() in ("false", "no", "0"):
-        return False
-    if option.kind == "int" and re.fullmatch(r"[+-]?[0-9]+", value):
-        return int(value)
-    if option.kind == "str":
-        return value
-    if value in option.choices and option.kind == "choice":
-        return get_args(annotation)[option.choices.index(value)]
-    expected = "an integer" if option.kind == "int" else " or ".join(option.choices)
-    raise BadInput(f'backend "{spec.name}": option {name}={value} must be {expected}')

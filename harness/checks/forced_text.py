@@ -152,14 +152,6 @@ def cut(text: bytes) -> str:
     return repr(text if len(text) <= 60 else text[:57] + b"...")
 
 
-def shared_length(left: bytes, right: bytes) -> int:
-    """Returns how many bytes both texts begin with."""
-    return next(
-        (at for at, (one, other) in enumerate(zip(left, right, strict=False)) if one != other),
-        min(len(left), len(right)),
-    )
-
-
 def end_of(grammar_object: GrammarObject) -> tuple[bool, bool]:
     """Returns whether the object is accepting, and whether it is terminated."""
     return grammar_object.is_accepting(), grammar_object.is_terminated()

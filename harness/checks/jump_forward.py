@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.backend.grammar import GrammarObject, overrides
+from harness.backend.grammar import GrammarObject, overrides, shared_length
 from harness.checks.forced_text import (
     Fault,
     as_bytes,
@@ -19,7 +19,6 @@ from harness.checks.forced_text import (
     end_of,
     forced_by_reference,
     reference,
-    shared_length,
     spell,
     why_refused,
 )

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject, overrides, unpack_mask
+from harness.backend.options import option_table
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.fork import peak_rss, reset_peak_rss
 from harness.backend.process.system import rss_bytes
-from harness.backend.registry import BackendSpec, make, option_table, parse_specs
+from harness.backend.registry import BackendSpec, make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import case_at
 from harness.measure import passes

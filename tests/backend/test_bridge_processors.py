@@ -20,10 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from miniatures.reference import Reference, ReferenceObject
 
+from harness.backend.bridge.following import BackendFault, Follower
 from harness.backend.bridge.processors import (
-    BackendFault,
     BatchLogitsProcessor,
-    Follower,
     GrammarLogitsProcessor,
     RequestLogitsProcessor,
 )

@@ -12,6 +12,7 @@ import pytest
 from harness.backend import registry
 from harness.backend.contract import Check, check_adapter, check_name, checks
 from harness.backend.grammar import Adapter, Grammar
+from harness.backend.options import option_table
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
 from harness.errors import BadInput
 
@@ -95,7 +96,7 @@ def is_engine(name: str) -> bool:
 def specs_to_check(name: str) -> list[str]:
     """The adapter with its defaults, and with each other value of each of its options."""
     try:
-        options = registry.option_table(registry.load(name))
+        options = option_table(registry.load(name))
     except BadInput:
         return []  # its library is not installed here
     if is_engine(name):

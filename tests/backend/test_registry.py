@@ -20,16 +20,8 @@ import harness
 from harness.backend import registry
 from harness.backend.contract import check_adapter
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, UnsupportedGrammar
-from harness.backend.registry import (
-    BackendSpec,
-    Option,
-    load,
-    make,
-    names,
-    option_table,
-    parse_spec,
-    parse_specs,
-)
+from harness.backend.options import Option, option_table
+from harness.backend.registry import BackendSpec, load, make, names, parse_spec, parse_specs
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary
 from harness.errors import BadInput
 

@@ -1,141 +1,21 @@
 """Any adapter's grammars as logits processors: for transformers' `generate`, and as vLLM calls them, per
 request or per batch.
 
-A processor sees ids, not events: each keeps what its grammar has taken, accepts only what is new, and goes
-back where the ids differ from what it has seen. Once a row has ended, only end-of-sequence is left of it, and
-the padding behind it is ignored. Neither transformers nor vLLM need be installed; their interfaces are kept
-by the methods' names.
+A processor is given all ids of each row, and its grammar follows them (see `following`). Neither transformers
+nor vLLM need be installed; their interfaces are kept by the methods' names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.backend.bridge.to_sglang import GrammarForSGLang, TokenRefused
+from harness.backend.bridge.following import Follower, Masking
+from harness.backend.bridge.to_sglang import TokenRefused
 from harness.backend.grammar import Adapter, CompiledGrammar
 
 if TYPE_CHECKING:
     import torch
-
-Phase = Literal["start", "accept", "rollback", "fill"]
-
-
-class BackendFault(RuntimeError):
-    """The backend raised: where, and what."""
-
-    def __init__(self, phase: Phase, row: str, after: int, error: BaseException) -> None:
-        super().__init__(
-            f"{row}: the backend raised in {phase} after {after} tokens: {type(error).__name__}: {error}"
-        )
-        self.phase = phase
-
-
-class Follower:
-    """One request's grammar, led along its output ids."""
-
-    def __init__(self, adapter: Adapter, compiled: CompiledGrammar, row: str = "the request") -> None:
-        """`row`: how messages call it. Raises BackendFault."""
-        self._adapter = adapter
-        self._compiled = compiled
-        self._row = row
-        self._ids: list[int] = []
-        self.size = adapter.vocabulary.size
-        self.grammar = self._start()
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        """New ids. Raises ValueError if the grammar refuses one, BackendFault if the backend raises."""
-        for token in tokens:
-            try:
-                with self._booked("accept"):
-                    self.grammar.accept_token(token)
-            except TokenRefused as refused:
-                raise ValueError(
-                    f"{self._row}: {refused}; tokens must be chosen under the mask, and without beams"
-                ) from refused
-            self._ids.append(token)
-
-    def go_to(self, ids: Sequence[int]) -> None:
-        """To where these output ids lead, from what they share with those seen last.
-
-        Raises as `extend` does.
-        """
-        seen = len(self._ids)
-        kept = seen if list(ids[:seen]) == self._ids else _shared(self._ids, ids)
-        if kept < seen:
-            self._back_to(kept)
-        self.extend(ids[kept:])
-
-    def fill(self, mask: torch.Tensor, row: int) -> None:
-        """What may come next, into a row of the mask. Raises BackendFault."""
-        with self._booked("fill"):
-            self.grammar.fill_vocab_mask(mask, row)
-
-    def _start(self) -> GrammarForSGLang:
-        with self._booked("start"):
-            return GrammarForSGLang(self._compiled, self._adapter.vocabulary, self._adapter.mask_format)
-
-    def _back_to(self, kept: int) -> None:
-        replayed = self._ids[:kept]
-        try:
-            with self._booked("rollback"):
-                self.grammar.rollback(len(self._ids) - kept)
-            self._ids = replayed
-        except BackendFault as fault:
-            if not isinstance(fault.__cause__, NotImplementedError):
-                raise
-            # optional in the contract: then all is accepted anew
-            self._ids, self.grammar = [], self._start()
-            self.extend(replayed)
-
-    @contextmanager
-    def _booked(self, phase: Phase) -> Iterator[None]:
-        try:
-            yield
-        except (TokenRefused, KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # a panic in Rust is no Exception
-            raise BackendFault(phase, self._row, len(self._ids), error) from error
-
-
-def _shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """The length of the common prefix."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-class _Masking:
-    """A mask for some rows of logits, filled and applied together."""
-
-    def __init__(self) -> None:
-        self._mask: torch.Tensor | None = None
-
-    def apply(self, logits: torch.Tensor, followers: Mapping[int, Follower]) -> None:
-        """In place; rows without a follower are left as they are.
-
-        Raises ValueError if there are fewer logits than ids.
-        """
-        if not followers:
-            return
-        rows = sorted(followers)
-        first, (batch, width) = followers[rows[0]], logits.shape
-        if width < first.size:
-            raise ValueError(
-                f"{width} logits for a vocabulary of {first.size} tokens; give the adapter the "
-                "model's own vocabulary"
-            )
-        grammar, mask = first.grammar, self._mask
-        if mask is None or len(mask) < batch:
-            mask = self._mask = grammar.allocate_vocab_mask(width, batch, "cpu")
-        for row in rows:
-            followers[row].fill(mask, row)
-        if len(rows) == batch:
-            grammar.apply_vocab_mask(logits, grammar.move_vocab_mask(mask[:batch], logits.device))
-        else:
-            chosen = logits[rows]
-            grammar.apply_vocab_mask(chosen, grammar.move_vocab_mask(mask[rows], logits.device))
-            logits[rows] = chosen
 
 
 class GrammarLogitsProcessor:
@@ -154,10 +34,11 @@ class GrammarLogitsProcessor:
         *,
         pad_token: int | None = None,
     ) -> None:
-        """`grammars`: the adapter's, one for all rows or one for each, where None leaves its row free.
+        """`grammars` are the adapter's: one for all rows, or one for each row, where None leaves its row
+        free.
 
-        `pad_token`: a row that gets it where its grammar refuses it has ended otherwise (by a stop string),
-        and is left alone from then on.
+        A row that gets `pad_token` where its grammar refuses it has ended otherwise (by a stop string), and
+        is left alone from then on.
         """
         self._adapter = adapter
         self._grammars = grammars
@@ -165,10 +46,10 @@ class GrammarLogitsProcessor:
         self._followers: dict[int, Follower] = {}
         self._ids: torch.Tensor | None = None
         self._prompt = 0
-        self._masking = _Masking()
+        self._masking = Masking()
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Masked scores, new, `[batch, vocabulary]`.
+        """Returns new scores, masked, `[batch, vocabulary]`.
 
         Raises ValueError if a row has got a token that its grammar refuses, or if the rows are not those of
         the last call; BackendFault if a backend raises.
@@ -196,9 +77,9 @@ class GrammarLogitsProcessor:
                     "prompt, and use no beams"
                 )
         self._followers = {
-            row: Follower(self._adapter, each, f"row {row}")
-            for row, each in enumerate(grammars)
-            if each is not None
+            row: Follower(self._adapter, grammar, f"row {row}")
+            for row, grammar in enumerate(grammars)
+            if grammar is not None
         }
 
     def _follow(self, ids: torch.Tensor, seen: torch.Tensor) -> None:
@@ -248,8 +129,8 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 class RequestLogitsProcessor:
-    """vLLM's processor of one request: `processor(prompt_ids, output_ids, logits)`, logits `[vocabulary]`,
-    changed in place and returned.
+    """vLLM's processor of one request: `processor(prompt_ids, output_ids, logits)` changes the logits,
+    `[vocabulary]`, in place and returns them.
 
     Several sequences may share it (`n > 1`): whatever history comes, the grammar goes there. vLLM's
     `AdapterLogitsProcessor` takes it from `new_req_logits_processor`.
@@ -260,7 +141,7 @@ class RequestLogitsProcessor:
         self._adapter = adapter
         self._compiled = compiled
         self._follower = Follower(adapter, compiled)
-        self._masking = _Masking()
+        self._masking = Masking()
 
     def __call__(
         self, prompt_ids: Sequence[int], output_ids: Sequence[int], logits: torch.Tensor
@@ -271,7 +152,7 @@ class RequestLogitsProcessor:
         return logits
 
     def clone(self) -> RequestLogitsProcessor:
-        """A fresh one, which vLLM asks for instead of a deep copy."""
+        """Returns a fresh processor, which vLLM asks for instead of a deep copy."""
         return RequestLogitsProcessor(self._adapter, self._compiled)
 
 
@@ -294,18 +175,19 @@ class BatchLogitsProcessor:
     hand its calls to."""
 
     def __init__(self, adapter: Adapter, grammar_of: Callable[[Any], CompiledGrammar | None]) -> None:
-        """`grammar_of`: the adapter's grammar for a request's sampling parameters, None for none."""
+        """`grammar_of` returns the adapter's grammar for a request's sampling parameters; None if the request
+        has none."""
         self._adapter = adapter
         self._grammar_of = grammar_of
         self._requests: dict[int, tuple[Follower, list[int]]] = {}
-        self._masking = _Masking()
+        self._masking = Masking()
 
     def is_argmax_invariant(self) -> bool:
-        """Whether greedy decoding may leave it out; it may not."""
+        """Returns whether greedy decoding may leave the processor out; it may not."""
         return False
 
     def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """Follow the requests to their places. Raises BackendFault."""
+        """Follows the requests to their places. Raises BackendFault."""
         if batch_update is None:
             return
         for row in batch_update.removed:
@@ -323,9 +205,9 @@ class BatchLogitsProcessor:
                 self._requests[source] = there
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """Logits `[batch, vocabulary]`, changed in place and returned.
+        """Changes the logits, `[batch, vocabulary]`, in place and returns them.
 
-        Raises as the processor of one request does.
+        Raises what the processor of one request raises.
         """
         for follower, output_ids in self._requests.values():
             follower.go_to(output_ids)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from harness.backend.grammar import (
     InvalidGrammar,
     MaskFormat,
     UnsupportedGrammar,
+    shared_length,
 )
 from harness.backend.vocabulary import Vocabulary
 
@@ -234,9 +234,7 @@ class GrammarForSGLang:
             raise ValueError(
                 f"old_output_ids {list(old_output_ids)} do not begin with the accepted tokens {accepted}"
             )
-        shared = sum(
-            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(accepted, new_output_ids, strict=False))
-        )
+        shared = shared_length(accepted, new_output_ids)
         kept, dropped, added = accepted[:shared], accepted[shared:], list(new_output_ids[shared:])
         ignored = self._ignored
         self.rollback(ignored + len(dropped))

@@ -6,9 +6,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import takewhile
 from typing import Any
 
+from harness.backend.grammar import shared_length
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, Automaton
 
@@ -41,7 +41,7 @@ def retokenize(
         ids, length = _tokens_within(vocabulary, ids, settled_bytes(vocabulary, text, follows))
         if length < len(said):
             return len(history), []
-    keep = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(history, ids, strict=False)))
+    keep = shared_length(history, ids)
     return keep, ids[keep:]
 
 

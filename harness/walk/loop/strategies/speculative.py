@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from harness.backend.grammar import shared_length
 from harness.backend.vocabulary import Vocabulary
 from harness.errors import BadInput
 from harness.walk.loop.lookup import Lookup
@@ -108,7 +108,7 @@ class Speculative(Strategy):
 
 
 def _common(left: list[int], right: Sequence[int]) -> int:
-    """How many leading tokens are the same."""
+    """Returns how many leading tokens are the same."""
     if list(right[: len(left)]) == left:  # nearly always, and fast
         return len(left)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    return shared_length(left, right)
