@@ -20,7 +20,8 @@ from typing import Any
 
 from harness.oracle.automaton import NoOracle
 from harness.oracle.json_schema.automaton import json_schema_automaton
-from harness.oracle.judge.schema import Unjudgeable, document_is_valid
+from harness.oracle.judge.schema import document_is_valid
+from harness.oracle.judge.unjudgeable import Unjudgeable
 
 DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "corpora" / "maskbench"
 SECONDS = 5.0

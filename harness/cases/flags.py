@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from harness.cases.case import Case, Instance
 from harness.oracle.judge import Judge
-from harness.oracle.judge.schema import DIALECT_URI
+from harness.oracle.judge.drafts import DIALECT_URI
 
 CONTRADICTED = "whose `valid` both validators contradict"
 UNREADABLE = "whose text one JSON parser reads and another refuses"

@@ -15,7 +15,8 @@ from small_schemas import documents, whole_schema
 
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.automaton import json_schema_automaton
-from harness.oracle.judge.schema import Unjudgeable, document_is_valid
+from harness.oracle.judge.schema import document_is_valid
+from harness.oracle.judge.unjudgeable import Unjudgeable
 
 DOCUMENTS = tuple(text.encode() for text in documents())
 CLOSING = b'}]"'

@@ -19,10 +19,10 @@ import pytest
 from places import CORPORA
 
 from harness.backend.grammar import Grammar
+from harness.backend.process.service import Service
+from harness.backend.process.system import descendants, is_running
 from harness.oracle.automaton import NoOracle
 from harness.oracle.judge import Judge, Unjudgeable, check_schema, is_json, is_valid
-from harness.oracle.judge import _exchange as exchange
-from harness.oracle.judge import _spawn as spawn
 from harness.oracle.judge.pattern import finds, is_pattern
 from harness.oracle.judge.second import refusal, second_verdict
 from harness.oracle.regex.ecma import ecma_tree
@@ -423,12 +423,11 @@ def test_judge_agrees_with_is_valid() -> None:
 
 def test_process_starts_with_the_first_question_and_ends_with_the_judge() -> None:
     with Judge() as judge:
-        assert judge._process is None
+        assert judging_processes() == []
         judge.verdict(schema(True), b"1")
-        process = judge._process
-        assert process is not None
-        assert process.poll() is None
-    assert process.poll() is not None
+        processes = judging_processes()
+        assert processes
+    assert not any(map(is_running, processes))
 
 
 @pytest.mark.parametrize(
@@ -488,13 +487,14 @@ def test_huge_input_is_judged_or_given_up() -> None:
 
 def test_killed_process_costs_one_verdict() -> None:
     with Judge() as judge:
-        judge.verdict(schema(True), b"1")
-        process = judge._process
-        assert process is not None
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        assert judge.verdict(schema(True), b"1") is None
-        assert judge.reason == "the judge died (exit status -9)"
+        for lost in (slice(0, 2), slice(1, 2)):  # the process itself, with which its child ends; the child
+            assert judge.verdict(schema(True), b"1") is True
+            processes = judging_processes()[lost]
+            os.kill(processes[0], signal.SIGKILL)
+            while any(map(is_running, processes)):
+                time.sleep(0.01)
+            assert judge.verdict(schema(True), b"1") is None
+            assert judge.reason.startswith("the judge died (")
         assert judge.verdict(schema(True), b"1") is True
 
 
@@ -502,35 +502,38 @@ def test_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.Monkey
     with Judge() as judge:
         judge.verdict(schema(True), b"1")
         with monkeypatch.context() as patch:
-            patch.setattr(threading.Thread, "join", interrupt)
+            patch.setattr(Service, "take", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 judge.verdict(schema(False), b"1")
-        assert judge._process is None
         assert judge.verdict(schema(True), b"1") is True
+
+
+def judging_processes() -> list[int]:
+    """Returns the processes below this one: the judge's, and then its child."""
+    return [pid for pid in descendants(os.getpid()) if is_running(pid)]
 
 
 def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_process_ends_itself_where_nobody_kills_it() -> None:
-    process = spawn()
-    try:
-        assert exchange(process, "", 60) == "ready\n"
-        question = {
-            "dialect": "json_schema",
-            "text": json.dumps({"pattern": HARD}),
-            "content": HARD_TEXT.decode(),
-            "draft": None,
-        }
-        assert (
-            exchange(process, json.dumps({**question, "assert_formats": False, "deadline": 0.1}) + "\n", 30)
-            == ""
-        )
-        assert process.wait(5) == 1
-    finally:
-        process.kill()
-        process.communicate()
+def test_a_judge_ends_with_its_caller_in_the_middle_of_a_question() -> None:
+    code = (
+        "import sys; from harness.backend.grammar import Grammar; from harness.oracle.judge import Judge\n"
+        "with Judge(60) as judge:\n"
+        "    judge.verdict(Grammar('json_schema', 'true'), b'1'); print('ready', flush=True)\n"
+        f"    judge.verdict(Grammar('json_schema', {json.dumps({'pattern': HARD})!r}), {HARD_TEXT!r})"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as caller:
+        assert caller.stdout is not None and caller.stdout.readline() == b"ready\n"
+        processes = list(descendants(caller.pid))
+        time.sleep(0.2)
+        caller.kill()
+        caller.wait()
+    ends = time.monotonic() + 5
+    while any(map(is_running, processes)) and time.monotonic() < ends:
+        time.sleep(0.02)
+    assert len(processes) == 2 and not any(map(is_running, processes))
 
 
 def test_import_does_not_load_the_libraries() -> None:

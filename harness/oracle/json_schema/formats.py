@@ -1,10 +1,10 @@
 """The formats that the judge asserts, as regular expressions over the whole string
-(harness/oracle/judge/schema.py)."""
+(harness/oracle/judge/formats.py)."""
 
 from __future__ import annotations
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.judge.schema import FORMATS, UNCHECKED_FORMATS
+from harness.oracle.judge.formats import FORMATS, UNCHECKED_FORMATS
 
 _LEAP_YEAR = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
 _DATE = (

@@ -41,8 +41,9 @@ from harness.oracle.json_schema.formula import (
     negation,
     reference,
 )
+from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.pattern import NotAPattern, written_out
-from harness.oracle.judge.schema import Unjudgeable, draft_of
+from harness.oracle.judge.unjudgeable import Unjudgeable
 from harness.oracle.regex.automaton import regex_automaton
 
 LARGEST_COUNT = 100_000

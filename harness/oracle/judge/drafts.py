@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+from harness.oracle.judge.unjudgeable import Unjudgeable
+
 DRAFT_URIS = {
     "draft3": "http://json-schema.org/draft-03/schema#",
     "draft4": "http://json-schema.org/draft-04/schema#",
@@ -14,3 +19,21 @@ DRAFT_URIS = {
 
 
 DRAFTS = tuple(DRAFT_URIS)
+"""The names of the drafts, the oldest first."""
+
+DIALECT_URI = re.compile(r"https?://json-schema\.org/draft(?:-0([3467])|/(2019-09|2020-12))/schema#?")
+"""What a `$schema` says that names one of them."""
+
+
+def draft_of(schema: Any, draft: str | None) -> str:
+    """Returns the draft by which a schema is read: its own, else the given one, else 2020-12.
+
+    Raises `Unjudgeable`.
+    """
+    if draft is not None and draft not in DRAFTS:
+        raise Unjudgeable(f"unknown draft {draft!r}; known: {', '.join(DRAFTS)}")
+    named = schema.get("$schema") if isinstance(schema, dict) else None
+    dialect = DIALECT_URI.fullmatch(named) if isinstance(named, str) else None
+    if dialect:
+        return f"draft{dialect[1] or dialect[2]}"
+    return draft or "draft2020-12"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from harness.backend.grammar import Grammar
-from harness.oracle.judge.schema import Unjudgeable
+from harness.oracle.judge.unjudgeable import Unjudgeable
 
 Membership = Literal["sentence", "beginning", "neither"]
 
@@ -24,8 +24,8 @@ blank ::= [ \t\n\r]*
 
 
 def membership(grammar: Grammar, content: bytes) -> Membership:
-    """The membership by the reference automaton. For a JSON Schema only JSON itself decides, so it is never
-    `sentence`.
+    """Returns the membership by the reference automaton. For a JSON Schema only JSON itself decides, so it is
+    never `sentence`.
 
     Raises Unjudgeable.
     """

@@ -8,8 +8,7 @@ import math
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from harness.oracle.judge.drafts import DRAFTS
-from harness.oracle.judge.schema import DIALECT_URI
+from harness.oracle.judge.drafts import DIALECT_URI, DRAFTS
 
 CLASSES = {draft: draft.title().replace("-", "") + "Validator" for draft in DRAFTS if draft != "draft3"}
 """The class of each draft; draft 3 is beyond this validator."""

@@ -1,0 +1,92 @@
+"""The judge as its callers ask it: in a process of its own, with a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import TracebackType
+from typing import Any, Self
+
+from harness.backend.grammar import Grammar
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
+from harness.oracle.judge.membership import Membership
+
+START_SECONDS = 60.0
+MEMORY_BYTES = 8 << 30
+"""The resident memory that a question may take."""
+
+
+class Judge:
+    """Verdicts that cost at most `deadline` seconds each. The process starts with the first question; what
+    takes too long loses its child only, and the next question has another one.
+
+    For one caller at a time. `reason` says why the last verdict was None, and is empty otherwise.
+    """
+
+    def __init__(self, deadline: float = 10.0) -> None:
+        self.deadline = deadline
+        self.reason = ""
+        self._service = Service(
+            "harness.oracle.judge.handler:open_judge", memory_bytes=MEMORY_BYTES, load_seconds=START_SECONDS
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def verdict(
+        self, grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False
+    ) -> bool | None:
+        """Returns the answer of `is_valid`, or None with a `reason` where there is no verdict in time."""
+        valid: bool | None = self._answer(
+            "verdict", grammar, content, draft=draft, assert_formats=assert_formats
+        )
+        return valid
+
+    def second(
+        self, grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False
+    ) -> bool | None:
+        """Returns what the second validator says of a JSON Schema's document; None if it does not answer."""
+        valid: bool | None = self._answer(
+            "second", grammar, content, draft=draft, assert_formats=assert_formats
+        )
+        return valid
+
+    def membership(self, grammar: Grammar, content: bytes) -> Membership | None:
+        """Returns the answer of `harness.oracle.judge.membership`, or None with a `reason`: is it a sentence,
+        the beginning of one, or neither?"""
+        found: Membership | None = self._answer("membership", grammar, content)
+        return found
+
+    def readings_against(
+        self, grammar: Grammar, content: bytes, valid: bool, unicode: Collection[str]
+    ) -> tuple[str, ...]:
+        """Returns the readings (`harness.oracle.regex.readings`) by which an output is not as valid as is
+        said; none if that takes too long."""
+        return tuple(self._answer("readings", grammar, content, valid=valid, unicode=sorted(unicode)) or ())
+
+    def close(self) -> None:
+        """End the process; a later question starts another."""
+        self._service.close()
+
+    def _answer(self, asks: str, grammar: Grammar, content: bytes, **options: Any) -> Any:
+        question = {"asks": asks, "dialect": grammar.dialect, "text": grammar.text, **options}
+        try:
+            self._service.wait()
+            answer, _ = self._service.ask(question, content, seconds=self.deadline)
+        except Lost as lost:
+            self.reason = self._reason_of_loss(lost)
+            return None
+        self.reason = answer["reason"]
+        return answer["found"]
+
+    def _reason_of_loss(self, lost: Lost) -> str:
+        if lost.cause == "load":
+            return f"the judge did not start: {lost}"
+        if lost.cause == "timeout":
+            return f"out of time after {self.deadline:g} s"
+        return "out of memory" if lost.cause == "oom" else f"the judge died ({lost})"

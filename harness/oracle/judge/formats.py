@@ -1,0 +1,72 @@
+"""The formats of JSON Schema, which are asserted on request only: jsonschema's own need packages for most and
+take any text with an @ for an e-mail address."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import cache
+from ipaddress import ip_address
+from typing import Any
+
+from harness.oracle.judge.pattern import is_pattern
+
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*"
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_TIME = r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]|60)(?:\.[0-9]+)?(?:[Zz]|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))"  # noqa: E501
+_URI_CHARACTER = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
+_AUTHORITY = rf"(?:(?:(?!@){_URI_CHARACTER})*@)?(?:\[(?P<ip>[0-9A-Fa-f:.]+)\]|(?:(?![:@]){_URI_CHARACTER})*)(?::[0-9]*)?"  # noqa: E501
+_URI_REST = rf"(?://{_AUTHORITY}(?:/{_URI_CHARACTER}*)*|/?(?:{_URI_CHARACTER}+(?:/{_URI_CHARACTER}*)*)?)"
+_URI_TAIL = rf"(?:\?(?:{_URI_CHARACTER}|[/?])*)?(?:#(?:{_URI_CHARACTER}|[/?])*)?"
+FORMATS = {
+    "duration": r"P(?:[0-9]+W|(?=[0-9T])(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)?"
+    r"(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?)",
+    "email": rf"(?:{_ATOM}(?:\.{_ATOM})*|\"(?:[^\"\\]|\\.)*\")@(?:\[(?:IPv6:)?(?P<ip>[0-9A-Fa-f:.]+)\]|{_HOST})",  # noqa: E501
+    "hostname": _HOST,
+    "json-pointer": r"(?:/(?:[^/~]|~[01])*)*",
+    "uuid": r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
+    "uri": rf"[A-Za-z][A-Za-z0-9+.-]*:{_URI_REST}{_URI_TAIL}",
+    "uri-reference": rf"(?:[A-Za-z][A-Za-z0-9+.-]*:|(?![^/?#]*:)){_URI_REST}{_URI_TAIL}",
+}
+UNCHECKED_FORMATS = frozenset(
+    ("idn-email", "idn-hostname", "iri", "iri-reference", "relative-json-pointer", "uri-template")
+)
+
+
+@cache
+def format_checker() -> Any:
+    """Returns the jsonschema library's checker of all formats that the judge knows."""
+    from jsonschema import FormatChecker
+
+    checker = FormatChecker(formats=("date", "ipv4", "ipv6"))
+    checker.checks("regex")(lambda value: not isinstance(value, str) or is_pattern(value))
+    checker.checks("time")(lambda value: not isinstance(value, str) or _is_time(value))
+    checker.checks("date-time")(lambda value: not isinstance(value, str) or _is_date_time(value, checker))
+    for name, pattern in FORMATS.items():
+        checker.checks(name)(
+            lambda value, pattern=pattern: not isinstance(value, str) or _has_form(pattern, value)
+        )
+    return checker
+
+
+def _has_form(pattern: str, text: str) -> bool:
+    found = re.fullmatch(pattern, text)
+    address = found.groupdict().get("ip") if found else None
+    if address is not None:
+        with suppress(ValueError):
+            return bool(ip_address(address))
+    return found is not None and address is None
+
+
+def _is_date_time(text: str, checker: Any) -> bool:
+    return text[10:11] in ("T", "t") and bool(checker.conforms(text[:10], "date")) and _is_time(text[11:])
+
+
+def _is_time(text: str) -> bool:
+    """Is the text a full-time of RFC 3339? A leap second is one only where UTC has one."""
+    found = re.fullmatch(_TIME, text)
+    if found is None:
+        return False
+    offset = (int(found[5]) * 60 + int(found[6])) * (1 if found[4] == "+" else -1) if found[4] else 0
+    return found[3] != "60" or (int(found[1]) * 60 + int(found[2]) - offset) % 1440 == 1439

@@ -1,0 +1,83 @@
+"""Reads strict JSON: RFC 8259 with exact numbers, and a name at most once in each object.
+
+RFC 8259 allows a name twice in one object, but JSON Schema leaves its meaning undefined, so such a document
+is not judged.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from harness.oracle.judge.unjudgeable import Unjudgeable, reason
+
+
+def is_json(content: bytes) -> bool:
+    """Is the content one JSON document of RFC 8259 in UTF-8, by two parsers?
+
+    Raises `Unjudgeable` where they differ, as on a lone surrogate.
+    """
+    readable, _, contested = read_document(content)
+    if contested:
+        raise Unjudgeable(contested)
+    return readable
+
+
+def read_document(content: bytes) -> tuple[bool, Any, str]:
+    """Returns whether Python's parser reads the content, its value, and a sentence on why jiter differs
+    (empty if it agrees).
+
+    Raises `Unjudgeable` where only jiter reads it.
+    """
+    from harness.oracle.judge.second import refusal
+
+    value, why = None, ""
+    try:
+        value = parse_json(content.decode("utf-8"))
+    except RecursionError:
+        raise Unjudgeable("the document nests too deeply") from None
+    except ValueError as error:
+        why = str(error)
+    other = refusal(content)
+    if other is not None and bool(other) != bool(why):
+        if why:
+            raise Unjudgeable(reason(f"contested: one JSON parser reads it, Python's json says: {why}"))
+        return True, value, reason(f"contested: one JSON parser reads it, jiter says: {other}")
+    return not why, value, ""
+
+
+def parse_json(text: str) -> Any:
+    """Returns the value of strict JSON with exact numbers. Raises `ValueError` for anything else, and
+    `Unjudgeable` for a name that occurs twice."""
+    twice: list[str] = []
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            twice.append(next(name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1))
+        return value
+
+    value = json.loads(
+        text, parse_float=_decimal, parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=members
+    )
+    if twice:
+        raise Unjudgeable(reason(f"the name {twice[0]!r} occurs twice in one object"))
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _decimal(literal: str) -> Decimal:
+    try:
+        return Decimal(literal)
+    except InvalidOperation:
+        raise Unjudgeable("a number's exponent is too large") from None
+
+
+def _integer(literal: str) -> int:
+    if len(literal) > 4300:  # where Python's own int() refuses
+        raise Unjudgeable("a number has more than 4300 digits")
+    return int(literal)

@@ -1,0 +1,52 @@
+"""Judges one output of a grammar here, in the time that it takes."""
+
+from __future__ import annotations
+
+import json
+
+from harness.backend.grammar import Grammar
+from harness.oracle.judge.schema import document_is_valid
+from harness.oracle.judge.unjudgeable import Unjudgeable, reason
+
+
+def is_valid(
+    grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False
+) -> bool:
+    """Is `content` a complete output of the grammar?
+
+    A JSON Schema is read by its `$schema`, else by `draft` ("draft3" to "draft2020-12"), else by 2020-12; an
+    unknown `$schema` counts as absent.  A regex is the `regex` library's, and must match the whole text.
+    Raises `Unjudgeable` for the other dialects, a wrong grammar, a reference that leaves the schema, a name
+    twice in one object, nesting deeper than Python's stack, and a text that one JSON parser reads and another
+    refuses.
+    """
+    if grammar.dialect == "json_schema":
+        return document_is_valid(grammar.text, content, draft, assert_formats)
+    if grammar.dialect == "regex":
+        return _text_matches(grammar.text, content)
+    if grammar.dialect == "choice":
+        return content in [choice.encode("utf-8", "surrogatepass") for choice in _choices(grammar.text)]
+    raise Unjudgeable(f"no judge for {grammar.dialect}")
+
+
+def _text_matches(pattern: str, content: bytes) -> bool:
+    import regex
+
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    try:
+        return regex.fullmatch(pattern, text) is not None
+    except (regex.error, RecursionError) as error:
+        raise Unjudgeable(reason(f"not a regex: {error}")) from error
+
+
+def _choices(text: str) -> list[str]:
+    try:
+        choices = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unjudgeable(reason(f"the choices are not JSON: {error}")) from error
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        raise Unjudgeable("the choices are not an array of strings")
+    return choices
