@@ -84,8 +84,9 @@ def _ask(python: str, **question: Any) -> dict[str, Any]:
         try:
             return service.ask(question, seconds=SECONDS)[0]
         except Lost as lost:
-            last = "".join(f": {line}" for line in lost.printed.splitlines()[-1:])
-            raise BadInput(f"a backend ended the process that imported it ({lost}){last}") from lost
+            raise BadInput(
+                f"a backend ended the process that imported it ({lost}){lost.last_line()}"
+            ) from lost
 
 
 def open_service() -> tuple[Handler, dict[str, Any]]:

@@ -15,7 +15,8 @@ from toy_releases import FAULT, RIGHT, SOURCE, wheel
 
 from harness.backend.arm import Arm, arm_names
 from harness.backend.environments import build as environments
-from harness.backend.environments.build import Source, build, environment_of, python_of, resolve, source_of
+from harness.backend.environments.build import build, environment_of, python_of, resolve
+from harness.backend.environments.source import Source, source_of
 from harness.backend.registry import MARKER, BackendSpec, parse_spec
 from harness.errors import BadInput
 from harness.rows.store import read_info, read_rows

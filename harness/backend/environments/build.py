@@ -19,17 +19,21 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from harness.backend.arm import Arm
 from harness.backend.describe import places
+from harness.backend.environments.installer import installer
 from harness.backend.environments.overlay import SHARED
-from harness.backend.process.system import ENVIRONMENT, module
+from harness.backend.environments.source import Source, is_path, source_of
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
+from harness.backend.process.system import ENVIRONMENT
 from harness.backend.registry import MARKER, BackendSpec, installed_version, parse_specs
 from harness.errors import BadInput
 
@@ -37,38 +41,26 @@ CACHE = "GRAMMARBENCH_ENVIRONMENTS"
 """The environment variable that names another cache folder than `~/.cache/grammarbench/environments`."""
 
 ROUNDS = 20
-"""Of installing what is still missing; each finds the requirements of what the one before has installed."""
+"""The most rounds of installing what is still missing; each finds the requirements of what the one before has
+installed."""
 
-BUILT = {"build", "dist", "target", "_skbuild", "__pycache__"}
-"""In a checkout, what building it writes: not its source."""
+LOOK_SECONDS = 300.0
+"""The time that a process of an environment has to look at it, which may import the backend."""
 
 Placed = tuple[BackendSpec, str]
 """A backend with the version that its environment reports, and that environment's interpreter."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """What is to be installed."""
-
-    distribution: str
-    target: str
-    """As the installer takes it: `name==version`, or a path."""
-    version: str | None
-    """The version asked for; None for a path, whose version is its own."""
-    digest: str
-    """Of a path's content; empty for a version, which is always the same."""
-
-
 def cache_folder() -> Path:
-    """Where environments are kept."""
+    """Returns the folder in which environments are kept."""
     given = os.environ.get(CACHE)
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(given).expanduser().resolve() if given else home / "grammarbench" / "environments"
 
 
 def resolve(specs: Sequence[BackendSpec], say: Callable[[str], None] = print) -> list[Placed]:
-    """Each backend and the interpreter of an environment that holds it at its version: this one, or another,
-    which is built if need be.
+    """Returns each backend with the interpreter of an environment that holds it at its version: this one, or
+    another, which is built if need be.
 
     Raises BadInput for a version that is not to be had, naming the log of its installation.
     """
@@ -81,13 +73,14 @@ def resolve(specs: Sequence[BackendSpec], say: Callable[[str], None] = print) ->
 
 
 def environment_of(spec: str, say: Callable[[str], None] = print) -> Placed:
-    """The same for the text of one backend."""
+    """Returns the backend that this text names, with the interpreter of an environment that holds it. Raises
+    BadInput."""
     (placed,) = resolve(parse_specs(spec), say)
     return placed
 
 
 def python_of(arm: Arm, say: Callable[[str], None] = print) -> str:
-    """The interpreter of an arm of a stored run; its environment is built again if it is gone.
+    """Returns the interpreter of an arm of a stored run; its environment is built again if it is gone.
 
     Raises BadInput.
 
@@ -98,7 +91,7 @@ def python_of(arm: Arm, say: Callable[[str], None] = print) -> str:
         return sys.executable
     if _is_ours(Path(arm.python), arm):
         return arm.python
-    if _is_path(arm.version):
+    if is_path(arm.version):
         raise BadInput(
             f'"{arm.version}" is no version of {arm.backend}, so no environment is made for it; '
             "run it again, with --backends"
@@ -126,8 +119,8 @@ def _is_ours(python: Path, arm: Arm) -> bool:
 
 
 def place(spec: BackendSpec, distribution: str, installed: str, say: Callable[[str], None]) -> Placed:
-    """The same for a backend with a version, of which the distribution is known and its version here (empty
-    for none)."""
+    """Returns the same for a backend with a version, of which the distribution is known and its version here
+    (empty for none). Raises BadInput."""
     assert spec.version is not None
     if not distribution:
         raise BadInput(
@@ -141,44 +134,8 @@ def place(spec: BackendSpec, distribution: str, installed: str, say: Callable[[s
     return replace(spec, version=version), str(_python(folder))
 
 
-def source_of(distribution: str, version: str) -> Source:
-    """What the text behind `==` stands for: a version, a wheel or a source archive, or a folder.
-
-    Raises BadInput.
-    """
-    if not _is_path(version):
-        try:
-            return Source(distribution, f"{distribution}=={Version(version)}", str(Version(version)), "")
-        except InvalidVersion:
-            raise BadInput(
-                f'"{version}" is no version of {distribution}; write one like 1.2.3, or a path '
-                "with a slash in it"
-            ) from None
-    path = Path(version).expanduser().resolve()
-    if path.is_file():
-        return Source(distribution, str(path), None, hashlib.sha256(path.read_bytes()).hexdigest())
-    if path.is_dir():
-        newest = max((each.stat().st_mtime_ns for each in _files_below(path)), default=0)
-        return Source(distribution, str(path), None, hashlib.sha256(f"{path}\0{newest}".encode()).hexdigest())
-    raise BadInput(f"{path}: no such file or folder to install {distribution} from")
-
-
-def _is_path(version: str) -> bool:
-    return "/" in version or version.startswith((".", "~")) or version.endswith((".whl", ".tar.gz", ".zip"))
-
-
-def _files_below(path: Path) -> Iterator[Path]:
-    for folder, folders, files in os.walk(path):
-        folders[:] = [
-            each
-            for each in folders
-            if each not in BUILT and not each.startswith(".") and not each.endswith(".egg-info")
-        ]
-        yield from (Path(folder, each) for each in files if not Path(folder, each).is_symlink())
-
-
 def build(source: Source, say: Callable[[str], None] = print) -> Path:
-    """The folder of the environment, built if it is not there. Raises BadInput.
+    """Returns the folder of the environment, which is built if it is not there. Raises BadInput.
 
     Only one process builds; a build that was killed is thrown away, because the marker is written last.
     """
@@ -203,8 +160,8 @@ def build(source: Source, say: Callable[[str], None] = print) -> Path:
 
 
 def folder_of(source: Source) -> Path:
-    """Another interpreter, another environment under it, or another version of what they share, and it is
-    another environment."""
+    """Returns the environment's folder. For another interpreter, another environment under it, or another
+    version of what they share, it is another folder."""
     told = [
         platform.python_implementation(),
         sys.version,
@@ -223,8 +180,8 @@ def _shared() -> dict[str, str | None]:
 
 @contextmanager
 def _only_builder(folder: Path) -> Iterator[int]:
-    """Holds the lock of that folder; whatever inherits the descriptor keeps it locked, so that no installer
-    outlives its lock."""
+    """Hold the lock of that folder, and yield its descriptor; whatever inherits that keeps the folder locked,
+    so that no installer outlives its lock."""
     lock = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -260,15 +217,17 @@ def _build(source: Source, folder: Path, lock: int) -> None:
         install = installer(python)
         must("cannot be installed", *install, source.target)
         for _ in range(ROUNDS):
-            missing = _asked(python, "missing", source.distribution)
-            if "bad_input" in missing:
-                raise BadInput(f"{source.target} {missing['bad_input']}")
-            if not missing["missing"]:
+            try:
+                missing = _asked(python, "missing", source.distribution)["missing"]
+            except BadInput as error:
+                raise BadInput(f"{source.target} {error}") from error
+            if not missing:
                 break
-            must("lacks what it requires", *install, *missing["missing"])
-        found = _asked(python, "verify", source.distribution)
-        if "bad_input" in found:
-            raise BadInput(f"{source.target} {found['bad_input']}; the installation's log is {path}")
+            must("lacks what it requires", *install, *missing)
+        try:
+            found = _asked(python, "verify", source.distribution)
+        except BadInput as error:
+            raise BadInput(f"{source.target} {error}; the installation's log is {path}") from error
     version = Version(str(found["version"]))
     if source.version is not None and version != Version(source.version):
         raise BadInput(f"{source.target}: version {version} was installed; all of it is in {path}")
@@ -291,82 +250,29 @@ def _python(folder: Path) -> Path:
 
 
 def lay_over(folder: Path) -> None:
-    """What is installed here can be imported there, after its own; editable installations and other .pth
-    files are followed too."""
+    """Let what is installed here be imported there, after the environment's own; editable installations and
+    other .pth files are followed too."""
     ours = [each for each in sys.path if Path(each).name in ("site-packages", "dist-packages")]
     (own,) = folder.glob("lib/python*/site-packages")
     statements = ["import site", *(f"site.addsitedir({each!r})" for each in ours)]
     (own / "zz_below.pth").write_text("; ".join(statements) + "\n", "utf-8")
 
 
-def installer(python: str) -> list[str]:
-    """uv where it is to be had, else pip: the command that installs what follows, and nothing else, into that
-    environment."""
-    if uv := _uv():
-        return [uv, "pip", "install", "--python", python, "--no-deps"]
-    if find_spec("pip") is None:
-        raise BadInput(
-            "another version of a backend needs an installer; install uv, or pip into this environment"
-        )
-    return [
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--no-input",
-        "--no-deps",
-        "--ignore-installed",
-    ]
-
-
-def index_command() -> list[str]:
-    """`pip index` for this interpreter; where only uv is, the pip that uv fetches."""
-    if find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", "index"]
-    if uv := _uv():
-        return [
-            uv,
-            "run",
-            "--no-project",
-            "--python",
-            sys.executable,
-            "--with",
-            "pip",
-            "python",
-            "-m",
-            "pip",
-            "index",
-        ]
-    raise BadInput(
-        "the releases of a backend are listed by an installer; install uv, or pip into this environment"
-    )
-
-
-def _uv() -> str | None:
-    beside = Path(sys.executable).with_name("uv")
-    return shutil.which("uv") or (str(beside) if beside.exists() else None)
-
-
-def _asked(python: str, *question: str) -> dict[str, list[str] | str]:
-    done = subprocess.run(
-        [*module("harness.backend.environments.overlay", python), *question],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env={**os.environ, **ENVIRONMENT},
-    )
-    try:
-        answer: dict[str, list[str] | str] = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        return {
-            "bad_input": f"cannot be looked at in its environment (exit {done.returncode}): {''.join(last)}"
-        }
+def _asked(python: str, question: str, distribution: str) -> dict[str, Any]:
+    """Returns the answer to one question that `overlay` answers, in a process of that environment. Raises
+    BadInput."""
+    loader = "harness.backend.environments.overlay:open_overlay"
+    with Service(loader, python=python, keeps_output=True) as service:
+        try:
+            answer, _ = service.ask({"asks": question, "name": distribution}, seconds=LOOK_SECONDS)
+        except Lost as lost:
+            raise BadInput(f"cannot be looked at in its environment ({lost}){lost.last_line()}") from lost
     return answer
 
 
 def _reason(log: Path) -> str:
-    """The line of an installer's output that says why: its first error, or the last thing that it said."""
+    """Returns the line of an installer's output that says why it failed: its first error, or else its last
+    line."""
     lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith(("error:", "error "))]
     return (errors or lines or ["it said nothing"])[-1][:300]

@@ -1,9 +1,8 @@
-"""Asked inside an environment that was laid over another: what does its distribution still lack, and is it
-the one that is imported?"""
+"""What is asked inside an environment that was laid over another: what does its distribution still lack, and
+is it the one that is imported?"""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,16 +12,17 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from harness.backend.process.guard import forbid_network
+from harness.backend.process.child import Answer, Handler
+from harness.errors import BadInput
 
 SHARED = ("torch", "numpy")
-"""What all arms of a run use at one version: they would not be comparable otherwise."""
+"""The distributions that all arms of a run use at one version; otherwise they would not be comparable."""
 
 
 def missing(name: str) -> list[str]:
-    """Requirements of the distribution, and of what it requires, that are not met here.
+    """Returns the requirements of the distribution, and of what it requires, that are not met here.
 
-    Raises ValueError for one of what is shared.
+    Raises ValueError for one of the shared distributions.
     """
     found: dict[str, None] = {}
     waiting, seen = [distribution(name)], {name.lower()}
@@ -36,10 +36,10 @@ def missing(name: str) -> list[str]:
                 if requirement.name in SHARED:
                     here = f"has {there.version}" if there else "has none"
                     raise ValueError(
-                        f"needs {_wanted(requirement)}; this environment {here}, which all "
+                        f"needs {_for_installer(requirement)}; this environment {here}, which all "
                         "arms of a run share"
                     )
-                found[_wanted(requirement)] = None
+                found[_for_installer(requirement)] = None
             elif there.metadata["Name"].lower() not in seen and _is_own(there):
                 seen.add(there.metadata["Name"].lower())
                 waiting.append(there)
@@ -53,8 +53,8 @@ def _requirements(of: Distribution) -> Iterator[Requirement]:
             yield requirement
 
 
-def _wanted(requirement: Requirement) -> str:
-    """As an installer takes it, without the condition, which holds."""
+def _for_installer(requirement: Requirement) -> str:
+    """Returns the requirement as an installer takes it, without the condition, which holds."""
     extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
     where = f" @ {requirement.url}" if requirement.url else str(requirement.specifier)
     return f"{requirement.name}{extras}{where}"
@@ -65,9 +65,8 @@ def _is_own(of: Distribution) -> bool:
 
 
 def verify(name: str) -> str:
-    """The version of the distribution, which is imported from this environment itself.
-
-    Raises ValueError if it is not.
+    """Returns the version of the distribution. Raises ValueError if it is not imported from this environment
+    itself.
     """
     found = distribution(name)
     if not _is_own(found):
@@ -75,46 +74,42 @@ def verify(name: str) -> str:
             f"is shadowed by version {found.version} in {found.locate_file('')}; is that "
             "folder on PYTHONPATH?"
         )
-    tops = {
-        Path(str(each)).parts[0].partition(".")[0]
-        for each in found.files or []
-        if _is_importable(Path(str(each)))
+    packages = {
+        Path(str(file)).parts[0].partition(".")[0]
+        for file in found.files or []
+        if _is_importable(Path(str(file)))
     }
-    for top in sorted(tops):
+    for package in sorted(packages):
         try:
-            imported = import_module(top)
+            imported = import_module(package)
         except BaseException as error:  # a panic of native code is no Exception
             raise ValueError(
                 f"is installed, but cannot be imported: {type(error).__name__}: {error}"
             ) from error
         origin = Path(imported.__file__ or next(iter(imported.__path__))).resolve()
         if not origin.is_relative_to(Path(sys.prefix).resolve()):
-            raise ValueError(f"is installed, but {top} is imported from {origin}")
+            raise ValueError(f"is installed, but {package} is imported from {origin}")
     return found.version
 
 
 def _is_importable(file: Path) -> bool:
-    """A module at the top, or a package's own file; not a script, a library or the metadata."""
+    """Is this a module at the top, or a package's own file, and not a script, a library or the metadata?"""
     depth = len(file.parts)
     return (depth == 2 and file.name == "__init__.py") or (depth == 1 and file.suffix in (".py", ".so"))
 
 
-def main(arguments: list[str]) -> None:
-    """`missing NAME` or `verify NAME`: prints one JSON object as the last line."""
-    forbid_network()
-    question, name = arguments
-    answer: dict[str, Any]
+def open_overlay() -> tuple[Handler, dict[str, Any]]:
+    """Returns the handler of a process in that environment, which is asked what is `missing` of a
+    distribution, or to `verify` it."""
+    return _answer, {}
+
+
+def _answer(question: dict[str, Any], blob: bytes) -> Answer:
+    name = question["name"]
     try:
-        answer = {"missing": missing(name)} if question == "missing" else {"version": verify(name)}
-    except (PackageNotFoundError, ValueError) as error:
-        answer = {
-            "bad_input": f"is not installed after all: {error}"
-            if isinstance(error, PackageNotFoundError)
-            else str(error)
-        }
-    print()
-    print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        answer = {"missing": missing(name)} if question["asks"] == "missing" else {"version": verify(name)}
+    except PackageNotFoundError as error:
+        raise BadInput(f"is not installed after all: {error}") from error
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    return answer, b""

@@ -19,7 +19,7 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
-from harness.backend.environments.build import index_command
+from harness.backend.environments.installer import index_command
 from harness.errors import BadInput
 
 INDEX = "https://pypi.org/simple"

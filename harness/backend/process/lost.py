@@ -34,6 +34,10 @@ class Lost(Exception):
     def __str__(self) -> str:
         return self.text
 
+    def last_line(self) -> str:
+        """Returns the last line that the process printed, behind a colon; nothing if it printed nothing."""
+        return "".join(f": {line}" for line in self.printed.splitlines()[-1:])
+
 
 def lost_by_status(status: int, who: str = "it") -> Lost:
     """Returns the loss of a child that ended by itself, from its wait status; `who` ended it, for people."""

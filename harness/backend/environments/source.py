@@ -1,0 +1,67 @@
+"""What an environment is built from: a version, a wheel or a source archive, or a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from harness.errors import BadInput
+
+BUILT = {"build", "dist", "target", "_skbuild", "__pycache__"}
+"""Folders of a checkout that building it writes; they are not its source."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is to be installed."""
+
+    distribution: str
+    target: str
+    """What the installer is told: `name==version`, or a path."""
+    version: str | None
+    """The version asked for; None for a path, whose version is its own."""
+    digest: str
+    """The digest of a path's content; empty for a version, which is always the same."""
+
+
+def source_of(distribution: str, version: str) -> Source:
+    """Returns what the text behind `==` stands for.
+
+    Raises BadInput.
+    """
+    if not is_path(version):
+        try:
+            return Source(distribution, f"{distribution}=={Version(version)}", str(Version(version)), "")
+        except InvalidVersion:
+            raise BadInput(
+                f'"{version}" is no version of {distribution}; write one like 1.2.3, or a path '
+                "with a slash in it"
+            ) from None
+    path = Path(version).expanduser().resolve()
+    if path.is_file():
+        return Source(distribution, str(path), None, hashlib.sha256(path.read_bytes()).hexdigest())
+    if path.is_dir():
+        newest = max((each.stat().st_mtime_ns for each in _source_files(path)), default=0)
+        return Source(distribution, str(path), None, hashlib.sha256(f"{path}\0{newest}".encode()).hexdigest())
+    raise BadInput(f"{path}: no such file or folder to install {distribution} from")
+
+
+def is_path(version: str) -> bool:
+    """Does the text behind `==` name a file or a folder, and no version?"""
+    return "/" in version or version.startswith((".", "~")) or version.endswith((".whl", ".tar.gz", ".zip"))
+
+
+def _source_files(path: Path) -> Iterator[Path]:
+    """Yields the files of a checkout but for those that building it writes, and hidden ones."""
+    for folder, folders, files in os.walk(path):
+        folders[:] = [
+            each
+            for each in folders
+            if each not in BUILT and not each.startswith(".") and not each.endswith(".egg-info")
+        ]
+        yield from (Path(folder, each) for each in files if not Path(folder, each).is_symlink())
