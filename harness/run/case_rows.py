@@ -34,8 +34,8 @@ LOST = "lost_after_walk"
 
 
 def failure_of(walks: Sequence[tuple[Row, bytes]]) -> tuple[str, str]:
-    """In a word, and in a sentence, in what way a case has failed that may be another one's doing; empty if
-    it has not."""
+    """Returns, in a word and in a sentence, how a case has failed in a way that may be another one's doing;
+    both are empty if it has not."""
     for row, _ in walks:
         if row.status in FAILING:
             return row.status, f"{row.status} in {row.phase}: {row.text}"
@@ -53,7 +53,7 @@ def before(task: Task) -> Before:
 
 
 def told_as_delayed(walks: Sequence[tuple[Row, bytes]], first: Suspicion) -> list[tuple[Row, bytes]]:
-    """The rows of the second walk, which tell of the first one's failure if it did not come again."""
+    """Returns the rows of the second walk, which tell of the first one's failure if it did not come again."""
     if failure_of(walks)[0] == first.failure:
         return list(walks)
     (row, samples), *others = walks
@@ -61,7 +61,8 @@ def told_as_delayed(walks: Sequence[tuple[Row, bytes]], first: Suspicion) -> lis
 
 
 def after_changes(walks: list[tuple[Row, bytes]], changed: Sequence[str]) -> list[tuple[Row, bytes]]:
-    """The rows, in which no failure is ours where the backend has changed the process that we need."""
+    """Returns the rows, in which no failure is ours where the backend has changed the process that we
+    need."""
     if not changed:
         return walks
     said = f"the backend has changed {', '.join(changed)}"
@@ -77,8 +78,8 @@ def after_changes(walks: list[tuple[Row, bytes]], changed: Sequence[str]) -> lis
 
 
 def rows_of(work: Work, task: Task, ending: Ending, checks: bool = False) -> list[tuple[Row, bytes]]:
-    """A row with its samples for every instance (one for a case without): as seen, as ended, or skipped
-    because of the end before it.
+    """Returns a row with its samples for every instance (one for a case without): as seen, as ended, or
+    skipped because of the end before it.
 
     With `checks`, one more for what they found of the whole case.
     """
@@ -86,10 +87,10 @@ def rows_of(work: Work, task: Task, ending: Ending, checks: bool = False) -> lis
     compile_failed = task.compiled is None or task.compiled["status"] != "ok"
     walks = []
     for number in range(max(1, len(task.case.instances))):
-        row, samples = _unseen(work, task, number), b""
+        row, samples = _row_of_no_walk(work, task, number), b""
         if number < reached:
             message, samples = task.walked[number]
-            row = _with_reading(_with_seen(row, message), work.arm, task.case)
+            row = _with_reading(_with_observation(row, message), work.arm, task.case)
         elif ending.status == "ok":
             row = replace(
                 row, status="harness_error", phase="worker", text="the worker sent no answer for it"
@@ -122,18 +123,20 @@ def rows_of(work: Work, task: Task, ending: Ending, checks: bool = False) -> lis
 
 
 def _checked(work: Work, task: Task, ending: Ending) -> Row:
-    """What the checks found, as far as they got."""
-    row = replace(_unseen(work, task, None), mode=CHECKS_MODE)
+    """Returns the row of what the checks found, as far as they got."""
+    row = replace(_row_of_no_walk(work, task, None), mode=CHECKS_MODE)
     if task.compiled is None or task.compiled["status"] != "ok":
         return replace(
             row, status=ending.status, phase=ending.phase, text=ending.text[:TEXT_LIMIT], signal=ending.signal
         )
-    outcomes = {each["check"]: each["outcome"] for each in task.checked}
-    findings = tuple(finding_from_json(each) for message in task.checked for each in message["findings"])
-    peak = max([task.peak_rss_bytes, *(each["peak_rss_bytes"] for each in task.checked)]) or None
-    counted = {each["check"]: each["counted"] for each in task.checked if each.get("counted")}
+    outcomes = {message["check"]: message["outcome"] for message in task.checked}
+    findings = tuple(
+        finding_from_json(finding) for message in task.checked for finding in message["findings"]
+    )
+    peak = max([task.peak_rss_bytes, *(message["peak_rss_bytes"] for message in task.checked)]) or None
+    counted = {message["check"]: message["counted"] for message in task.checked if message.get("counted")}
     row = replace(row, checks=outcomes, findings=findings, counted=counted, peak_rss_bytes=peak)
-    if ours := [each["text"] for each in task.checked if each["outcome"] == "harness_error"]:
+    if ours := [message["text"] for message in task.checked if message["outcome"] == "harness_error"]:
         return replace(row, status="harness_error", phase="check", text=ours[0][:TEXT_LIMIT])
     if ending.status == "ok":
         return row
@@ -149,8 +152,8 @@ def _checked(work: Work, task: Task, ending: Ending) -> Row:
     return replace(row, status="skipped", phase="check", text="not checked: a walk of the case was lost")
 
 
-def _unseen(work: Work, task: Task, number: int | None) -> Row:
-    """The row before anything is known of its walk."""
+def _row_of_no_walk(work: Work, task: Task, number: int | None) -> Row:
+    """Returns the row before anything is known of its walk."""
     case = task.case
     instance = case.instances[number] if case.instances and number is not None else None
     return Row(
@@ -189,15 +192,15 @@ def _unseen(work: Work, task: Task, number: int | None) -> Row:
     )
 
 
-def _with_seen(row: Row, message: dict[str, Any]) -> Row:
-    seen = {name: each for name, each in message["seen"].items() if name != "samples"}
+def _with_observation(row: Row, message: dict[str, Any]) -> Row:
+    seen = {name: value for name, value in message["seen"].items() if name != "samples"}
     seen["findings"] = tuple(map(finding_from_json, seen["findings"]))
     return replace(row, **seen, peak_rss_bytes=message["peak_rss_bytes"])
 
 
 def _with_reading(row: Row, arm: Arm, case: Case) -> Row:
-    """The row, and if its verdict is wrong but right by another reading of the regular expression, a finding
-    that says so.
+    """Returns the row, and if its verdict is wrong but right by another reading of the regular expression, a
+    finding that says so.
 
     Rather a reading that the backend states as its own, which makes the finding a documented one; else any.
     """
@@ -209,9 +212,9 @@ def _with_reading(row: Row, arm: Arm, case: Case) -> Row:
     contrary = case.instances[row.instance].contrary
     readings = (
         [
-            each
-            for each in other_readings(case.grammar.text, [arm.unicode], arm.documented)
-            if each.name in contrary
+            reading
+            for reading in other_readings(case.grammar.text, [arm.unicode], arm.documented)
+            if reading.name in contrary
         ]
         if contrary
         else []

@@ -93,10 +93,10 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
 
 def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:
     """Are they runs of one plan, by one harness, of the same versions?"""
-    for each in fields(RunInfo):
-        one, two = getattr(first, each.name), getattr(other, each.name)
-        if each.name not in {*FREE, "shard"} and one != two:
-            was, is_now = difference(each.name, one, two)
+    for field in fields(RunInfo):
+        one, two = getattr(first, field.name), getattr(other, field.name)
+        if field.name not in {*FREE, "shard"} and one != two:
+            was, is_now = difference(field.name, one, two)
             raise BadInput(
                 f"{here} does not belong to {there} (there {was}; here {is_now}); merge what one command made"
             )
@@ -123,8 +123,8 @@ def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
                 f"{folder}/cases.jsonl holds other cases than {folders[0]}/cases.jsonl; merge "
                 "what one command made"
             )
-    told = {name: each["sha256"] for name, each in info.suites.items() if each["cases"]}
-    if told != {name: each.hexdigest() for name, each in digests.items()}:
+    told = {name: suite["sha256"] for name, suite in info.suites.items() if suite["cases"]}
+    if told != {name: digest.hexdigest() for name, digest in digests.items()}:
         raise BadInput(
             f"{folders[0]}/cases.jsonl is not what its run was planned with; the file was changed or damaged"
         )
@@ -166,7 +166,7 @@ def _agree(part: Part, earlier: Sequence[Part]) -> None:
     for other in earlier:
         for key in part.stored.keys() & other.stored.keys():
             mine, theirs = (
-                [untimed(row) for row, _ in _walks(each, each.stored[key])] for each in (part, other)
+                [untimed(row) for row, _ in _walks(one, one.stored[key])] for one in (part, other)
             )
             if mine != theirs:
                 who = " ".join(filter(None, key))
@@ -177,7 +177,7 @@ def _agree(part: Part, earlier: Sequence[Part]) -> None:
 
 
 def _walks(part: Part, case: StoredCase) -> Iterator[tuple[Row, bytes]]:
-    """The rows of one case, each with its samples."""
+    """Yields the rows of one case, each with its samples."""
     with open(part.folder / "rows.jsonl", "rb") as rows, open(part.folder / "samples.i64", "rb") as samples:
         rows.seek(case.begin)
         for line in rows.read(case.end - case.begin).rstrip(b"\n").split(b"\n"):
@@ -190,34 +190,34 @@ def _walks(part: Part, case: StoredCase) -> Iterator[tuple[Row, bytes]]:
 
 
 def _header(infos: Sequence[RunInfo], argv: Sequence[str]) -> RunInfo:
-    """The first line of the whole: what the parts share, and of the rest what each of them says."""
+    """Returns the first line of the whole: what the parts share, and of the rest what each of them says."""
     return replace(
         infos[0],
         run=new_run_id(),
-        started=min(each.started for each in infos),
+        started=min(info.started for info in infos),
         argv=tuple(argv),
-        jobs=max(each.jobs for each in infos),
-        executor=max(each.executor for each in infos),
+        jobs=max(info.jobs for info in infos),
+        executor=max(info.executor for info in infos),
         shard="",
-        machine=_machines([each.machine for each in infos]),
+        machine=_machines([info.machine for info in infos]),
     )
 
 
 def _machines(values: Sequence[Any]) -> Any:
-    """One description of them all: where they differ, each text once, joined by ` | `."""
-    distinct = [each for place, each in enumerate(values) if each not in values[:place]]
+    """Returns one description of all machines: where they differ, each text once, joined by ` | `."""
+    distinct = [value for place, value in enumerate(values) if value not in values[:place]]
     if len(distinct) == 1:
         return distinct[0]
-    if all(isinstance(each, dict) for each in distinct):
-        names = dict.fromkeys(name for each in distinct for name in each)
-        return {name: _machines([each.get(name, "") for each in distinct]) for name in names}
+    if all(isinstance(value, dict) for value in distinct):
+        names = dict.fromkeys(name for value in distinct for name in value)
+        return {name: _machines([value.get(name, "") for value in distinct]) for name in names}
     return " | ".join(map(str, distinct))
 
 
 def _missing_shards(infos: Sequence[RunInfo]) -> tuple[str, ...]:
-    """Of shards of one number, those that are not there."""
-    there = {each.shard for each in infos}
-    numbers = {each.partition("/")[2] for each in there}
+    """Returns the shards that are missing where all are of one number."""
+    there = {info.shard for info in infos}
+    numbers = {shard.partition("/")[2] for shard in there}
     if len(numbers) != 1 or "" in numbers:
         return ()
     (of,) = numbers

@@ -20,7 +20,7 @@ from harness.backend.describe import Description, describe
 from harness.backend.environments.build import resolve
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
-from harness.cases.plan import PROFILES, Profile, rows_owed, write_plan
+from harness.cases.plan import PROFILES, Plan, Profile, rows_owed, write_plan
 from harness.cases.suite import Suite, find_suite, walked_by_default
 from harness.errors import BadInput
 from harness.rows.folder import locked, make_writable, new_run_id, now
@@ -69,14 +69,14 @@ class Request:
     shard: Shard | None = None
     """The share of all cases that is walked; None for all of them."""
     executor: str = ""
-    """`ray` or `ray:ADDRESS`; empty: this machine."""
+    """`ray` or `ray:ADDRESS`; empty for this machine."""
     shards: int | None = None
     """The number of parts into which Ray's tasks cut the cases of each backend and vocabulary; None lets the
     sweep choose."""
     decode: bool = False
-    """Decode the valid instances by each strategy, untimed."""
+    """Whether the valid instances are decoded by each strategy too, untimed."""
     seed: int = SEED
-    """Chooses the cases of a sample."""
+    """The seed that chooses the cases of a sample."""
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,14 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
 
 
 def check_distinct(described: Description) -> None:
-    """Rows are told apart by backend, version and options."""
+    """Raise BadInput for two arms of one backend, version and options, by which rows are told apart."""
     seen = set()
-    for each in described.arms:
-        who = (each.backend, each.version, each.options)
+    for described_arm in described.arms:
+        who = (described_arm.backend, described_arm.version, described_arm.options)
         if who in seen:
             raise BadInput(
-                f"{arm(each)} {each.version} is asked for twice: a version that is installed is "
-                "the same as none; keep one"
+                f"{arm(described_arm)} {described_arm.version} is asked for twice: a version that is "
+                "installed is the same as none; keep one"
             )
         seen.add(who)
 
@@ -151,13 +151,13 @@ def _walk_prepared(
 
     `walk` is `run_all`, or what does its work elsewhere.
     """
-    request, folder, described = prepared.request, prepared.folder, prepared.described
+    request, folder = prepared.request, prepared.folder
     profile = PROFILES[request.profile]
     if request.cases_of_ours is not None:
         profile = replace(profile, cases_of_ours=request.cases_of_ours)
     draft = folder / f"cases.{secrets.token_hex(4)}.new"
     try:
-        versions = {each.unicode for each in described.arms}
+        versions = {one.unicode for one in prepared.described.arms}
         plan = write_plan(
             prepared.suites,
             profile,
@@ -169,31 +169,12 @@ def _walk_prepared(
         )
         for line in contested_lines(plan.suites):
             say(one_line(line, spelled=True))
-        info = RunInfo(
-            run=prepared.run_id,
-            started=now(),
-            harness=harness.__version__,
-            argv=request.argv,
-            seed=request.seed,
-            profile=request.profile,
-            timeout_s=request.timeout_s or profile.timeout_s,
-            memory_bytes=int(request.memory_gb * 1e9),
-            jobs=jobs,
-            effort=_effort(request, profile),
-            decode=request.decode,
-            shard=str(request.shard or ""),
-            executor=request.executor.partition(":")[0],
-            asked=request.suites,
-            arms=described.arms,
-            vocabularies=described.vocabularies,
-            suites=plan.suites,
-            machine=describe_machine(),
-        )
+        info = _info_of(prepared, profile, plan, jobs)
         chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
         works = [Work(arm, name, deque(chosen)) for name in info.vocabularies for arm in info.arms]
         statuses: dict[str, int] = {}
         if request.resume:
-            _same(read_info(folder), info, folder)
+            _refuse_changes(read_info(folder), info, folder)
             statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode))
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
         else:
@@ -213,8 +194,33 @@ def _walk_prepared(
         return Outcome(folder, writer.statuses)
 
 
+def _info_of(prepared: Prepared, profile: Profile, plan: Plan, jobs: int) -> RunInfo:
+    """Returns the first line of the run's rows."""
+    request, described = prepared.request, prepared.described
+    return RunInfo(
+        run=prepared.run_id,
+        started=now(),
+        harness=harness.__version__,
+        argv=request.argv,
+        seed=request.seed,
+        profile=request.profile,
+        timeout_s=request.timeout_s or profile.timeout_s,
+        memory_bytes=int(request.memory_gb * 1e9),
+        jobs=jobs,
+        effort=_effort(request, profile),
+        decode=request.decode,
+        shard=str(request.shard or ""),
+        executor=request.executor.partition(":")[0],
+        asked=request.suites,
+        arms=described.arms,
+        vocabularies=described.vocabularies,
+        suites=plan.suites,
+        machine=describe_machine(),
+    )
+
+
 def _share(cases: Path, shard: Shard) -> list[int]:
-    """The places of the shard's cases. Raises BadInput if it has none."""
+    """Returns the places of the shard's cases. Raises BadInput if it has none."""
     keys = rows_owed(cases, False)
     chosen = share(keys, shard)
     if not chosen:
@@ -225,9 +231,8 @@ def _share(cases: Path, shard: Shard) -> list[int]:
 
 
 def _leave_out_finished(folder: Path, works: Sequence[Work], checked: bool) -> dict[str, int]:
-    """Make the run whole again, and leave in the works what it still owes; the count of its rows
-    by status.
-    """
+    """Make the run whole again, leave in the works what it still owes, and return the count of its rows by
+    status."""
     owed = rows_owed(folder / "cases.jsonl", checked)
     finished, statuses = resume(folder, owed)
     keys = list(owed)
@@ -238,7 +243,7 @@ def _leave_out_finished(folder: Path, works: Sequence[Work], checked: bool) -> d
 
 
 def _folder(request: Request) -> tuple[Path, str]:
-    """The run's folder, made if need be, and the run's id."""
+    """Returns the run's folder, which is made if need be, and the run's id. Raises BadInput."""
     run_id = new_run_id()
     folder = request.out or Path("results") / "runs" / run_id
     there = has_begun(folder)
@@ -255,12 +260,12 @@ def _folder(request: Request) -> tuple[Path, str]:
     return folder, run_id
 
 
-def _same(then: RunInfo, now: RunInfo, folder: Path) -> None:
-    """A run can only go on as what it was."""
-    for each in fields(RunInfo):
-        before, after = getattr(then, each.name), getattr(now, each.name)
-        if each.name not in FREE and before != after:
-            was, is_now = difference(each.name, before, after)
+def _refuse_changes(then: RunInfo, now: RunInfo, folder: Path) -> None:
+    """Raise BadInput unless the run goes on as what it was."""
+    for field in fields(RunInfo):
+        before, after = getattr(then, field.name), getattr(now, field.name)
+        if field.name not in FREE and before != after:
+            was, is_now = difference(field.name, before, after)
             raise BadInput(
                 f"{folder} was started with other options ({was}; now {is_now}); repeat its "
                 "command, or give another --out"
@@ -268,10 +273,11 @@ def _same(then: RunInfo, now: RunInfo, folder: Path) -> None:
 
 
 def difference(name: str, before: Any, after: Any) -> tuple[str, str]:
-    """A field with both of its values, short: of a table only what differs."""
+    """Returns a field with its value before, and its value after, both short: of a table only what
+    differs."""
     if name == "arms":
         before, after = (
-            [f"{arm.backend} {arm.version} {arm.options}".strip() for arm in each] for each in (before, after)
+            [f"{arm.backend} {arm.version} {arm.options}".strip() for arm in arms] for arms in (before, after)
         )
     if isinstance(before, dict):
         changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
@@ -285,7 +291,7 @@ def _brief(value: object) -> str:
 
 
 def _effort(request: Request, profile: Profile) -> int:
-    """Spellings are only walked, unless somebody wants checks too."""
+    """Returns the effort of the checks; spellings are only walked, unless somebody wants checks too."""
     if request.effort is not None:
         return request.effort
     return 0 if request.spellings else profile.effort

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Shard:
-    """The share `number` (from 1) of `of`."""
+    """The share with this `number`, from 1, of so many."""
 
     number: int
     of: int
@@ -20,7 +20,7 @@ class Shard:
 
 
 def parse(text: str) -> Shard:
-    """The shard of `2/4`. Raises ValueError."""
+    """Returns the shard that a text like `2/4` names. Raises ValueError."""
     number, slash, of = text.partition("/")
     shard = Shard(int(number), int(of))
     if not slash or not 1 <= shard.number <= shard.of or str(shard) != text:
@@ -29,11 +29,11 @@ def parse(text: str) -> Shard:
 
 
 def share(keys: Iterable[tuple[str, str]], shard: Shard) -> list[int]:
-    """The places of the shard's cases among all cases of a plan, named by suite and id, in the plan's order.
+    """Returns the places of the shard's cases among all cases of a plan, named by suite and id, in the plan's
+    order.
 
     Dealt in turn in the order of a hash: wherever a case stands in its suite it goes to the same shard, and
-    cases that were made together, and take long together, are spread.
-    """
+    cases that were made together, and take long together, are spread."""
 
     def rank(key: tuple[str, str]) -> bytes:
         return hashlib.sha256("\0".join(key).encode("utf-8", "surrogatepass")).digest()

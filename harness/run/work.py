@@ -34,7 +34,7 @@ class Assignment:
     limits: Limits
     writer: Sink
     report: Callable[[Progress], None]
-    """Is told now and then how far it is."""
+    """Is told now and then how far the run is."""
 
 
 @dataclass(eq=False)
@@ -66,7 +66,7 @@ class Task:
     sent: float = 0.0
     """When it was sent, or when it was seen last to get on: the deadline counts from here."""
     place: tuple[int, ...] = ()
-    """Where it was seen then."""
+    """The place where it was seen then."""
     peak_rss_bytes: int = 0
     compiled: dict[str, Any] | None = None
     walked: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
@@ -100,8 +100,8 @@ class Suspicion:
     """How the first walk of a case failed, in a process that had served others."""
 
     failure: str
-    """In a word, as `failure_of` gives it."""
+    """The failure in a word, as `failure_of` gives it."""
     text: str
-    """What was seen."""
+    """The failure in a sentence."""
     behind: tuple[Before, ...]
     """The last cases that the process had served."""

@@ -81,14 +81,14 @@ def _begin(
 def serve_case(
     adapter: Adapter, case: Case, answer: Callable[..., None], progress: Progress, checking: Checking
 ) -> None:
-    """One compile, one walk per instance, then the checks; an answer for each, so that what was seen is kept
-    if the next one is fatal."""
+    """Compile the case, walk each instance, then make the checks. Each of these is answered at once, so that
+    what was seen is kept if the next one is fatal."""
     gc.disable()
     compiled = compile_grammar(adapter, case.grammar, progress)
     gc.enable()
     answer(
         "compiled",
-        status=_blamed(compiled.status, adapter),
+        status=_status_with_blame(compiled.status, adapter),
         text=compiled.text,
         compile_ns=compiled.compile_ns,
     )
@@ -108,8 +108,15 @@ def serve_case(
             seen = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
         gc.enable()
         left_ns -= seen.wall_ns or 0
-        findings = [vars(replace(each, documented=adapter.documents(each.cause))) for each in seen.findings]
-        told = {**vars(seen), "status": _blamed(seen.status, adapter), "findings": findings, "samples": None}
+        findings = [
+            vars(replace(finding, documented=adapter.documents(finding.cause))) for finding in seen.findings
+        ]
+        told = {
+            **vars(seen),
+            "status": _status_with_blame(seen.status, adapter),
+            "findings": findings,
+            "samples": None,
+        }
         answer("walked", seen.samples, seen=told)
     if made(checking.effort, checking.decode):
         _check(adapter, case, compiled, answer, progress, checking)
@@ -123,7 +130,7 @@ def _check(
     progress: Progress,
     checking: Checking,
 ) -> None:
-    """Every check that is wanted, each with an answer; those for which no time is left are skipped, whosever
+    """Make every check that is wanted, and answer each; those for which no time is left are skipped, whosever
     fault that is."""
     assert compiled.grammar is not None
     effort = checking.effort if checking.effort > 0 else None
@@ -143,7 +150,7 @@ def _check(
         except OurFailure as error:
             answer("checked", check=name, outcome="harness_error", text=str(error), findings=[])
         else:
-            errors = {each.text for each in findings if each.cause == BACKEND_ERROR}
+            errors = {finding.text for finding in findings if finding.cause == BACKEND_ERROR}
             if errors and errors <= raised and len(errors) == len(findings):
                 outcome, findings = "skipped: the backend raises what it raised in another check", []
             raised |= errors
@@ -153,13 +160,13 @@ def _check(
                 check=name,
                 outcome=outcome,
                 text="",
-                findings=[vars(each) for each in findings],
+                findings=[vars(finding) for finding in findings],
                 counted=counted,
             )
 
 
-def _blamed(status: Status, adapter: Adapter) -> Status:
-    """The status, which is a failure of ours where the backend's code is."""
+def _status_with_blame(status: Status, adapter: Adapter) -> Status:
+    """Returns the status, which is a failure of ours where the backend's code is."""
     return "harness_error" if adapter.is_ours and status in BROKEN else status
 
 

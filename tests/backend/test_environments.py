@@ -16,6 +16,7 @@ from toy_releases import FAULT, RIGHT, SOURCE, wheel
 from harness.backend.arm import Arm, arm_names
 from harness.backend.environments import build as environments
 from harness.backend.environments.build import build, environment_of, python_of, resolve
+from harness.backend.environments.installer import installer
 from harness.backend.environments.source import Source, source_of
 from harness.backend.registry import MARKER, BackendSpec, parse_spec
 from harness.errors import BadInput
@@ -315,7 +316,7 @@ def test_where_uv_is_it_installs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     uv.write_text("#!/bin/sh\n")
     uv.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert environments.installer("/env/python")[:3] == [str(uv), "pip", "install"]
+    assert installer("/env/python")[:3] == [str(uv), "pip", "install"]
 
 
 def test_an_arm_of_a_stored_run_knows_its_interpreter(tmp_path: Path) -> None:

@@ -64,11 +64,11 @@ def resolve(specs: Sequence[BackendSpec], say: Callable[[str], None] = print) ->
 
     Raises BadInput for a version that is not to be had, naming the log of its installation.
     """
-    named = sorted({each.name for each in specs if each.version is not None})
+    named = sorted({spec.name for spec in specs if spec.version is not None})
     distributions = places(named) if named else {}
     return [
-        (each, sys.executable) if each.version is None else place(each, *distributions[each.name], say)
-        for each in specs
+        (spec, sys.executable) if spec.version is None else place(spec, *distributions[spec.name], say)
+        for spec in specs
     ]
 
 
@@ -252,9 +252,9 @@ def _python(folder: Path) -> Path:
 def lay_over(folder: Path) -> None:
     """Let what is installed here be imported there, after the environment's own; editable installations and
     other .pth files are followed too."""
-    ours = [each for each in sys.path if Path(each).name in ("site-packages", "dist-packages")]
+    ours = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     (own,) = folder.glob("lib/python*/site-packages")
-    statements = ["import site", *(f"site.addsitedir({each!r})" for each in ours)]
+    statements = ["import site", *(f"site.addsitedir({path!r})" for path in ours)]
     (own / "zz_below.pth").write_text("; ".join(statements) + "\n", "utf-8")
 
 

@@ -23,13 +23,13 @@ from harness.backend.environments.installer import index_command
 from harness.errors import BadInput
 
 INDEX = "https://pypi.org/simple"
-"""The one that pip and uv use unless they are told another."""
+"""The index that pip and uv use unless they are told another."""
 
 SECONDS = 20.0
 
 
 def released(distribution: str) -> list[str]:
-    """All of them, the oldest first, without those that were yanked.
+    """Returns the released versions, the oldest first, without those that were yanked.
 
     Raises BadInput if there is none, or no index.
 
@@ -45,32 +45,32 @@ def released(distribution: str) -> list[str]:
         last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-1:]
         raise BadInput(f"the releases of {distribution} cannot be listed: {''.join(last)}")
     yanked = _yanked(distribution)
-    versions = [each for each in re.split(r",\s*", found[1].strip()) if _is_version(each)]
-    return sorted((each for each in versions if Version(each) not in yanked), key=Version)
+    versions = [version for version in re.split(r",\s*", found[1].strip()) if _is_version(version)]
+    return sorted((version for version in versions if Version(version) not in yanked), key=Version)
 
 
 def between(versions: list[str], good: str, bad: str) -> list[str]:
-    """Those from `good` to `bad`, both included, released or not; pre-releases only if one of the two is one.
+    """Returns the versions from `good` to `bad`, both included, released or not; pre-releases only if one of
+    the two is one.
 
-    Raises BadInput.
-    """
-    for each in (good, bad):
-        if not _is_version(each):
-            raise BadInput(f'"{each}" is no version; write GOOD..BAD, for example 1.2.0..1.4.1')
+    Raises BadInput."""
+    for version in (good, bad):
+        if not _is_version(version):
+            raise BadInput(f'"{version}" is no version; write GOOD..BAD, for example 1.2.0..1.4.1')
     if not Version(good) < Version(bad):
         raise BadInput(f"{good}..{bad}: the older version must come first")
     early = Version(good).is_prerelease or Version(bad).is_prerelease
     middle = [
-        each
-        for each in versions
-        if Version(good) < Version(each) < Version(bad) and (early or not Version(each).is_prerelease)
+        version
+        for version in versions
+        if Version(good) < Version(version) < Version(bad) and (early or not Version(version).is_prerelease)
     ]
     return [good, *middle, bad]
 
 
 def release(version: str) -> tuple[bool, Version]:
-    """What versions are ordered by; one that is no version of a release comes before all, and is ordered with
-    no other."""
+    """Returns what versions are ordered by; one that is no version of a release comes before all, and is
+    ordered with no other."""
     try:
         return True, Version(version)
     except InvalidVersion:
@@ -82,8 +82,8 @@ def _is_version(text: str) -> bool:
 
 
 def _yanked(distribution: str) -> set[Version]:
-    """The versions whose every file was withdrawn; empty where the index does not tell (no network, or an
-    index of another kind)."""
+    """Returns the versions whose every file was withdrawn; empty where the index does not tell (no network,
+    or an index of another kind)."""
     if os.environ.get("PIP_NO_INDEX"):
         return set()
     index = os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX") or INDEX
@@ -98,13 +98,13 @@ def _yanked(distribution: str) -> set[Version]:
 
 
 def withdrawn(page: dict[str, Any]) -> set[Version]:
-    """Of an index's page (PEP 691) the versions that have no file but yanked ones."""
+    """Returns the versions that have no file but yanked ones on an index's page (PEP 691)."""
     offered: set[Version | None] = set()
     gone: set[Version | None] = set()
-    for each in page["files"]:
-        version = _version_of(each["filename"])
-        (gone if each.get("yanked") else offered).add(version)
-    return {each for each in gone - offered if each is not None}
+    for file in page["files"]:
+        version = _version_of(file["filename"])
+        (gone if file.get("yanked") else offered).add(version)
+    return {version for version in gone - offered if version is not None}
 
 
 def _version_of(file: str) -> Version | None:

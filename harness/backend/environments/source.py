@@ -46,7 +46,7 @@ def source_of(distribution: str, version: str) -> Source:
     if path.is_file():
         return Source(distribution, str(path), None, hashlib.sha256(path.read_bytes()).hexdigest())
     if path.is_dir():
-        newest = max((each.stat().st_mtime_ns for each in _source_files(path)), default=0)
+        newest = max((file.stat().st_mtime_ns for file in _source_files(path)), default=0)
         return Source(distribution, str(path), None, hashlib.sha256(f"{path}\0{newest}".encode()).hexdigest())
     raise BadInput(f"{path}: no such file or folder to install {distribution} from")
 
@@ -60,8 +60,8 @@ def _source_files(path: Path) -> Iterator[Path]:
     """Yields the files of a checkout but for those that building it writes, and hidden ones."""
     for folder, folders, files in os.walk(path):
         folders[:] = [
-            each
-            for each in folders
-            if each not in BUILT and not each.startswith(".") and not each.endswith(".egg-info")
+            name
+            for name in folders
+            if name not in BUILT and not name.startswith(".") and not name.endswith(".egg-info")
         ]
-        yield from (Path(folder, each) for each in files if not Path(folder, each).is_symlink())
+        yield from (Path(folder, name) for name in files if not Path(folder, name).is_symlink())

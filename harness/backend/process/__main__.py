@@ -1,4 +1,4 @@
-"""The process of a service."""
+"""Starts the process that `harness.backend.process.process.start` asks for."""
 
 from __future__ import annotations
 

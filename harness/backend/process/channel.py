@@ -38,7 +38,7 @@ class Frames:
         self.buffer = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[dict[str, Any], bytes]]:
-        """The frames that are whole now. Raises BrokenChannel."""
+        """Take these bytes, and return the frames that are whole now. Raises BrokenChannel."""
         self.buffer += data
         frames = []
         while len(self.buffer) >= HEADER.size:

@@ -1,4 +1,4 @@
-"""No network for a process that runs backends."""
+"""Keeps a process that runs backends from the network."""
 
 from __future__ import annotations
 

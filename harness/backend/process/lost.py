@@ -19,7 +19,7 @@ class Lost(Exception):
     """There is no answer, and the child that should have given it is gone."""
 
     text: str
-    """Why, in one line; this is also the text of the exception."""
+    """Why it was lost, in one line; this is also the text of the exception."""
     whose: Whose = "backend"
     """Whose fault it is. A handler answers what a backend raises, so that what it raises itself is ours."""
     cause: Cause = "crash"

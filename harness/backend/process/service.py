@@ -194,7 +194,7 @@ class Service:
         return self._with_output(lost_by_forgery())
 
     def _killed(self, lost: Lost) -> Lost:
-        """The loss of the child, which is killed."""
+        """Kill the child, and return its loss."""
         self.renew()
         return self._with_output(lost)
 
@@ -220,7 +220,7 @@ class Service:
         return self._with_output(Lost(text, "harness", "load"))
 
     def _with_output(self, lost: Lost) -> Lost:
-        """The loss, with the end of what the process printed."""
+        """Returns the loss, with the end of what the process printed."""
         lost.printed = self._printed if self._process is None else self._process.printed_text()
         return lost
 

@@ -26,9 +26,9 @@ from sys import _current_frames, getrecursionlimit
 from typing import Any
 
 SPACES: dict[str, Any] = {
-    **{f"the module {each.__name__}": vars(each) for each in (builtins, gc, json, os, threading, time)},
-    **{f"the module {each.__name__}": vars(each) for each in (json.decoder, json.encoder)},
-    **{f"the class {each.__name__}": vars(each) for each in (json.JSONDecoder, json.JSONEncoder)},
+    **{f"the module {module.__name__}": vars(module) for module in (builtins, gc, json, os, threading, time)},
+    **{f"the module {module.__name__}": vars(module) for module in (json.decoder, json.encoder)},
+    **{f"the class {kind.__name__}": vars(kind) for kind in (json.JSONDecoder, json.JSONEncoder)},
 }
 """Every name in these must stand for what it stood for before a case; new names may come."""
 
@@ -38,7 +38,7 @@ SIGNALS = tuple(sorted({int(number) for number in signal.valid_signals()} - {sig
 
 
 class ProcessState:
-    """The process as it was when this was made."""
+    """Compares the process with what it was when this was made."""
 
     def __init__(self, descriptors: tuple[int, ...]) -> None:
         """`descriptors` are the open files that we need."""
@@ -66,8 +66,8 @@ class ProcessState:
             "a trace or profile function": (sys.gettrace(), sys.getprofile()),
             "an open file of ours": [_identity(number) for number in self._descriptors],
             "a standard stream": [
-                (id(each), bool(getattr(each, "closed", True)))
-                for each in (sys.stdin, sys.stdout, sys.stderr)
+                (id(stream), bool(getattr(stream, "closed", True)))
+                for stream in (sys.stdin, sys.stdout, sys.stderr)
             ],
         }
 
@@ -84,7 +84,7 @@ def _folder() -> str:
 
 
 def _identity(descriptor: int) -> tuple[int, int] | None:
-    """Which file it is; None if it is closed."""
+    """Returns the device and the number of the open file; None if it is closed."""
     try:
         seen = fstat(descriptor)
     except OSError:

@@ -22,13 +22,13 @@ ENVIRONMENT = {
 
 
 def module(name: str, python: str = sys.executable) -> list[str]:
-    """The command that runs a module of ours, without the current folder on the path: a case's neighbour
-    could be called `json.py`."""
+    """Returns the command that runs a module of ours. Our package is found where this interpreter has it
+    installed, and never in the current folder: a case's neighbour could be called `json.py`."""
     return [python, "-P", "-m", name]
 
 
 def rss_bytes(pid: int) -> int:
-    """The resident set now; 0 if the process is gone or the system does not tell."""
+    """Returns the bytes of the resident set now; 0 if the process is gone or the system does not tell."""
     try:
         return int(_content(f"/proc/{pid}/statm").split()[1]) * mmap.PAGESIZE
     except (OSError, ValueError, IndexError):
@@ -36,9 +36,8 @@ def rss_bytes(pid: int) -> int:
 
 
 def descendants(pid: int, but: int | None = None) -> Iterator[int]:
-    """Every process below this one, as the system tells (Linux); not those below `but`, where that
-    is given.
-    """
+    """Yields every process below this one, as the system tells (Linux); not those below `but`, where that is
+    given."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -55,8 +54,8 @@ def descendants(pid: int, but: int | None = None) -> Iterator[int]:
 
 
 def _content(path: str) -> bytes:
-    """All of a small file of /proc; a file object would take three times as long, and this is done for every
-    case. Raises OSError."""
+    """Returns all of a small file of /proc. A file object would take three times as long, and this is done
+    for every case. Raises OSError."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = [os.read(file, 1 << 16)]
@@ -76,17 +75,17 @@ def is_running(pid: int) -> bool:
 
 
 def signal_name(number: int) -> str:
-    """SIGABRT and the like, as people know them."""
+    """Returns the signal's name as people know it, for example SIGABRT."""
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def how_it_ended(code: int) -> str:
-    """What a process's `returncode` says."""
+    """Returns what a process's `returncode` says, for people."""
     return f"the process was killed by {signal_name(-code)}" if code < 0 else f"the process ended with {code}"
 
 
 def kill_group(pid: int) -> None:
-    """SIGKILL to the process group that this process leads, and to itself."""
+    """Send SIGKILL to the process group that this process leads; to the process alone if it leads none."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -94,6 +93,6 @@ def kill_group(pid: int) -> None:
 
 
 def kill(pid: int) -> None:
-    """SIGKILL to one process, if it is still there."""
+    """Send SIGKILL to one process, if it is still there."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)

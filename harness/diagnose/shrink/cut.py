@@ -45,9 +45,9 @@ def content_cuts(content: bytes) -> Iterator[bytes]:
 def holes(content: bytes) -> Iterator[bytes]:
     """Yields the content with one hole: at its beginning, at its end, then anywhere, small holes first."""
     try:
-        unit: Sequence[bytes] = [each.encode() for each in content.decode()]
+        unit: Sequence[bytes] = [character.encode() for character in content.decode()]
     except UnicodeDecodeError:
-        unit = [bytes([each]) for each in content]
+        unit = [bytes([byte]) for byte in content]
     for start, end in _hole_spans(len(unit)):
         yield b"".join((*unit[:start], *unit[end:]))
 

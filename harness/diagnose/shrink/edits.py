@@ -72,7 +72,7 @@ def repairs(now: Candidate, limit: int) -> Iterator[Candidate]:
     member, an element, a piece."""
     content = now.content or b""
     less = _documents_with_less(content) if now.grammar.dialect == "json_schema" else holes(content)
-    yield from (replace(now, content=each) for each in islice(less, limit))
+    yield from (replace(now, content=smaller) for smaller in islice(less, limit))
 
 
 def _documents_with_less(content: bytes) -> Iterator[bytes]:
@@ -143,7 +143,10 @@ def _tag_steps(now: Candidate, form: dict[str, Any]) -> Iterator[Step]:
     for number, structure in enumerate(form["structures"]):
         for schema, _ in schemas.smaller_schemas(structure["schema"], NOTHING):
             yield _with_text(now, json_text(values.put(form, ("structures", number, "schema"), schema)))
-    texts = [*form["triggers"], *(each[key] for each in form["structures"] for key in ("begin", "end"))]
+    texts = [
+        *form["triggers"],
+        *(structure[key] for structure in form["structures"] for key in ("begin", "end")),
+    ]
     for text in dict.fromkeys(texts):
         for less in text_cuts(text):
             if less:
@@ -155,8 +158,12 @@ def _with_mark(now: Candidate, form: dict[str, Any], old: str, new: str) -> Cand
     well."""
     triggers = [trigger.replace(old, new) for trigger in form["triggers"]]
     structures = [
-        {**each, "begin": each["begin"].replace(old, new), "end": each["end"].replace(old, new)}
-        for each in form["structures"]
+        {
+            **structure,
+            "begin": structure["begin"].replace(old, new),
+            "end": structure["end"].replace(old, new),
+        }
+        for structure in form["structures"]
     ]
     text = json.dumps({**form, "triggers": triggers, "structures": structures}, ensure_ascii=False)
     content = now.content.replace(old.encode(), new.encode()) if now.content is not None else None

@@ -211,9 +211,9 @@ def _rules(text: str) -> Rules:
     before = _LAYOUT.match(text)
     if not found or (before.end() if before else 0) < found[0].start():
         raise Unreadable("no rule at the start")
-    ends = [*(each.start() for each in found[1:]), len(text)]
+    ends = [*(head.start() for head in found[1:]), len(text)]
     return tuple(
-        (each[1], _tree(_EBNF_TOKEN, text[each.end() : end])) for each, end in zip(found, ends, strict=True)
+        (head[1], _tree(_EBNF_TOKEN, text[head.end() : end])) for head, end in zip(found, ends, strict=True)
     )
 
 
@@ -249,7 +249,7 @@ def _smaller_rules(rules: Rules) -> Iterator[Rules]:
     for name, tree in rules:
         if name != "root":
             yield tuple(
-                ("root", tree) if each == "root" else (each, body) for each, body in rules
+                ("root", tree) if other == "root" else (other, body) for other, body in rules
             )  # this rule is the whole grammar
     for name in bodies:
         if name != "root":
@@ -267,12 +267,12 @@ def _smaller_rules(rules: Rules) -> Iterator[Rules]:
         short = next((letter for letter in "abcdefgh" if letter not in bodies), name)
         if name != "root" and len(name) > 1 and short != name:
             called = _replaced(rules, name, ((Item(short),),), keep=True)
-            yield tuple((short if each == name else each, body) for each, body in called)
+            yield tuple((short if other == name else other, body) for other, body in called)
 
 
 def _replaced(rules: Rules, name: str, body: Alternatives, keep: bool = False) -> Rules:
-    """The rules with each use of this one written out; it stays only if it is kept."""
-    return tuple((each, _with(tree, name, body)) for each, tree in rules if keep or each != name)
+    """Returns the rules with each use of this one written out; it stays only if it is kept."""
+    return tuple((other, _with(tree, name, body)) for other, tree in rules if keep or other != name)
 
 
 def _with(tree: Alternatives, name: str, body: Alternatives) -> Alternatives:

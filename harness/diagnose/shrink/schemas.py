@@ -47,7 +47,7 @@ def plainer_schemas(schema: Schema, instance: Any) -> Iterator[Pair]:
 
 def smaller_schemas(schema: Schema, instance: Any) -> Iterator[Pair]:
     """Yields pairs made from this one by a smaller step, the biggest first."""
-    sites = [(path, each) for path, each in subschemas(schema) if isinstance(each, dict)]
+    sites = [(path, subschema) for path, subschema in subschemas(schema) if isinstance(subschema, dict)]
     for path, node in sites:
         yield from _fewer_properties(schema, path, node, instance)
         keys = list(node)
@@ -55,7 +55,7 @@ def smaller_schemas(schema: Schema, instance: Any) -> Iterator[Pair]:
             yield put(schema, path, without_keys(node, set(keys[start:end]))), instance
         for new in _instead(node):
             yield put(schema, path, new), instance
-    yield from ((each, instance) for each in _without_references(schema))
+    yield from ((less, instance) for less in _without_references(schema))
     for path, node in sites:
         for key, value in node.items():
             yield from ((put(schema, (*path, key), less), instance) for less in _smaller_keyword(key, value))
@@ -77,10 +77,12 @@ def _children(node: Schema) -> Iterator[tuple[Path, Schema]]:
     for key, value in node.items():
         if key in LISTS and isinstance(value, list):
             yield from (
-                ((key, index), each) for index, each in enumerate(value) if isinstance(each, dict | bool)
+                ((key, index), item) for index, item in enumerate(value) if isinstance(item, dict | bool)
             )
         elif key in MAPS and isinstance(value, dict):
-            yield from (((key, name), each) for name, each in value.items() if isinstance(each, dict | bool))
+            yield from (
+                ((key, name), member) for name, member in value.items() if isinstance(member, dict | bool)
+            )
         elif key in ONE and isinstance(value, dict | bool):
             yield (key,), value
 
@@ -266,8 +268,8 @@ def _smaller_keyword(key: str, value: Any) -> Iterator[Any]:
     elif key == "pattern" and isinstance(value, str):
         yield from smaller_regexes(value)
     elif key not in ("$ref", "$schema", "format", *ONE):
-        for path, each in places(value):
-            yield from (put(value, path, less) for less in smaller_node(each))
+        for path, node in places(value):
+            yield from (put(value, path, less) for less in smaller_node(node))
 
 
 # --- shorter names, the same ones everywhere
@@ -285,7 +287,7 @@ def _shorter_names(schema: Schema, instance: Any) -> Iterator[Pair]:
             for key in ("enum", "required"):
                 texts += node[key] if isinstance(node.get(key), list) else []
             names |= dict.fromkeys(text for text in texts if isinstance(text, str))
-    used = {*names, *(each for _, each in places(schema) if isinstance(each, str))}
+    used = {*names, *(node for _, node in places(schema) if isinstance(node, str))}
     free = [letter for letter in "abcdefghij" if letter not in used]
     for name in names:
         if len(name) > 1 and free:
@@ -318,10 +320,10 @@ def _renamed(value: Any, old: str, new: str) -> Any:
     """The value with this text, as a whole text or as a name, replaced."""
     if value is NOTHING:
         return value
-    for path, each in [(path, each) for path, each in places(value)][::-1]:
-        if each == old and isinstance(each, str):
+    for path, node in list(places(value))[::-1]:
+        if node == old and isinstance(node, str):
             value = put(value, path, new)
-        elif isinstance(each, dict) and old in each:
+        elif isinstance(node, dict) and old in node:
             current = at(value, path)
             value = put(
                 value, path, {(new if name == old else name): child for name, child in current.items()}

@@ -245,7 +245,7 @@ class _Search:
             outcome=self.fault.outcome,
             vocabulary=self.fault.vocabulary,
             words=words,
-            walk=tuple(bytes.fromhex(each) for each in walk or () if each != END),
+            walk=tuple(bytes.fromhex(token) for token in walk or () if token != END),
             ends=walk is not None and walk[-1:] == [END],
             steps=taken,
             tried=self.bench.tried,

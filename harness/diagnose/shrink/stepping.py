@@ -52,18 +52,22 @@ def _allowed(adapter: Adapter, grammar_object: GrammarObject) -> tuple[int, ...]
 
 
 def small_vocabulary(words: Sequence[bytes]) -> Vocabulary:
-    """A vocabulary of these tokens, then every other byte, then end-of-sequence: the order in which a script
-    has them."""
+    """Returns a vocabulary of these tokens, then every other byte, then end-of-sequence: the order in which a
+    script has them."""
     if not words:
         return byte_vocabulary()
-    tokens = [*words, *(byte for byte in (bytes([each]) for each in range(256)) if byte not in words), b""]
+    tokens = [
+        *words,
+        *(byte for byte in (bytes([number]) for number in range(256)) if byte not in words),
+        b"",
+    ]
     end = len(tokens) - 1
     return Vocabulary("small", tuple(tokens), end, {end: "</s>"})
 
 
 def spelled(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[str] | None:
-    """The tokens as hex of their bytes, with `END` where end-of-sequence comes last; None if other tokens
-    have no bytes."""
+    """Returns the tokens as hex of their bytes, with `END` where end-of-sequence comes last; None if other
+    tokens have no bytes."""
     if (
         not all(vocabulary.tokens[token] for token in tokens if token != vocabulary.eos_token)
         or vocabulary.eos_token in tokens[:-1]
@@ -75,11 +79,11 @@ def spelled(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[str] | None:
 def tokens_of(vocabulary: Vocabulary, spelling: Sequence[str]) -> list[int]:
     """The ids of the tokens with this spelling. Raises KeyError for one that the vocabulary lacks."""
     return [
-        vocabulary.eos_token if each == END else vocabulary.ids_by_bytes[bytes.fromhex(each)]
-        for each in spelling
+        vocabulary.eos_token if token == END else vocabulary.ids_by_bytes[bytes.fromhex(token)]
+        for token in spelling
     ]
 
 
 def words_of(spelling: Sequence[str]) -> tuple[bytes, ...]:
-    """The tokens of more than a byte among them, each once."""
-    return tuple(dict.fromkeys(bytes.fromhex(each) for each in spelling if each != END and len(each) > 2))
+    """Returns the tokens of more than a byte among them, each once."""
+    return tuple(dict.fromkeys(bytes.fromhex(token) for token in spelling if token != END and len(token) > 2))

@@ -22,9 +22,10 @@ def tag_is_valid(
     """
     try:
         form = json.loads(text)
-        triggers = [str(each) for each in form["triggers"]]
+        triggers = [str(trigger) for trigger in form["triggers"]]
         structures = [
-            (str(each["begin"]), json.dumps(each["schema"]), str(each["end"])) for each in form["structures"]
+            (str(structure["begin"]), json.dumps(structure["schema"]), str(structure["end"]))
+            for structure in form["structures"]
         ]
         output = content.decode()
     except UnicodeDecodeError:
@@ -71,12 +72,12 @@ def is_tag_form(text: str, is_schema: Callable[[str], bool]) -> bool:
             bool(triggers and all(triggers))
             and bool(form["structures"])
             and all(
-                each.keys() == {"begin", "schema", "end"}
-                and each["end"]
-                and isinstance(each["end"], str)
-                and each["begin"].startswith(triggers)
-                and is_schema(json.dumps(each["schema"]))
-                for each in form["structures"]
+                structure.keys() == {"begin", "schema", "end"}
+                and structure["end"]
+                and isinstance(structure["end"], str)
+                and structure["begin"].startswith(triggers)
+                and is_schema(json.dumps(structure["schema"]))
+                for structure in form["structures"]
             )
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

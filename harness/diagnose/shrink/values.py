@@ -39,12 +39,12 @@ def places(value: Any) -> Iterator[tuple[Path, Any]]:
     """Yields every place of the value, outermost first."""
     waiting: deque[tuple[Path, Any]] = deque([((), value)])
     while waiting:
-        path, each = waiting.popleft()
-        yield path, each
-        if isinstance(each, dict):
-            waiting.extend(((*path, key), child) for key, child in each.items())
-        elif isinstance(each, list):
-            waiting.extend(((*path, index), child) for index, child in enumerate(each))
+        path, node = waiting.popleft()
+        yield path, node
+        if isinstance(node, dict):
+            waiting.extend(((*path, key), child) for key, child in node.items())
+        elif isinstance(node, list):
+            waiting.extend(((*path, index), child) for index, child in enumerate(node))
 
 
 def without_keys(value: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
@@ -55,18 +55,18 @@ def without_keys(value: dict[str, Any], keys: Collection[str]) -> dict[str, Any]
 def smaller_values(value: Any) -> Iterator[Any]:
     """Yields values made from this one by one step, the biggest steps first."""
     yield from _inner(value)
-    for path, each in places(value):
-        for less in smaller_node(each):
+    for path, node in places(value):
+        for less in smaller_node(node):
             yield put(value, path, less)
 
 
 def with_a_part_less(value: Any) -> Iterator[Any]:
     """Yields the value without one member or element, outermost first."""
-    for path, each in places(value):
-        if isinstance(each, dict):
-            yield from (put(value, path, without_keys(each, {key})) for key in each)
-        elif isinstance(each, list):
-            yield from (put(value, path, [*each[:index], *each[index + 1 :]]) for index in range(len(each)))
+    for path, node in places(value):
+        if isinstance(node, dict):
+            yield from (put(value, path, without_keys(node, {key})) for key in node)
+        elif isinstance(node, list):
+            yield from (put(value, path, [*node[:index], *node[index + 1 :]]) for index in range(len(node)))
 
 
 def _inner(value: Any) -> Iterator[Any]:
@@ -104,7 +104,7 @@ def smaller_node(node: Any) -> Iterator[Any]:
 
 def smaller_numbers(number: int | float) -> Iterator[int | float]:
     """Yields smaller numbers: 0, 1, the whole part, fewer digits."""
-    yield from (each for each in (0, 1, -1) if each != number)
+    yield from (simple for simple in (0, 1, -1) if simple != number)
     if isinstance(number, float):
         if abs(number) < 1e15:
             yield int(number)

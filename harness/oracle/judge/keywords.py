@@ -55,7 +55,7 @@ def _unevaluated_properties(validator: Any, subschema: Any, instance: Any, schem
 
 
 def _evaluated_names(validator: Any, instance: dict[str, Any], schema: Any) -> set[str]:
-    """The names that a schema which accepts `instance` has applied some subschema to."""
+    """Returns the names that a schema which accepts `instance` has applied some subschema to."""
     if isinstance(schema, bool):
         return set()
     if "additionalProperties" in schema or "unevaluatedProperties" in schema:
@@ -86,8 +86,8 @@ def _unevaluated_items(validator: Any, subschema: Any, instance: Any, schema: An
 
 
 def _evaluated_items(validator: Any, instance: list[Any], schema: Any) -> int:
-    """How many items, from the first on, a schema of draft 2019-09 which accepts `instance` has applied some
-    subschema to."""
+    """Returns how many items, from the first on, a schema of draft 2019-09 which accepts `instance` has
+    applied some subschema to."""
     if isinstance(schema, bool):
         return 0
     items = schema.get("items")
@@ -110,7 +110,7 @@ def _evaluated_items(validator: Any, instance: list[Any], schema: Any) -> int:
 
 
 def _branches(validator: Any, instance: Any, schema: Any) -> list[Any]:
-    """The subschemas that are applied to the instance itself and accept it."""
+    """Returns the subschemas that are applied to the instance itself and accept it."""
     branches = [branch for keyword in ("allOf", "anyOf", "oneOf") for branch in schema.get(keyword, [])]
     if isinstance(instance, dict):
         branches += [
@@ -182,11 +182,12 @@ def _is_multiple(value: int | Decimal, divisor: int | Decimal) -> bool:
 
 
 def _identity(value: Any) -> Any:
-    """A hashable value that is equal for two JSON values exactly when JSON Schema calls them equal."""
+    """Returns a hashable value that is equal for two JSON values exactly when JSON Schema calls them
+    equal."""
     if isinstance(value, bool):
         return (bool, value)
     if isinstance(value, list):
-        return tuple(_identity(each) for each in value)
+        return tuple(_identity(item) for item in value)
     if isinstance(value, dict):
-        return frozenset((name, _identity(each)) for name, each in value.items())
+        return frozenset((name, _identity(member)) for name, member in value.items())
     return value

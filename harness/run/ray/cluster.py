@@ -18,7 +18,8 @@ NAME = "ray"
 
 CONNECT_SECONDS = 10.0
 OBJECT_STORE_BYTES = 200_000_000
-"""Of a cluster of our own: what passes through it is a few chunks of rows for each task."""
+"""The bytes of the object store of a cluster of our own: what passes through it is a few chunks of rows for
+each task."""
 
 FORM = (
     "write ray (a cluster of our own on this machine), ray:auto (the one that this machine is part of) "
@@ -29,7 +30,7 @@ _ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):
 
 
 def parse_executor(text: str) -> str:
-    """The address in `ray:ADDRESS`, or `local`. Raises BadInput."""
+    """Returns the address in `ray:ADDRESS`, or `local`. Raises BadInput."""
     name, colon, address = text.partition(":")
     if name != NAME:
         raise BadInput(f'unknown executor "{text}"; {FORM}')
@@ -47,11 +48,11 @@ def parse_executor(text: str) -> str:
 
 @contextmanager
 def connected(address: str, jobs: int) -> Iterator[int]:
-    """Ray, with this many tasks at a time: `jobs`, or 0 for as many as there are processors. Raises BadInput.
+    """Connect to Ray, and yield how many tasks run at a time: `jobs`, or if that is 0 for as many as there
+    are processors. Raises BadInput.
 
     A cluster of our own listens on loopback only, has no dashboard, tells nobody that it was used, and ends
-    with us.
-    """
+    with us."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     # A cluster whose head is gone ends the run, which can be resumed; Ray would wait for it a minute.
     os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "20")
@@ -99,7 +100,7 @@ def _start(ray: Any, scratch: str, jobs: int, quiet: dict[str, Any]) -> None:
 
 
 def _reach(address: str) -> None:
-    """Is anybody there? Ray itself would try for minutes. Raises OSError."""
+    """Raise OSError if nobody answers there; Ray itself would try for minutes."""
     if (match := _ADDRESS.fullmatch(address)) is None:
         return
     if not 0 < int(match["port"]) < 65536:

@@ -28,30 +28,30 @@ from harness.run.work import Assignment, Ending, Task, Work
 from harness.text import one_line
 
 ROUNDS = 3
-"""A task takes so small a part of the place's share of what is left: the last ones are of a case each, so
-that all places end together."""
+"""A task takes one part in so many of its place's share of the cases that are left. The last tasks are of a
+case each, so that all places end together."""
 MOST = 256
-"""Cases of a task: the coordinator holds them until it is sent, and then their places."""
+"""The most cases of a task: the coordinator holds them until it is sent, and then their places."""
 FEWEST = 4
-"""Cases for each of the places; more places would only load vocabularies and backends."""
+"""The fewest cases for each of the places; more places would only load vocabularies and backends."""
 IN_FLIGHT = 4
-"""Chunks of a task that wait to be written; then the task waits too."""
+"""The most chunks of a task that wait to be written; then the task waits too."""
 WAIT_SECONDS = 0.5
 
 
 @dataclass(eq=False)
 class Part:
-    """Cases of one work that go to one task."""
+    """The cases of one work that go to one task."""
 
     work: Work
     numbers: array[int]
     losses: int = 0
-    """How many tasks in a row were lost with it that had sent nothing."""
+    """How many tasks in a row were lost with these cases that had sent nothing."""
 
 
 @dataclass(eq=False)
-class Flight:
-    """A task under way."""
+class RunningTask:
+    """A task that runs."""
 
     part: Part
     stream: Any
@@ -90,18 +90,18 @@ class Deal:
             self.left[work] = array("q", numbers)
         self.places = jobs if shards else max(1, min(jobs, sum(map(len, self.left.values())) // FEWEST))
         self.cuts = dict.fromkeys(works, shards or 0)
-        """Parts that are still to be cut; 0: as is fit."""
+        """The number of parts that are still to be cut; 0 where the sweep chooses."""
         self.lost: deque[Part] = deque()
-        self.flying = dict.fromkeys(works, 0)
+        self.tasks = dict.fromkeys(works, 0)
 
     def part(self, last: Work | None) -> Part | None:
-        """What goes to a place next: more of its last work, which is loaded there; or else of the one with
-        the most left for each task."""
+        """Returns what goes to a place next: more of its last work, which is loaded there; or else of the one
+        with the most left for each task."""
         if self.lost:
             return self.lost.popleft()
         if last is None or not self.left[last]:
             last = max(
-                self.left, key=lambda work: len(self.left[work]) / (self.flying[work] + 1), default=None
+                self.left, key=lambda work: len(self.left[work]) / (self.tasks[work] + 1), default=None
             )
         if last is None or not (left := self.left[last]):
             return None
@@ -140,29 +140,29 @@ class Sweep:
         self.walk = ray.remote(walk)
 
     def run(self, deal: Deal) -> None:
-        """Until no case is left."""
-        flying: list[Flight] = []
+        """Walk until no case is left."""
+        tasks: list[RunningTask] = []
         free: deque[Work | None] = deque([None] * deal.places)
         while True:
             while free and (part := deal.part(free[0])) is not None:
                 free.popleft()
-                deal.flying[part.work] += 1
-                flying.append(self._send(part))
-            if not flying:
+                deal.tasks[part.work] += 1
+                tasks.append(self._send(part))
+            if not tasks:
                 break
-            for flight in self._ready(flying):
-                if not self._listen(flight):
-                    flying.remove(flight)
-                    free.append(flight.part.work)
-                    deal.flying[flight.part.work] -= 1
-                    if flight.owed:
-                        self._lost(flight)
-                        if len(flight.part.numbers):
-                            deal.lost.appendleft(flight.part)
+            for running in self._ready(tasks):
+                if not self._listen(running):
+                    tasks.remove(running)
+                    free.append(running.part.work)
+                    deal.tasks[running.part.work] -= 1
+                    if running.owed:
+                        self._lost(running)
+                        if len(running.part.numbers):
+                            deal.lost.appendleft(running.part)
             self._report()
         self._report(at_once=True)
 
-    def _send(self, part: Part) -> Flight:
+    def _send(self, part: Part) -> RunningTask:
         owed: dict[tuple[str, str], int] = {}
         lines = []
         for number in part.numbers:
@@ -186,28 +186,28 @@ class Sweep:
         task = self.walk.options(
             **self.options, _generator_backpressure_num_objects=1 if careful else IN_FLIGHT
         )
-        return Flight(part, task.remote(piece), owed)
+        return RunningTask(part, task.remote(piece), owed)
 
     def _line(self, number: int) -> bytes:
         self.file.seek(self.assignment.plan.offsets[number])
         return self.file.readline()
 
-    def _ready(self, flying: Sequence[Flight]) -> list[Flight]:
-        """Those of which there is something to hear."""
-        streams = [flight.stream for flight in flying]
+    def _ready(self, tasks: Sequence[RunningTask]) -> list[RunningTask]:
+        """Returns the tasks of which there is something to hear."""
+        streams = [running.stream for running in tasks]
         ready, rest = self.ray.wait(streams, num_returns=1, timeout=WAIT_SECONDS)
         if rest:
             ready = [*ready, *self.ray.wait(rest, num_returns=len(rest), timeout=0)[0]]
-        return [flight for flight in flying if any(flight.stream is each for each in ready)]
+        return [running for running in tasks if any(running.stream is stream for stream in ready)]
 
-    def _listen(self, flight: Flight) -> bool:
-        """Write the next chunk; False when there is none any more."""
+    def _listen(self, running: RunningTask) -> bool:
+        """Write the next chunk; return False when there is none any more."""
         try:
-            chunk: list[Walks] | str = self.ray.get(next(flight.stream))
+            chunk: list[Walks] | str = self.ray.get(next(running.stream))
         except StopIteration:
             return False
         except self.ray.exceptions.RayTaskError as error:
-            flight.failure = one_line(str(error.cause or error))[:300]
+            running.failure = one_line(str(error.cause or error))[:300]
             return False
         except (
             self.ray.exceptions.RayError
@@ -217,28 +217,28 @@ class Sweep:
             raise BadInput(chunk)
         for walks in chunk:
             row = walks[0][0]
-            if flight.owed.pop((row.suite, row.case_id), None) is not None:
+            if running.owed.pop((row.suite, row.case_id), None) is not None:
                 self._write(walks)
-                flight.heard = True
+                running.heard = True
         return True
 
-    def _lost(self, flight: Flight) -> None:
+    def _lost(self, running: RunningTask) -> None:
         """A task is gone with cases in hand: they go to another one.
 
-        If the first of them costs three tasks in a row, it is booked.
+        If the first of them costs three tasks in a row, it ends so.
 
         Raises BadInput where it is not the task's process that is lost three times, but what it does fails.
         """
         self.ray.cancel(
-            flight.stream, force=True
+            running.stream, force=True
         )  # if it lives after all, it would wait for ever to be heard
-        part = flight.part
-        part.losses = 0 if flight.heard else part.losses + 1
-        numbers = list(flight.owed.values())
+        part = running.part
+        part.losses = 0 if running.heard else part.losses + 1
+        numbers = list(running.owed.values())
         if part.losses >= ATTEMPTS:
-            if flight.failure:
+            if running.failure:
                 stored = "what was walked is stored, and --resume goes on with it"
-                raise BadInput(f"a task failed {ATTEMPTS} times: {flight.failure}; {stored}")
+                raise BadInput(f"a task failed {ATTEMPTS} times: {running.failure}; {stored}")
             part.losses = 0
             number = numbers.pop(0)
             task = Task(number, *case_from_line(self._line(number)))

@@ -35,13 +35,13 @@ Walks = list[tuple[Row, bytes]]
 CHUNK_ROWS = 200
 CHUNK_BYTES = 1_000_000
 CHUNK_SECONDS = 1.0
-"""What is walked goes on its way when it is so much, or this old: all that a lost task costs is
-walked again."""
+"""A chunk is sent when it has so many rows or bytes, or is this old in seconds. Whatever a lost task has not
+sent is walked again."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What a task is handed."""
+    """The cases that a task is handed, and all that it needs to walk them."""
 
     arm: Arm
     vocabulary: str
@@ -51,14 +51,14 @@ class Piece:
     """Lines of the run's `cases.jsonl`."""
     harness: str
     home: tuple[str, ...]
-    """Of the coordinator, as `here` tells it."""
+    """What `here` returns for the coordinator."""
     careful: bool = False
-    """A task was lost with these cases: the rows of each go on their way before the next is begun, so that
-    the one at fault is found."""
+    """Whether a task was lost with these cases: then the rows of each go on their way before the next is
+    begun, so that the one at fault is found."""
 
 
 def here() -> tuple[str, ...]:
-    """The same for two processes that run the same files on the same machine."""
+    """Returns what is the same for two processes that run the same files on the same machine."""
     source = os.stat(harness.__file__)
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
@@ -68,8 +68,8 @@ def here() -> tuple[str, ...]:
 
 
 def walk(piece: Piece) -> Iterator[list[Walks] | str]:
-    """Chunks of cases with their rows, as they come; a text instead if this node cannot walk them rightly,
-    and why."""
+    """Yields chunks of cases with their rows, as they come; or, if this node cannot walk them rightly, a text
+    that says why."""
     try:
         arm = _on_this_node(piece)
         yield from _walk(piece, arm)
@@ -108,7 +108,7 @@ class Kept:
         self.coordinator = Coordinator(assignment, hasattr(os, "fork"), keep=True)
 
     def hand(self, cases: bytes) -> Chunk:
-        """Give it the lines of these cases; where their rows will be."""
+        """Give it the lines of these cases; return the chunk that their rows will be in."""
         # Behind those of earlier tasks: the worker reads through a buffer, which would not see that they were
         # written over.
         offset = self.file.seek(0, os.SEEK_END)
@@ -127,7 +127,8 @@ class Kept:
         return chunk
 
     def is_fit(self) -> bool:
-        """For another task? A worker that cannot be started may be able to next time, or elsewhere."""
+        """Can it serve another task? A worker that cannot be started may be able to next time, or
+        elsewhere."""
         return bool(self.coordinator.slots) and self.work.load_failure is None
 
     def close(self) -> None:
@@ -137,11 +138,13 @@ class Kept:
 
 
 _kept: list[Kept] = []
-"""Of this process: to load vocabulary and backend again for each task would take longer than its cases."""
+"""The workers that wait in this process: to load vocabulary and backend again for each task would take longer
+than its cases."""
 
 
 def _kept_for(piece: Piece, arm: Arm) -> Kept:
-    """The one of this kind, or a new one; one of another kind is ended first, for it holds memory."""
+    """Returns the waiting worker of this kind, or a new one; one of another kind is ended first, because it
+    holds memory."""
     while _kept:
         kept = _kept.pop()
         if kept.kind == (arm, piece.vocabulary, piece.limits):
@@ -152,14 +155,14 @@ def _kept_for(piece: Piece, arm: Arm) -> Kept:
 
 @atexit.register
 def end_workers() -> None:
-    """Those that wait in this process. (A process that is killed takes them along, on Linux.)"""
+    """End the workers that wait in this process. (A process that is killed takes them along, on Linux.)"""
     while _kept:
         _kept.pop().close()
 
 
 def _file_of_cases() -> tuple[IO[bytes], Path]:
-    """An empty file, and how a worker finds it: without a name if it can be, for processes of Ray's are
-    killed and tidy nothing up."""
+    """Returns an empty file, and the path by which a worker finds it. The file has no name where that is
+    possible, because processes of Ray's are killed and tidy nothing up."""
     file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
     path = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
     if path.exists():
@@ -170,7 +173,7 @@ def _file_of_cases() -> tuple[IO[bytes], Path]:
 
 
 class Chunk:
-    """Rows that wait to be sent."""
+    """The rows that wait to be sent."""
 
     def __init__(self) -> None:
         self.waiting: list[Walks] = []
@@ -178,7 +181,7 @@ class Chunk:
         self.began = 0.0
 
     def append(self, walks: Sequence[tuple[Row, bytes]]) -> None:
-        """All rows of one case, each with its samples."""
+        """Take all rows of one case, each with its samples."""
         if not self.waiting:
             self.began = time.monotonic()
         self.waiting.append(list(walks))
@@ -186,19 +189,19 @@ class Chunk:
         self.bytes += sum(len(samples) for _, samples in walks)
 
     def is_due(self) -> bool:
-        """Enough of them, or old enough?"""
+        """Are there enough rows, or are they old enough?"""
         if self.rows >= CHUNK_ROWS or self.bytes >= CHUNK_BYTES:
             return True
         return bool(self.waiting) and time.monotonic() - self.began > CHUNK_SECONDS
 
     def take(self) -> list[Walks]:
-        """All of them."""
+        """Returns all rows that wait, which then wait no more."""
         taken, self.waiting, self.rows, self.bytes = self.waiting, [], 0, 0
         return taken
 
 
 def _on_this_node(piece: Piece) -> Arm:
-    """The arm with the interpreter that holds its version here, built if need be.
+    """Returns the arm with the interpreter that holds its version here, built if need be.
 
     On another machine than the coordinator's it is made sure that everything is what the run's first line
     tells of. Raises BadInput.
@@ -213,8 +216,8 @@ def _on_this_node(piece: Piece) -> Arm:
     arm, sha256 = _looked_at(piece.arm, piece.vocabulary)
     if arm != piece.arm:
         was, found = (
-            f"{each.backend} {each.version}:{each.options} of {each.distribution or 'no distribution'}"
-            for each in (piece.arm, arm)
+            f"{one.backend} {one.version}:{one.options} of {one.distribution or 'no distribution'}"
+            for one in (piece.arm, arm)
         )
         raise BadInput(f"the run is of {was}, here is {found}; install the same on every node")
     if sha256 != piece.vocabulary_sha256:
@@ -224,7 +227,8 @@ def _on_this_node(piece: Piece) -> Arm:
 
 @cache
 def _looked_at(arm: Arm, vocabulary: str) -> tuple[Arm, str]:
-    """The arm as it is on this node, and the vocabulary's digest; once for each process of Ray's."""
+    """Returns the arm as it is on this node, and the vocabulary's digest; this is looked at once in each
+    process of Ray's."""
     if "+local." in arm.version:
         raise BadInput(
             f"{arm.backend} {arm.version} was built from a path, which only its machine has; give a version"
