@@ -15,8 +15,8 @@ OUTLIERS, BY = 0.05, 0.15
 
 
 def simulated(share: float, kind: str, seed: int) -> list[Event]:
-    """The events of one series with this scatter that has nothing, a step of ten percent, or a drift of 0.4
-    percent a run."""
+    """Returns the events of one series with this scatter that has nothing, a step of ten percent, or a drift
+    of 0.4 percent a run."""
     chance = random.Random(f"{seed} {kind} {share}")
     ratios = []
     for number in range(RUNS):

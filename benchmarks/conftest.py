@@ -111,7 +111,7 @@ class Speed:
 
     @cached_property
     def reference(self) -> str:
-        """The arm that all others are held against."""
+        """Returns the arm that all others are held against."""
         return next(each.name for each in self.arms.values() if each.role == "reference")
 
     def why_not(self, arm: str, case_id: str) -> str:
@@ -126,12 +126,12 @@ class Speed:
         )
 
     def lost(self, arm: str, case_id: str) -> str | None:
-        """What ended the arm's process on this case, if anything did."""
+        """Returns what ended the arm's process on this case, if anything did."""
         lost = (each for each in self.figures.recorded.others if each["kind"] == "lost")
         return next((each["text"] for each in lost if (each["arm"], each["case_id"]) == (arm, case_id)), None)
 
     def of_item(self, metric: str, arm: MeasuredArm, trace: Trace) -> dict[str, Any]:
-        """What is known of an item besides its samples."""
+        """Returns what is known of an item besides its samples."""
         of = self.figures.measurement
         return {
             "metric": metric,
@@ -180,8 +180,8 @@ class Speed:
         }
 
     def judged(self, metric: str, arm: MeasuredArm, family: str) -> dict[str, Any] | None:
-        """The verdict on the family of cases, of the arm over the reference; of the reference, that of its
-        A/A copy."""
+        """Returns the verdict on the family of cases, of the arm over the reference; of the reference, that
+        of its A/A copy."""
         head = (
             next((each.name for each in self.figures.measurement.arms if each.role == "a/a"), "")
             if arm.name == self.reference
@@ -212,7 +212,7 @@ class Speed:
         }
 
     def as_block(self) -> dict[str, Any]:
-        """What the file says of the measurement as a whole."""
+        """Returns what the file says of the measurement as a whole."""
         of = self.figures.measurement
         labels = {case_id: label for label, case_id in self.wanted.cases.items()}
         return {
@@ -323,7 +323,7 @@ def _refuse_to_measure_again(config: pytest.Config, folder: Path) -> None:
 
 
 def wanted(backends: str) -> Wanted:
-    """The items of what is going to be measured. Raises BadInput."""
+    """Returns the items of what is going to be measured. Raises BadInput."""
     suite = find_suite(MEASURED)
     specs = parse_specs(backends)
     versions = {each.name: {other.version for other in specs if other.name == each.name} for each in specs}
@@ -335,7 +335,7 @@ def wanted(backends: str) -> Wanted:
 
 
 def read_speed(folder: Path, planned: Wanted | None = None) -> Speed:
-    """A stored measurement, which must be complete. Raises BadInput."""
+    """Returns a stored measurement, which must be complete. Raises BadInput."""
     recorded = read_measurement(folder)
     if recorded.end is None:
         raise BadInput(

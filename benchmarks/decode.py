@@ -92,8 +92,8 @@ COPIED = {"cuda": 2 << 30, "cpu": 256 << 20}
 
 
 def step_part(name: str, batch: int, device: str, quick: bool) -> dict[str, Any]:
-    """A copy's bandwidth; then bare steps of the model, as a graph and eager by turns, and how far their
-    logits are apart."""
+    """Returns a copy's bandwidth; then bare steps of the model, as a graph and eager by turns, and how far
+    their logits are apart."""
     import torch
 
     from harness.serve.decode.model.graphs import Direct, Static
@@ -138,8 +138,8 @@ def step_part(name: str, batch: int, device: str, quick: bool) -> dict[str, Any]
 
 
 def bare_steps(model: Model, batch: int, steps: int) -> float:
-    """The median time of a pass by a token a row, nanoseconds, until the device is done; the rows are then as
-    before."""
+    """Returns the median time of a pass by a token a row, nanoseconds, until the device is done; the rows are
+    then as before."""
     known = []
     for step in range(steps):
         tokens = {row: [step + 1] for row in range(batch)}
@@ -153,7 +153,7 @@ def bare_steps(model: Model, batch: int, steps: int) -> float:
 
 
 def apart(ours: torch.Tensor, theirs: torch.Tensor) -> float:
-    """The relative distance, over all values; infinite where one is not a number."""
+    """Returns the relative distance, over all values; infinite where one is not a number."""
     found = float((ours - theirs).norm() / theirs.norm())
     return math.inf if math.isnan(found) else found
 
@@ -209,7 +209,7 @@ def masks_part(device: str, batches: Sequence[int], quick: bool) -> dict[str, An
 
 
 def own_kernel(adapter: Adapter, device: torch.device) -> tuple[str, str]:
-    """The first of the backend's kernels that works here; or why none does."""
+    """Returns the first of the backend's kernels that works here; or why none does."""
     why = "it has no kernel for float32"
     for name in adapter.kernels():
         try:
@@ -278,7 +278,7 @@ def found_device() -> str:
 
 
 def alone(part: Part, plan: Plan, device: str, quick: bool) -> dict[str, Any]:
-    """The part, in this process; `not_measured` if the device cannot do it."""
+    """Returns the part, in this process; `not_measured` if the device cannot do it."""
     import torch
 
     if device == "cpu":
@@ -292,7 +292,7 @@ def alone(part: Part, plan: Plan, device: str, quick: bool) -> dict[str, Any]:
 
 
 def whole(out: Path, plan: Plan, device: str, quick: bool) -> list[Figure]:
-    """All parts that are not there yet, each stored when it is done; the figures of all."""
+    """Returns all parts that are not there yet, each stored when it is done; the figures of all."""
     out.mkdir(parents=True, exist_ok=True)
     store = opened(out / FILE, device, quick)
     for part in plan.parts():
@@ -311,7 +311,7 @@ def whole(out: Path, plan: Plan, device: str, quick: bool) -> list[Figure]:
 
 
 def opened(path: Path, device: str, quick: bool) -> dict[str, Any]:
-    """What is in the file, or a new one. Raises BadInput if it is of another device or plan."""
+    """Returns what is in the file, or a new one. Raises BadInput if it is of another device or plan."""
     told = {"format": FORMAT, "device": device, "quick": quick}
     if not path.exists():
         versions = {name: installed_version(load(name).distribution) for name in BACKENDS if is_here(name)}
@@ -347,7 +347,7 @@ def stored(figures: Sequence[Figure], device: str) -> list[dict[str, Any]]:
 
 
 def in_process(part: Part, device: str, quick: bool, out: Path) -> dict[str, Any]:
-    """A process of its own, whose end gives the device's memory back."""
+    """Returns a process of its own, whose end gives the device's memory back."""
     command = [
         sys.executable,
         __file__,
@@ -367,7 +367,7 @@ def in_process(part: Part, device: str, quick: bool, out: Path) -> dict[str, Any
 
 
 def served(part: Part, plan: Plan, device: str, out: Path) -> dict[str, Any]:
-    """A decode record in a folder of its own; one that was interrupted is made anew."""
+    """Returns a decode record in a folder of its own; one that was interrupted is made anew."""
     folder = out / part.name
     if has_decoding(folder) and not read_decoding(folder).is_complete:
         shutil.rmtree(folder)

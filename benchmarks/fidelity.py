@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def compared(folder: Path, number: int) -> Compared:
-    """What a process of its own finds."""
+    """Returns what a process of its own finds."""
     environment = {**os.environ, **ENVIRONMENT, "PYTHONHASHSEED": str(number)}
     done = subprocess.run(
         [sys.executable, __file__, "--one", str(folder)], stdout=subprocess.PIPE, text=True, env=environment
@@ -161,7 +161,7 @@ class Compared:
 
 
 def compare(folder: Path) -> Compared:
-    """The cases that the measurement in this folder solved, in this process."""
+    """Returns the cases that the measurement in this folder solved, in this process."""
     of = read_measurement(folder).measurement
     arm = of.arms[0]
     handler, _ = load_arm(arm.spec, of.vocabulary, str(folder / "cases.jsonl"), of.cpu)

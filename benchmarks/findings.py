@@ -47,7 +47,7 @@ SPELLING = {"whitespace", "property_order", "escapes", "escapes_in_names", "numb
 
 
 def page(text: str) -> str:
-    """The page with its tables made anew.
+    """Returns the page with its tables made anew.
 
     A table is given what stood in its place, for columns that are written by hand.
     """
@@ -57,18 +57,18 @@ def page(text: str) -> str:
 
 
 def faults(run: Path, _: str) -> str:
-    """The number of cases of each fault, by arm and vocabulary."""
+    """Returns the number of cases of each fault, by arm and vocabulary."""
     return to_text(fault_frame(run), "markdown").strip()
 
 
 def spellings(run: Path, _: str) -> str:
-    """How many documents are accepted in each spelling, by arm."""
+    """Returns how many documents are accepted in each spelling, by arm."""
     return to_text(spelling_frame(run), "markdown").strip()
 
 
 def adjudicated(run: Path, _: str) -> str:
-    """The number of cases in which each arm is blamed, by the kind of its fault; a case may stand in several
-    lines."""
+    """Returns the number of cases in which each arm is blamed, by the kind of its fault; a case may stand in
+    several lines."""
     with gzip.open(run / f"{WITNESSES}.gz", "rt", encoding="utf-8") as file:
         witnesses = [json.loads(line) for line in file]
     arms = [arm(each) for each in read_info(run).arms]
@@ -83,7 +83,7 @@ def adjudicated(run: Path, _: str) -> str:
 
 
 def kind_of(kind: str, cause: str) -> str:
-    """What the page calls a fault: what is accepted or refused wrongly."""
+    """Returns what the page calls a fault: what is accepted or refused wrongly."""
     if kind == "under_constrained":
         return "accepts what is no JSON" if cause == "no_json" else "accepts JSON that the schema forbids"
     causes = set(cause.split("+"))
@@ -97,8 +97,8 @@ def kind_of(kind: str, cause: str) -> str:
 
 
 def known_bugs(run: Path, old: str) -> str:
-    """The table of reports: the first two columns as they were written by hand, then a cell for
-    each backend.
+    """Returns the table of reports: the first two columns as they were written by hand, then a cell for each
+    backend.
     """
     info = read_info(run)
     rows: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
@@ -118,8 +118,8 @@ def known_bugs(run: Path, old: str) -> str:
 
 
 def cell(rows: Sequence[Row]) -> str:
-    """What one backend did with one case on one vocabulary: the first break, a refusal, or the instances
-    judged wrongly."""
+    """Returns what one backend did with one case on one vocabulary: the first break, a refusal, or the
+    instances judged wrongly."""
     if broken := next((BROKEN[row.status] for row in rows if row.status in BROKEN), ""):
         return f"**{broken}**"
     verdicts = [walk_verdict(row) for row in rows if not is_documented(row)]

@@ -29,8 +29,8 @@ SECONDS = 5.0
 
 
 def spellings(value: Any) -> Iterator[bytes]:
-    """The value as JSON: compact, spread over lines, with only ASCII, with every character
-    escaped, reversed.
+    """Yields the value as JSON: compact, spread over lines, with only ASCII, with every character escaped,
+    reversed.
     """
     yield json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     yield json.dumps(value, ensure_ascii=False, indent=1).encode()

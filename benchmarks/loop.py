@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def same_text(vocabulary: Vocabulary, batch: int) -> list[Request]:
-    """The workload's longest text in each row, so that all rows live until the end."""
+    """Returns the workload's longest text in each row, so that all rows live until the end."""
     found = find_workload(WORKLOAD)
     longest = max(found.texts, key=lambda text: len(text.content))
     return requests(

@@ -65,7 +65,7 @@ def measure(folder: Path, count: int) -> tuple[float, int]:
 
 
 def peak_of(pid: int) -> int:
-    """The process's own peak so far; 0 once it is gone."""
+    """Returns the process's own peak so far; 0 once it is gone."""
     try:
         with open(f"/proc/{pid}/status") as file:
             return next((int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM")), 0)

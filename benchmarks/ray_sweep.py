@@ -91,7 +91,7 @@ def speed(folder: Path, count: int = 300, rounds: int = 1) -> None:
 
 
 def seen(run: Path) -> dict[tuple[object, ...], Row]:
-    """The rows by identity, without what differs from run to run."""
+    """Returns the rows by identity, without what differs from run to run."""
     return {identity(row): untimed(row) for row in read_rows(run)}
 
 
@@ -135,7 +135,7 @@ class Run:
                 self.used[each] = (kind(each, pid) if each not in self.used else self.used[each][0], seconds)
 
     def told(self) -> str:
-        """All of it in two lines."""
+        """Returns all of it in two lines."""
         took: dict[str, float] = {}
         for name, seconds in self.used.values():
             took[name] = took.get(name, 0.0) + seconds
@@ -156,7 +156,7 @@ class Run:
 
 
 def kind(pid: int, coordinator: int) -> str:
-    """What a process of a run is."""
+    """Returns what a process of a run is."""
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
     except OSError:

@@ -98,7 +98,7 @@ class Clock:
 
 
 def sample(suites: Sequence[str], size: int) -> tuple[int, tuple[str, ...]]:
-    """How many cases the suites have, and the ids of `size` of them: always the same ones."""
+    """Returns how many cases the suites have, and the ids of `size` of them: always the same ones."""
     ids = [case.id for suite in suites for case in read_cases(find_suite(suite))]
     return len(ids), tuple(sorted(ids, key=lambda each: hashlib.sha256(each.encode()).hexdigest())[:size])
 
@@ -118,7 +118,7 @@ def estimate(options: argparse.Namespace, part: str, suites: Sequence[str]) -> I
 
 
 def told(estimates: Sequence[Estimate]) -> str:
-    """A line for each backend and part, and the sum."""
+    """Returns a line for each backend and part, and the sum."""
     lines = [
         f"{each.part:10} {each.backend:20} about {minutes(each.seconds)} for {each.cases} cases"
         for each in estimates
@@ -138,7 +138,7 @@ def told(estimates: Sequence[Estimate]) -> str:
 
 
 def suites_of(part: str, corpora: Path) -> list[str]:
-    """The folders of the part's cases. Raises BadInput, with the command that fetches them."""
+    """Returns the folders of the part's cases. Raises BadInput, with the command that fetches them."""
     found = []
     for candidates in FOLDERS[part]:
         folder = next((corpora / each for each in candidates if (corpora / each).is_dir()), None)
@@ -233,7 +233,7 @@ def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path) -> None:
 
 
 def values_of(samples: Samples, row: Row) -> bytes:
-    """The row's own, as a run's file has them."""
+    """Returns the row's own, as a run's file has them."""
     start, count = row.samples or (0, 0)
     return samples[start : start + count].tobytes()
 

@@ -42,7 +42,7 @@ class Side:
         return f"{arm(self.arm)} {self.arm.version}"
 
     def verdicts(self) -> Counter[str]:
-        """How many instances came to each verdict; our own failures are not among them."""
+        """Returns how many instances came to each verdict; our own failures are not among them."""
         walked = (each for each in self.rows if each.mode != CHECKS_MODE and each.status not in OURS)
         return Counter(verdict(each.status, each.valid, each.accepted) for each in walked)
 
@@ -58,7 +58,8 @@ class Side:
 
 
 def sides(runs: Iterable[Path]) -> list[Side]:
-    """Every arm and vocabulary of the runs, in their order. Raises BadInput if a folder holds no run."""
+    """Returns every arm and vocabulary of the runs, in their order. Raises BadInput if a folder holds no
+    run."""
     found: dict[tuple[Path, str, str, str, str], Side] = {}
     for run in runs:
         info = read_info(run)
@@ -71,7 +72,7 @@ def sides(runs: Iterable[Path]) -> list[Side]:
 
 
 def pairs(seen: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
-    """Each library with each of its wrappers."""
+    """Yields each library with each of its wrappers."""
     for wrapper in seen:
         for library in seen:
             behind = f"{library.arm.distribution}-{library.arm.version}"
@@ -80,7 +81,7 @@ def pairs(seen: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
 
 
 def text(seen: Sequence[Side], cases: int) -> str:
-    """All of it, in Markdown."""
+    """Returns all of it, in Markdown."""
     lines = [
         "| backend | vocabulary | instances | " + " | ".join(VERDICTS) + " |",
         "| --- " * (3 + len(VERDICTS)) + "|",
@@ -111,8 +112,8 @@ class _Group:
 
 
 def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
-    """What came out differently through the wrapper, most often first: verdicts on instances, then what
-    checks found."""
+    """Yields what came out differently through the wrapper, most often first: verdicts on instances, then
+    what checks found."""
     found, said = differences(library.rows, wrapper.rows), wrapper.said()
     groups: defaultdict[tuple[bool, str], _Group] = defaultdict(_Group)
     for each in found.cases:
@@ -140,7 +141,7 @@ def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
 
 
 def ways(part: Changed) -> list[str]:
-    """How a part changed: from one verdict to another, or each finding that came or went."""
+    """Returns how a part changed: from one verdict to another, or each finding that came or went."""
     if part.part == CHECKS:
         return [f"+{each}" for each in sorted(part.new)] + [f"-{each}" for each in sorted(part.gone)]
     return [f"{' '.join(sorted(part.before)) or 'right'} -> {' '.join(sorted(part.after)) or 'right'}"]

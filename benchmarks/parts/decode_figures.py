@@ -149,8 +149,8 @@ class Figure:
 def floor_ns(
     read_bytes: int, cache_bytes_per_token: int, lengths: Iterable[float], bandwidth: float
 ) -> float:
-    """The least time of a pass: the weights once, and each row's cache at its length (tokens), at so many
-    bytes a second."""
+    """Returns the least time of a pass: the weights once, and each row's cache at its length (tokens), at so
+    many bytes a second."""
     return (read_bytes + cache_bytes_per_token * sum(lengths)) / bandwidth * 1e9
 
 
@@ -270,7 +270,7 @@ def of_steps(step: dict[str, Any], title: str, batch: int) -> Iterator[Figure]:
 
 
 def over_floor(decoded: Decoded, step: dict[str, Any], title: str) -> list[Figure]:
-    """The TPOT of the unconstrained runs, all arms' alike; by fork the mean of the logarithms."""
+    """Returns the TPOT of the unconstrained runs, all arms' alike; by fork the mean of the logarithms."""
     if not step:
         return [
             Figure(
@@ -351,7 +351,7 @@ def of_ceiling(gain: overhead.SpeedUp | None, of: str, promise: str) -> Figure:
 
 
 def of_masks(decoded: Decoded, title: str) -> Iterator[Figure]:
-    """What the loop's host waits: medians over the steps of the warm constrained runs."""
+    """Yields what the loop's host waits: medians over the steps of the warm constrained runs."""
     for cell in (each for each in decoded.cells if each.strategy == "stepwise" and each.warm):
         for name in ("exposed_ns", "move_ns", "apply_ns", "accept_ns"):
             yield Figure(
@@ -363,7 +363,7 @@ def of_masks(decoded: Decoded, title: str) -> Iterator[Figure]:
 
 
 def of_column(cell: DecodeCell, name: str) -> float:
-    """The median over all steps of the warm runs, nanoseconds."""
+    """Returns the median over all steps of the warm runs, nanoseconds."""
     return float(np.median(np.concatenate([run.steps[:, STEP.index(name)] for run in cell.warm])))
 
 

@@ -61,7 +61,7 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
 
 
 def notes_of(readme: Path) -> str:
-    """What stands above MARK; empty where there is no such file.
+    """Returns what stands above MARK; empty where there is no such file.
 
     A README without MARK is all notes, for nobody else wrote it.
     """
@@ -74,7 +74,7 @@ def again(out: Path, part: str) -> Path:
 
 
 def to_publish(out: Path, part: str) -> Path:
-    """The part's run; the one with the second walks if that is complete."""
+    """Returns the part's run; the one with the second walks if that is complete."""
     second = again(out, part)
     return second if has_begun(second) and read_end(second) else out / "runs" / part
 
@@ -109,7 +109,7 @@ def verdicts(result: Result) -> str:
 
 
 def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
-    """What, on what machine, with which versions and deadlines, in what time, and what is missing."""
+    """Returns what, on what machine, with which versions and deadlines, in what time, and what is missing."""
     infos = {part: read_info(where) for part, where in runs.items()}
     first = next(iter(infos.values()))
     machine, packages = first.machine, first.machine.get("packages", {})
@@ -163,7 +163,7 @@ def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
 
 
 def deadline_line(out: Path, part: str, folder: Path) -> str:
-    """How many cases met one, and what became of them when they were walked again."""
+    """Returns how many cases met one, and what became of them when they were walked again."""
     first = timeouts(out / "runs" / part)
     if not first:
         return "no case met one."
@@ -179,7 +179,7 @@ def deadline_line(out: Path, part: str, folder: Path) -> str:
 
 
 def timeouts(run: Path) -> set[Case]:
-    """The cases, each of one backend and vocabulary, that were ended by a deadline."""
+    """Returns the cases, each of one backend and vocabulary, that were ended by a deadline."""
     return {case_of(row) for row in read_rows(run) if row.status == "timeout"}
 
 

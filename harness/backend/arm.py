@@ -19,7 +19,7 @@ class OfABackend(Protocol):
 
 
 def arm(of: OfABackend) -> str:
-    """The backend as people call it: name and options."""
+    """Returns the backend as people call it: name and options."""
     return f"{of.backend}:{of.options}" if of.options else of.backend
 
 
@@ -35,7 +35,7 @@ AnArm = TypeVar("AnArm", bound=OfABackend)
 
 
 def base_of(head: AnArm, arms: Sequence[AnArm]) -> AnArm | None:
-    """The arm of a run that `head` is held against: the first with its backend and its options.
+    """Returns the arm of a run that `head` is held against: the first with its backend and its options.
 
     The first one itself is held against the first arm of its backend, whose options differ, so that the
     difference is no change; None if it is the first of its backend too.
@@ -85,7 +85,7 @@ class Arm:
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Arm:
-        """The arm of a run's first line."""
+        """Returns the arm of a run's first line."""
         return cls(
             **fields | {name: tuple(fields[name]) for name in ("dialects", "documented") if name in fields}
         )

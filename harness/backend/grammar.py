@@ -77,8 +77,8 @@ class GrammarObject(ABC):
         """Has end-of-sequence been accepted?"""
 
     def filler(self, bitmask: Bitmask) -> Callable[[], object]:
-        """A call that does what `fill_bitmask(bitmask)` does, from wherever the object then stands; what it
-        returns means nothing.
+        """Returns a call that does what `fill_bitmask(bitmask)` does, from wherever the object then stands;
+        what it returns means nothing.
 
         For loops that time a fill: an adapter binds here once what `fill_bitmask` must look up each time. To
         be called only while the object and the bitmask live. A fault that the backend tells only when asked

@@ -137,7 +137,7 @@ VERSIONS = tuple(_ASSIGNED)
 
 @cache
 def newer_than(version: str) -> Ranges:
-    """The characters that are assigned since, as far as we know, in order.
+    """Returns the characters that are assigned since, as far as we know, in order.
 
     Raises ValueError for a version that is not in VERSIONS.
     """
@@ -151,7 +151,8 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def version_of(is_letter: Callable[[str], bool]) -> str:
-    """The version of Unicode of somebody who says of a character whether it is a letter (or in `\\w`).
+    """Returns the version of Unicode of somebody who says of a character whether it is a letter (or in
+    `\\w`).
 
     It is the newest whose letters are known, all older ones' too, and no newer ones'. Empty for who knows
     only ASCII, or says something that no version says.
@@ -170,8 +171,8 @@ characters are ASCII."""
 
 @lru_cache(maxsize=8)
 def unicode_version(adapter: Adapter) -> str:
-    """The version of Unicode of a backend's classes, by the letters that it knows; empty if it has no such
-    classes, or shows none."""
+    """Returns the version of Unicode of a backend's classes, by the letters that it knows; empty if it has no
+    such classes, or shows none."""
     if "regex" not in adapter.dialects:
         return ""
     return next(filter(None, (_version_by(adapter, pattern) for pattern in PROBES)), "")

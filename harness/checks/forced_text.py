@@ -128,7 +128,8 @@ def forced_by_reference(subject: Subject, place: Place) -> bytes:
 
 
 def why_refused(subject: Subject, text: bytes) -> str:
-    """The cause, where a backend refuses the last token of a text that the reference goes along with."""
+    """Returns the cause, where a backend refuses the last token of a text that the reference goes along
+    with."""
     dialect = reading_of(subject, lambda other: other.viable(text) < len(text))
     return dialect or ("partial_utf8" if split_jump(text).begun else "refused")
 

@@ -98,8 +98,8 @@ def _back_and_forth(
 
 
 def _counts(subject: Subject, length: int, most: int | None) -> list[int]:
-    """How many tokens to take back: 1, all, and others up to DEEPEST, in an order that mixes long
-    and short.
+    """Returns how many tokens to take back: 1, all, and others up to DEEPEST, in an order that mixes long and
+    short.
     """
     others = list(range(2, min(DEEPEST, length - 1) + 1))
     choose = subject.random(f"rollback {length}")

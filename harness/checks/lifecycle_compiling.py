@@ -160,7 +160,7 @@ def _second_grammar(subject: Subject) -> tuple[CompiledGrammar, list[int]]:
 def _expect_the_same(
     subject: Subject, purpose: str, compiled: CompiledGrammar, text: str
 ) -> Iterator[Finding]:
-    """At sampled places, the masks of another compile of the case's grammar."""
+    """Yields at sampled places, the masks of another compile of the case's grammar."""
     other = replace(subject, compiled=compiled)
     for place, grammar_object in standing(subject, purpose, few(subject)):
         before = look(subject, grammar_object)

@@ -71,7 +71,8 @@ def _does(takes: bool) -> str:
 def _disagreements(
     subject: Subject, place: Place, grammar_object: GrammarObject, mask: TokenSet
 ) -> dict[tuple[str, bool], list[int]]:
-    """The tokens of which mask and `accept_token` say different things, by cause and by what the mask says.
+    """Returns the tokens of which mask and `accept_token` say different things, by cause and by what the mask
+    says.
 
     What a fresh object does not confirm is a matter of the object's past; after a few of these the place is
     left.
@@ -103,8 +104,8 @@ def _disagreements(
 
 
 def _forced_text(subject: Subject, place: Place, mask: TokenSet) -> bytes:
-    """The text of the only token that the mask allows, if the backend says that it forces this token; else
-    empty."""
+    """Returns the text of the only token that the mask allows, if the backend says that it forces this token;
+    else empty."""
     token = forced_token(subject.compiled, place.tokens, np.flatnonzero(mask).tolist())
     return b"" if token is None else subject.vocabulary.tokens[token]
 
@@ -139,7 +140,7 @@ class _Trials:
 
 
 def _to_try(subject: Subject, place: Place, mask: TokenSet) -> list[int]:
-    """Every id, or a sample of each kind; end-of-sequence is the last."""
+    """Returns every id, or a sample of each kind; end-of-sequence is the last."""
     vocabulary, eos = subject.vocabulary, subject.vocabulary.eos_token
     if subject.effort is None or vocabulary.size <= EVERY_ID:
         return [token for token in range(vocabulary.size) if token != eos] + [eos]
@@ -159,7 +160,7 @@ def _to_try(subject: Subject, place: Place, mask: TokenSet) -> list[int]:
 
 
 def _kind(vocabulary: Vocabulary, token: int) -> str:
-    """The class of causes that a token without text speaks for; empty for text."""
+    """Returns the class of causes that a token without text speaks for; empty for text."""
     if token == vocabulary.eos_token:
         return "end_of_sequence"
     if token in vocabulary.special_tokens:

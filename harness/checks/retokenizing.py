@@ -99,7 +99,7 @@ def _jump(
 
 
 def _histories(subject: Subject, place: Place) -> Iterator[tuple[int, ...]]:
-    """The place's tokens, and the same text with the end of it in single bytes."""
+    """Yields the place's tokens, and the same text with the end of it in single bytes."""
     yield place.tokens
     tokens, tail = list(place.tokens), b""
     while tokens and len(tail) + len(subject.vocabulary.tokens[tokens[-1]]) <= SPELLED_BYTES:
@@ -110,8 +110,8 @@ def _histories(subject: Subject, place: Place) -> Iterator[tuple[int, ...]]:
 
 
 def _text_to_jump(subject: Subject, place: Place) -> bytes:
-    """The forced text: by the reference where there is one, so that also backends that do not know it are led
-    over it."""
+    """Returns the forced text: by the reference where there is one, so that also backends that do not know it
+    are led over it."""
     if reference(subject) is not None:
         return forced_by_reference(subject, place)[:LONGEST_JUMP]
     grammar_object = subject.reach(place.tokens)

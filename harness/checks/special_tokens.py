@@ -166,8 +166,8 @@ def _wrong_id(subject: Subject, spot: Spot, token: int) -> list[Finding] | None:
 
 
 def _refused_text(subject: Subject, spot: Spot, name: bytes) -> list[Finding] | None:
-    """The name, spelled by the tokenizer (and under the mask) and byte by byte, where another text of its
-    shape is taken.
+    """Returns the name, spelled by the tokenizer (and under the mask) and byte by byte, where another text of
+    its shape is taken.
 
     None if that text is refused too.
     """

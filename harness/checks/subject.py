@@ -117,8 +117,8 @@ class Subject:
         return paths
 
     def places(self, purpose: str, effort: int | None = None) -> Iterator[Place]:
-        """The start, and a seeded sample of the other positions that the backend reaches along the instances;
-        each text once.
+        """Yields the start, and a seeded sample of the other positions that the backend reaches along the
+        instances; each text once.
 
         At most `effort` places, by default the subject's.
         """

@@ -209,5 +209,5 @@ def spell(subject: Subject, text: bytes) -> tuple[int, ...] | None:
 
 
 def token_name(subject: Subject, token: int) -> str:
-    """Its bytes, or the printed form of a special token."""
+    """Returns its bytes, or the printed form of a special token."""
     return subject.vocabulary.special_tokens.get(token) or repr(subject.vocabulary.tokens[token])

@@ -90,7 +90,7 @@ def _shared(path: Sequence[int], own_ends: list[int], tokens: Sequence[int], end
 
 
 def _seen(subject: Subject, tokens: Sequence[int], wanted: set[int]) -> Iterator[tuple[int, Seen]]:
-    """What is seen behind those bytes, as far as the tokens are accepted."""
+    """Yields what is seen behind those bytes, as far as the tokens are accepted."""
     grammar_object = subject.compiled.start()
     last = max(wanted, default=0)
     for index, (_, end) in enumerate(spans(subject.vocabulary, tokens)):

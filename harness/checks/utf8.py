@@ -75,8 +75,8 @@ def impossible_of(vocabulary: Vocabulary) -> Impossible:
 
 
 def cause_of(text: bytes) -> str:
-    """What is wrong at the first byte that no UTF-8 has there; `truncated` too if the text ends inside a
-    character."""
+    """Returns what is wrong at the first byte that no UTF-8 has there; `truncated` too if the text ends
+    inside a character."""
     try:
         text.decode()
     except UnicodeDecodeError as error:

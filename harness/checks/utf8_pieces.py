@@ -79,8 +79,8 @@ def _characters(subject: Subject, numbers: list[int]) -> list[tuple[int, int, in
 
 
 def _splits(subject: Subject, character: bytes) -> list[tuple[int, ...]]:
-    """The character in two pieces or more, each a token, or a token a byte where the vocabulary has none for
-    the piece."""
+    """Returns the character in two pieces or more, each a token, or a token a byte where the vocabulary has
+    none for the piece."""
     index = index_of(subject.vocabulary)
     found: dict[tuple[int, ...], None] = {}
     for cut in product((False, True), repeat=len(character) - 1):

@@ -246,7 +246,7 @@ def _choose(
 
 
 def _any_group(source: random.Random, ids: NDArray[np.intp], groups: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Those of one of the groups, each of which is as likely, however many are in it."""
+    """Returns those of one of the groups, each of which is as likely, however many are in it."""
     present = np.flatnonzero(np.bincount(groups))
     chosen: NDArray[np.intp] = ids[groups == present[source.randrange(len(present))]]
     return chosen

@@ -290,7 +290,7 @@ CALLS_OF_THE_BACKEND = {
 def first_mask(
     compiled: CompiledGrammar, vocabulary: Vocabulary, mask_format: str, progress: Progress
 ) -> Observation:
-    """The observation of a grammar without an instance: a new object and its first mask."""
+    """Returns the observation of a grammar without an instance: a new object and its first mask."""
     return replace(
         walk(compiled, vocabulary, (), mask_format, progress), accepted=None, stopped_at=None, allowed=None
     )
@@ -298,8 +298,8 @@ def first_mask(
 
 @lru_cache(maxsize=2)
 def _mask(mask_format: str, size: int) -> _Mask:
-    """A mask whose memory is the same for every walk, as in an engine. Fresh memory is cold, and that would
-    count as time of the fills."""
+    """Returns a mask whose memory is the same for every walk, as in an engine. Fresh memory is cold, and that
+    would count as time of the fills."""
     return _Mask(mask_format, size)
 
 

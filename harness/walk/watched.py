@@ -74,7 +74,7 @@ silently."""
 
 
 def shown(answer: object, limit: int = 80) -> str:
-    """The first `limit` characters of what a backend gave, whatever it is."""
+    """Returns the first `limit` characters of what a backend gave, whatever it is."""
     try:
         return str(answer)[:limit]
     except BaseException:  # a hostile `__str__` may raise anything
@@ -82,7 +82,7 @@ def shown(answer: object, limit: int = 80) -> str:
 
 
 def as_bool(answer: object, method: str) -> bool:
-    """The answer, which must be a bool. Raises BrokenAnswer."""
+    """Returns the answer, which must be a bool. Raises BrokenAnswer."""
     if type(answer) is bool:
         return answer
     if isinstance(answer, np.bool_):
@@ -91,7 +91,8 @@ def as_bool(answer: object, method: str) -> bool:
 
 
 def as_instance(answer: object, wanted: type, method: str) -> Any:
-    """The answer, which must be of the class `wanted` (which may be abstract). Raises BrokenAnswer."""
+    """Returns the answer, which must be of the class `wanted` (which may be abstract). Raises
+    BrokenAnswer."""
     if isinstance(answer, wanted):
         return answer
     raise BrokenAnswer(f"{method} gives {_kind(answer)}, not a {wanted.__name__}", answer)
@@ -131,7 +132,7 @@ class Watch:
         raise error
 
     def asked(self, call: Callable[..., Any], *arguments: object) -> Any:
-        """The call's result."""
+        """Returns the call's result."""
         self.begin()
         try:
             return call(*arguments)
@@ -232,7 +233,7 @@ class WatchedAdapter(Adapter):
 
     @property
     def threads(self) -> int | None:
-        """The number of threads that the original uses."""
+        """Returns the number of threads that the original uses."""
         return self.stands_for.threads
 
     @threads.setter
@@ -254,10 +255,10 @@ class WatchedAdapter(Adapter):
 
 
 def watched_grammar(original: CompiledGrammar, watch: Watch) -> CompiledGrammar:
-    """The watched grammar; the grammar itself if it is watched already."""
+    """Returns the watched grammar; the grammar itself if it is watched already."""
     return original if isinstance(original, WatchedGrammar) else WatchedGrammar(original, watch)
 
 
 def watched_adapter(original: Adapter, watch: Watch) -> Adapter:
-    """The watched adapter; the adapter itself if it is watched already."""
+    """Returns the watched adapter; the adapter itself if it is watched already."""
     return original if isinstance(original, WatchedAdapter) else WatchedAdapter(original, watch)

@@ -61,12 +61,12 @@ class Tools:
 
 
 def allowed(grammar_object: GrammarObject, vocabulary: Vocabulary = BYTES) -> set[int]:
-    """The ids that the mask allows."""
+    """Returns the ids that the mask allows."""
     return {token for token in bits(grammar_object, vocabulary) if token < vocabulary.size}
 
 
 def bits(grammar_object: GrammarObject, vocabulary: Vocabulary = BYTES) -> set[int]:
-    """All bits of the mask that are set, also those behind the vocabulary in the last word."""
+    """Returns all bits of the mask that are set, also those behind the vocabulary in the last word."""
     bitmask = allocate_bitmask(vocabulary.size)
     grammar_object.fill_bitmask(bitmask)
     return set(allowed_tokens(bitmask, 32 * len(bitmask)).tolist())

@@ -73,7 +73,7 @@ class Browser:
         os.close(self.into)
 
     def send(self, method: str, **parameters: Any) -> Any:
-        """The answer; what comes in between is noted."""
+        """Returns the answer; what comes in between is noted."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters} | (
             {"sessionId": self.session} if self.session else {}
@@ -133,7 +133,7 @@ class Browser:
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def ask(self, expression: str) -> Any:
-        """The value of the expression in the page; a promise is awaited."""
+        """Returns the value of the expression in the page; a promise is awaited."""
         found = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")

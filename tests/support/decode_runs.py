@@ -146,7 +146,7 @@ def decoding(
     losses: Sequence[Loss] = (),
     seed: int = 0,
 ) -> Decoding:
-    """Each setting as each arm plays it, warm rounds and a cold one; `plain` beside every load."""
+    """Returns each setting as each arm plays it, warm rounds and a cold one; `plain` beside every load."""
     every = tuple(settings)
     names = list(dict.fromkeys(name for sides in settings.values() for name in sides))
     known = tuple(arms) or tuple(arm(each) for each in names)

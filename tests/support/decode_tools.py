@@ -243,7 +243,7 @@ def request(
 def replayed(
     name: str, grammar: Grammar | None, text: bytes, vocabulary: Vocabulary = WORDS, **fields: Any
 ) -> Request:
-    """The canonical ids of a text, then end-of-sequence."""
+    """Returns the canonical ids of a text, then end-of-sequence."""
     reference = (*vocabulary.encode(text), vocabulary.eos_token)
     return request(name, grammar, reference=reference, **({"limit": len(reference) + 20} | fields))
 
@@ -282,8 +282,8 @@ def assert_books_balance(each: Completed) -> None:
 def alone(
     wanted: Request, adapter: Adapter | None = None, begin: Sequence[int] = (), model: FakeModel | None = None
 ) -> tuple[int, ...]:
-    """The loop as one would write it for one request, with nothing that the real one does: the output it must
-    have after `begin`."""
+    """Returns the loop as one would write it for one request, with nothing that the real one does: the output
+    it must have after `begin`."""
     adapter = adapter or Reference(WORDS)
     vocabulary = adapter.vocabulary
     model = model or FakeModel(vocabulary)

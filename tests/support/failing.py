@@ -40,7 +40,7 @@ CASES = [
 
 
 def row(number: int, arm: Arm, instance: int | None, **fields: Any) -> Row:
-    """A row of that case, passed but for what is named."""
+    """Returns a row of that case, passed but for what is named."""
     one = CASES[number]
     known = {
         "backend": arm.backend,

@@ -61,7 +61,7 @@ class Talk:
         await self.chunk(f"data: {value if isinstance(value, str) else json.dumps(value)}\n\n".encode())
 
     def message(self, text: str | None, reason: str | None = None, role: str | None = None) -> Body:
-        """A message with choices."""
+        """Returns a message with choices."""
         if not self.is_chat:
             return {"choices": [{"index": 0, "text": text or "", "finish_reason": reason}]}
         delta: Body = {} if text is None else {"content": text}
@@ -185,8 +185,8 @@ def says(
     first_s: float = 0.0,
     counts: bool = True,
 ) -> Behaviour:
-    """A good server: a role-only message, then the text in so many messages, one token each, and a count of
-    them."""
+    """Returns a good server: a role-only message, then the text in so many messages, one token each, and a
+    count of them."""
 
     async def behave(talk: Talk) -> None:
         whole = text if isinstance(text, str) else text(talk.body)

@@ -101,7 +101,7 @@ CONTAINERS: tuple[Callable[[], Any], ...] = (
 
 
 def nested(levels: int) -> Any:
-    """A list in a list in a list."""
+    """Returns a list in a list in a list."""
     value: Any = []
     for _ in range(levels):
         value = [value]
@@ -109,7 +109,7 @@ def nested(levels: int) -> Any:
 
 
 def foreign(random: Random) -> Any:
-    """A value that whoever wrote the reader may not have thought of."""
+    """Returns a value that whoever wrote the reader may not have thought of."""
     kind = random.random()
     if kind < 0.4:
         return random.choice(STRINGS)
@@ -200,8 +200,8 @@ CHANGES = (_replace, _replace, _replace, _nudge, _nudge, _remove, _remove, _rena
 
 
 def _gently(random: Random, value: Any) -> Any:
-    """The value with some strings, numbers and answers replaced by others of their kind: most readers take
-    it."""
+    """Returns the value with some strings, numbers and answers replaced by others of their kind: most readers
+    take it."""
     leaves = [
         (container, key) for container, key in places(value) if not isinstance(container[key], dict | list)
     ]
@@ -219,7 +219,8 @@ def _gently(random: Random, value: Any) -> Any:
 
 
 def mutated_value(random: Random, value: Any) -> Any:
-    """The value with one to three of its parts changed, or with several replaced by others of their kind."""
+    """Returns the value with one to three of its parts changed, or with several replaced by others of their
+    kind."""
     try:
         value = copy.deepcopy(value)
     except RecursionError:
@@ -235,7 +236,7 @@ def mutated_value(random: Random, value: Any) -> Any:
 
 
 def spelled(value: Any) -> bytes:
-    """The value as JSON with what Python adds to it (NaN, Infinity), whatever depth it has."""
+    """Returns the value as JSON with what Python adds to it (NaN, Infinity), whatever depth it has."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
     try:
@@ -253,7 +254,7 @@ TOKENS = (
 
 
 def mutated_bytes(random: Random, content: bytes) -> bytes:
-    """The content with a few bytes changed, taken out, put in, doubled, or cut off."""
+    """Returns the content with a few bytes changed, taken out, put in, doubled, or cut off."""
     data = bytearray(content)
     for _ in range(random.choice((1, 1, 2, 5))):
         at = random.randrange(len(data) + 1)
@@ -282,15 +283,15 @@ def mutated_bytes(random: Random, content: bytes) -> bytes:
 
 
 def mutated_json(random: Random, content: bytes) -> bytes:
-    """A JSON document changed as a value, or (one time in five) as bytes."""
+    """Returns a JSON document changed as a value, or (one time in five) as bytes."""
     if random.random() < 0.2:
         return mutated_bytes(random, content)
     return spelled(mutated_value(random, json.loads(content)))
 
 
 def mutated_lines(random: Random, content: bytes) -> bytes:
-    """A file of JSON lines with one line or two changed as values, or (one time in five) the file
-    as bytes.
+    """Returns a file of JSON lines with one line or two changed as values, or (one time in five) the file as
+    bytes.
     """
     if random.random() < 0.2:
         return mutated_bytes(random, content)
@@ -375,8 +376,8 @@ def guarded(folder: Path) -> Iterator[list[str]]:
 
 
 def wrong(folder: Path, read: Callable[[], object]) -> str:
-    """What is wrong with how it read, in a few lines; empty if it gave something, or refused with one line
-    for the user."""
+    """Returns what is wrong with how it read, in a few lines; empty if it gave something, or refused with one
+    line for the user."""
     began = time.monotonic()
     said = ""
     with guarded(folder) as forbidden:

@@ -18,7 +18,7 @@ def time_of(number: int) -> str:
 
 
 def entry(number: int, ratio: float, **fields: Any) -> Entry:
-    """What one run says of one arm."""
+    """Returns what one run says of one arm."""
     defaults: dict[str, Any] = {
         "time": time_of(number), "run": f"run{number:03}", "backend": "alpha", "version": "1.0",
         "options": "", "metric": "fill",
@@ -30,7 +30,7 @@ def entry(number: int, ratio: float, **fields: Any) -> Entry:
 
 
 def noise(ratios: Iterable[float], seed: int, share: float = 0.01) -> list[float]:
-    """Each times one plus a normal deviate."""
+    """Returns each times one plus a normal deviate."""
     random_ = random.Random(seed)
     return [each * (1 + random_.gauss(0, share)) for each in ratios]
 

@@ -49,7 +49,7 @@ def walk_all(
     jobs: int = 1,
     python: str = "",
 ) -> dict[tuple[str, int | None], Row]:
-    """A whole run of one backend over the byte vocabulary; its rows by case and instance."""
+    """Returns a whole run of one backend over the byte vocabulary; its rows by case and instance."""
     folder.mkdir(exist_ok=True)
     (folder / "mini.json").write_text(json.dumps(cases))
     plan = write_plan([find_suite(str(folder / "mini.json"))], PROFILES["default"], 0, folder / "cases.jsonl")

@@ -16,7 +16,7 @@ LanguageOf = Callable[[Grammar], Automaton[Any]]
 
 
 def language_in(dialect: RegexDialect) -> LanguageOf:
-    """The automata for a backend whose regular expressions are of that dialect."""
+    """Returns the automata for a backend whose regular expressions are of that dialect."""
 
     def language(grammar: Grammar) -> Automaton[Any]:
         return regex_automaton(grammar.text, dialect) if grammar.dialect == "regex" else language_of(grammar)
@@ -52,8 +52,8 @@ class JumpingAdapter(Adapter):
 
 
 def with_jump_map(adapter: Adapter, language: LanguageOf = language_of) -> JumpingAdapter:
-    """The adapter, with a compressed FSM for its forced text; what the backend itself says is forced is not
-    asked for.
+    """Returns the adapter, with a compressed FSM for its forced text; what the backend itself says is forced
+    is not asked for.
 
     `language` makes the automaton of a grammar; its sentences must be those of the backend (`language_in`,
     for regular expressions), or else a jump leads past what the backend allows.

@@ -23,7 +23,7 @@ Factor = Callable[[str, int, int], float]
 
 
 def steady(factor: float, noise: float = 0.002, seed: int = 0) -> Factor:
-    """The same everywhere, but for noise of so much between forks and half as much between rounds."""
+    """Returns the same everywhere, but for noise of so much between forks and half as much between rounds."""
 
     def of(metric: str, fork: int, number: int) -> float:
         between = random.Random(f"{seed} {metric} {fork}").gauss(0, noise)
@@ -36,7 +36,7 @@ def steady(factor: float, noise: float = 0.002, seed: int = 0) -> Factor:
 def arm(
     name: str, role: Role = "arm", backend: str = "", version: str = "1", options: str = ""
 ) -> MeasuredArm:
-    """An arm of that name."""
+    """Returns an arm of that name."""
     return MeasuredArm(
         name, name, backend or name.removesuffix(AGAIN).partition("==")[0], version, options, role, "python"
     )

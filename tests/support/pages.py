@@ -69,7 +69,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def heredocs(text: str) -> tuple[str, dict[str, str]]:
-    """The block without `cat > FILE <<'END' ... END`, whose lines are left empty; and these files."""
+    """Returns the block without `cat > FILE <<'END' ... END`, whose lines are left empty; and these files."""
     files: dict[str, str] = {}
 
     def take(found: re.Match[str]) -> str:
@@ -86,7 +86,7 @@ def heredocs(text: str) -> tuple[str, dict[str, str]]:
 
 
 def commands(block: Block) -> Iterator[Command]:
-    """The commands of the programs above."""
+    """Yields the commands of the programs above."""
     if block.language not in ("", "sh", "bash", "shell", "console"):
         return
     for number, line in enumerate(heredocs(block.text)[0].splitlines(), block.line):
@@ -96,7 +96,7 @@ def commands(block: Block) -> Iterator[Command]:
 
 
 def prose(text: str) -> str:
-    """The page without its blocks, comments and fences."""
+    """Returns the page without its blocks, comments and fences."""
     lines = text.splitlines()
     for block in blocks(text):
         extra = 2 if block.language or lines[block.line - 1].startswith("```") else 0
@@ -106,12 +106,12 @@ def prose(text: str) -> str:
 
 
 def spans(text: str) -> set[str]:
-    """What stands between backticks in the prose."""
+    """Returns what stands between backticks in the prose."""
     return {found.strip() for found in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(text))}
 
 
 def links(text: str) -> set[str]:
-    """The targets of links and pictures."""
+    """Returns the targets of links and pictures."""
     without_code = re.sub(r"`[^`\n]+`", "", prose(text))
     return set(re.findall(r"\]\(([^()\s]+)\)", without_code))
 

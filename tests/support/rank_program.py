@@ -44,7 +44,7 @@ class OfRank(Gated):
 
 
 def drawn(rank: int, number: int) -> tuple[set[int], dict[int, Failure]]:
-    """The ready and failed numbers of one rank in one agreement."""
+    """Returns the ready and failed numbers of one rank in one agreement."""
     draw = random.Random(10 * number + rank)
     failed = set(draw.sample(range(20), draw.randrange(4)))
     return set(draw.sample(range(20), 12)) - failed, {
@@ -67,8 +67,8 @@ def told(ticket: Ticket) -> list[object]:
 
 
 def served(rank: int, ranks: Ranks | None, timeout_s: float) -> dict[str, Any]:
-    """What every ticket said after every poll, and in the end; polls begin when each rank has compiled what
-    it can."""
+    """Returns what every ticket said after every poll, and in the end; polls begin when each rank has
+    compiled what it can."""
     adapter = OfRank(rank)
     with CompileQueue(adapter, workers=4, timeout_s=timeout_s, ranks=ranks) as queue:
         tickets = [queue.submit(Grammar("regex", text), 0) for text in TEXTS]

@@ -179,7 +179,7 @@ class _Reader:
         return Characters(tuple(ranges), negated)
 
     def character(self, spelling: str, escapes: dict[str, str], position: int) -> str:
-        """The one character that is spelled plainly or as an escape."""
+        """Returns the one character that is spelled plainly or as an escape."""
         if len(spelling) > 2:
             value = int(spelling[2:], 16)
         elif len(spelling) == 2 and spelling[1] not in escapes:
@@ -234,7 +234,7 @@ def _grammar(productions: Productions) -> Grammar:
 
 
 def _closure(productions: Productions, *, characters: bool) -> frozenset[int]:
-    """The nonterminals with a body of such nonterminals only, and of code points if `characters`."""
+    """Returns the nonterminals with a body of such nonterminals only, and of code points if `characters`."""
     usable = [
         (head, body) for head, body in productions if characters or all(isinstance(s, int) for s in body)
     ]
@@ -306,7 +306,7 @@ def accepts(grammar: Grammar, text: str) -> bool:
 
 
 def viable_length(grammar: Grammar, text: str) -> int:
-    """How many leading code points of the text some sentence begins with; -1 if there is no sentence
+    """Returns how many leading code points of the text some sentence begins with; -1 if there is no sentence
     at all.
     """
     return len(sentences(grammar, text)) - 1

@@ -29,8 +29,8 @@ def write_rows(
     cases: int = 120,
     wrong: int = 0,
 ) -> Path:
-    """Every arm compiles and fills every case, the later ones slower; the last one accepts `wrong` invalid
-    texts."""
+    """Returns every arm compiles and fills every case, the later ones slower; the last one accepts `wrong`
+    invalid texts."""
     random = np.random.default_rng(1)
     groups = []
     for number in range(cases):
@@ -55,7 +55,7 @@ def write_rows(
 
 
 def write_decoding(folder: Path, record: Decoding, finish: bool = True) -> Path:
-    """The record as the session writes it."""
+    """Returns the record as the session writes it."""
     folder.mkdir(parents=True)
     with DecodeRecorder(folder, record.setup) as recorder:
         for child in record.children:
@@ -90,7 +90,7 @@ def played(noise: float = 0.001, forks: int = 4) -> Decoding:
 
 
 def measured_run(synthetic: ModuleType, folder: Path, slower: float, control: float = 1.0) -> Path:
-    """Two versions of a backend, measured; rows of both."""
+    """Returns two versions of a backend, measured; rows of both."""
     old, new = (Arm("alpha", version, "", "alpha", ("json_schema",), "bitmask") for version in ("1", "2"))
     write_rows(synthetic, folder, (old, new), cases=4)
     arms = {
@@ -103,7 +103,7 @@ def measured_run(synthetic: ModuleType, folder: Path, slower: float, control: fl
 
 
 def write_kernels(folder: Path, evil: str = "", times: bool = True, finish: bool = True) -> Path:
-    """A record of two kernels and a copy, in the lines of `grammarbench measure kernels`."""
+    """Returns a record of two kernels and a copy, in the lines of `grammarbench measure kernels`."""
     names = (f"alpha/torch{evil}", "plain/masked_fill", "copy")
     lines: list[dict[str, Any]] = [
         {

@@ -82,7 +82,7 @@ def hostile_run(folder: Path) -> Path:
 
 
 def refusing_run(folder: Path) -> Path:
-    """Two backends, a vocabulary that is here, and a token refused."""
+    """Returns two backends, a vocabulary that is here, and a token refused."""
     vocabulary = load_vocabulary("probe")
     content = '{"a": "été"}'.encode()
     tokens = vocabulary.encode(content)

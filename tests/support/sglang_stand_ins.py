@@ -179,7 +179,7 @@ class Wrapped(SGLangAdapter):
 
 
 def wrapped(grammar_class: type[StandIn] = StandIn, backend_class: type[Backend] = Backend) -> type[Wrapped]:
-    """An adapter class for this combination."""
+    """Returns an adapter class for this combination."""
     chosen = grammar_class if grammar_class is not StandIn else backend_class
     return type(
         f"Stand{chosen.__name__}",

@@ -16,8 +16,8 @@ NUMBERS = ("0", "1", "2", "3", "-1", "-2", "10", "0.5", "1.5", "-0", "1.0", "1e1
 
 
 def small_schema(random: Random, depth: int = 2) -> Any:
-    """A schema with up to three keywords at each level; `#/$defs/x` may be referred to, and refers
-    to itself.
+    """Returns a schema with up to three keywords at each level; `#/$defs/x` may be referred to, and refers to
+    itself.
     """
     if depth == 0:
         return random.choice(

@@ -43,7 +43,7 @@ def ns(*values: int) -> bytes:
 
 
 def row(**fields: Any) -> Row:
-    """A row of a walk that went well, but for what is named."""
+    """Returns a row of a walk that went well, but for what is named."""
     defaults: dict[str, Any] = {
         "backend": "alpha", "backend_version": "1.2.3", "options": "", "vocabulary": "tiny", "suite": "first",
         "suite_version": "1",
@@ -60,7 +60,7 @@ def row(**fields: Any) -> Row:
 
 
 def info(arms: Iterable[Arm] = ARMS, **fields: Any) -> RunInfo:
-    """The header of a run on one machine that does not exist."""
+    """Returns the header of a run on one machine that does not exist."""
     defaults: dict[str, Any] = {
         "run": "20261121T0900Z-4f2a", "started": "2026-11-21T09:00:00Z", "harness": "0.1.0",
         "argv": ("grammarbench", "run", "--backends", "alpha,beta"), "seed": 0, "profile": "default",
@@ -99,7 +99,7 @@ def case(
     schema: str = "",
     tags: Sequence[str] = (),
 ) -> Case:
-    """A case whose id follows from its number or schema."""
+    """Returns a case whose id follows from its number or schema."""
     grammar = Grammar("json_schema", schema or f'{{"type": "string", "maxLength": {number}}}')
     return Case(
         case_id(grammar),
@@ -118,8 +118,8 @@ def synthetic_run(
     hostile: bool = True,
     complete: bool = True,
 ) -> Path:
-    """A run in which most goes well and everything that can go wrong does, seeded; with `hostile`, its
-    strings attack their reader."""
+    """Returns a run in which most goes well and everything that can go wrong does, seeded; with `hostile`,
+    its strings attack their reader."""
     random = np.random.default_rng(seed)
     suites = ("json_schema", "regex", "utf8")
     tags = ("type", "pattern", "$ref", "format", "minLength", "anyOf")

@@ -22,7 +22,7 @@ FAULT = "return any(choice.startswith(self.text) for choice in self.choices)"
 def wheel(
     folder: Path, version: str, source: str = SOURCE, requires: Sequence[str] = (), name: str = "toy_backend"
 ) -> Path:
-    """A wheel of one module, as an index would serve it."""
+    """Returns a wheel of one module, as an index would serve it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
@@ -48,7 +48,7 @@ def wheel(
 
 
 def environment(folder: Path, installed: Path) -> Path:
-    """The interpreter of an environment over this one that has the wheel installed."""
+    """Returns the interpreter of an environment over this one that has the wheel installed."""
     venv.create(folder, symlinks=True)
     environments.lay_over(folder)
     (packages,) = folder.glob("lib/python*/site-packages")
@@ -58,7 +58,7 @@ def environment(folder: Path, installed: Path) -> Path:
 
 
 def grammarbench(python: Path, *arguments: str, index: Path, cache: Path) -> subprocess.CompletedProcess[str]:
-    """The command in that environment, with a folder of wheels for an index."""
+    """Returns the command in that environment, with a folder of wheels for an index."""
     return subprocess.run(
         [python, "-P", "-m", "harness", *arguments], env=environ(index, cache), capture_output=True, text=True
     )

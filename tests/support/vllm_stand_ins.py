@@ -180,7 +180,7 @@ class Unchecked(Wrapped):
 def wrapped(
     grammar_class: type[StandIn] = StandIn, backend_class: type[StandInBackend] = StandInBackend
 ) -> type[Wrapped]:
-    """An adapter class for this combination."""
+    """Returns an adapter class for this combination."""
     return type(
         "Stand" + grammar_class.__name__,
         (Wrapped,),

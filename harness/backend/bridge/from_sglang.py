@@ -86,7 +86,7 @@ class SGLangAdapter(Adapter):
 
     @abstractmethod
     def make_backend(self) -> SGLangBackend:
-        """The backend, for `self.vocabulary`."""
+        """Returns the backend, for `self.vocabulary`."""
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         if grammar.dialect not in _DISPATCH:
@@ -126,7 +126,8 @@ class SGLangAdapter(Adapter):
 def adapt_sglang(
     make_backend: Callable[[Vocabulary], SGLangBackend], *, distribution: str = ""
 ) -> type[SGLangAdapter]:
-    """An adapter class for the backends that the function makes; bind it to a name in an adapter's module."""
+    """Returns an adapter class for the backends that the function makes; bind it to a name in an adapter's
+    module."""
 
     def make(self: SGLangAdapter) -> SGLangBackend:
         return make_backend(self.vocabulary)
@@ -264,8 +265,8 @@ class _Object(GrammarObject):
         return [] if text else tokens
 
     def _jump(self) -> tuple[list[int], str]:
-        """The tokens that come first and the text after them: some backends give tokens only, some text only,
-        some both."""
+        """Returns the tokens that come first and the text after them: some backends give tokens only, some
+        text only, some both."""
         try:
             helper = (
                 None if self.is_terminated() else self._grammar.try_jump_forward(self._compiled.tokenizer)
@@ -297,7 +298,7 @@ class _Compiled(CompiledGrammar):
         return _Object(self)
 
     def fresh(self) -> SGLangGrammar:
-        """A grammar at the start.
+        """Returns a grammar at the start.
 
         `copy()` gives one at the start in some backends, at the current position in others, and itself by
         default; of the template, which never moves, the first two are the same, and the third has to be

@@ -79,12 +79,12 @@ class VLLMAdapter(Adapter):
 
     @abstractmethod
     def make_backend(self) -> VLLMBackend:
-        """The backend, for `self.vocabulary`."""
+        """Returns the backend, for `self.vocabulary`."""
 
     @abstractmethod
     def request(self, grammar: Grammar) -> tuple[Any, str]:
-        """What `compile_grammar` takes: the type of the request and its text, once the engine has checked the
-        request.
+        """Returns what `compile_grammar` takes: the type of the request and its text, once the engine has
+        checked the request.
 
         Raises ValueError where the engine answers that the request is wrong.
         """

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def huggingface_tokenizer(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
-    """The tokenizer itself where the vocabulary is one of Hugging Face's, else one that is made of its
-    tokens.
+    """Returns the tokenizer itself where the vocabulary is one of Hugging Face's, else one that is made of
+    its tokens.
 
     A made one spells tokens byte-level, has the ids of the vocabulary and finds the longest match. What such
     a tokenizer cannot have, empty tokens and all but the first of ids with the same bytes
@@ -68,8 +68,8 @@ def _made(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
 
 
 def _letters() -> list[str]:
-    """The letter by which byte-level tokenizers write each byte: itself where it can be printed, else one of
-    those from 256 on."""
+    """Returns the letter by which byte-level tokenizers write each byte: itself where it can be printed, else
+    one of those from 256 on."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     letters, others = [], 256
     for byte in range(256):

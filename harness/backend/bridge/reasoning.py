@@ -55,7 +55,7 @@ class Thinking:
 
 
 def think_end_id(vocabulary: Vocabulary, text: str = "</think>") -> int:
-    """The special of that name, or else the one plain token of that text.
+    """Returns the special of that name, or else the one plain token of that text.
 
     Raises BadInput if there is neither.
     """
@@ -85,7 +85,7 @@ class ReasoningAdapter(Adapter):
         return self.wrap(compiled)
 
     def wrap(self, compiled: CompiledGrammar) -> ReasoningGrammar:
-        """What the inner adapter compiled, for a request that thinks first; at no cost."""
+        """Returns what the inner adapter compiled, for a request that thinks first; at no cost."""
         return ReasoningGrammar(compiled, self._thinking)
 
     def kernels(self) -> Mapping[str, Kernel]:
@@ -110,7 +110,7 @@ class ReasoningAdapter(Adapter):
 
 
 def with_reasoning(adapter: Adapter, end: int) -> ReasoningAdapter:
-    """The adapter, with a thinking part before each output, up to and including token `end`.
+    """Returns the adapter, with a thinking part before each output, up to and including token `end`.
 
     Raises BadInput.
     """
@@ -155,7 +155,7 @@ class ReasoningObject(GrammarObject):
 
     @property
     def thought(self) -> int:
-        """How many tokens are of the thinking part, the think-end id included."""
+        """Returns how many tokens are of the thinking part, the think-end id included."""
         return self._thought
 
     def begin(self, thinks: bool) -> None:
@@ -243,8 +243,8 @@ class ReasoningObject(GrammarObject):
 
 @lru_cache(maxsize=64)
 def _kind(inner: type[GrammarObject]) -> type[ReasoningObject]:
-    """The class of objects around such a one: it does not define what the inner class does not, so that
-    asking tells the truth."""
+    """Returns the class of objects around such a one: it does not define what the inner class does not, so
+    that asking tells the truth."""
     optional = ("rollback", "copy", "fill_bool_mask")
     lacking = {
         name: getattr(GrammarObject, name)

@@ -133,7 +133,7 @@ class GrammarForSGLang:
             self._reasoning = reasoning
 
     def copy(self) -> GrammarForSGLang:
-        """A clone at the current position, independent of this one, as for a cache hit."""
+        """Returns a clone at the current position, independent of this one, as for a cache hit."""
         clone = GrammarForSGLang(
             self._compiled,
             self._vocabulary,
@@ -205,8 +205,8 @@ class GrammarForSGLang:
         logits.masked_fill_(forbidden[:, :width], float("-inf"))
 
     def try_jump_forward(self, tokenizer: object) -> Helper | None:
-        """What must come next, as far as it is whole characters: tokens for bytes that end one which has
-        begun, then text.
+        """Returns what must come next, as far as it is whole characters: tokens for bytes that end one which
+        has begun, then text.
 
         A backend that forces tokens only gives these tokens, and no text.
         """
@@ -218,7 +218,7 @@ class GrammarForSGLang:
         return (tokens, text) if tokens or text else None
 
     def jump_forward_str_state(self, helper: Helper) -> tuple[str, int]:
-        """The text of the jump; the state is not needed and always -1."""
+        """Returns the text of the jump; the state is not needed and always -1."""
         return helper[1], -1
 
     def jump_and_retokenize(

@@ -13,7 +13,7 @@ from harness.backend.vocabulary import Vocabulary
 
 
 def twins(vocabulary: Vocabulary) -> dict[int, int]:
-    """Each plain id whose bytes a lower id has too, and that id."""
+    """Returns each plain id whose bytes a lower id has too, and that id."""
     first = vocabulary.ids_by_bytes
     never = vocabulary.special_tokens.keys() | vocabulary.padding_tokens
     return {

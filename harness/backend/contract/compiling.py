@@ -117,7 +117,7 @@ def _malformed(adapter: Adapter) -> list[Grammar]:
 
 
 def _outcome(adapter: Adapter, grammar: Grammar) -> str:
-    """What compiling does, as the end of a sentence."""
+    """Returns what compiling does, as the end of a sentence."""
     try:
         adapter.compile(grammar)
     except (UnsupportedGrammar, InvalidGrammar) as declined:

@@ -81,7 +81,7 @@ class Place:
         return bitmask
 
     def state(self, grammar_object: GrammarObject) -> tuple[bytes, bool, bool]:
-        """All that can be seen of an object without moving it."""
+        """Returns all that can be seen of an object without moving it."""
         return (
             self.mask(grammar_object).tobytes(),
             grammar_object.is_accepting(),
@@ -89,7 +89,7 @@ class Place:
         )
 
     def with_grammar(self, compiled: CompiledGrammar) -> Place:
-        """The same position in the same grammar, compiled again."""
+        """Returns the same position in the same grammar, compiled again."""
         return Place(self.adapter, self.grammar, compiled, self.tokens)
 
     def __str__(self) -> str:
@@ -160,7 +160,7 @@ def places(adapter: Adapter, samples: tuple[tuple[Grammar, bytes], ...] = OPEN) 
 
 
 def accepting_places(adapter: Adapter) -> Iterator[tuple[Place, GrammarObject]]:
-    """Each place where the output could end, with an object that has accepted end-of-sequence there.
+    """Yields each place where the output could end, with an object that has accepted end-of-sequence there.
 
     Raises NotApplicable if end-of-sequence is accepted nowhere.
     """
@@ -213,7 +213,7 @@ def difference(place: Place, one: Bitmask, other: Bitmask) -> str:
 
 
 def step(place: Place) -> int | None:
-    """A token of plain text that the mask allows and `accept_token` takes here, if there is one."""
+    """Returns a token of plain text that the mask allows and `accept_token` takes here, if there is one."""
     grammar_object = place.reach()
     for token in allowed(place, place.mask(grammar_object)):
         if place.adapter.vocabulary.tokens[token] and grammar_object.accept_token(int(token)):

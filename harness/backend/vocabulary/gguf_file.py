@@ -47,7 +47,7 @@ def write_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
 
 
 def token_texts(vocabulary: Vocabulary) -> list[bytes]:
-    """How each id is spelled in the file; no two alike, none empty and none with a NUL."""
+    """Returns how each id is spelled in the file; no two alike, none empty and none with a NUL."""
     taken: set[bytes] = set()
     texts = []
     for token, content in enumerate(vocabulary.tokens):

@@ -53,7 +53,7 @@ def prepare(source: str) -> str:
 
 
 def load(source: str) -> Vocabulary:
-    """The tokenizer from the folder or the hub's cache; never from the network."""
+    """Returns the tokenizer from the folder or the hub's cache; never from the network."""
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
@@ -127,7 +127,7 @@ def _vocabulary(
 
 
 def _meaning(document: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
-    """What the tokenizer's decoder makes of one piece, at any place but the start of the output."""
+    """Returns what the tokenizer's decoder makes of one piece, at any place but the start of the output."""
     kinds = [decoder["type"] for decoder in _components(document.get("decoder"), "decoders")]
     if "ByteLevel" in kinds and set(kinds) <= {"ByteLevel", "Fuse"}:
         return _byte_level
@@ -152,8 +152,8 @@ def _meaning(document: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
 
 
 def _replacements(document: dict[str, Any]) -> dict[str, str]:
-    """What a metaspace decoder replaces in every piece; `Strip` only takes away the space before the whole
-    text."""
+    """Returns what a metaspace decoder replaces in every piece; `Strip` only takes away the space before the
+    whole text."""
     replacements: dict[str, str] = {}
     for decoder in _components(document.get("decoder"), "decoders"):
         if decoder["type"] == "Metaspace":
@@ -164,8 +164,8 @@ def _replacements(document: dict[str, Any]) -> dict[str, str]:
 
 
 def _byte_level_alphabet() -> dict[int, int]:
-    """The code point by which byte-level tokenizers write a byte -> that byte; other code points below 256 ->
-    one that Latin-1 lacks."""
+    """Returns the code point by which byte-level tokenizers write a byte -> that byte; other code points
+    below 256 -> one that Latin-1 lacks."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {byte: 0xFFFF for byte in others} | {256 + place: byte for place, byte in enumerate(others)}
@@ -182,8 +182,8 @@ def _byte_level(piece: str) -> bytes:
 
 
 def _without_prefix(component: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The normalizer or pre-tokenizer, less the space that it puts before every text: ours continue another
-    text."""
+    """Returns the normalizer or pre-tokenizer, less the space that it puts before every text: ours continue
+    another text."""
     if component is None or component["type"] == "Prepend":
         return None
     component = dict(component)
@@ -198,7 +198,7 @@ def _without_prefix(component: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _components(component: dict[str, Any] | None, parts: str) -> Iterator[dict[str, Any]]:
-    """The component, or those of a sequence one by one."""
+    """Yields the component, or those of a sequence one by one."""
     if component is None:
         return
     if component["type"] != "Sequence":
@@ -228,7 +228,7 @@ def _end_of_sequence(folder: Path, ids: dict[str, int]) -> int:
 
 
 def _model_width(folder: Path) -> int:
-    """The width of the model's logits, 0 if the folder does not say."""
+    """Returns the width of the model's logits, 0 if the folder does not say."""
     config = _read(folder / "config.json")
     of_text = config.get("text_config")
     width = (
@@ -240,7 +240,7 @@ def _model_width(folder: Path) -> int:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The file's JSON object; empty if there is no such file."""
+    """Returns the file's JSON object; empty if there is no such file."""
     if not path.is_file():
         return {}
     try:
@@ -253,7 +253,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _local_folder(source: str) -> Path | None:
-    """The folder, absolute; None if it is a hub name."""
+    """Returns the folder, absolute; None if it is a hub name."""
     folder = Path(source).expanduser()
     if folder.is_dir():
         return folder.absolute()

@@ -12,8 +12,8 @@ from harness.errors import BadInput, did_you_mean
 
 
 def vocabulary_names() -> list[str]:
-    """The names that load on every installation; `hf:NAME_OR_FOLDER` and `tiktoken:NAME_OR_FILE` load as
-    well."""
+    """Returns the names that load on every installation; `hf:NAME_OR_FOLDER` and `tiktoken:NAME_OR_FILE` load
+    as well."""
     return sorted(_BUILT_IN)
 
 
@@ -37,7 +37,7 @@ def prepare_vocabulary(name: str) -> str:
 
 
 def load_vocabulary(name: str) -> Vocabulary:
-    """The vocabulary of that name, from files on this machine only.
+    """Returns the vocabulary of that name, from files on this machine only.
 
     Raises BadInput if there is none, or if its files are not here yet (see `prepare_vocabulary`).
     """
@@ -55,7 +55,7 @@ def load_vocabulary(name: str) -> Vocabulary:
 
 
 def _parse(name: str) -> tuple[str, str]:
-    """The kind (`built-in`, `hf`, `tiktoken`) and what to load of that kind."""
+    """Returns the kind (`built-in`, `hf`, `tiktoken`) and what to load of that kind."""
     prefix, colon, rest = name.partition(":")
     if colon and prefix.lower() in ("hf", "tiktoken"):
         if not rest:

@@ -10,7 +10,7 @@ _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
 def byte_of_piece(piece: str) -> bytes | None:
-    """The byte that a byte-fallback piece such as `<0x0A>` stands for; None for any other piece."""
+    """Returns the byte that a byte-fallback piece such as `<0x0A>` stands for; None for any other piece."""
     match = _BYTE_PIECE.fullmatch(piece)
     return bytes.fromhex(match[1]) if match else None
 
@@ -18,8 +18,8 @@ def byte_of_piece(piece: str) -> bytes | None:
 def spelling_markers(
     tokenize: Callable[[str], list[int]], marker_tokens: Sequence[int]
 ) -> Callable[[str], list[int]]:
-    """A `tokenize` that writes `▁` in the text as `marker_tokens`: the tokenizer itself would turn it into a
-    space."""
+    """Returns a `tokenize` that writes `▁` in the text as `marker_tokens`: the tokenizer itself would turn it
+    into a space."""
 
     def tokenize_text(text: str) -> list[int]:
         first, *others = text.split(MARKER)

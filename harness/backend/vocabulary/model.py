@@ -43,12 +43,12 @@ class Vocabulary:
 
     @property
     def words(self) -> int:
-        """The words of a bitmask, 32 tokens in each."""
+        """Returns the words of a bitmask, 32 tokens in each."""
         return (self.size + 31) // 32
 
     @cached_property
     def sha256(self) -> str:
-        """A hash of every id's bytes and kind, which goes into the run's record."""
+        """Returns a hash of every id's bytes and kind, which goes into the run's record."""
         digest = hashlib.sha256(
             f"{self.eos_token} {sorted(self.special_tokens)} {sorted(self.padding_tokens)}".encode()
         )
@@ -58,7 +58,7 @@ class Vocabulary:
 
     @cached_property
     def ids_by_bytes(self) -> dict[bytes, int]:
-        """The lowest id of each non-empty byte string that is plain text."""
+        """Returns the lowest id of each non-empty byte string that is plain text."""
         ids: dict[bytes, int] = {}
         for token, text in enumerate(self.tokens):
             if text and token not in self.special_tokens and token not in self.padding_tokens:
@@ -72,16 +72,16 @@ class Vocabulary:
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """The lengths that plain-text tokens have, longest first."""
+        """Returns the lengths that plain-text tokens have, longest first."""
         return sorted({len(text) for text in self.ids_by_bytes}, reverse=True)
 
     def decode(self, tokens: Sequence[int]) -> bytes:
-        """The concatenated bytes; specials and padding have none."""
+        """Returns the concatenated bytes; specials and padding have none."""
         return b"".join(self.tokens[token] for token in tokens)
 
     def encode(self, text: bytes) -> list[int]:
-        """The canonical ids of the text; the longest match where the tokenizer has no answer (bytes that are
-        no UTF-8).
+        """Returns the canonical ids of the text; the longest match where the tokenizer has no answer (bytes
+        that are no UTF-8).
 
         Always decodes back to `text`, without specials. Raises ValueError where no token continues the
         longest match.

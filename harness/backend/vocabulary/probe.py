@@ -79,7 +79,7 @@ _PADDING_TO = 5
 
 
 def probe_vocabulary() -> Vocabulary:
-    """A few thousand tokens, the same on every machine; tokenizes by longest match.
+    """Returns a few thousand tokens, the same on every machine; tokenizes by longest match.
 
     Every byte; every piece of characters of 2, 3 and 4 bytes, and pieces of two neighbours; malformed UTF-8;
     tokens across JSON's boundaries; escapes, numbers, white space; two ids with the same bytes; an empty
@@ -137,7 +137,7 @@ def _characters() -> Iterator[bytes]:
 
 
 def _pieces(character: bytes) -> Iterator[bytes]:
-    """Every proper prefix, suffix and middle of two bytes or more."""
+    """Yields every proper prefix, suffix and middle of two bytes or more."""
     for start in range(len(character)):
         for end in range(start + 2, len(character) + 1):
             if end - start < len(character):

@@ -38,7 +38,7 @@ def prepare(source: str) -> str:
 
 
 def load(source: str) -> Vocabulary:
-    """The encoding from tiktoken's cache or from the file; never from the network."""
+    """Returns the encoding from tiktoken's cache or from the file; never from the network."""
     name = _known(source)
     if name is None:
         return _vocabulary(source, _encoding_of_file(_file(source)))
@@ -53,7 +53,7 @@ def load(source: str) -> Vocabulary:
 
 
 def _known(source: str) -> str | None:
-    """The encoding of that name; None if the source names a file."""
+    """Returns the encoding of that name; None if the source names a file."""
     names = tiktoken.list_encoding_names()
     plain = source.lower().replace("-", "_")
     if plain in names:
@@ -120,8 +120,8 @@ def _encoding_of_file(path: Path) -> tiktoken.Encoding:
 
 
 def _ranks(path: Path) -> dict[bytes, int]:
-    """Each token's rank. tiktoken's own reader is not used: it keeps a copy of the file and would not see
-    that it has changed."""
+    """Returns each token's rank. tiktoken's own reader is not used: it keeps a copy of the file and would not
+    see that it has changed."""
     ranks: dict[bytes, int] = {}
     used: set[int] = set()
     try:
@@ -151,8 +151,8 @@ def _ranks(path: Path) -> dict[bytes, int]:
 
 
 def _definition(name: str) -> dict[str, Any]:
-    """The encoding's pattern and special tokens, without its ranks; empty if tiktoken has no
-    such encoding.
+    """Returns the encoding's pattern and special tokens, without its ranks; empty if tiktoken has no such
+    encoding.
     """
     constructors = tiktoken.registry.ENCODING_CONSTRUCTORS or {}
     if name not in constructors:

@@ -28,7 +28,7 @@ class Finding:
 
 
 def emitted(account: Account) -> int:
-    """How many output ids the account amounts to."""
+    """Returns how many output ids the account amounts to."""
     return account.sampled + account.forced + account.retokenized - account.rolled_back
 
 
@@ -89,7 +89,7 @@ def of_request(request: Completed) -> Iterator[Finding]:
 
 
 def _ends_in_draft(request: Completed) -> bool:
-    """Whether the end of the sequence was itself an accepted draft.
+    """Returns whether the end of the sequence was itself an accepted draft.
 
     Then the last pass gave no token beside its drafts.
     """
@@ -104,7 +104,8 @@ def of_run(
     wall_ns: int,
     sent: Sequence[str] | None = None,
 ) -> list[Finding]:
-    """The findings of every request, and those of the rules between the requests and the steps of a run.
+    """Returns the findings of every request, and those of the rules between the requests and the steps of a
+    run.
 
     `table` is int64 `[passes, len(STEP)]`; `sent` has the names of the requests handed in, if known.
     """
@@ -132,8 +133,8 @@ def of_run(
 
 
 def of_stepwise(completed: Sequence[Completed], table: NDArray[np.int64]) -> list[Finding]:
-    """The findings of the rules that hold in addition where nothing is written and nothing drafted: all
-    tokens are sampled, and every token but the last was fed once."""
+    """Returns the findings of the rules that hold in addition where nothing is written and nothing drafted:
+    all tokens are sampled, and every token but the last was fed once."""
     findings = []
     for done in completed:
         account = done.account
@@ -151,8 +152,8 @@ def of_stepwise(completed: Sequence[Completed], table: NDArray[np.int64]) -> lis
 
 
 def against_stepwise(completed: Sequence[Completed], stepwise: Sequence[Completed]) -> list[Finding]:
-    """The findings of the comparison of the same requests under a strategy and under stepwise: where the ids
-    are the same, the passes are stepwise's less the tokens that were written and the drafts that were
+    """Returns the findings of the comparison of the same requests under a strategy and under stepwise: where
+    the ids are the same, the passes are stepwise's less the tokens that were written and the drafts that were
     accepted."""
     findings = []
     before = {done.name: done for done in stepwise if done.end in ANSWERED}

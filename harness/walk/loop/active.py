@@ -71,11 +71,11 @@ class ActiveRequest:
                 self.object = self.compiled.start()
 
     def respelled(self) -> bool:
-        """Whether a replayed output no longer follows the ids of the request's own reference."""
+        """Returns whether a replayed output no longer follows the ids of the request's own reference."""
         return self.reference is not self.request.reference
 
     def answer_at(self) -> int | None:
-        """The index of the answer's first id; None while the request thinks."""
+        """Returns the index of the answer's first id; None while the request thinks."""
         if not isinstance(self.object, ReasoningObject):
             return 0
         return None if self.object.thinks else self.object.thought
@@ -83,7 +83,7 @@ class ActiveRequest:
     # What a strategy asks.
 
     def jump_forward(self) -> bytes:
-        """The bytes that must come next; empty without a grammar."""
+        """Returns the bytes that must come next; empty without a grammar."""
         if self.object is None:
             return b""
         with attribution("jump_forward"):
@@ -93,7 +93,7 @@ class ActiveRequest:
         return forced
 
     def fast_forward_tokens(self) -> list[int]:
-        """The tokens that the backend would force next; empty without a grammar."""
+        """Returns the tokens that the backend would force next; empty without a grammar."""
         if self.object is None:
             return []
         with attribution("jump_forward"):
@@ -106,7 +106,7 @@ class ActiveRequest:
         return ids
 
     def allowed_behind(self, tokens: Sequence[int]) -> NDArray[np.bool_] | None:
-        """The tokens allowed behind the output and these tokens, as bool `[vocabulary]`.
+        """Returns the tokens allowed behind the output and these tokens, as bool `[vocabulary]`.
 
         None without a grammar, if the tokens are refused, or if the object can neither roll back nor be
         copied.
@@ -125,8 +125,8 @@ class ActiveRequest:
                 self.rewind(count, self.ids)
 
     def accepts(self, tokens: Sequence[int]) -> int | None:
-        """How many of these tokens would be accepted behind the output: all of them without a grammar, None
-        if the object can neither roll back nor be copied."""
+        """Returns how many of these tokens would be accepted behind the output: all of them without a
+        grammar, None if the object can neither roll back nor be copied."""
         if self.object is None:
             return len(tokens)
         target, is_copy = self._place_to_try()
@@ -198,8 +198,8 @@ class ActiveRequest:
         self.object = fresh
 
     def _place_to_try(self) -> tuple[GrammarObject | None, bool]:
-        """The object on which to try tokens, and whether it is a copy. A copy is taken if the object cannot
-        roll back; None if it cannot be copied either."""
+        """Returns the object on which to try tokens, and whether it is a copy. A copy is taken if the object
+        cannot roll back; None if it cannot be copied either."""
         assert self.object is not None
         if overrides(self.object, "rollback"):
             return self.object, False

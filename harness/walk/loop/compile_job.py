@@ -87,15 +87,15 @@ class CompileThreads:
         self._shared.jobs.put(job)
 
     def finished(self, wait_s: float) -> Job | None:
-        """The next job that has its outcome, abandoned ones included; None if there is none within `wait_s`
-        seconds."""
+        """Returns the next job that has its outcome, abandoned ones included; None if there is none within
+        `wait_s` seconds."""
         try:
             return self._shared.done.get(timeout=wait_s) if wait_s > 0 else self._shared.done.get_nowait()
         except Empty:
             return None
 
     def running(self) -> list[Job]:
-        """The jobs that are now in a thread, abandoned ones included."""
+        """Returns the jobs that are now in a thread, abandoned ones included."""
         with self._shared.lock:
             return list(self._shared.running)
 

@@ -122,7 +122,7 @@ class CompileQueue:
 
     @property
     def pending(self) -> int:
-        """How many tickets are pending."""
+        """Returns how many tickets are pending."""
         return len(self._pending)
 
     def submit(self, grammar: Grammar, now_ns: int) -> Ticket:

@@ -28,7 +28,7 @@ class Following:
 
     @property
     def is_done(self) -> bool:
-        """Whether the last block has been read."""
+        """Returns whether the last block has been read."""
         return self._block == len(self._template.blocks)
 
     def read(self, text: bytes) -> None:
@@ -39,8 +39,8 @@ class Following:
             self._read(byte)
 
     def rest(self) -> bytes:
-        """The bytes that come next whatever the values are; empty inside a value, at the end, and where the
-        output has left the template."""
+        """Returns the bytes that come next whatever the values are; empty inside a value, at the end, and
+        where the output has left the template."""
         if self.is_lost or self.is_done or self._value is not None:
             return b""
         return self._template.blocks[self._block][self._within :]

@@ -33,7 +33,7 @@ class Forward(Protocol):
         ...
 
     def length(self, row: int) -> int:
-        """How many tokens the row holds."""
+        """Returns how many tokens the row holds."""
         ...
 
     def rollback(self, row: int, length: int) -> None:

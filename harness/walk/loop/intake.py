@@ -37,7 +37,7 @@ class Waiting:
         self.fallback = ""
 
     def ended(self, end: End, now_ns: int, *, why: str = "") -> Completed:
-        """The record of a request that ended without ever having had a row."""
+        """Returns the record of a request that ended without ever having had a row."""
         return Completed(
             self.request.name, end, (), len(self.request.prompt), Account(), self.request.arrival_ns, None,
             (), now_ns, why=why,
@@ -85,7 +85,7 @@ class Intake:
             self._settle(now_ns + spent)
 
     def next_ready(self) -> Waiting | None:
-        """The request that gets the next free row; None if none is ready."""
+        """Returns the request that gets the next free row; None if none is ready."""
         return self._ready.popleft() if self._ready else None
 
     def idle_ns(self, now_ns: int) -> int | None:
@@ -103,7 +103,7 @@ class Intake:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a request waits for its grammar."""
+        """Returns whether a request waits for its grammar."""
         return bool(self._pending)
 
     def abandon(self) -> None:

@@ -25,8 +25,8 @@ class Lookup:
         self._index()
 
     def propose(self, most: int) -> list[int]:
-        """At most `most` tokens that followed the longest n-gram at the end at its last occurrence; empty if
-        no n-gram occurred before."""
+        """Returns at most `most` tokens that followed the longest n-gram at the end at its last occurrence;
+        empty if no n-gram occurred before."""
         end = len(self._ids)
         for count in range(min(self._longest, end), 0, -1):
             gram = tuple(self._ids[end - count :])

@@ -119,8 +119,8 @@ class Loop:
         return None if None in parts else all(parts)
 
     def fitting_masks(self) -> Masks | None:
-        """The masks in the adapter's present format: some adapters know their format only once a grammar is
-        compiled. None without a queue."""
+        """Returns the masks in the adapter's present format: some adapters know their format only once a
+        grammar is compiled. None without a queue."""
         if (
             self.queue is not None
             and self.masks is not None

@@ -40,7 +40,7 @@ class Masks:
         self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
 
     def batch(self, count: int) -> Bitmask:
-        """The first `count` rows as one array."""
+        """Returns the first `count` rows as one array."""
         batch: Bitmask = self._batches[count]
         return batch
 
@@ -72,8 +72,8 @@ class Masks:
 
 
 def load_kernel(adapter: Adapter, name: str, device: torch.device) -> Callable[..., object]:
-    """The adapter's own function that applies packed masks. Raises BadInput if it has no such function that
-    works on this device."""
+    """Returns the adapter's own function that applies packed masks. Raises BadInput if it has no such
+    function that works on this device."""
     kernels = adapter.kernels()
     where = f"{type(adapter).__name__} on {device.type}"
     if name not in kernels:

@@ -107,7 +107,8 @@ class Completed:
 
 
 def is_replayed(done: Completed, text: bytes, wanted: bytes) -> bool:
-    """Whether `text` is the text to replay or, if the request ended at its limit, a beginning of it."""
+    """Returns whether `text` is the text to replay or, if the request ended at its limit, a beginning of
+    it."""
     return (
         wanted.startswith(text) if done.end == "limit" else text == wanted and done.end == "end_of_sequence"
     )
@@ -128,8 +129,8 @@ class Served:
 
 
 def steps(table: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """The columns of STEP by name, each int64 `[passes]`, out of a table `[passes, len(STEP)]`; and `own_ns`,
-    the nanoseconds of each step that are left for the loop itself."""
+    """Returns the columns of STEP by name, each int64 `[passes]`, out of a table `[passes, len(STEP)]`; and
+    `own_ns`, the nanoseconds of each step that are left for the loop itself."""
     columns = {name: table[:, place] for place, name in enumerate(STEP)}
     parts = ("forward_ns", "exposed_ns", "move_ns", "apply_ns", "sample_ns", "accept_ns", "strategy_ns")
     return columns | {"own_ns": columns["wall_ns"] - sum(columns[name] for name in parts)}

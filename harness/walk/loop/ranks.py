@@ -26,8 +26,8 @@ class Ranks:
         self.size: int = torch.distributed.get_world_size(group)
 
     def agree(self, ready: Set[int], failed: Mapping[int, Failure]) -> tuple[set[int], dict[int, Failure]]:
-        """The numbers that are ready on all ranks, and those that failed on any rank, with the reason of the
-        first rank that has one."""
+        """Returns the numbers that are ready on all ranks, and those that failed on any rank, with the reason
+        of the first rank that has one."""
         import torch.distributed
 
         by_rank: list[tuple[set[int], dict[int, Failure]]] = [(set(), {})] * self.size

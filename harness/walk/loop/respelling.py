@@ -26,8 +26,8 @@ def prepare(vocabulary: Vocabulary) -> None:
 def respell(
     vocabulary: Vocabulary, history: Sequence[int], forced: bytes, follows: Follows | None
 ) -> Move | None:
-    """The move to the canonical ids of history and forced text together, without the tail that may merge with
-    what follows; None if nothing changes.
+    """Returns the move to the canonical ids of history and forced text together, without the tail that may
+    merge with what follows; None if nothing changes.
 
     What stands before a special token is never touched, because no text goes across one. Raises ValueError if
     the vocabulary has no spelling.
@@ -38,13 +38,13 @@ def respell(
 
 
 def last_special(vocabulary: Vocabulary, ids: Sequence[int]) -> int:
-    """The index of the last id without text; -1 if all ids have text."""
+    """Returns the index of the last id without text; -1 if all ids have text."""
     return next((at for at in range(len(ids) - 1, -1, -1) if not vocabulary.tokens[ids[at]]), -1)
 
 
 def follows_in(vocabulary: Vocabulary, allowed: NDArray[np.bool_]) -> Follows:
-    """A function that says how many leading bytes of a text may follow, given the mask `allowed` (bool
-    `[vocabulary]`): a text is cut where a beginning of it is a forbidden token.
+    """Returns a function that says how many leading bytes of a text may follow, given the mask `allowed`
+    (bool `[vocabulary]`): a text is cut where a beginning of it is a forbidden token.
 
     Pieces that end inside a character do not count as forbidden: there are backends that allow none of them.
     """
@@ -61,7 +61,7 @@ def follows_in(vocabulary: Vocabulary, allowed: NDArray[np.bool_]) -> Follows:
 
 
 def is_whole(text: bytes) -> bool:
-    """Whether the text is valid UTF-8 from end to end."""
+    """Returns whether the text is valid UTF-8 from end to end."""
     try:
         text.decode()
     except UnicodeDecodeError:
@@ -83,8 +83,8 @@ def book(account: Account, vocabulary: Vocabulary, taken_back: Sequence[int], wr
 
 
 def realigned(vocabulary: Vocabulary, reference: Sequence[int], ids: Sequence[int]) -> list[int] | None:
-    """The reference from here on: `ids`, then what is left of the reference's text, with its own ids from the
-    next common border on.
+    """Returns the reference from here on: `ids`, then what is left of the reference's text, with its own ids
+    from the next common border on.
 
     None if the reference's text does not begin with that of `ids`. Tokens without text (specials) are
     compared by id.
@@ -119,8 +119,8 @@ def realigned(vocabulary: Vocabulary, reference: Sequence[int], ids: Sequence[in
 
 
 def differing(vocabulary: Vocabulary, reference: Sequence[int], ids: Sequence[int]) -> int:
-    """The index of the first token of the reference whose text `ids` do not have; the reference's length if
-    they have all."""
+    """Returns the index of the first token of the reference whose text `ids` do not have; the reference's
+    length if they have all."""
     output, length = vocabulary.decode(ids), 0
     for index, token in enumerate(reference):
         text = vocabulary.tokens[token]
@@ -131,8 +131,8 @@ def differing(vocabulary: Vocabulary, reference: Sequence[int], ids: Sequence[in
 
 
 def is_canonical(vocabulary: Vocabulary, ids: Sequence[int]) -> bool | None:
-    """Whether these are the tokenizer's own ids of their text, between specials; None if the text has no
-    spelling."""
+    """Returns whether these are the tokenizer's own ids of their text, between specials; None if the text has
+    no spelling."""
     parts: list[list[int]] = [[]]
     for token in ids:
         if vocabulary.tokens[token]:

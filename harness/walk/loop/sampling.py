@@ -52,8 +52,8 @@ class Sampler:
         logits.sub_(noise.clamp_(min=torch.finfo(noise.dtype).tiny).log_())
 
     def choose(self, logits: torch.Tensor) -> list[int]:
-        """The token of the largest logit of each row; NOTHING where all are minus infinity. Waits for the
-        device."""
+        """Returns the token of the largest logit of each row; NOTHING where all are minus infinity. Waits for
+        the device."""
         if self._on_host:
             rows: Any = logits.numpy()
             chosen = [

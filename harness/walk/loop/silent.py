@@ -36,7 +36,7 @@ class SilentModel:
         return torch.from_numpy(np.zeros(shape, np.float32))
 
     def length(self, row: int) -> int:
-        """How many tokens the row holds."""
+        """Returns how many tokens the row holds."""
         return self._lengths[row]
 
     def rollback(self, row: int, length: int) -> None:

@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     """Nanoseconds spent in the strategy's drafts."""
 
     def logits_of_slots(self, logits: torch.Tensor) -> torch.Tensor:
-        """The logits `[slots, vocabulary]` out of those that the model gave."""
+        """Returns the logits `[slots, vocabulary]` out of those that the model gave."""
         if not self.drafted:
             return logits[: self.slots]
         import torch
@@ -57,7 +57,8 @@ class Plan(NamedTuple):
 
 
 def plan(requests: Iterable[ActiveRequest], model: Forward, strategy: Strategy) -> Plan:
-    """The next pass: each row takes its next tokens, at most `chunk`, and samples if none are left over.
+    """Returns the next pass: each row takes its next tokens, at most `chunk`, and samples if none are left
+    over.
 
     Drafts are made only if every row feeds few tokens, because a pass is as wide as its longest row.
     """

@@ -55,14 +55,14 @@ class Template:
     slots: tuple[Slot, ...]
 
     def fill(self, values: list[bytes]) -> bytes:
-        """The output with these values in the slots."""
+        """Returns the output with these values in the slots."""
         parts = [part for pair in zip(self.blocks, values, strict=False) for part in pair]
         return b"".join([*parts, self.blocks[len(values)]])
 
 
 def template_of(grammar: Grammar) -> Template | None:
-    """The template of a JSON Schema. None for other grammars, where nothing is fixed, and where the nesting
-    is deeper than our stack."""
+    """Returns the template of a JSON Schema. None for other grammars, where nothing is fixed, and where the
+    nesting is deeper than our stack."""
     if grammar.dialect != "json_schema":
         return None
     try:
@@ -103,8 +103,8 @@ def _is_written_out(schema: Any) -> bool:
 
 
 def _fixed(schema: Any) -> str | None:
-    """The only value that satisfies the schema, as JSON text, if `const` or an `enum` of one value fixes it;
-    else None."""
+    """Returns the only value that satisfies the schema, as JSON text, if `const` or an `enum` of one value
+    fixes it; else None."""
     if (
         not isinstance(schema, dict)
         or not schema.keys() <= _FIXED
@@ -125,8 +125,8 @@ def _is_of_type(value: Any, kind: Any) -> bool:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """The names that `type` may give the value. Names on which the drafts disagree (1.0 as an integer) are
-    left out."""
+    """Returns the names that `type` may give the value. Names on which the drafts disagree (1.0 as an
+    integer) are left out."""
     if isinstance(value, bool):
         return ("boolean",)
     if isinstance(value, int):

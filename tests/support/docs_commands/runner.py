@@ -72,7 +72,7 @@ class Ran:
             self.seconds.append((time.monotonic() - since, what))
 
     def bill(self) -> str:
-        """How long each took, the longest first."""
+        """Returns how long each took, the longest first."""
         return "\n".join(f"{each:7.1f} s  {what}" for each, what in sorted(self.seconds, reverse=True))
 
 
@@ -85,7 +85,7 @@ def run_page(text: str, recipe: Recipe, folder: Path, store: Store) -> Ran:
 
 
 def first_choice(body: fault_server.Body) -> str:
-    """What a server that keeps every choice says."""
+    """Returns what a server that keeps every choice says."""
     allowed: list[str] = body.get("structured_outputs", {}).get("choice", ["Sure, here you are"])
     return allowed[0]
 
@@ -115,7 +115,7 @@ def _run(command: pages.Command, recipe: Recipe, ran: Ran, store: Store, used: s
     text = command.text
 
     def of(kind: str) -> str | None:
-        """The key that fits."""
+        """Returns the key that fits."""
         fitting = sorted((key for key in getattr(recipe, kind) if key in text), key=len)
         used.update((kind, key) for key in fitting[-1:])
         return fitting[-1] if fitting else None

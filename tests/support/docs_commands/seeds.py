@@ -53,7 +53,7 @@ class Store:
     folder: Path
 
     def get(self, name: str) -> Path:
-        """A file or folder, to be copied and left alone."""
+        """Returns a file or folder, to be copied and left alone."""
         path = self.folder / name
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / f".{name}.lock", "w") as lock:
@@ -106,7 +106,7 @@ class Store:
 
 
 def written_by_the_tutorial() -> dict[str, str]:
-    """The files that its heredocs write, by name."""
+    """Returns the files that its heredocs write, by name."""
     found: dict[str, str] = {}
     for block in pages.blocks(pages.text_of("docs/tutorial.md")):
         found |= pages.heredocs(block.text)[1]
@@ -267,5 +267,5 @@ SEEDS: dict[str, Callable[[Store, Path], None]] = {
 
 
 def shared(basetemp: Path) -> Path:
-    """The folder of the whole session; under xdist every worker has a base of its own below it."""
+    """Returns the folder of the whole session; under xdist every worker has a base of its own below it."""
     return (basetemp.parent if "PYTEST_XDIST_WORKER" in os.environ else basetemp) / "seeds"

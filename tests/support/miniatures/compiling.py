@@ -102,7 +102,7 @@ class Gated(Adapter):
         self._gate(text).set()
 
     def alive(self) -> int:
-        """How many compiled grammars somebody still holds."""
+        """Returns how many compiled grammars somebody still holds."""
         return sum(each() is not None for each in self.made)
 
     def _gate(self, text: str) -> threading.Event:

@@ -243,7 +243,7 @@ class Connects(Harmful):
 
 
 def leftovers() -> list[int]:
-    """The ids of the living processes that `LeavesChild` and `DoubleForks` left, of those whose MARK
+    """Returns the ids of the living processes that `LeavesChild` and `DoubleForks` left, of those whose MARK
     is ours.
     """
     found = []

@@ -14,8 +14,8 @@ OfAdapters = Callable[..., Callable[[type[Adapter]], type[Adapter]]]
 
 
 def registering(mutants: Mutants) -> tuple[OfObjects, OfAdapters]:
-    """Two decorators that take the names of checks: for a class of objects, which the reference adapter then
-    has, and for an adapter."""
+    """Returns two decorators that take the names of checks: for a class of objects, which the reference
+    adapter then has, and for an adapter."""
 
     def object_breaks(*checks: str) -> Callable[[type[ReferenceObject]], type[ReferenceObject]]:
         def register(wrong: type[ReferenceObject]) -> type[ReferenceObject]:

@@ -54,7 +54,7 @@ def caught_by(probe: str) -> Callable[[Function], Function]:
 
 
 def repacked(bits: torch.Tensor) -> torch.Tensor:
-    """The words of `[batch, words * 32]` bits, True = allowed."""
+    """Returns the words of `[batch, words * 32]` bits, True = allowed."""
     weights = torch.tensor([1 << bit for bit in range(32)], dtype=torch.int64)
     return (bits.reshape(*bits.shape[:-1], -1, 32) * weights).sum(-1).to(torch.int32)
 
@@ -233,7 +233,7 @@ def segfaults_at_512_tokens(logits: torch.Tensor, bitmask: torch.Tensor, rows: R
 
 
 def needs_what_is_not_here() -> Function:
-    """A loader."""
+    """Returns a loader."""
     raise ImportError("No module named 'not_here'")
 
 

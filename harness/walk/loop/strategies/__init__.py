@@ -16,7 +16,7 @@ from harness.walk.loop.strategies.base import Strategy
 
 @cache
 def strategies() -> dict[str, type[Strategy]]:
-    """The strategies by name, with `stepwise`, which writes nothing, first."""
+    """Returns the strategies by name, with `stepwise`, which writes nothing, first."""
     by_name = {Strategy.name: Strategy}
     for entry in pkgutil.iter_modules(__path__):
         module = import_module(f"{__name__}.{entry.name}")
@@ -30,7 +30,8 @@ def strategies() -> dict[str, type[Strategy]]:
 
 
 def make_strategy(name: str, vocabulary: Vocabulary, draft_tokens: int) -> Strategy:
-    """A fresh strategy, which belongs to one loop. `draft_tokens` goes to the strategies that take it."""
+    """Returns a fresh strategy, which belongs to one loop. `draft_tokens` goes to the strategies that take
+    it."""
     kind = strategies()[name]
     drafts = {"draft_tokens": draft_tokens} if "draft_tokens" in inspect.signature(kind).parameters else {}
     return kind(vocabulary, **drafts)

@@ -92,8 +92,8 @@ class Interleaved(Strategy):
         return _Place(Following(template), start, active.reference is not None, reference)
 
     def _write(self, active: ActiveRequest, place: _Place, output: bytes, block: bytes) -> Move | None:
-        """The move that writes the settled part of the block, which may be nothing; None if the block cannot
-        come next."""
+        """Returns the move that writes the settled part of the block, which may be nothing; None if the block
+        cannot come next."""
         if place.is_replayed and not place.reference.startswith(output + block):
             return None
         try:
@@ -108,8 +108,8 @@ class Interleaved(Strategy):
         return Move(place.start + move.keep, move.ids) if move else Move(len(active.ids), ())
 
     def _overrule(self, active: ActiveRequest, place: _Place, held: bytes) -> Move | None:
-        """The move that puts the held end of a block in the place of what the model chose; None if the
-        model's text began before it.
+        """Returns the move that puts the held end of a block in the place of what the model chose; None if
+        the model's text began before it.
 
         The grammar has accepted this text.
         """

@@ -84,7 +84,7 @@ class Speculative(Strategy):
             self._model.rollback(active.row, 0)
 
     def _propose(self, row: int, held: list[int], wanted: list[int], most: int) -> list[int]:
-        """The greedy continuation of `wanted` by the draft model, for one row alone."""
+        """Returns the greedy continuation of `wanted` by the draft model, for one row alone."""
         model = self._model
         assert model is not None
         most = min(most, model.positions - len(wanted))
