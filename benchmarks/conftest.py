@@ -99,7 +99,7 @@ class Speed:
         return dict(
             zip(
                 self.wanted.backends,
-                (each for each in self.figures.measurement.arms if each.role != "a/a"),
+                (arm for arm in self.figures.measurement.arms if arm.role != "a/a"),
                 strict=True,
             )
         )
@@ -107,12 +107,12 @@ class Speed:
     @cached_property
     def traces(self) -> dict[str, Trace]:
         """By the case's id."""
-        return {each.case_id: each for each in self.figures.measurement.traces}
+        return {trace.case_id: trace for trace in self.figures.measurement.traces}
 
     @cached_property
     def reference(self) -> str:
         """Returns the arm that all others are held against."""
-        return next(each.name for each in self.arms.values() if each.role == "reference")
+        return next(arm.name for arm in self.arms.values() if arm.role == "reference")
 
     def why_not(self, arm: str, case_id: str) -> str:
         """Why there is no figure."""
@@ -127,7 +127,7 @@ class Speed:
 
     def lost(self, arm: str, case_id: str) -> str | None:
         """Returns what ended the arm's process on this case, if anything did."""
-        lost = (each for each in self.figures.recorded.others if each["kind"] == "lost")
+        lost = (other for other in self.figures.recorded.others if other["kind"] == "lost")
         return next((each["text"] for each in lost if (each["arm"], each["case_id"]) == (arm, case_id)), None)
 
     def of_item(self, metric: str, arm: MeasuredArm, trace: Trace) -> dict[str, Any]:
@@ -188,9 +188,10 @@ class Speed:
             else arm.name
         )
         found = (
-            each
-            for each in self.comparisons
-            if (each.base, each.head, each.metric, each.family) == (self.reference, head, metric, family)
+            comparison
+            for comparison in self.comparisons
+            if (comparison.base, comparison.head, comparison.metric, comparison.family)
+            == (self.reference, head, metric, family)
         )
         return next(map(_comparison, found), None)
 
@@ -233,11 +234,11 @@ class Speed:
             "reference": self.reference,
             "forks": len(self.figures.forks),
             "proven": is_proven(self.comparisons, self.figures),
-            "arms": [asdict(each) for each in of.arms],
+            "arms": [asdict(arm) for arm in of.arms],
             "unsolved": {
                 arm: {labels[case]: why for case, why in cases.items()} for arm, cases in of.unsolved.items()
             },
-            "comparisons": [_comparison(each) for each in self.comparisons],
+            "comparisons": [_comparison(comparison) for comparison in self.comparisons],
         }
 
 
@@ -326,12 +327,15 @@ def wanted(backends: str) -> Wanted:
     """Returns the items of what is going to be measured. Raises BadInput."""
     suite = find_suite(MEASURED)
     specs = parse_specs(backends)
-    versions = {each.name: {other.version for other in specs if other.name == each.name} for each in specs}
+    versions = {spec.name: {other.version for other in specs if other.name == spec.name} for spec in specs}
     labels = []
-    for each in specs:
-        version = f"=={each.version}" if len(versions[each.name]) > 1 and each.version is not None else ""
-        labels.append(each.name + version + "".join(f":{name}={value}" for name, value in each.options))
-    return Wanted(_labelled((suite.name, each.name, each.id) for each in read_cases(suite)), tuple(labels))
+    for spec in specs:
+        version = f"=={spec.version}" if len(versions[spec.name]) > 1 and spec.version is not None else ""
+        labels.append(spec.name + version + "".join(f":{name}={value}" for name, value in spec.options))
+    return Wanted(
+        _labelled((suite.name, case.name, case.id) for case in read_cases(suite)),
+        tuple(labels),
+    )
 
 
 def read_speed(folder: Path, planned: Wanted | None = None) -> Speed:

@@ -254,7 +254,7 @@ def main() -> None:
         print(
             json.dumps(
                 alone(
-                    next(each for each in plan.parts() if each.name == wanted.part),
+                    next(part for part in plan.parts() if part.name == wanted.part),
                     plan,
                     device,
                     wanted.quick,
@@ -340,9 +340,12 @@ def save(path: Path, store: dict[str, Any]) -> None:
 
 def stored(figures: Sequence[Figure], device: str) -> list[dict[str, Any]]:
     return [
-        asdict(each)
-        | {"promised": str(PROMISES[each.promise]) if each.promise else "", "verdict": verdict(each, device)}
-        for each in figures
+        asdict(figure)
+        | {
+            "promised": str(PROMISES[figure.promise]) if figure.promise else "",
+            "verdict": verdict(figure, device),
+        }
+        for figure in figures
     ]
 
 
@@ -372,7 +375,7 @@ def served(part: Part, plan: Plan, device: str, out: Path) -> dict[str, Any]:
     if has_decoding(folder) and not read_decoding(folder).is_complete:
         shutil.rmtree(folder)
     if not has_decoding(folder):
-        able = [each for each in plan.backends if is_here(each)]
+        able = [backend for backend in plan.backends if is_here(backend)]
         if part.batch_fill:
             able = [each for each in able if load(each).fill_bitmasks is not Adapter.fill_bitmasks]
         request = DecodeRequest(

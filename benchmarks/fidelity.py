@@ -134,10 +134,10 @@ def shares(recorded: Recorded) -> Shares:
         found = shape(slot, recorded.of(slot.figures))
         timed += int(found.sums.sum()) + slot.passes * found.matcher_new_ns + int(found.cold.sum())
         timed += (found.compile_ns or 0) + (found.cold_matcher_new_ns or 0)
-    warm_up = sum(each["timed_ns"] for each in recorded.others if each["kind"] == "warm_up")
-    once_s = sum(each.get("wall_ns", 0) for each in recorded.others) / 1e9
+    warm_up = sum(other["timed_ns"] for other in recorded.others if other["kind"] == "warm_up")
+    once_s = sum(other.get("wall_ns", 0) for other in recorded.others) / 1e9
     rounds_s = sum(slot.wall_ns for slot in recorded.slots) / 1e9
-    forks_s = sum(each["measure_s"] for each in recorded.others if each["kind"] == "fork")
+    forks_s = sum(other["measure_s"] for other in recorded.others if other["kind"] == "fork")
     return Shares(timed / 1e9 / rounds_s, rounds_s, (timed + warm_up) / 1e9 / forks_s, forks_s, once_s)
 
 
@@ -168,19 +168,19 @@ def compare(folder: Path) -> Compared:
     assert isinstance(handler, MeasureHandler)
     gc.collect()
     gc.freeze()
-    traces = [each for each in of.traces if arm.name in each.solved_by]
-    turns = [Turns(handler, LOOPS[arm.backend], each.offset, each.instance) for each in traces]
+    traces = [trace for trace in of.traces if arm.name in trace.solved_by]
+    turns = [Turns(handler, LOOPS[arm.backend], trace.offset, trace.instance) for trace in traces]
     for _ in range(VISITS):
-        for each in turns:
-            each.visit()
-    for trace, each in zip(traces, turns, strict=True):
-        fills = f"{each.least.shape[1]} tokens, {' '.join(map(str, each.least.sum(axis=1)))} ns"
+        for turn in turns:
+            turn.visit()
+    for trace, turn in zip(traces, turns, strict=True):
+        fills = f"{turn.least.shape[1]} tokens, {' '.join(map(str, turn.least.sum(axis=1)))} ns"
         print(
-            f"{arm.backend}: {trace.case}: {fills} in {each.number} rounds of {each.passes} passes",
+            f"{arm.backend}: {trace.case}: {fills} in {turn.number} rounds of {turn.passes} passes",
             file=sys.stderr,
         )
-    engine, loop, again = np.array([each.least.sum(axis=1) for each in turns], float).T
-    ratios, tokens = engine / loop, sum(each.least.shape[1] for each in turns)
+    engine, loop, again = np.array([turn.least.sum(axis=1) for turn in turns], float).T
+    ratios, tokens = engine / loop, sum(turn.least.shape[1] for turn in turns)
     return Compared(
         geometric_mean(ratios),
         ratios.min(),

@@ -141,7 +141,7 @@ def compared(loop_name: str, rounds: list[Round]) -> str:
 
     def fastest(fills: list[Fills]) -> NDArray[np.int64]:
         least: NDArray[np.int64] = np.min(
-            [np.concatenate([each[case] for case in alike]) for each in fills], axis=0
+            [np.concatenate([fill[case] for case in alike]) for fill in fills], axis=0
         )
         return least
 

@@ -81,7 +81,7 @@ def speed(folder: Path, count: int = 300, rounds: int = 1) -> None:
         whole[jobs].append(run.ended - run.begun)
         sweep[jobs].append(run.swept - run.sent)
         print(f"{jobs} worker(s), {len(rows[-1])} rows: {run.told()}", flush=True)
-    differing = {key for each in rows for key in {*rows[0], *each} if rows[0].get(key) != each.get(key)}
+    differing = {key for row in rows for key in {*rows[0], *row} if rows[0].get(key) != row.get(key)}
     of_sweep, of_whole = (median(each[1]) / median(each[2]) for each in (sweep, whole))
     print(
         f"two workers are {of_sweep:.2f} times as fast as one in the sweep (promised: 1.7), "

@@ -141,7 +141,9 @@ def suites_of(part: str, corpora: Path) -> list[str]:
     """Returns the folders of the part's cases. Raises BadInput, with the command that fetches them."""
     found = []
     for candidates in FOLDERS[part]:
-        folder = next((corpora / each for each in candidates if (corpora / each).is_dir()), None)
+        folder = next(
+            (corpora / candidate for candidate in candidates if (corpora / candidate).is_dir()), None
+        )
         if folder is None:
             name = candidates[0].partition("/")[0]
             raise BadInput(

@@ -54,7 +54,7 @@ def write(folder: Path, cases: int, samples: int) -> None:
     with Writer(folder, synthetic.info(suites=suites)) as writer, open(folder / "cases.jsonl", "wb") as lines:
         place = 0
         for number in range(cases):
-            tags = tuple(dict.fromkeys(TAGS[each] for each in random.integers(0, len(TAGS), 4)))
+            tags = tuple(dict.fromkeys(TAGS[integer] for integer in random.integers(0, len(TAGS), 4)))
             schema = json.dumps(
                 {"type": "object", "properties": {f"p{each}": {"const": number} for each in range(6)}}
             )

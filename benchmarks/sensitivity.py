@@ -47,19 +47,19 @@ def main() -> None:
         verdicts.update(each.verdict for each in head)
         controls.update(each.verdict for each in found if each.head.endswith("(again)"))
         if kind == "slower":
-            good = any(each.verdict == "regressed" for each in fills) and not any(
+            good = any(fill.verdict == "regressed" for fill in fills) and not any(
                 each.verdict == "improved" for each in head
             )
         else:
             good = all(each.verdict in ("equivalent", "unproven") for each in head)
         right += good
         told += len(fills)
-        misled += sum((abs(each.mean_ratio - 1) > BAND) != (kind == "slower") for each in fills)
+        misled += sum((abs(fill.mean_ratio - 1) > BAND) != (kind == "slower") for fill in fills)
         shown = "; ".join(
-            f"{each.family} {each.found.ratio:.3f} [{each.found.low:.3f}, {each.found.high:.3f}] margin "
-            f"{each.margin:.1%} {each.verdict},"
-            f" means {each.mean_ratio:.3f}"
-            for each in fills
+            f"{fill.family} {fill.found.ratio:.3f} [{fill.found.low:.3f}, {fill.found.high:.3f}] margin "
+            f"{fill.margin:.1%} {fill.verdict},"
+            f" means {fill.mean_ratio:.3f}"
+            for fill in fills
         )
         print(
             f"run {number}: {'ok ' if good else 'NOT'} {time.monotonic() - began:.0f} s, fill: {shown}",

@@ -43,7 +43,7 @@ class Side:
 
     def verdicts(self) -> Counter[str]:
         """Returns how many instances came to each verdict; our own failures are not among them."""
-        walked = (each for each in self.rows if each.mode != CHECKS_MODE and each.status not in OURS)
+        walked = (row for row in self.rows if row.mode != CHECKS_MODE and row.status not in OURS)
         return Counter(verdict(each.status, each.valid, each.accepted) for each in walked)
 
     def found(self) -> Counter[str]:
@@ -54,7 +54,7 @@ class Side:
 
     def said(self) -> dict[tuple[str, str], str]:
         """By case and part: the first line of what was said about it."""
-        return {(each.case_id, part_of(each)): each.text.partition("\n")[0] for each in self.rows}
+        return {(row.case_id, part_of(row)): row.text.partition("\n")[0] for row in self.rows}
 
 
 def sides(runs: Iterable[Path]) -> list[Side]:
@@ -116,17 +116,17 @@ def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
     what checks found."""
     found, said = differences(library.rows, wrapper.rows), wrapper.said()
     groups: defaultdict[tuple[bool, str], _Group] = defaultdict(_Group)
-    for each in found.cases:
-        for part in each.parts:
+    for case in found.cases:
+        for part in case.parts:
             checks = part.part == CHECKS
             for change in ways(part):
                 group = groups[checks, change]
                 group.parts += 1
                 group.cases[
-                    f"{each.name} ({each.key[1]}/{each.key[2]}{'' if checks else ', ' + part.part})"
+                    f"{case.name} ({case.key[1]}/{case.key[2]}{'' if checks else ', ' + part.part})"
                 ] = None
-                group.dialects[each.dialect] += 1
-                group.said[said.get((each.key[2], part.part), "")] += 1
+                group.dialects[case.dialect] += 1
+                group.said[said.get((case.key[2], part.part), "")] += 1
     yield f"## {library.name} -> {wrapper.name}"
     yield ""
     yield f"{found.compared} cases compared, {len(found.cases)} came out differently."

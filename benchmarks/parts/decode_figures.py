@@ -185,9 +185,9 @@ def best_is_judged(figures: Sequence[Figure], promise: str) -> list[Figure]:
     """Of figures of one subject, lower is better: the smallest is held to the promise, the others
     are shown.
     """
-    found = [each for each in figures if each.value is not None]
+    found = [figure for figure in figures if figure.value is not None]
     best = min(found, key=lambda each: each.value or 0.0) if found else figures[0]
-    return [replace(each, promise=promise if each is best else "") for each in figures]
+    return [replace(figure, promise=promise if figure is best else "") for figure in figures]
 
 
 # ---------------------------------------------------------------------------------------------------- figures
@@ -206,7 +206,7 @@ def figures_of(parts: dict[str, dict[str, Any]], plan: Plan, out: Path) -> list[
             )
             serve = parts.get(Part("serve", model, batch).name, {})
             ways = [serve, parts.get(Part("serve", model, batch, batch_fill=True).name, {})]
-            records = [Decoded(read_decoding(out / each["record"])) for each in ways if "record" in each]
+            records = [Decoded(read_decoding(out / way["record"])) for way in ways if "record" in way]
             if batch == 1:
                 kept: tuple[str, ...] = ("tpot_over_floor", "jump_forward_of_ceiling")
                 if not records:
@@ -217,7 +217,7 @@ def figures_of(parts: dict[str, dict[str, Any]], plan: Plan, out: Path) -> list[
             elif batch == plan.judged and not records:
                 found += missing(serve, ("constrained_over_unconstrained",) * 2, title)
             found += constrained(records, title, judged=batch == plan.judged)
-            found += [each for record in records[:1] for each in of_masks(record, title)]
+            found += [figure for record in records[:1] for figure in of_masks(record, title)]
     for row in parts.get("masks", {}).get("rows", []):
         logs = [math.log(each / 1e3) for each in row["ns"]]
         found.append(
@@ -252,11 +252,11 @@ def of_steps(step: dict[str, Any], title: str, batch: int) -> Iterator[Figure]:
     yield of_logs(
         "step_over_floor",
         title,
-        [math.log(each / least) for each in times["graph"]],
+        [math.log(time / least) for time in times["graph"]],
         note=f"floor {least / 1e3:.0f} us",
     )
     for which in ("graph", "eager"):
-        yield of_logs("step", f"{title} {which}", [math.log(each / 1e3) for each in times[which]], "us")
+        yield of_logs("step", f"{title} {which}", [math.log(time / 1e3) for time in times[which]], "us")
     pairs = zip(times["eager"], times["graph"], strict=True)
     yield of_logs("eager_over_graph", title, [math.log(eager / graph) for eager, graph in pairs])
     promise = "logits_apart_float32" if model["dtype"] == "float32" else "logits_apart"
@@ -279,7 +279,7 @@ def over_floor(decoded: Decoded, step: dict[str, Any], title: str) -> list[Figur
         ]
     rate, model = bandwidth(step), decoded.decoding.model
     logs: dict[int, list[float]] = {}
-    for cell in (each for each in decoded.cells if each.role == "none"):
+    for cell in (cell for cell in decoded.cells if cell.role == "none"):
         for run in cell.warm:
             for done in latency.answered(each.completed for each in run.completed):
                 took = latency.tpot(done)
@@ -291,7 +291,7 @@ def over_floor(decoded: Decoded, step: dict[str, Any], title: str) -> list[Figur
         of_logs(
             "tpot_over_floor",
             title,
-            [statistics.mean(each) for each in logs.values()],
+            [statistics.mean(log) for log in logs.values()],
             promise="tpot_over_floor",
         )
     ]
@@ -301,7 +301,7 @@ def constrained(records: Sequence[Decoded], title: str, *, judged: bool) -> list
     """Stepwise of every backend and workload, by each way to fill."""
     ways: dict[tuple[str, str], list[Figure]] = {}
     for decoded in records:
-        backend = {each.name: each.backend for each in decoded.decoding.setup.arms}
+        backend = {arm.name: arm.backend for arm in decoded.decoding.setup.arms}
         for cell in decoded.cells:
             if cell.strategy == "stepwise":
                 over = decoded.over_none(cell)
@@ -323,9 +323,9 @@ def jumps(decoded: Decoded, title: str) -> list[Figure]:
 
     A backend that forces nothing has no ceiling to reach.
     """
-    backend = {each.name: each.backend for each in decoded.decoding.setup.arms}
+    backend = {arm.name: arm.backend for arm in decoded.decoding.setup.arms}
     found = []
-    for cell in (each for each in decoded.cells if each.strategy == "jump_forward"):
+    for cell in (cell for cell in decoded.cells if cell.strategy == "jump_forward"):
         promise = (
             "jump_forward_of_ceiling"
             if cell.setting.workload == FORCED and backend[cell.arm] in PROMISED_OF
@@ -352,7 +352,7 @@ def of_ceiling(gain: overhead.SpeedUp | None, of: str, promise: str) -> Figure:
 
 def of_masks(decoded: Decoded, title: str) -> Iterator[Figure]:
     """Yields what the loop's host waits: medians over the steps of the warm constrained runs."""
-    for cell in (each for each in decoded.cells if each.strategy == "stepwise" and each.warm):
+    for cell in (cell for cell in decoded.cells if cell.strategy == "stepwise" and cell.warm):
         for name in ("exposed_ns", "move_ns", "apply_ns", "accept_ns"):
             yield Figure(
                 "host",
@@ -376,7 +376,9 @@ def table(figures: Sequence[Figure], device: str) -> str:
     for what, title in TITLES.items():
         if what == "host":
             continue
-        lines += ["", title] + [line for each in figures if each.what == what for line in told(each, device)]
+        lines += ["", title] + [
+            line for figure in figures if figure.what == what for line in told(figure, device)
+        ]
     return "\n".join(lines)
 
 

@@ -94,12 +94,14 @@ def pack(path: Path) -> list[str]:
 
 def verdicts(result: Result) -> str:
     """Walks by verdict, a line per arm."""
-    values = {(each.arm, each.name): int(each.value) for each in result.figures if each.family == "all"}
+    values = {
+        (figure.arm, figure.name): int(figure.value) for figure in result.figures if figure.family == "all"
+    }
     lines = [
         "| backend | pass | over-constrained | under-constrained | declined | broken | not judged |",
         "| --- " + "| ---: " * len(VERDICTS) + "|",
     ]
-    for name in dict.fromkeys(each.arm for each in result.figures):
+    for name in dict.fromkeys(figure.arm for figure in result.figures):
         lines.append(
             f"| {cell(name)} | "
             + " | ".join(f"{values[name, f'walks_{each}']:,}" for each in VERDICTS)
@@ -146,7 +148,7 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
 
 def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
     """Size, deadline and time of one run."""
-    cases, instances = (sum(each[name] for each in info.suites.values()) for name in ("cases", "instances"))
+    cases, instances = (sum(suite[name] for suite in info.suites.values()) for name in ("cases", "instances"))
     sizes = ", ".join(f"{name} {each['cases']}" for name, each in info.suites.items())
     end = read_end(folder)
     said = f"{end.rows} rows" if end else "**interrupted, not all of it was run**"

@@ -40,28 +40,28 @@ def base_of(head: AnArm, arms: Sequence[AnArm]) -> AnArm | None:
     The first one itself is held against the first arm of its backend, whose options differ, so that the
     difference is no change; None if it is the first of its backend too.
     """
-    first = next(each for each in arms if are_versions(each, head))
+    first = next(candidate for candidate in arms if are_versions(candidate, head))
     if first is head:
-        first = next(each for each in arms if each.backend == head.backend)
+        first = next(candidate for candidate in arms if candidate.backend == head.backend)
     return None if first is head else first
 
 
 def arm_names(arms: Iterable[Arm]) -> dict[tuple[str, str, str], str]:
-    """By backend, version and options: the arm as people call it, with `==version` where a backend has more
-    than one in the run."""
+    """Returns, by backend, version and options, the arm as people call it, with `==version` where a backend
+    has more than one in the run."""
     arms = list(arms)
     versions = {
-        each.backend: {other.version for other in arms if other.backend == each.backend} for each in arms
+        one.backend: {other.version for other in arms if other.backend == one.backend} for one in arms
     }
     return {
         (
-            each.backend,
-            each.version,
-            each.options,
-        ): f"{each.backend}=={each.version}{':' if each.options else ''}{each.options}"
-        if len(versions[each.backend]) > 1
-        else arm(each)
-        for each in arms
+            one.backend,
+            one.version,
+            one.options,
+        ): f"{one.backend}=={one.version}{':' if one.options else ''}{one.options}"
+        if len(versions[one.backend]) > 1
+        else arm(one)
+        for one in arms
     }
 
 

@@ -37,14 +37,14 @@ class Description:
 
 
 def describe(specs: Sequence[str], vocabularies: Sequence[str], pythons: Sequence[str] = ()) -> Description:
-    """Ask a process of each environment; `pythons` has the interpreter of each backend, where that is not
+    """Asks a process of each environment; `pythons` has the interpreter of each backend, where that is not
     always ours.
 
     Raises BadInput for an option, version or vocabulary that is not to be had.
     """
     pythons = pythons or [sys.executable] * len(specs)
     arms: dict[int, Arm] = {}
-    found: dict[str, dict[str, Any]] = {}
+    vocabularies_found: dict[str, dict[str, Any]] = {}
     for python in dict.fromkeys([sys.executable, *pythons]):
         ours = python == sys.executable
         asked = [place for place, interpreter in enumerate(pythons) if interpreter == python]
@@ -56,8 +56,8 @@ def describe(specs: Sequence[str], vocabularies: Sequence[str], pythons: Sequenc
         )
         for place, fields in zip(asked, answer["arms"], strict=True):
             arms[place] = Arm.from_json(fields | {"python": "" if ours else python})
-        found |= answer["vocabularies"]
-    return Description(tuple(arms[place] for place in range(len(specs))), found)
+        vocabularies_found |= answer["vocabularies"]
+    return Description(tuple(arms[place] for place in range(len(specs))), vocabularies_found)
 
 
 def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -72,8 +72,8 @@ def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 def catalogue(python: str = sys.executable) -> list[dict[str, Any]]:
     """Returns every adapter that can be found: `name`, `distribution`, `version`, `problem` (why it cannot be
     used), `dialects`, `options`."""
-    found: list[dict[str, Any]] = _ask(python, op="catalogue")["catalogue"]
-    return found
+    entries: list[dict[str, Any]] = _ask(python, op="catalogue")["catalogue"]
+    return entries
 
 
 def _ask(python: str, **question: Any) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _catalogue() -> list[dict[str, Any]]:
     from harness.backend.options import option_table
     from harness.backend.registry import installed_version, load, names
 
-    found = []
+    entries = []
     for name in names():
         entry: dict[str, Any] = {
             "name": name,
@@ -131,15 +131,18 @@ def _catalogue() -> list[dict[str, Any]]:
                 )
         except BadInput as error:
             entry["problem"] = str(error)
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def _places(names: list[str]) -> dict[str, tuple[str, str]]:
     from harness.backend.registry import installed_version, load
 
-    found = {name: load(name).distribution for name in names}
-    return {name: (each, installed_version(each) or "") for name, each in found.items()}
+    distributions = {name: load(name).distribution for name in names}
+    return {
+        name: (distribution, installed_version(distribution) or "")
+        for name, distribution in distributions.items()
+    }
 
 
 def _describe(specs: list[str], names: list[str]) -> dict[str, Any]:

@@ -62,44 +62,45 @@ class GrammarObject(ABC):
 
     @abstractmethod
     def fill_bitmask(self, bitmask: Bitmask) -> None:
-        """Overwrite the whole bitmask: set a bit for each token that may come next, clear all others."""
+        """Overwrites the whole bitmask: sets a bit for each token that may come next, and clears all
+        others."""
 
     @abstractmethod
     def accept_token(self, token: int) -> bool:
-        """Advance past the token, or return False and do not move."""
+        """Advances past the token and returns True, or returns False and does not move."""
 
     @abstractmethod
     def is_accepting(self) -> bool:
-        """Could the output end here?"""
+        """Returns whether the output could end here."""
 
     @abstractmethod
     def is_terminated(self) -> bool:
-        """Has end-of-sequence been accepted?"""
+        """Returns whether end-of-sequence has been accepted."""
 
     def filler(self, bitmask: Bitmask) -> Callable[[], object]:
         """Returns a call that does what `fill_bitmask(bitmask)` does, from wherever the object then stands;
         what it returns means nothing.
 
-        For loops that time a fill: an adapter binds here once what `fill_bitmask` must look up each time. To
-        be called only while the object and the bitmask live. A fault that the backend tells only when asked
-        may wait for the object's next call.
+        It is for loops that time a fill: an adapter binds here once what `fill_bitmask` must look up each
+        time. The call may be made only while the object and the bitmask live. A fault that the backend tells
+        only when asked may wait for the object's next call.
         """
         return partial(self.fill_bitmask, bitmask)
 
     def fill_bool_mask(self, mask: BoolMask) -> None:
-        """Overwrite the whole mask with True for each token that may *not* come next; only with the `bool`
-        mask format."""
+        """Overwrites the whole mask, with True for each token that may *not* come next. Called only with the
+        `bool` mask format."""
         raise NotImplementedError
 
     def accept_tokens(self, tokens: Sequence[int]) -> int:
-        """Advance past the tokens until one is refused; return how many were accepted."""
+        """Advances past the tokens until one is refused; returns how many were accepted."""
         for count, token in enumerate(tokens):
             if not self.accept_token(token):
                 return count
         return len(tokens)
 
     def rollback(self, count: int) -> None:
-        """Take back the last `count` accepted tokens, end-of-sequence included."""
+        """Takes back the last `count` accepted tokens, end-of-sequence included."""
         raise NotImplementedError
 
     def copy(self) -> GrammarObject:
@@ -194,13 +195,12 @@ class Adapter(ABC):
 
     @abstractmethod
     def compile(self, grammar: Grammar) -> CompiledGrammar:
-        """Raises `UnsupportedGrammar` or `InvalidGrammar`; whatever else escapes is booked as the backend's
-        fault."""
+        """Returns the compiled grammar. Raises `UnsupportedGrammar` or `InvalidGrammar`; whatever else
+        escapes is the backend's fault."""
 
     def documents(self, cause: str) -> bool:
-        """Is every part of a cause (they are joined by `+`) a divergence that the backend states
-        of itself?
-        """
+        """Returns whether every part of a cause (they are joined by `+`) is a divergence that the backend
+        states of itself."""
         return are_documented(cause, self.documented)
 
     def script(self, grammar: Grammar) -> str:
@@ -220,19 +220,19 @@ class Adapter(ABC):
         return {}
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        """Fill row i of `bitmasks` (shape `[batch, words]`) from `objects[i]`."""
+        """Fills row i of `bitmasks` (shape `[batch, words]`) from `objects[i]`."""
         for grammar_object, row in zip(objects, bitmasks, strict=True):
             grammar_object.fill_bitmask(row)
 
 
 UNICODE_VERSION = "unicode_version"
-"""The cause of what vanishes with the tables of the version of Unicode that a backend has: no fault, and so
-documented of all."""
+"""The cause of a finding that vanishes with the tables of the backend's own version of Unicode. It is no
+fault, and so counts as documented of every backend."""
 
 
 def are_documented(cause: str, documented: Collection[str]) -> bool:
-    """Is every part of a cause (they are joined by `+`) among the documented ones, or documented of all
-    backends?"""
+    """Returns whether every part of a cause (they are joined by `+`) is among the documented ones, or
+    documented of all backends."""
     return all(part in documented or part == UNICODE_VERSION for part in cause.split("+"))
 
 
@@ -254,24 +254,22 @@ def shared_length(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def are_tokens(answer: object, size: int) -> bool:
-    """Is what a backend answered a list of ids of a vocabulary of that size?"""
-    return isinstance(answer, list) and all(isinstance(each, int) and 0 <= each < size for each in answer)
+    """Returns whether a backend's answer is a list of ids of a vocabulary of that size."""
+    return isinstance(answer, list) and all(isinstance(token, int) and 0 <= token < size for token in answer)
 
 
 ALIGNMENT = 64
-"""Bytes; an engine's masks come from torch, which aligns them so, and a fill of others costs some percent
-more."""
+"""Where a bitmask begins is a multiple of this many bytes. An engine's masks come from torch, which aligns
+them so, and a fill of others costs some percent more."""
 
 
 FORCED = "# forced: "
-"""How the last line of an adapter's script begins that is left out unless forced text is in question."""
+"""The beginning of a last line of an adapter's script that is left out unless forced text is in question."""
 
 
 def overrides(grammar_object: GrammarObject, method: str) -> bool:
-    """Does the object's class define this optional method itself?
-
-    Of an object that stands for another: does that one's?
-    """
+    """Returns whether the object's class defines this optional method itself. For an object that stands for
+    another it is the other's class that counts."""
     grammar_object = getattr(grammar_object, "stands_for", grammar_object)
     return getattr(type(grammar_object), method) is not getattr(GrammarObject, method)
 

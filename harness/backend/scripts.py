@@ -62,7 +62,8 @@ def scripts(asked: Sequence[tuple[Arm, Sequence[Grammar]]]) -> list[Scripts]:
 
 
 def _open(service: Service | None, arm: Arm) -> str:
-    """Have the service import the arm's backend, without waiting for it; returns why it cannot be asked."""
+    """Has the service import the arm's backend, without waiting for it; returns why it cannot be asked, or
+    nothing."""
     if service is None:
         return ""
     spec = f"{arm.backend}:{arm.options}" if arm.options else arm.backend
@@ -75,7 +76,7 @@ def _open(service: Service | None, arm: Arm) -> str:
 
 def _ask(service: Service, grammars: Sequence[Grammar], deadline: float) -> Scripts:
     """Returns the scripts of an adapter that was opened, as far as it gave them until the deadline."""
-    found: dict[Grammar, str] = {}
+    shown: dict[Grammar, str] = {}
     try:
         opened, _ = service.take(max(0.0, deadline - time.monotonic()))
         if opened["why"]:
@@ -84,10 +85,10 @@ def _ask(service: Service, grammars: Sequence[Grammar], deadline: float) -> Scri
             question = {"dialect": grammar.dialect, "text": grammar.text}
             answer, _ = service.ask(question, seconds=max(0.0, deadline - time.monotonic()))
             if 0 < len(answer["script"]) <= LONGEST:
-                found[grammar] = answer["script"]
+                shown[grammar] = answer["script"]
     except Lost as lost:
-        return Scripts(found, f"{LOST} ({lost})")
-    return Scripts(found, "")
+        return Scripts(shown, f"{LOST} ({lost})")
+    return Scripts(shown, "")
 
 
 def _unfit(arm: Arm) -> str:

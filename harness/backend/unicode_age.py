@@ -137,12 +137,12 @@ VERSIONS = tuple(_ASSIGNED)
 
 @cache
 def newer_than(version: str) -> Ranges:
-    """Returns the characters that are assigned since, as far as we know, in order.
+    """Returns, in order, the characters that are assigned since that version, as far as we know.
 
     Raises ValueError for a version that is not in VERSIONS.
     """
     after = VERSIONS[VERSIONS.index(version) + 1 :]
-    return tuple(sorted(_range(each) for name in after for each in _ASSIGNED[name].split()))
+    return tuple(sorted(_range(part) for name in after for part in _ASSIGNED[name].split()))
 
 
 def _range(text: str) -> tuple[int, int]:

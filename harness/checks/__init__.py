@@ -59,7 +59,8 @@ class OurFailure(Exception):
 
 
 def prepare(vocabulary: Vocabulary, *, decode: bool = False) -> None:
-    """Make now, before any child is forked, what the checks need of a vocabulary: each module's `prepare`."""
+    """Makes now, before any child is forked, what the checks need of a vocabulary: calls each module's
+    `prepare`."""
     trie_of(vocabulary)
     for module in _modules():
         if hasattr(module, "prepare") and (decode or getattr(module, "CATEGORY", "") != DECODING):
@@ -109,8 +110,10 @@ def judging_dialects() -> dict[str, tuple[str, ...]]:
 
     A module says so of its checks by `JUDGES`.
     """
-    found = ((name, getattr(sys.modules[check.__module__], "JUDGES", ())) for name, check in checks().items())
-    return {name: tuple(dialects) for name, dialects in found if dialects}
+    judged = (
+        (name, getattr(sys.modules[check.__module__], "JUDGES", ())) for name, check in checks().items()
+    )
+    return {name: tuple(dialects) for name, dialects in judged if dialects}
 
 
 @cache

@@ -41,7 +41,7 @@ DRAFT_TOKENS = 4
 
 
 def prepare(vocabulary: Vocabulary) -> None:
-    """Import what the loop needs, and build the tables of spelling. Raises BadInput without torch."""
+    """Imports what the loop needs, and builds the tables of spelling. Raises BadInput without torch."""
     try:
         import torch as torch
     except ImportError as error:
@@ -75,19 +75,19 @@ def _wrong(subject: Subject, strategy: str) -> Iterator[Finding]:
     if not asked:
         raise NotApplicable("no valid instance that the vocabulary can spell")
     completed = _decode(subject, strategy, asked)
-    right = [each for each in completed if _is_written(subject, each)]
+    right = [request for request in completed if _is_written(subject, request)]
     subject.counted[strategy + WRITES] = _counts(completed, right)
     if len(right) < len(completed):
-        spelled = {each.name: each.reference or () for each in asked}
+        spelled = {request.name: request.reference or () for request in asked}
         others = [] if strategy == "stepwise" else _decode(subject, "stepwise", asked)
-        fine = {each.name for each in others if _is_written(subject, each)}
-        for each in completed:
-            if each not in right and (
-                each.name in fine if others else _is_walked(subject, spelled[each.name])
+        fine = {other.name for other in others if _is_written(subject, other)}
+        for request in completed:
+            if request not in right and (
+                request.name in fine if others else _is_walked(subject, spelled[request.name])
             ):
-                yield _finding(subject, strategy, each)
+                yield _finding(subject, strategy, request)
     if strategy != "stepwise" and not any(
-        each.account.drafted or accounting.written(each.account) for each in completed
+        request.account.drafted or accounting.written(request.account) for request in completed
     ):
         raise NotApplicable("the strategy had nothing to write")
 
@@ -96,31 +96,31 @@ def _requests(subject: Subject) -> list[Request]:
     """Returns one request for each valid instance, in a seeded choice where they are too many; a request's
     name is the instance's number."""
     vocabulary, grammar = subject.vocabulary, subject.case.grammar
-    numbers = [number for number, each in enumerate(subject.case.instances) if each.valid]
+    numbers = [number for number, instance in enumerate(subject.case.instances) if instance.valid]
     subject.random("decoding").shuffle(numbers)
     prompt = _prompt(grammar, vocabulary)
-    found: list[Request] = []
+    requests: list[Request] = []
     left = MOST_TOKENS
     for number in numbers:
         try:
             ids = (*vocabulary.encode(subject.case.instances[number].content), vocabulary.eos_token)
         except ValueError:  # no spelling
             continue
-        found.append(Request(str(number), prompt, min(left, len(ids)), grammar, ids))
+        requests.append(Request(str(number), prompt, min(left, len(ids)), grammar, ids))
         left -= len(ids)
         if left < 1:
             break
-    return found
+    return requests
 
 
 def _prompt(grammar: Grammar, vocabulary: Vocabulary) -> tuple[int, ...]:
     try:
-        told = vocabulary.encode(grammar.text.encode("utf-8", "surrogatepass")[-8 * PROMPT_TOKENS :])[
+        ids = vocabulary.encode(grammar.text.encode("utf-8", "surrogatepass")[-8 * PROMPT_TOKENS :])[
             -PROMPT_TOKENS:
         ]
     except ValueError:
-        told = []
-    return tuple(told) or (vocabulary.eos_token,)
+        ids = []
+    return tuple(ids) or (vocabulary.eos_token,)
 
 
 class _Compiled(Adapter):
@@ -149,7 +149,7 @@ def _decode(subject: Subject, strategy: str, asked: Sequence[Request]) -> list[C
             served = loop.serve(batch)
             steps = np.array(served.steps, np.int64).reshape(-1, len(STEP))
             wrong = accounting.of_run(
-                served.completed, steps, served.passes, served.wall_ns, [each.name for each in batch]
+                served.completed, steps, served.passes, served.wall_ns, [request.name for request in batch]
             )
             if wrong:
                 raise ArithmeticError(f"{strategy}: {wrong[0]}")
@@ -159,11 +159,11 @@ def _decode(subject: Subject, strategy: str, asked: Sequence[Request]) -> list[C
 
 def _batches(asked: Sequence[Request]) -> Iterator[list[Request]]:
     batch: list[Request] = []
-    for each in asked:
-        if len(batch) == ROWS or (batch and sum(one.limit for one in batch) + each.limit > BATCH_TOKENS):
+    for request in asked:
+        if len(batch) == ROWS or (batch and sum(one.limit for one in batch) + request.limit > BATCH_TOKENS):
             yield batch
             batch = []
-        batch.append(each)
+        batch.append(request)
     yield batch
 
 
@@ -203,10 +203,10 @@ def _counts(completed: Sequence[Completed], right: Sequence[Completed]) -> dict[
     """Returns the number of texts that were asked for and written, and of the written ones the ids, the
     passes, and where the ids come from."""
     account = ("forced", "retokenized", "rolled_back", "drafted", "accepted_drafts", "passes")
-    sums = {name: sum(getattr(each.account, name) for each in right) for name in account}
+    sums = {name: sum(getattr(request.account, name) for request in right) for name in account}
     return {
         "texts": len(completed),
         "written": len(right),
-        "ids": sum(len(each.ids) for each in right),
+        "ids": sum(len(request.ids) for request in right),
         **sums,
     }

@@ -92,7 +92,7 @@ def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: Token
     if (
         not under.any()
         and int(allowed.sum()) == 1
-        and _is_forced(subject, place, int(allowed.argmax()), said=partial)
+        and _is_forced(subject, place, int(allowed.argmax()), must_say=partial)
     ):
         return "canonical_only"
     if partial and _takes_the_characters(subject, place, allowed, truth, {*texts}):
@@ -128,18 +128,17 @@ LONGEST_PIECE = 64
 """Bytes of a token, of which the beginnings are compared with pieces."""
 
 
-def _is_forced(subject: Subject, place: Place, token: int, said: bool) -> bool:
-    """Does the language force the whole text of the token here?
+def _is_forced(subject: Subject, place: Place, token: int, must_say: bool) -> bool:
+    """Does the language force the whole text of the token here, so that no sentence is lost where nothing
+    else is allowed?
 
-    Then no sentence is lost where nothing else is allowed.
-
-    If only pieces of characters are forbidden, the backend must have `said` that it forces this token: some
-    know no such pieces.
+    With `must_say`, where only pieces of characters are forbidden, the backend must say that it forces this
+    token: some backends know no such pieces.
     """
     text = subject.vocabulary.tokens[token]
     if not text or subject.language.forced(subject.state_of(place.text), len(text)) != text:
         return False
-    return not said or forced_token(subject.compiled, place.tokens, [token]) == token
+    return not must_say or forced_token(subject.compiled, place.tokens, [token]) == token
 
 
 def _reading_exact(subject: Subject, place: Place, allowed: TokenSet) -> str:
@@ -195,7 +194,7 @@ def _examples(tokens: TokenSet) -> list[int]:
     """Returns a few of the tokens, spread over the vocabulary."""
     ids = np.flatnonzero(tokens)
     return (
-        [int(each) for each in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]]
+        [int(token) for token in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]]
         if len(ids)
         else []
     )

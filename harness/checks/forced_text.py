@@ -52,7 +52,7 @@ def places_and_insides(subject: Subject, purpose: str) -> Iterator[Place]:
 
 
 def _character_start(text: bytes, at: int) -> int:
-    """Of the character to which the continuation byte at `at` belongs, if it is one."""
+    """Returns where the character begins to which the continuation byte at `at` belongs, if it is one."""
     start = at
     while start > 0 and at - start < 3 and 0x80 <= text[start] < 0xC0:
         start -= 1

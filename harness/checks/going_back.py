@@ -31,7 +31,7 @@ def check_rollback_restores_every_mask(subject: Subject) -> Iterator[Finding]:
     """
     needs(subject, "rollback")
     paths = subject.paths
-    number = max(range(len(paths)), key=lambda each: len(paths[each]), default=None)
+    number = max(range(len(paths)), key=lambda path: len(paths[path]), default=None)
     if number is None or not paths[number]:
         raise NotApplicable("the backend accepts no token of an instance")
     tokens = paths[number][:LONGEST]
@@ -39,7 +39,7 @@ def check_rollback_restores_every_mask(subject: Subject) -> Iterator[Finding]:
         subject, number, tokens, None if subject.effort is None else subject.effort * 2
     )
     if len(tokens) < DEEPEST and subject.effort != 1:  # the same text in smaller steps goes deeper
-        number = max(range(len(paths)), key=lambda each: len(subject.vocabulary.decode(paths[each])))
+        number = max(range(len(paths)), key=lambda path: len(subject.vocabulary.decode(paths[path])))
         single = [
             subject.vocabulary.ids_by_bytes.get(bytes([byte]))
             for byte in subject.vocabulary.decode(paths[number])[:LONGEST]
@@ -55,15 +55,15 @@ def _back_and_forth(
 ) -> Iterator[Finding]:
     grammar_object, length = subject.compiled.start(), len(tokens)
     counts = _counts(subject, length, most)
-    seen = walked(subject, grammar_object, tokens, {length, *(length - count for count in counts)})
-    if length not in seen:
+    before = walked(subject, grammar_object, tokens, {length, *(length - count for count in counts)})
+    if length not in before:
         return  # the same tokens, and refused: what objects_of_one_grammar_are_independent reports
 
     def differs(position: int, text: str) -> Iterator[Finding]:
         now = look(subject, grammar_object)
-        if now != seen[position]:
-            told = f"{text}, it does not look as it did there: {change(subject, seen[position], now)}"
-            yield finding(subject, place_on(subject, number, tokens, position), told, tokens[position:])
+        if now != before[position]:
+            sentence = f"{text}, it does not look as it did there: {change(subject, before[position], now)}"
+            yield finding(subject, place_on(subject, number, tokens, position), sentence, tokens[position:])
 
     for count in counts:
         rolled = f"reached by rollback({count}) from position {length}"
@@ -88,7 +88,7 @@ def _back_and_forth(
             grammar_object = subject.compiled.start()
             accepted(grammar_object, tokens)
     here = length
-    for position in sorted(seen, reverse=True)[1:][:: 1 if most is None else 3]:
+    for position in sorted(before, reverse=True)[1:][:: 1 if most is None else 3]:
         take_back(grammar_object, here - position)
         here = position
         wrong = list(differs(position, "reached by one rollback after the other"))
@@ -146,8 +146,8 @@ def check_rollback_takes_back_the_end(subject: Subject) -> Iterator[Finding]:
         expected, now = look(subject, fresh), look(subject, grammar_object)
         text = f"reached by rollback({1 + more}) past end-of-sequence"
         if now != expected:
-            told = f"{text}, it looks different from a fresh object: {change(subject, expected, now)}"
-            yield finding(subject, there, told, (*tokens[len(tokens) - more :], eos))
+            sentence = f"{text}, it looks different from a fresh object: {change(subject, expected, now)}"
+            yield finding(subject, there, sentence, (*tokens[len(tokens) - more :], eos))
         elif (again := accepted(grammar_object, tokens[len(tokens) - more :])) < more:
             yield finding(
                 subject,

@@ -76,9 +76,9 @@ def _expect_copies_apart(subject: Subject, place: Place, original: GrammarObject
 def _another(subject: Subject, place: Place, here: Look, token: int) -> int:
     """Returns another token than the first that is allowed, where there is one."""
     others = [
-        each
-        for each in here.allowed(subject).nonzero()[0].tolist()
-        if each not in (token, subject.vocabulary.eos_token)
+        other
+        for other in here.allowed(subject).nonzero()[0].tolist()
+        if other not in (token, subject.vocabulary.eos_token)
     ]
     return subject.random(f"another {place.text!r}").choice(others) if others else token
 
@@ -123,7 +123,7 @@ def check_objects_of_one_grammar_are_independent(subject: Subject) -> Iterator[F
     goes alone."""
     purpose = "objects_of_one_grammar_are_independent"
     longest = walkable(subject)
-    order = sorted(range(len(subject.paths)), key=lambda each: -len(subject.paths[each]))
+    order = sorted(range(len(subject.paths)), key=lambda number: -len(subject.paths[number]))
     tracks = [(number, subject.paths[number][:longest]) for number in order if subject.paths[number]][:2]
     if not tracks:
         raise NotApplicable("the backend accepts no token of an instance")
@@ -134,11 +134,11 @@ def check_objects_of_one_grammar_are_independent(subject: Subject) -> Iterator[F
         for (_, tokens), at in zip(tracks, wanted, strict=True)
     ]
     objects = [subject.compiled.start(), subject.compiled.start()]
-    told = [False, False]
+    reported = [False, False]
     for step in range(longest + 2):
         for which, (number, tokens) in enumerate(tracks):
             position = step - which  # the second one starts a step later
-            if not 0 <= position <= len(tokens) or told[which]:
+            if not 0 <= position <= len(tokens) or reported[which]:
                 continue
             place = place_on(subject, number, tokens, position)
             if position and not objects[which].accept_token(tokens[position - 1]):
@@ -152,7 +152,7 @@ def check_objects_of_one_grammar_are_independent(subject: Subject) -> Iterator[F
                     text,
                     tokens[position - 1 : position],
                 )
-                told[which] = True
+                reported[which] = True
             elif (
                 position in alone[which] and (now := look(subject, objects[which])) != alone[which][position]
             ):
@@ -161,4 +161,4 @@ def check_objects_of_one_grammar_are_independent(subject: Subject) -> Iterator[F
                     f"{change(subject, alone[which][position], now)}"
                 )
                 yield finding(subject, place, text)
-                told[which] = True
+                reported[which] = True

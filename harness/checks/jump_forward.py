@@ -68,23 +68,23 @@ def check_fast_forward_tokens_are_truly_forced(subject: Subject) -> Iterator[Fin
         tokens = ask(grammar_object.fast_forward_tokens, as_tokens(subject.vocabulary.size))
         if isinstance(tokens, Fault) or not tokens:
             continue
-        said = f"says that the tokens {tokens[:12]} come next"
+        claim = f"says that the tokens {tokens[:12]} come next"
         ends = tokens[-1] == eos
         forced = subject.vocabulary.decode(tokens)
         if not all(subject.vocabulary.tokens[token] for token in tokens[: len(tokens) - ends]):
-            yield _finding(subject, place, said, Objection("special_token", "one of them is no text", b""))
+            yield _finding(subject, place, claim, Objection("special_token", "one of them is no text", b""))
             continue
         objection = _objection(subject, place, forced) or (
-            _objection_to_theend_of(subject, place, forced) if ends else None
+            _objection_to_the_end(subject, place, forced) if ends else None
         )
         if objection:
-            yield _finding(subject, place, said, objection)
+            yield _finding(subject, place, claim, objection)
             continue
         taken = grammar_object.accept_tokens(tokens)
         if taken < len(tokens):
             text = place.text + subject.vocabulary.decode(tokens[: taken + 1])
             objection = Objection(why_refused(subject, text), f"it accepts only {taken} of them", forced)
-            yield _finding(subject, place, said, objection)
+            yield _finding(subject, place, claim, objection)
 
 
 def _objection(subject: Subject, place: Place, forced: bytes) -> Objection | None:
@@ -160,7 +160,7 @@ def _refusal(subject: Subject, place: Place, forced: bytes) -> Objection | None:
     return None
 
 
-def _objection_to_theend_of(subject: Subject, place: Place, forced: bytes) -> Objection | None:
+def _objection_to_the_end(subject: Subject, place: Place, forced: bytes) -> Objection | None:
     """Is end-of-sequence the only thing that may follow?"""
     language = reference(subject)
     state = DEAD if language is None else subject.state_of(place.text + forced)
@@ -190,19 +190,19 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
     bytes_forced = bytes_found = places = unanswered = 0
     missed: dict[str, list[tuple[int, Place, bytes, bytes]]] = {}
     for place, grammar_object, _ in asked_at(subject, "forced text", "jump_forward"):
-        found = ask(grammar_object.jump_forward, as_bytes)
+        answer = ask(grammar_object.jump_forward, as_bytes)
         state = subject.state_of(place.text)
         truth = language.forced(state)
-        if isinstance(found, Fault):
+        if isinstance(answer, Fault):
             unanswered += bool(truth)
             continue
-        right = shared_length(truth, found)
+        right = shared_length(truth, answer)
         bytes_forced += len(truth)
         bytes_found += right
         places += bool(truth)
         if right < len(truth):
-            cause = _why_missed(subject, place, truth, found)
-            missed.setdefault(cause, []).append((len(truth) - right, place, truth, found))
+            cause = _why_missed(subject, place, truth, answer)
+            missed.setdefault(cause, []).append((len(truth) - right, place, truth, answer))
     if not bytes_forced:
         raise NotApplicable(
             "it gives no answer where something is forced"
@@ -210,27 +210,27 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
             else "nothing is forced at these places"
         )
     for cause, here in missed.items():
-        _, place, truth, found = max(here, key=lambda each: each[0])
+        _, place, truth, answer = max(here, key=lambda miss: miss[0])
         yield Finding(
             position=place.position,
             text=f"finds {bytes_found} of {bytes_forced} forced bytes; it misses some at {len(here)} of "
             f"{places} places, e.g. after "
-            f"{place.text[-60:]!r} finds {cut(found)} of {cut(truth)}",
+            f"{place.text[-60:]!r} finds {cut(answer)} of {cut(truth)}",
             cause=cause,
             instance=place.instance,
-            examples=(found.hex(), truth[:SHOWN_BYTES].hex()),
+            examples=(answer.hex(), truth[:SHOWN_BYTES].hex()),
             walk=place.tokens,
         )
 
 
-def _why_missed(subject: Subject, place: Place, truth: bytes, found: bytes) -> str:
-    """`inside_a_character`: just a piece of one lacks, its end or its beginning; `starts_...`: all, where the
-    place is inside one."""
-    dialect = reading_of(subject, lambda other: other.forced(other.run(other.start, place.text)) == found)
+def _why_missed(subject: Subject, place: Place, truth: bytes, answer: bytes) -> str:
+    """Returns the cause: `inside_a_character` if just a piece of one lacks, its end or its beginning;
+    `starts_inside_a_character` if all lacks, where the place is inside one; else `incomplete`."""
+    dialect = reading_of(subject, lambda other: other.forced(other.run(other.start, place.text)) == answer)
     if dialect:
         return dialect
     jump = split_jump(truth)
-    right = shared_length(truth, found)
+    right = shared_length(truth, answer)
     whole = len(jump.continuation) + len(jump.text.encode())
     if (truth[right:] == jump.begun and right == whole) or (truth == jump.continuation and not right):
         return "inside_a_character"
@@ -295,12 +295,12 @@ def _movement(subject: Subject, grammar_object: GrammarObject, method: str) -> s
     return "" if first == second else f"it says {str(first)[:80]}, then {str(second)[:80]}"
 
 
-def _finding(subject: Subject, place: Place, said: str, objection: Objection) -> Finding:
+def _finding(subject: Subject, place: Place, claim: str, objection: Objection) -> Finding:
     """Returns the finding that what the backend `said` is not so; its walk is the objection's witness."""
     end = (subject.vocabulary.eos_token,) if objection.ends else ()
     return Finding(
         position=place.position,
-        text=f"after {place.text[-60:]!r} it {said}, but {objection.text}",
+        text=f"after {place.text[-60:]!r} it {claim}, but {objection.text}",
         cause=objection.cause,
         instance=place.instance,
         examples=(objection.witness.hex(),),

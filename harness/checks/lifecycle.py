@@ -39,28 +39,30 @@ def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Findin
             )
         tokens: list[int] = []
         with suppress(Exception):
-            tokens = [each for each in subject.allowed(grammar_object).nonzero()[0].tolist() if each != eos]
+            tokens = [
+                other for other in subject.allowed(grammar_object).nonzero()[0].tolist() if other != eos
+            ]
         if tokens:
             text = (
                 f"and end-of-sequence, the mask allows {len(tokens)} tokens, e.g. "
                 f"{name_of(subject, tokens[0])}"
             )
             yield finding(subject, place, text, (eos, tokens[0]))
-        for each in (
+        for another in (
             eos,
             token,
             *subject.random(f"ended {place.text!r}").sample(range(subject.vocabulary.size), 4),
         ):
             try:
-                taken = each is not None and grammar_object.accept_token(each)
+                taken = another is not None and grammar_object.accept_token(another)
             except Exception:
                 break
-            if taken and each is not None:
+            if taken and another is not None:
                 yield finding(
                     subject,
                     place,
-                    f"and end-of-sequence, {name_of(subject, each)} is accepted",
-                    (eos, each),
+                    f"and end-of-sequence, {name_of(subject, another)} is accepted",
+                    (eos, another),
                 )
                 break
 

@@ -51,11 +51,14 @@ def check_the_same_compile_gives_the_same_masks(subject: Subject) -> Iterator[Fi
 def check_a_bad_grammar_harms_nothing(subject: Subject) -> Iterator[Finding]:
     """Neither objects that are there when the adapter is given malformed grammars, nor new ones."""
     purpose = "a_bad_grammar_harms_nothing"
-    living = [(place, each, look(subject, each)) for place, each in standing(subject, purpose, few(subject))]
+    living = [
+        (place, grammar_object, look(subject, grammar_object))
+        for place, grammar_object in standing(subject, purpose, few(subject))
+    ]
     _compile_malformed(subject)
-    for place, each, before in living:
+    for place, old, before in living:
         for text, grammar_object in (
-            ("an object that was there before", each),
+            ("an object that was there before", old),
             ("a new object", subject.reach(place.tokens)),
         ):
             if grammar_object is None:
@@ -80,7 +83,7 @@ def _compile_malformed(subject: Subject) -> None:
     dialects = [dialect, *([subject.random("malformed").choice(others)] if others else [])]
     for grammar in (
         Grammar(dialect, spoiled),
-        *(Grammar(each, text) for each in dialects for text in MALFORMED[each]),
+        *(Grammar(dialect, text) for dialect in dialects for text in MALFORMED[dialect]),
     ):
         try:
             subject.adapter.compile(grammar)
@@ -96,8 +99,8 @@ def check_two_grammars_do_not_disturb_each_other(subject: Subject) -> Iterator[F
     """Objects of this grammar and of a small second one, moved and filled by turns on one adapter, go where
     each goes alone."""
     purpose = "two_grammars_do_not_disturb_each_other"
-    number, tokens = max(enumerate(subject.paths), key=lambda each: len(each[1]), default=(0, []))
-    seen = walked(
+    number, tokens = max(enumerate(subject.paths), key=lambda path: len(path[1]), default=(0, []))
+    alone = walked(
         subject,
         subject.compiled.start(),
         tokens,
@@ -106,7 +109,7 @@ def check_two_grammars_do_not_disturb_each_other(subject: Subject) -> Iterator[F
     second, steps = _second_grammar(subject)
     theirs = walked(subject, second.start(), steps, set(range(len(steps) + 1)))
     mine, other, at = subject.compiled.start(), second.start(), 0
-    for position in range(max(seen) + 1):
+    for position in range(max(alone) + 1):
         if position and not mine.accept_token(tokens[position - 1]):
             text = (
                 f"{name_of(subject, tokens[position - 1])}, accepted before, is refused beside an object "
@@ -123,7 +126,7 @@ def check_two_grammars_do_not_disturb_each_other(subject: Subject) -> Iterator[F
             other, at = second.start(), 0
         elif other.accept_token(steps[at]):
             at += 1
-        if position in seen:
+        if position in alone:
             place = place_on(subject, number, tokens, position)
             now = look(subject, other)
             if now != theirs[at]:
@@ -133,10 +136,10 @@ def check_two_grammars_do_not_disturb_each_other(subject: Subject) -> Iterator[F
                 )
                 yield finding(subject, place, text)
             now = look(subject, mine)
-            if now != seen[position]:
+            if now != alone[position]:
                 text = (
                     "beside an object of another grammar it looks different: "
-                    f"{change(subject, seen[position], now)}"
+                    f"{change(subject, alone[position], now)}"
                 )
                 yield finding(subject, place, text)
 
@@ -144,7 +147,7 @@ def check_two_grammars_do_not_disturb_each_other(subject: Subject) -> Iterator[F
 def _second_grammar(subject: Subject) -> tuple[CompiledGrammar, list[int]]:
     """Returns a small grammar that the adapter compiles, of another dialect where it can, and the tokens
     of an output."""
-    for grammar, text in sorted(OPEN, key=lambda each: each[0].dialect == subject.case.grammar.dialect):
+    for grammar, text in sorted(OPEN, key=lambda example: example[0].dialect == subject.case.grammar.dialect):
         if grammar.dialect in subject.adapter.dialects and grammar != subject.case.grammar:
             try:
                 compiled = subject.adapter.compile(grammar)
@@ -160,7 +163,8 @@ def _second_grammar(subject: Subject) -> tuple[CompiledGrammar, list[int]]:
 def _expect_the_same(
     subject: Subject, purpose: str, compiled: CompiledGrammar, text: str
 ) -> Iterator[Finding]:
-    """Yields at sampled places, the masks of another compile of the case's grammar."""
+    """Yields a finding for each sampled place where another compile of the case's grammar has another
+    mask."""
     other = replace(subject, compiled=compiled)
     for place, grammar_object in standing(subject, purpose, few(subject)):
         before = look(subject, grammar_object)

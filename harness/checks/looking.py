@@ -41,17 +41,17 @@ def look(subject: Subject, grammar_object: GrammarObject) -> Look:
 
 def change(subject: Subject, before: Look, after: Look) -> str:
     """Returns what is different, as the end of a sentence."""
-    told = []
+    changes = []
     old, new = before.allowed(subject), after.allowed(subject)
     for word, tokens in (("more", np.flatnonzero(new & ~old)), ("fewer", np.flatnonzero(old & ~new))):
         if len(tokens):
             names = ", ".join(name_of(subject, int(token)) for token in tokens[:3])
-            told.append(f"{len(tokens)} {word} token(s) are allowed, e.g. {names}")
+            changes.append(f"{len(tokens)} {word} token(s) are allowed, e.g. {names}")
     if before.accepting != after.accepting:
-        told.append(f"is_accepting() is {after.accepting}")
+        changes.append(f"is_accepting() is {after.accepting}")
     if before.terminated != after.terminated:
-        told.append(f"is_terminated() is {after.terminated}")
-    return " and ".join(told)
+        changes.append(f"is_terminated() is {after.terminated}")
+    return " and ".join(changes)
 
 
 def name_of(subject: Subject, token: int) -> str:
@@ -96,7 +96,7 @@ def spread(subject: Subject, purpose: str, most: int | None) -> list[Place]:
         return [start, *others]
     others = [place for place in others if place.position <= walkable(subject)]
     chosen = subject.random(purpose).sample(range(len(others)), min(len(others), most - 1))
-    return [start, *(others[each] for each in sorted(chosen))]
+    return [start, *(others[index] for index in sorted(chosen))]
 
 
 def standing(subject: Subject, purpose: str, most: int | None) -> Iterator[tuple[Place, GrammarObject]]:
@@ -132,17 +132,17 @@ def walked(
     subject: Subject, grammar_object: GrammarObject, tokens: Sequence[int], wanted: set[int]
 ) -> dict[int, Look]:
     """Returns what is seen at the wanted positions, as far as the tokens are accepted."""
-    seen = {0: look(subject, grammar_object)} if 0 in wanted else {}
+    looks = {0: look(subject, grammar_object)} if 0 in wanted else {}
     for position, token in enumerate(tokens, 1):
         if not grammar_object.accept_token(token):
             break
         if position in wanted:
-            seen[position] = look(subject, grammar_object)
-    return seen
+            looks[position] = look(subject, grammar_object)
+    return looks
 
 
 def stops(subject: Subject, purpose: str, length: int) -> set[int]:
-    """Where along a path to look: everywhere, or at the start, the end and a few others."""
+    """Returns where along a path to look: everywhere, or at the start, the end and a few others."""
     most = few(subject)
     others = range(1, length)
     return {
@@ -175,15 +175,15 @@ def endings(subject: Subject, purpose: str) -> Iterator[tuple[Place, GrammarObje
     )
     most = few(subject)
     candidates += [place for place in spread(subject, purpose, most) if place.text not in ends]
-    found = 0
+    count = 0
     for place in candidates if most is None else candidates[: most * 3]:
         grammar_object = subject.reach(place.tokens)
         if grammar_object is not None and grammar_object.is_accepting():
-            found += 1
+            count += 1
             yield place, grammar_object
-            if found == most:
+            if count == most:
                 return
-    if not found:
+    if not count:
         raise NotApplicable("the output may end at none of the places")
 
 

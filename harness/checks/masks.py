@@ -78,7 +78,7 @@ def _disagreements(
     left.
     """
     trials = _Trials(subject, place, grammar_object, mask)
-    found: dict[tuple[str, bool], list[int]] = {}
+    disagreements: dict[tuple[str, bool], list[int]] = {}
     forced: bytes | None = None
     for token in _to_try(subject, place, mask):
         allows = bool(mask[token])
@@ -90,17 +90,17 @@ def _disagreements(
             text = subject.vocabulary.tokens[token]
             if forced and (forced.startswith(text) or text.startswith(forced)):
                 cause = "canonical_only"  # another spelling of what the backend forces
-        if len(found.get((cause, allows), ())) < SURE:
+        if len(disagreements.get((cause, allows), ())) < SURE:
             fresh = subject.reach(place.tokens)
             if fresh is None:
                 break
             if bool(fresh.accept_token(token)) == allows:
                 cause = "history"
                 trials.start_over()
-        found.setdefault((cause, allows), []).append(token)
-        if len(found.get(("history", allows), ())) >= SURE:
+        disagreements.setdefault((cause, allows), []).append(token)
+        if len(disagreements.get(("history", allows), ())) >= SURE:
             break
-    return found
+    return disagreements
 
 
 def _forced_text(subject: Subject, place: Place, mask: TokenSet) -> bytes:

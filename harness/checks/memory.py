@@ -74,7 +74,7 @@ def check_a_filler_fills_as_a_fill_does(subject: Subject) -> Iterator[Finding]:
         )
         fill = grammar_object.filler(filled)
         position = 0
-        for place in (each for each in places if each.instance == instance):  # in the order of the path
+        for place in (place for place in places if place.instance == instance):  # in the order of the path
             if not all(grammar_object.accept_token(token) for token in place.tokens[position:]):
                 break
             position = place.position
@@ -108,7 +108,7 @@ def check_a_batch_is_filled_row_by_row(subject: Subject) -> Iterator[Finding]:
     place, grammar_object = batch[0]
     for on_threads in _threads(subject.adapter):
         fence = _Fence((len(batch), words), np.int32)
-        subject.adapter.fill_bitmasks([each for _, each in batch], fence.inside)
+        subject.adapter.fill_bitmasks([grammar_object for _, grammar_object in batch], fence.inside)
         for number, ((where, _), single) in enumerate(zip(batch, singles, strict=True)):
             if other := _bits(fence.inside[number], single):
                 text = (

@@ -38,8 +38,7 @@ def readings(subject: Subject) -> Iterator[tuple[Reading, Automaton[Any]]]:
     if grammar.dialect != "regex":
         return
     unicode = unicode_version(subject.adapter) if depends_on_unicode(grammar.text) else ""
-    found = other_readings(grammar.text, [unicode], subject.adapter.documented)
-    for reading in found:
+    for reading in other_readings(grammar.text, [unicode], subject.adapter.documented):
         try:
             language = reading.automaton(grammar.text)
         except NoOracle:

@@ -85,13 +85,13 @@ def _jump(
         wrong = f"(accepting, terminated) is {end_of(jumped)}, that of a fresh object {end_of(replayed)}"
     if not wrong:
         return None
-    said = (
+    kept = (
         f"{keep} of {len(history)} tokens kept, then "
         f"{[subject.vocabulary.tokens[token] for token in ids[:8]]}"
     )
     return Finding(
         position=place.position,
-        text=f"after {place.text[-60:]!r}, {said}: {wrong}",
+        text=f"after {place.text[-60:]!r}, {kept}: {wrong}",
         cause=cause,
         instance=place.instance,
         walk=(*history[:keep], *ids),
@@ -117,8 +117,8 @@ def _text_to_jump(subject: Subject, place: Place) -> bytes:
     grammar_object = subject.reach(place.tokens)
     if grammar_object is None:
         return b""
-    said = ask(grammar_object.jump_forward, as_bytes)
-    if isinstance(said, Fault) or not said:
+    forced = ask(grammar_object.jump_forward, as_bytes)
+    if isinstance(forced, Fault) or not forced:
         tokens = ask(grammar_object.fast_forward_tokens, as_tokens(subject.vocabulary.size))
-        said = b"" if isinstance(tokens, Fault) else subject.vocabulary.decode(tokens)
-    return said[:LONGEST_JUMP]
+        forced = b"" if isinstance(tokens, Fault) else subject.vocabulary.decode(tokens)
+    return forced[:LONGEST_JUMP]

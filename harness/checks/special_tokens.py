@@ -79,13 +79,13 @@ def _names(subject: Subject) -> list[tuple[int, bytes]]:
         if all(bytes([byte]) in vocabulary.ids_by_bytes for byte in name)
     ]
     subject.random("specials").shuffle(names)
-    names.sort(key=lambda each: each[0] != vocabulary.eos_token)
+    names.sort(key=lambda name: name[0] != vocabulary.eos_token)
     return names[: SPECIALS if subject.effort is None else max(1, subject.effort // 2)]
 
 
 def _spots(subject: Subject) -> list[Spot]:
-    """Where free text may be: any place of a grammar with a reference automaton, strings of valid JSON, the
-    start before a tag."""
+    """Returns the places where free text may be: any place of a grammar with a reference automaton, strings
+    of valid JSON, the start before a tag."""
     dialect = subject.case.grammar.dialect
     if dialect == "structural_tag":
         return [Spot(None, (), b"")]
@@ -143,7 +143,7 @@ def _is_valid(subject: Subject, spot: Spot, text: bytes) -> bool:
 
 
 def _wrong_id(subject: Subject, spot: Spot, token: int) -> list[Finding] | None:
-    """Special ids that are taken in free text; None if the place is not reached."""
+    """Returns a finding for special ids that are taken in free text; None if the place is not reached."""
     vocabulary = subject.vocabulary
     grammar_object = subject.reach(spot.tokens)
     if grammar_object is None:
@@ -151,26 +151,23 @@ def _wrong_id(subject: Subject, spot: Spot, token: int) -> list[Finding] | None:
     allowed = subject.allowed(grammar_object)
     may_end = not spot.behind  # inside a JSON string it may not, elsewhere this is not asked here
     wrong = [
-        each
-        for each in vocabulary.special_tokens
-        if allowed[each] and not (may_end and each == vocabulary.eos_token)
+        special_token
+        for special_token in vocabulary.special_tokens
+        if allowed[special_token] and not (may_end and special_token == vocabulary.eos_token)
     ]
     if not wrong and not (may_end and token == vocabulary.eos_token) and grammar_object.accept_token(token):
         wrong = [token]
     who = "the mask allows" if wrong and allowed[wrong[0]] else "accept_token takes"
-    said = [
-        f"after {spot.text[-40:]!r}, in free text, {who} the id of {vocabulary.special_tokens[each]!r}"
-        for each in wrong[:1]
+    texts = [
+        f"after {spot.text[-40:]!r}, in free text, {who} the id of {vocabulary.special_tokens[token]!r}"
+        for token in wrong[:1]
     ]
-    return [_finding(subject, spot, text, "special_id_allowed", (*spot.tokens, wrong[0])) for text in said]
+    return [_finding(subject, spot, text, "special_id_allowed", (*spot.tokens, wrong[0])) for text in texts]
 
 
 def _refused_text(subject: Subject, spot: Spot, name: bytes) -> list[Finding] | None:
-    """Returns the name, spelled by the tokenizer (and under the mask) and byte by byte, where another text of
-    its shape is taken.
-
-    None if that text is refused too.
-    """
+    """Returns a finding if the special token's name is refused where another text of its shape is taken,
+    spelled by the tokenizer (and under the mask) or byte by byte; None if that text is refused too."""
     ids = subject.vocabulary.ids_by_bytes
     control = _control(subject, name)
     taken = False
@@ -184,11 +181,11 @@ def _refused_text(subject: Subject, spot: Spot, name: bytes) -> list[Finding] | 
             taken = True
         elif _first_refused(subject, spot, spelled(control), look) is None and _is_valid(subject, spot, name):
             before = subject.vocabulary.decode(refused[:-1])
-            said = (
+            refusal = (
                 f"after {before[-40:]!r}, {token_name(subject, refused[-1])} of the text {name!r} is "
                 f"refused; {control!r} is taken there"
             )
-            return [_finding(subject, spot, said, "special_text_refused", refused)]
+            return [_finding(subject, spot, refusal, "special_text_refused", refused)]
     return [] if taken else None
 
 
@@ -206,7 +203,7 @@ def _finding(subject: Subject, spot: Spot, text: str, cause: str, walk: tuple[in
 
 def _control(subject: Subject, name: bytes) -> bytes:
     """Returns a text of the same shape that is no special token's."""
-    specials = {each.encode() for each in subject.vocabulary.special_tokens.values()}
+    specials = {special_token.encode() for special_token in subject.vocabulary.special_tokens.values()}
     for shift in range(1, 26):
         turned = LETTERS[shift:] + LETTERS[:shift]
         control = name.translate(bytes.maketrans(LETTERS + LETTERS.upper(), turned + turned.upper()))

@@ -40,12 +40,12 @@ def check_spellings_are_accepted(subject: Subject) -> Iterator[Finding]:
     if not tried:
         raise NotApplicable("no valid instance that is accepted in any layout")
     for cause, findings in refused.items():
-        shortest = min(findings, key=lambda each: len(each.examples[0]))
+        shortest = min(findings, key=lambda finding: len(finding.examples[0]))
         yield replace(shortest, text=f"{shortest.text} ({len(findings)} of {tried[cause]} documents)")
 
 
 def _documents(subject: Subject) -> Iterator[tuple[int, str, bytes]]:
-    """Instance, spelling and text, in an order that mixes both."""
+    """Yields instance, spelling and text, in an order that mixes both."""
     wanted = [(number, name) for number in subject.valid() for name in FAMILY]
     subject.random("spellings").shuffle(wanted)
     texts: dict[int, dict[str, bytes]] = {}

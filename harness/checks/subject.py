@@ -97,8 +97,8 @@ class Subject:
 
     @cached_property
     def paths(self) -> list[list[int]]:
-        """For each instance its canonical tokens, as far as the backend accepts them (and no further than
-        LONGEST_WALK)."""
+        """Returns for each instance its canonical tokens, as far as the backend accepts them (and no further
+        than LONGEST_WALK)."""
         paths = []
         for instance in self.case.instances:
             try:
@@ -126,20 +126,20 @@ class Subject:
         most = self.effort if effort is None else effort
         if most is not None and len(others) > most - 1:
             chosen = set(self.random(purpose).sample(range(len(others)), max(0, most - 1)))
-            others = [each for at, each in enumerate(others) if at in chosen]
+            others = [other for at, other in enumerate(others) if at in chosen]
         yield start
         yield from others
 
     @cached_property
     def _all_places(self) -> list[Place]:
-        found = {b"": Place(0, (), b"")}
+        first = {b"": Place(0, (), b"")}
         for number, tokens in enumerate(self.paths):
             text = b""
             for end, token in enumerate(tokens, 1):
                 text += self.vocabulary.tokens[token]
-                if text not in found:
-                    found[text] = Place(number, tuple(tokens[:end]), text)
-        return list(found.values())
+                if text not in first:
+                    first[text] = Place(number, tuple(tokens[:end]), text)
+        return list(first.values())
 
     # The truth
 
@@ -171,4 +171,4 @@ class Subject:
 
     def valid(self) -> list[int]:
         """Returns the numbers of the instances that are known to be valid."""
-        return [number for number, each in enumerate(self.case.instances) if each.valid]
+        return [number for number, instance in enumerate(self.case.instances) if instance.valid]

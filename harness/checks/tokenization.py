@@ -61,16 +61,16 @@ def check_every_tokenization_has_the_same_verdict(subject: Subject) -> Iterator[
                 looked = source.sample(looked, 1)
             for cause, refusal in _refusals(subject, text, way.tokens, looked):
                 hits.setdefault(cause, []).append((way, refusal))
-        for cause, found in hits.items():
-            way, refusal = found[0]
+        for cause, refusals in hits.items():
+            way, refusal = refusals[0]
             walk = (*way.tokens, subject.vocabulary.eos_token)[: refusal.index + 1]
-            said = (
-                f"{len(found)} of {len(ways)} other tokenizations are refused; of this one ({way.kind}), "
+            sentence = (
+                f"{len(refusals)} of {len(ways)} other tokenizations are refused; of this one ({way.kind}), "
                 f"{_refused(subject, walk, refusal)}"
             )
             yield Finding(
                 position=len(walk) - 1,
-                text=said,
+                text=sentence,
                 cause=cause,
                 instance=number,
                 examples=subject.hex_of(walk[-1:]),
@@ -122,7 +122,7 @@ def _strange(subject: Subject, path: Sequence[int], way: Tokenization) -> list[i
     output is one of them."""
     own = set(zip(spans(subject.vocabulary, path), path, strict=True))
     steps = enumerate(zip(spans(subject.vocabulary, way.tokens), way.tokens, strict=True))
-    return [*(at for at, each in steps if each not in own), len(way.tokens)]
+    return [*(at for at, step in steps if step not in own), len(way.tokens)]
 
 
 def _refusals(
@@ -132,7 +132,7 @@ def _refusals(
     `accept_token` refuses."""
     grammar_object = subject.compiled.start()
     ends = [0, *(end for _, end in spans(subject.vocabulary, tokens))]
-    seen: set[str] = set()
+    causes: set[str] = set()
     for index, token in enumerate((*tokens, subject.vocabulary.eos_token)):
         mask = subject.allowed(grammar_object) if index in looked else None
         accepted = grammar_object.accept_token(token)
@@ -140,8 +140,8 @@ def _refusals(
             mask = subject.allowed(grammar_object)
         if mask is not None and not (accepted and mask[token]):
             cause = cause_of_refusal(subject, text, ends[index], token, mask, accepted)
-            if cause not in seen:
-                seen.add(cause)
+            if cause not in causes:
+                causes.add(cause)
                 yield cause, Refusal(index, mask, accepted)
         if not accepted:
             return
@@ -150,8 +150,8 @@ def _refusals(
 def cause_of_refusal(
     subject: Subject, text: bytes, start: int, token: int, mask: TokenSet, accepted: bool
 ) -> str:
-    """Why a token of a text, at its byte `start`, was refused: by the mask, and by `accept_token` unless
-    `accepted`. Empty if unknown."""
+    """Returns why a token of a text, at its byte `start`, was refused by the mask, and by `accept_token`
+    unless `accepted`; empty if that is unknown."""
     vocabulary = subject.vocabulary
     if token == vocabulary.eos_token:
         return "end_of_sequence"
@@ -209,5 +209,5 @@ def spell(subject: Subject, text: bytes) -> tuple[int, ...] | None:
 
 
 def token_name(subject: Subject, token: int) -> str:
-    """Returns its bytes, or the printed form of a special token."""
+    """Returns the token's bytes as text, or the printed form of a special token."""
     return subject.vocabulary.special_tokens.get(token) or repr(subject.vocabulary.tokens[token])

@@ -21,7 +21,7 @@ CATEGORY = "tokenization"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Reached:
     """All that can be seen after some tokens."""
 
     index: int
@@ -54,11 +54,11 @@ def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator
                     shared if subject.effort is None else sorted(source.sample(shared, min(2, len(shared)))),
                 )
             )
-        own = dict(_seen(subject, path, {end for _, ends in plan for end in ends}))
-        first: dict[str, tuple[Tokenization, int, Seen]] = {}
+        own = dict(_reached(subject, path, {end for _, ends in plan for end in ends}))
+        first: dict[str, tuple[Tokenization, int, Reached]] = {}
         times: Counter[str] = Counter()
         for way, ends in plan:
-            for end, there in _seen(subject, way.tokens, set(ends)):
+            for end, there in _reached(subject, way.tokens, set(ends)):
                 compared += 1
                 if end in own and (cause := _cause_of_difference(subject, own[end], there)) is not None:
                     times[cause] += 1
@@ -66,10 +66,10 @@ def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator
         for cause, (way, end, there) in first.items():
             different = _different(own[end], there)
             walk = (*way.tokens[: there.index], *different[:1])
-            said = f"seen {times[cause]} times; {_difference(subject, path, own[end], way, there)}"
+            sentence = f"seen {times[cause]} times; {_difference(subject, path, own[end], way, there)}"
             yield Finding(
                 position=len(walk) - 1,
-                text=said,
+                text=sentence,
                 cause=cause,
                 instance=number,
                 examples=subject.hex_of(different or walk[-1:]),
@@ -89,7 +89,7 @@ def _shared(path: Sequence[int], own_ends: list[int], tokens: Sequence[int], end
     return sorted(set(own_ends[same:]) & set(ends[same:]))
 
 
-def _seen(subject: Subject, tokens: Sequence[int], wanted: set[int]) -> Iterator[tuple[int, Seen]]:
+def _reached(subject: Subject, tokens: Sequence[int], wanted: set[int]) -> Iterator[tuple[int, Reached]]:
     """Yields what is seen behind those bytes, as far as the tokens are accepted."""
     grammar_object = subject.compiled.start()
     last = max(wanted, default=0)
@@ -97,20 +97,23 @@ def _seen(subject: Subject, tokens: Sequence[int], wanted: set[int]) -> Iterator
         if end > last or not grammar_object.accept_token(tokens[index]):
             return
         if end in wanted:
-            yield end, Seen(index + 1, subject.allowed(grammar_object), bool(grammar_object.is_accepting()))
+            yield (
+                end,
+                Reached(index + 1, subject.allowed(grammar_object), bool(grammar_object.is_accepting())),
+            )
 
 
-def _different(own: Seen, there: Seen) -> list[int]:
+def _different(own: Reached, there: Reached) -> list[int]:
     ids = np.flatnonzero(own.mask != there.mask)
     return (
-        [int(each) for each in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]]
+        [int(token) for token in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]]
         if len(ids)
         else []
     )
 
 
-def _cause_of_difference(subject: Subject, own: Seen, there: Seen) -> str | None:
-    """None where there is no difference, empty where its cause is unknown."""
+def _cause_of_difference(subject: Subject, own: Reached, there: Reached) -> str | None:
+    """Returns the cause of a difference: None where there is none, empty where the cause is unknown."""
     different = np.flatnonzero(own.mask != there.mask)
     if not len(different):
         return None if own.accepting == there.accepting else "end_of_sequence"
@@ -138,11 +141,13 @@ def _is_whole(text: bytes) -> bool:
     return True
 
 
-def _difference(subject: Subject, path: Sequence[int], own: Seen, way: Tokenization, there: Seen) -> str:
+def _difference(
+    subject: Subject, path: Sequence[int], own: Reached, way: Tokenization, there: Reached
+) -> str:
     before = subject.vocabulary.decode(path[: own.index])
     more, fewer = int((there.mask & ~own.mask).sum()), int((own.mask & ~there.mask).sum())
     parts = [f"{more} more" if more else "", f"{fewer} fewer" if fewer else ""]
-    said = f"after {before[-40:]!r} in other tokens ({way.kind}) "
+    start = f"after {before[-40:]!r} in other tokens ({way.kind}) "
     if more or fewer:
-        return f"{said}the mask allows {' and '.join(filter(None, parts))} than after the canonical ones"
-    return f"{said}is_accepting is {there.accepting}, after the canonical ones {own.accepting}"
+        return f"{start}the mask allows {' and '.join(filter(None, parts))} than after the canonical ones"
+    return f"{start}is_accepting is {there.accepting}, after the canonical ones {own.accepting}"

@@ -47,7 +47,7 @@ class Utf8(Automaton[tuple[ByteRange, ...]]):
 
 
 class Impossible:
-    """By state of the text: the tokens of a vocabulary with which it would be no UTF-8."""
+    """For each state of the text, the tokens of a vocabulary with which it would be no UTF-8."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.text = Utf8()
@@ -70,7 +70,7 @@ class Impossible:
 
 @lru_cache(maxsize=4)
 def impossible_of(vocabulary: Vocabulary) -> Impossible:
-    """Made once for a vocabulary."""
+    """Returns the vocabulary's table, which is made once."""
     return Impossible(vocabulary)
 
 
@@ -137,15 +137,15 @@ def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]
             for lead in allowed:
                 _look(subject, place, lead, hits)
     for cause, hit in hits.items():
-        said = (
+        sentence = (
             f"seen {hit.times} times; after {vocabulary.decode(hit.walk[:-1])[-40:]!r} {hit.who} "
             f"{token_name(subject, hit.walk[-1])}"
         )
-        said += f", one of {len(hit.tokens)} such tokens" if len(hit.tokens) > 1 else ""
+        sentence += f", one of {len(hit.tokens)} such tokens" if len(hit.tokens) > 1 else ""
         examples = hit.tokens[:: -(-len(hit.tokens) // EXAMPLES)]
         yield Finding(
             position=len(hit.walk) - 1,
-            text=said,
+            text=sentence,
             cause=cause,
             instance=hit.place.instance,
             under=len(hit.tokens),
@@ -164,10 +164,8 @@ def _strings_first(subject: Subject) -> list[Place]:
 
 
 def _look(subject: Subject, place: Place, added: tuple[int, ...], hits: dict[str, Hits]) -> TokenSet | None:
-    """Behind more bytes, ask the mask for every token and `accept_token` for some.
-
-    The mask; None where these bytes are refused.
-    """
+    """Asks, behind more bytes, the mask for every token and `accept_token` for some. Returns the mask; None
+    where these bytes are refused."""
     vocabulary = subject.vocabulary
     walk = (*place.tokens, *added)
     grammar_object = subject.reach(walk)
@@ -185,7 +183,7 @@ def _look(subject: Subject, place: Place, added: tuple[int, ...], hits: dict[str
 
 
 def _went_wrong(subject: Subject, place: Place, hits: dict[str, Hits]) -> None:
-    """Along the instance the backend took what is no UTF-8: say where."""
+    """Records where along the instance the backend took what is no UTF-8."""
     impossible = impossible_of(subject.vocabulary)
     ends = (
         end
@@ -199,12 +197,12 @@ def _went_wrong(subject: Subject, place: Place, hits: dict[str, Hits]) -> None:
 def _record(
     subject: Subject, place: Place, walk: tuple[int, ...], wrong: list[int], hits: dict[str, Hits]
 ) -> None:
-    """Note the tokens that may wrongly follow, by cause."""
+    """Notes the tokens that may wrongly follow, by cause."""
     text = subject.vocabulary.decode(walk)
-    found: dict[str, list[int]] = {}
+    by_cause: dict[str, list[int]] = {}
     for token in wrong:
-        found.setdefault(cause_of(text + subject.vocabulary.tokens[token]), []).append(token)
-    for cause, tokens in found.items():
+        by_cause.setdefault(cause_of(text + subject.vocabulary.tokens[token]), []).append(token)
+    for cause, tokens in by_cause.items():
         if cause not in hits:
             grammar_object = subject.reach(walk)
             if grammar_object is None:

@@ -41,16 +41,15 @@ def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[F
         looked: dict[tuple[int, ...], TokenSet] = {}
         for pieces in _splits(subject, content[start:end]):
             tried += 1
-            for cause, said, walk in _split(subject, content, before, pieces, behind, looked):
-                hits.setdefault(cause, []).append((number, said, walk))
+            for cause, text, walk in _split(subject, content, before, pieces, behind, looked):
+                hits.setdefault(cause, []).append((number, text, walk))
     if not tried:
         raise NotApplicable("no character beyond ASCII can be spelled in pieces")
-    for cause, found in hits.items():
-        number, said, walk = found[0]
-        said = f"{len(found)} of {tried} splits; {said}"
+    for cause, refusals in hits.items():
+        number, text, walk = refusals[0]
         yield Finding(
             position=len(walk) - 1,
-            text=said,
+            text=f"{len(refusals)} of {tried} splits; {text}",
             cause=cause,
             instance=number,
             examples=subject.hex_of(walk[-1:]),
@@ -59,22 +58,22 @@ def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[F
 
 
 def _characters(subject: Subject, numbers: list[int]) -> list[tuple[int, int, int]]:
-    """Instance, first byte and end of some characters of several bytes, each character once; those of
-    different lengths first."""
-    found: dict[bytes, tuple[int, int, int]] = {}
+    """Returns the instance, the first byte and the end of some characters of several bytes, each character
+    once; those of different lengths come first."""
+    first: dict[bytes, tuple[int, int, int]] = {}
     for number in numbers:
         content = subject.case.instances[number].content
         for match in re.finditer(rb"[\xc2-\xf4][\x80-\xbf]+", content):
-            found.setdefault(match[0], (number, match.start(), match.end()))
-    each = list(found.values())
-    subject.random("characters").shuffle(each)
+            first.setdefault(match[0], (number, match.start(), match.end()))
+    characters = list(first.values())
+    subject.random("characters").shuffle(characters)
     if subject.effort is None:
-        return sorted(each)
-    seen: dict[int, int] = {}
+        return sorted(characters)
+    times: dict[int, int] = {}
     turns = []
-    for number, start, end in each:
-        seen[end - start] = seen.get(end - start, 0) + 1
-        turns.append((seen[end - start], number, start, end))
+    for number, start, end in characters:
+        times[end - start] = times.get(end - start, 0) + 1
+        turns.append((times[end - start], number, start, end))
     return [(number, start, end) for _, number, start, end in sorted(turns)[: max(1, subject.effort // 2)]]
 
 
@@ -82,7 +81,7 @@ def _splits(subject: Subject, character: bytes) -> list[tuple[int, ...]]:
     """Returns the character in two pieces or more, each a token, or a token a byte where the vocabulary has
     none for the piece."""
     index = index_of(subject.vocabulary)
-    found: dict[tuple[int, ...], None] = {}
+    splits_found: dict[tuple[int, ...], None] = {}
     for cut in product((False, True), repeat=len(character) - 1):
         bounds = [0, *(at for at, is_cut in enumerate(cut, 1) if is_cut), len(character)]
         parts = [character[start:end] for start, end in pairwise(bounds)]
@@ -92,8 +91,8 @@ def _splits(subject: Subject, character: bytes) -> list[tuple[int, ...]]:
             for piece in ([part] if index.ids(part) else [bytes([byte]) for byte in part])
         ]
         if len(parts) > 1 and all(map(index.ids, parts)):
-            found[tuple(index.ids(part)[0] for part in parts)] = None
-    splits = list(found)
+            splits_found[tuple(index.ids(part)[0] for part in parts)] = None
+    splits = list(splits_found)
     if subject.effort is not None and len(splits) > subject.effort:
         splits = subject.random(f"splits {character.hex()}").sample(splits, subject.effort)
     return splits
@@ -107,8 +106,8 @@ def _split(
     behind: tuple[int, ...],
     looked: dict[tuple[int, ...], TokenSet],
 ) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """Cause, sentence and walk of what is wrong with one split; masks that another split has filled are in
-    `looked`."""
+    """Yields cause, sentence and walk of what is wrong with one split; masks that another split has filled
+    are in `looked`."""
     vocabulary = subject.vocabulary
     grammar_object = subject.reach(before)
     if grammar_object is None:
@@ -139,11 +138,11 @@ def _split(
     for index, token in enumerate(behind):
         if not grammar_object.accept_token(token):
             walk = (*before, *pieces, *behind[: index + 1])
-            said = (
+            text = (
                 f"{token_name(subject, token)} is refused behind the pieces "
                 f"{[vocabulary.tokens[piece] for piece in pieces]}"
             )
-            yield "partial_utf8", said, walk
+            yield "partial_utf8", text, walk
             return
 
 

@@ -59,16 +59,15 @@ def check_walks_end_and_validate(subject: Subject) -> Iterator[Finding]:
         walk = lean_walk(subject, subject.compiled.start(), source, SOFT[number % len(SOFT)])
         if (fault := _fault(subject, walk)) is not None:
             cause, text = fault
-            said = f"{text}: {_excerpt(walk.text)}"
             finding = Finding(
                 position=len(walk.tokens),
-                text=said,
+                text=f"{text}: {_excerpt(walk.text)}",
                 cause=cause,
                 examples=(walk.text.hex(),),
                 walk=walk.tokens,
             )
             faults.append((len(walk.text), finding))
-    yield from (finding for _, finding in sorted(faults, key=lambda each: each[0]))
+    yield from (finding for _, finding in sorted(faults, key=lambda fault: fault[0]))
 
 
 def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
@@ -168,14 +167,14 @@ class _Inside:
                 self.string = not self.string
 
 
-LETTERS = bytes(each for each in range(128) if chr(each).isalnum() and not chr(each).isdigit())
+LETTERS = bytes(byte for byte in range(128) if chr(byte).isalnum() and not chr(byte).isdigit())
 DIGITS = b"0123456789"
 HIGH = bytes(range(128, 256))
 """Of characters beyond ASCII; one that has begun must be completed."""
 KINDS = (b"}]", b'"', b")>'", b":,;", DIGITS, b"-+", LETTERS, b"[{", b"(<", WHITESPACE, HIGH)
 """Of first bytes; a choice is between these before it is between bytes, so that `null` is as likely as some
 number."""
-OTHERS = bytes(each for each in range(256) if all(each not in kind for kind in KINDS))
+OTHERS = bytes(byte for byte in range(256) if all(byte not in kind for kind in KINDS))
 
 INSIDE = (b'"', LETTERS + DIGITS, OTHERS.replace(b"\\", b"") + b" }]:,;-+[{()<>'", HIGH)
 OUTSIDE = (b"}]", b":,", b'"-.eE+' + DIGITS + LETTERS, b"[{", WHITESPACE)
@@ -213,9 +212,9 @@ def leaning_of(vocabulary: Vocabulary) -> _Leaning:
     lengths = np.array([min(len(text), LONGEST_TOKEN) for text in texts], dtype=np.int16)
 
     def ranks(classes: tuple[bytes, ...]) -> NDArray[np.int16]:
-        """By the class of the first byte, then by length."""
-        found: NDArray[np.int16] = _class_of(classes)[first] * (LONGEST_TOKEN + 1) + lengths
-        return found
+        """Returns the rank of each token: by the class of its first byte, then by length."""
+        by_class: NDArray[np.int16] = _class_of(classes)[first] * (LONGEST_TOKEN + 1) + lengths
+        return by_class
 
     kind = _class_of(KINDS)[first].astype(np.uint8)
     return _Leaning(
@@ -234,11 +233,11 @@ def _class_of(classes: tuple[bytes, ...]) -> NDArray[np.int16]:
 def _choose(
     source: random.Random, ids: NDArray[np.intp], leaning: _Leaning, ranks: NDArray[np.int16], lean: float
 ) -> int:
-    """With the probability `lean` one of those that close soonest, else any; in most cases each kind of them
-    is as likely."""
+    """Returns one of the ids: with the probability `lean` one of those that close soonest, else any; in most
+    cases each kind of them is as likely."""
     if source.random() < lean:
-        found = ranks[ids]
-        ids = ids[found == found.min()]
+        chosen_ranks = ranks[ids]
+        ids = ids[chosen_ranks == chosen_ranks.min()]
     if source.random() < 0.7:
         ids = _any_group(source, ids, leaning.kind[ids])
         ids = _any_group(source, ids, leaning.first[ids])
@@ -246,7 +245,7 @@ def _choose(
 
 
 def _any_group(source: random.Random, ids: NDArray[np.intp], groups: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Returns those of one of the groups, each of which is as likely, however many are in it."""
+    """Returns the ids of one group; each group is as likely, however many ids are in it."""
     present = np.flatnonzero(np.bincount(groups))
     chosen: NDArray[np.intp] = ids[groups == present[source.randrange(len(present))]]
     return chosen

@@ -87,10 +87,10 @@ class Browser:
                     answers.append(each)
                 else:
                     self._note(each)
-            for each in answers:
-                if "error" in each:
-                    raise RuntimeError(f"{method}: {each['error']}")
-                return each["result"]
+            for answer in answers:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
         raise TimeoutError(method)
 
     def _messages(self) -> list[dict[str, Any]]:

@@ -96,7 +96,7 @@ def play(side: Played, arm: str, role: Role, place: int, fork: int, number: int,
         else side.pass_ms
     )
     length_ns = round(length * MS)
-    passes = max(len(each) for each in side.texts.values())
+    passes = max(len(text) for text in side.texts.values())
     requests = []
     for name, brought in side.texts.items():
         times = tuple((index + 1) * length_ns for index, count in enumerate(brought) for _ in range(count))
@@ -113,8 +113,8 @@ def play(side: Played, arm: str, role: Role, place: int, fork: int, number: int,
         requests.append(Judged(done, "valid" if whole and role != "none" else "unjudged", whole))
     steps = []
     for index in range(passes):
-        rows = [each for each in side.texts.values() if len(each) > index]
-        steps.append(step(len(rows), sum(4 if not index else each[index - 1] for each in rows), length_ns))
+        rows = [text for text in side.texts.values() if len(text) > index]
+        steps.append(step(len(rows), sum(4 if not index else row[index - 1] for row in rows), length_ns))
     return DecodedBatch(
         fork,
         number,
@@ -149,7 +149,7 @@ def decoding(
     """Returns each setting as each arm plays it, warm rounds and a cold one; `plain` beside every load."""
     every = tuple(settings)
     names = list(dict.fromkeys(name for sides in settings.values() for name in sides))
-    known = tuple(arms) or tuple(arm(each) for each in names)
+    known = tuple(arms) or tuple(arm(name) for name in names)
     batches = []
     for fork in range(forks):
         for number in range(rounds + 1):

@@ -156,8 +156,8 @@ def serving(behaviour: Behaviour, facts: dict[str, Any] | None = None) -> Iterat
         await stop.wait()
         listening.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
-        for each in others:
-            each.cancel()
+        for other in others:
+            other.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(run()), daemon=True)
@@ -393,7 +393,7 @@ async def one_read(talk: Talk) -> None:
     await talk.head()
     events = [*(talk.message(piece) for piece in ("1", "2", "3")), talk.message(None, "stop")]
     await talk.chunk(
-        "".join(f"data: {json.dumps(each)}\r\n\r\n" for each in events).encode() + b"data: [DONE]\r\n\r\n"
+        "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events).encode() + b"data: [DONE]\r\n\r\n"
     )
     await talk.raw(b"0\r\n\r\n")
 

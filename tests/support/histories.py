@@ -32,7 +32,7 @@ def entry(number: int, ratio: float, **fields: Any) -> Entry:
 def noise(ratios: Iterable[float], seed: int, share: float = 0.01) -> list[float]:
     """Returns each times one plus a normal deviate."""
     random_ = random.Random(seed)
-    return [each * (1 + random_.gauss(0, share)) for each in ratios]
+    return [ratio * (1 + random_.gauss(0, share)) for ratio in ratios]
 
 
 def write_entries(

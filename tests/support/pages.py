@@ -61,7 +61,7 @@ def blocks(text: str) -> Iterator[Block]:
         elif line.startswith("    ") and (number == 0 or not lines[number - 1].strip()):
             while number < len(lines) and (lines[number].startswith("    ") or not lines[number].strip()):
                 number += 1
-            yield Block(start + 1, "", "\n".join(each[4:] for each in lines[start:number]).rstrip(), above)
+            yield Block(start + 1, "", "\n".join(line[4:] for line in lines[start:number]).rstrip(), above)
             continue
         elif line.strip():
             above = f"{above} {line}" if number and lines[number - 1].strip() else line
@@ -151,7 +151,7 @@ def pytest_options() -> frozenset[str]:
 
 def verbs() -> dict[str, argparse.ArgumentParser]:
     """Our commands."""
-    found = next(each for each in parser()._actions if isinstance(each, argparse._SubParsersAction))
+    found = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
     return dict(found.choices)
 
 

@@ -76,13 +76,13 @@ def served(rank: int, ranks: Ranks | None, timeout_s: float) -> dict[str, Any]:
         end = time.monotonic() + 30
         while len(adapter.made) < (4, 3)[rank] and time.monotonic() < end:
             time.sleep(0.001)
-        while any(each.state == "pending" for each in tickets) and time.monotonic() < end:
+        while any(ticket.state == "pending" for ticket in tickets) and time.monotonic() < end:
             if len(history) == 3:
                 queue.cancel(tickets[TEXTS.index("hang cancelled")])
             if len(history) == 5:
                 adapter.release("hang slow")
             queue.poll(0.01)
-            history.append([each.state for each in tickets])
+            history.append([ticket.state for ticket in tickets])
         final = {text: told(ticket) for text, ticket in zip(TEXTS, tickets, strict=True)}
         if rank == 1:  # as after a result that was late here only
             queue._cache.pop(Grammar("regex", "same"))

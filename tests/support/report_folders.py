@@ -115,7 +115,7 @@ def write_kernels(folder: Path, evil: str = "", times: bool = True, finish: bool
         }
         | {"machine": {"cpu_model_name": f"CPU{evil}", "cpus_usable": 2}, "backends": []}
     ]
-    lines += [{"kind": "kernel", "kernel": each, "problem": ""} for each in names[:2]]
+    lines += [{"kind": "kernel", "kernel": name, "problem": ""} for name in names[:2]]
     probe = {"kind": "probe", "dtype": "float32", "documented": "", "text": evil}
     lines += [
         probe | {"kernel": names[0], "probe": "a_row_is_left_out", "outcome": each}
@@ -145,5 +145,5 @@ def write_kernels(folder: Path, evil: str = "", times: bool = True, finish: bool
                 )
     lines += [{"kind": "end"}] if finish else []
     folder.mkdir(parents=True)
-    (folder / "kernels.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    (folder / "kernels.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder

@@ -110,7 +110,7 @@ def documents() -> Iterator[str]:
     yield from (f"[[{one}],{other} ,1]" for one, other in product(parts, parts[:4]))
     for name in NAMES:
         yield from (f'{{"{name}":{each}}}' for each in [*simple, *parts])
-    yield from (f'{{"\\u0061" : {each}}}' for each in parts)
+    yield from (f'{{"\\u0061" : {part}}}' for part in parts)
     for names in (("a", "b"), ("b", "a"), ("a", "é"), ("ab", "x"), ("x", "y")):
         yield from (
             f'{{"{names[0]}":{one},"{names[1]}":{other}}}' for one, other in product(parts[:8], parts[:8])

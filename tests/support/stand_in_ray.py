@@ -70,7 +70,7 @@ class StandIn:
     def wait(
         self, streams: Sequence[Stream], num_returns: int, timeout: float
     ) -> tuple[list[Stream], list[Stream]]:
-        assert len({id(each) for each in streams}) == len(streams) and streams
+        assert len({id(stream) for stream in streams}) == len(streams) and streams
         self.most_at_a_time = max(self.most_at_a_time, len(streams)) if timeout else self.most_at_a_time
         return list(streams[-num_returns:]), list(streams[:-num_returns])
 

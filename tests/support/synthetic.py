@@ -105,7 +105,7 @@ def case(
         case_id(grammar),
         name or f"case {number}",
         grammar,
-        tuple(Instance(*each) for each in instances),
+        tuple(Instance(*instance) for instance in instances),
         tuple(tags),
     )
 

@@ -30,7 +30,7 @@ def wheel(
         "Metadata-Version: 2.1",
         f"Name: {name.replace('_', '-')}",
         f"Version: {version}",
-        *(f"Requires-Dist: {each}" for each in requires),
+        *(f"Requires-Dist: {require}" for require in requires),
     ]
     files = {
         f"{name}.py": source,
@@ -72,7 +72,7 @@ def environ(index: Path, cache: Path) -> dict[str, str]:
         if not name.startswith(("PIP_", "UV_", "GRAMMARBENCH_"))
     }
     path = os.pathsep.join(
-        each for each in without.get("PATH", "").split(os.pathsep) if not Path(each, "uv").exists()
+        part for part in without.get("PATH", "").split(os.pathsep) if not Path(part, "uv").exists()
     )
     ours = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index), "PIP_CONFIG_FILE": os.devnull, "PATH": path}
     return {**without, **ours, environments.CACHE: str(cache), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -10,7 +10,7 @@ from types import ModuleType
 
 
 def bare_package(*names: str) -> None:
-    """Put these packages (dotted, parents before children) into `sys.modules` without running their
+    """Puts these packages (dotted, parents before children) into `sys.modules` without running their
     `__init__`.
 
     Their modules can then be imported one by one; a package that is imported already is left as it is. Raises
@@ -32,7 +32,7 @@ def bare_package(*names: str) -> None:
 
 
 def stand_in(name: str, attributes: Iterable[str]) -> None:
-    """Put a module into `sys.modules` that has these names and nothing behind them, for what is imported but
+    """Puts a module into `sys.modules` that has these names and nothing behind them, for what is imported but
     only named in annotations."""
     if name not in sys.modules:
         module = ModuleType(name)

@@ -103,9 +103,8 @@ class SGLangAdapter(Adapter):
             )
         try:
             self.mask_format = _Masks(template, self.vocabulary.size).kind
-        except (
-            NotImplementedError
-        ) as error:  # a bare base class: what older backends return for a grammar that did not compile
+        except NotImplementedError as error:
+            # Older backends return a bare base class for a grammar that did not compile.
             raise UnsupportedGrammar(
                 "the backend returned a grammar without methods, and no reason"
             ) from error
@@ -141,7 +140,7 @@ def adapt_sglang(
 
 
 def _refusal(grammar: SGLangGrammar) -> str | None:
-    """Why there is no grammar (empty if that is not said), or None if there is one."""
+    """Returns why there is no grammar (empty if the backend does not say), or None if there is one."""
     if grammar is None:
         return ""
     message: str | None = getattr(grammar, "error_message", None)
@@ -163,7 +162,7 @@ class _Masks:
         self._row = self._mask
 
     def fill(self, grammar: SGLangGrammar, array: NDArray[Any], kind: MaskFormat) -> None:
-        """Fill our array; without a copy where the backend's mask is of its kind and width."""
+        """Fills our array, without a copy where the backend's mask is of its kind and width."""
         if array is self._array:
             grammar.fill_vocab_mask(self._row, 0)
         elif (
@@ -186,7 +185,7 @@ class _Masks:
             array[:shared] = filled[:shared]
 
     def allows(self, grammar: SGLangGrammar, token: int) -> bool:
-        """Is the token allowed next?"""
+        """Returns whether the token is allowed next."""
         filled = self._filled(grammar)
         return not filled[token] if self.kind == "bool" else is_allowed(filled, token)
 
@@ -221,8 +220,8 @@ class _Object(GrammarObject):
         if self.is_terminated():
             return False
         token = self._compiled.twins.first.get(token, token)
-        # the interface names no way to refuse: some raise, some return False, and some take any token, which
-        # then is the finding
+        # The interface names no way to refuse: some raise, some return False, and some take any token, which
+        # then is the finding.
         try:
             refused = self._grammar.accept_token(token) is False
         except (ValueError, AssertionError):
@@ -311,7 +310,6 @@ class _Compiled(CompiledGrammar):
         if grammar is self._template:
             grammar = self._compile_again()
         if hasattr(grammar, "maybe_init_reasoning"):
-            grammar.maybe_init_reasoning(
-                False
-            )  # a reasoning wrapper constrains nothing until it is told that nobody reasons
+            # A reasoning wrapper constrains nothing until it is told that nobody reasons.
+            grammar.maybe_init_reasoning(False)
         return grammar

@@ -35,7 +35,7 @@ class Thinking:
     """The masks of the thinking part; one for each vocabulary and think-end id."""
 
     def __init__(self, vocabulary: Vocabulary, end: int) -> None:
-        """`end`: the id that ends the thinking. Raises BadInput if that id can do no such thing."""
+        """`end` is the id that ends the thinking. Raises BadInput if that id can do no such thing."""
         if not 0 <= end < vocabulary.size or end in vocabulary.padding_tokens or end == vocabulary.eos_token:
             raise BadInput(
                 f"token {end} of vocabulary {vocabulary.name} cannot end the thinking; give a "
@@ -50,7 +50,7 @@ class Thinking:
         self._is_forbidden = self.forbidden.tobytes()  # a byte is read faster than a cell of an array
 
     def allows(self, token: int) -> bool:
-        """May the token come next?"""
+        """Returns whether the token may come next."""
         return 0 <= token < len(self._is_forbidden) and not self._is_forbidden[token]
 
 
@@ -72,7 +72,7 @@ class ReasoningAdapter(Adapter):
     """Compiles with the inner adapter; each object thinks first."""
 
     def __init__(self, inner: Adapter, end: int) -> None:
-        """`end`: the think-end id. Raises BadInput if that id can do no such thing."""
+        """`end` is the think-end id. Raises BadInput if that id can do no such thing."""
         super().__init__(inner.vocabulary)
         self._inner = inner
         self._thinking = Thinking(inner.vocabulary, end)
@@ -92,12 +92,13 @@ class ReasoningAdapter(Adapter):
         return self._inner.kernels()
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
-        """Also of objects that are not wrapped, so that requests with and without reasoning are one batch."""
+        """Fills the masks of objects that are not wrapped too, so that requests with and without reasoning
+        are one batch."""
         if len(objects) != len(bitmasks):
             raise ValueError(f"{len(objects)} objects for {len(bitmasks)} bitmasks")
         self._inner.threads = self.threads
-        thinks = [isinstance(each, ReasoningObject) and each.thinks for each in objects]
-        answering = [each.inner if isinstance(each, ReasoningObject) else each for each in objects]
+        thinks = [isinstance(one, ReasoningObject) and one.thinks for one in objects]
+        answering = [one.inner if isinstance(one, ReasoningObject) else one for one in objects]
         if not any(thinks):
             self._inner.fill_bitmasks(answering, bitmasks)
             return
@@ -141,8 +142,8 @@ class ReasoningObject(GrammarObject):
     """The inner object, which stays at its start until the think-end id; that id is never shown to it."""
 
     def __init__(self, inner: GrammarObject, thinking: Thinking, thought: int, answered: int | None) -> None:
-        """`thought`: accepted up to and including the think-end id; `answered`: behind it, None while
-        thinking."""
+        """`thought` are the tokens accepted up to and including the think-end id, and `answered` those behind
+        it, None while thinking."""
         self.inner = inner
         self._thinking = thinking
         self._thought = thought
@@ -150,7 +151,7 @@ class ReasoningObject(GrammarObject):
 
     @property
     def thinks(self) -> bool:
-        """Has the think-end id not come yet?"""
+        """Returns whether the think-end id has not come yet."""
         return self._answered is None
 
     @property
@@ -159,7 +160,7 @@ class ReasoningObject(GrammarObject):
         return self._thought
 
     def begin(self, thinks: bool) -> None:
-        """Before the first token: does this request think at all? Raises ValueError later."""
+        """Says, before the first token, whether this request thinks at all. Raises ValueError later."""
         if self._thought or self._answered:
             raise ValueError(
                 f"{self._thought + (self._answered or 0)} tokens have been accepted; it is too "

@@ -98,7 +98,7 @@ class GrammarForSGLang:
         self.finished = False
 
     def accept_token(self, token: int) -> None:
-        """Advance past the token; raises TokenRefused, without moving, if it is refused."""
+        """Advances past the token. Raises TokenRefused, without moving, if it is refused."""
         if self._object.is_terminated():
             self._ignored += 1
             return
@@ -111,7 +111,7 @@ class GrammarForSGLang:
         self.accepted_tokens.append(token)
 
     def rollback(self, k: int) -> None:
-        """Take back the last `k` tokens, ignored ones included."""
+        """Takes back the last `k` tokens, ignored ones included."""
         if not 0 <= k <= len(self.accepted_tokens) + self._ignored:
             raise ValueError(f"cannot roll back {k} of {len(self.accepted_tokens) + self._ignored} tokens")
         ignored = min(k, self._ignored)
@@ -124,10 +124,8 @@ class GrammarForSGLang:
         return self._object.is_terminated()
 
     def maybe_init_reasoning(self, reasoning: bool) -> None:
-        """Before the first token: does the request think first?
-
-        Only with `harness.backend.bridge.reasoning`; else a grammar constrains at once.
-        """
+        """Says, before the first token, whether the request thinks first. It matters only to objects of
+        `harness.backend.bridge.reasoning`; other grammars constrain at once."""
         if isinstance(self._object, ReasoningObject):
             self._object.begin(reasoning)
             self._reasoning = reasoning
@@ -153,8 +151,8 @@ class GrammarForSGLang:
     def allocate_vocab_mask(
         self, vocab_size: int, batch_size: int, device: torch.device | str
     ) -> torch.Tensor:
-        """Everything allowed, so that rows without a grammar can be left as they are; on the CPU, where
-        `fill_vocab_mask` works."""
+        """Returns masks that allow everything, so that rows without a grammar can be left as they are; on the
+        CPU, where `fill_vocab_mask` works."""
         import torch
 
         if self._is_bool:
@@ -162,7 +160,7 @@ class GrammarForSGLang:
         return torch.full((batch_size, (vocab_size + 31) // 32), -1, dtype=torch.int32)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        """Overwrite row `idx`; once terminated, end-of-sequence alone is allowed, so that a row of logits
+        """Overwrites row `idx`. Once terminated, end-of-sequence alone is allowed, so that a row of logits
         never is all minus infinity."""
         if self._row_of is None or self._row_of[0] is not vocab_mask or self._row_of[1] != idx:
             self._turn_to(vocab_mask, idx)
@@ -186,7 +184,7 @@ class GrammarForSGLang:
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        """Set what is not allowed to minus infinity, in place.
+        """Sets what is not allowed to minus infinity, in place.
 
         `logits`: `[batch, vocabulary]`, any floating type, on the mask's device; `vocab_mask`: int32 `[batch,
         words]` or bool `[batch, vocabulary]`. Raises ValueError if the mask does not cover the logits.
@@ -224,7 +222,7 @@ class GrammarForSGLang:
     def jump_and_retokenize(
         self, old_output_ids: Sequence[int], new_output_ids: Sequence[int], next_state: int
     ) -> None:
-        """Go from the accepted tokens to `new_output_ids`, keeping the common prefix.
+        """Goes from the accepted tokens to `new_output_ids`, keeping the common prefix.
 
         `old_output_ids` begin with the accepted tokens; tokens of the jump, which have not been accepted, may
         follow. Raises ValueError, and moves nothing, if they do not, or if a new id is refused.
@@ -250,7 +248,7 @@ class GrammarForSGLang:
         self.accepted_tokens = kept + added
 
     def _turn_to(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        """Take the row of a mask that the last fill did not see: our ids, and the rest, for which there are
+        """Takes a row of a mask that is not that of the last fill: our ids, and the rest, for which there are
         logits but no tokens."""
         if vocab_mask.device.type != "cpu":
             raise ValueError("fill the mask on the CPU, then move it with move_vocab_mask")
@@ -305,8 +303,8 @@ class BackendForSGLang:
 
 
 def _split(forced: bytes, vocabulary: Vocabulary) -> Helper:
-    """Tokens for the bytes that end a character, and the text of the whole characters after them; nothing if
-    there are no such tokens."""
+    """Returns tokens for the bytes that end a character, and the text of the whole characters after them;
+    nothing if there are no such tokens."""
     start = next((i for i, byte in enumerate(forced) if not 0x80 <= byte < 0xC0), len(forced))
     ids = vocabulary.ids_by_bytes
     lead = [bytes([byte]) for byte in forced[:start]]

@@ -34,7 +34,7 @@ class Twins:
         self._bits = np.uint32(1) << (self._others & 31).astype(np.uint32)
 
     def spread(self, bitmask: Bitmask) -> None:
-        """Give each twin the bit of its first."""
+        """Gives each twin the bit of its first."""
         if self.first:
             words = bitmask.view(np.uint32)
             shifts = (self._firsts & 31).astype(np.uint32)
@@ -43,7 +43,7 @@ class Twins:
             np.bitwise_or.at(words, self._words[allowed], self._bits[allowed])
 
     def spread_forbidden(self, mask: BoolMask) -> None:
-        """The same for a mask of the second format."""
+        """Gives each twin, in a mask of the second format, what its first has."""
         if self.first:
             mask[self._others] = mask[self._firsts]
 

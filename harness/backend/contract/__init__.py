@@ -34,8 +34,8 @@ class CheckResult:
 
 def checks() -> list[Check]:
     """Returns all checks, module by module in the order in which they are written."""
-    modules = [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
-    return [each for module in modules for name, each in vars(module).items() if name.startswith("check_")]
+    modules = [import_module(f"{__name__}.{submodule.name}") for submodule in pkgutil.iter_modules(__path__)]
+    return [value for module in modules for name, value in vars(module).items() if name.startswith("check_")]
 
 
 def check_name(check: Check) -> str:

@@ -55,14 +55,14 @@ def check_a_malformed_grammar_is_declined(adapter: Adapter) -> None:
 def check_a_malformed_grammar_harms_nothing(adapter: Adapter) -> None:
     for path in paths(adapter):
         living = [place.reach() for place in path]
-        before = [place.state(each) for place, each in zip(path, living, strict=True)]
+        before = [place.state(grammar_object) for place, grammar_object in zip(path, living, strict=True)]
         for grammar in _malformed(adapter):
             if grammar.dialect == path[0].grammar.dialect:
                 _outcome(adapter, grammar)
         compiled = adapter.compile(path[0].grammar)
-        for place, each, state in zip(path, living, before, strict=True):
+        for place, grammar_object, state in zip(path, living, before, strict=True):
             expect(
-                place.state(each) == state,
+                place.state(grammar_object) == state,
                 place,
                 "a malformed grammar changes an object that was there before",
             )

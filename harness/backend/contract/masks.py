@@ -59,7 +59,9 @@ def check_a_fill_does_not_move(adapter: Adapter) -> None:
         expect(
             bool((first == second).all()), place, f"filled a second time, {difference(place, first, second)}"
         )
-        seen, before = [(each.is_accepting(), each.is_terminated()) for each in (grammar_object, untouched)]
+        seen, before = [
+            (asked.is_accepting(), asked.is_terminated()) for asked in (grammar_object, untouched)
+        ]
         expect(seen == before, place, "a fill changes whether the output may end, or has ended")
 
 
@@ -148,8 +150,8 @@ def _never_allowed(adapter: Adapter) -> list[int]:
 
 
 def _tokens_to_try(place: Place, mask: Bitmask) -> list[int]:
-    """End-of-sequence and the same sample each time of the allowed, the forbidden and the never allowed
-    tokens.
+    """Returns end-of-sequence and the same sample each time of the allowed, the forbidden and the never
+    allowed tokens.
 
     Of a small vocabulary nearly all; of a large one few of those that move, for which some backends compute a
     whole mask each.

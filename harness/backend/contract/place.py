@@ -107,7 +107,7 @@ def expect(holds: bool, where: Place | Grammar, otherwise: str) -> None:
 
 
 def spell(vocabulary: Vocabulary, text: bytes) -> list[int]:
-    """One token a byte where the vocabulary has them, else its own tokenization.
+    """Returns one token a byte where the vocabulary has them, else its own tokenization.
 
     Raises NotApplicable if the vocabulary cannot spell the text.
     """

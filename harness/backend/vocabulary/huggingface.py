@@ -27,7 +27,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
 def prepare(source: str) -> str:
-    """Download the tokenizer's files if it is a hub name, and return the name, or the folder's
+    """Downloads the tokenizer's files if it is a hub name, and returns the name, or the folder's
     absolute path.
     """
     folder = _local_folder(source)
@@ -164,8 +164,8 @@ def _replacements(document: dict[str, Any]) -> dict[str, str]:
 
 
 def _byte_level_alphabet() -> dict[int, int]:
-    """Returns the code point by which byte-level tokenizers write a byte -> that byte; other code points
-    below 256 -> one that Latin-1 lacks."""
+    """Returns the byte for each code point by which byte-level tokenizers write one; for other code points
+    below 256, a code point that Latin-1 lacks."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {byte: 0xFFFF for byte in others} | {256 + place: byte for place, byte in enumerate(others)}
@@ -198,7 +198,7 @@ def _without_prefix(component: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _components(component: dict[str, Any] | None, parts: str) -> Iterator[dict[str, Any]]:
-    """Yields the component, or those of a sequence one by one."""
+    """Yields the component; of a sequence, its components one by one."""
     if component is None:
         return
     if component["type"] != "Sequence":

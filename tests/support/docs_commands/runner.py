@@ -129,7 +129,7 @@ def _run(command: pages.Command, recipe: Recipe, ran: Ran, store: Store, used: s
         ran.skipped[text] = recipe.needs[key]
         return
     words = shlex.split(_shorter(text, recipe, used), comments=True)
-    words = [ran.servers.get(each, each) for each in words]
+    words = [ran.servers.get(word, word) for word in words]
     expected = recipe.codes[key] if (key := of("codes")) is not None else (0,)
     at = f"line {command.line}: {shlex.join(words)}"
     if words[0] not in ("grammarbench", "pytest", "python"):

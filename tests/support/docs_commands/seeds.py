@@ -77,7 +77,7 @@ class Store:
         program, *arguments = words
         python = (
             str(self.get("toy") / "bin" / "python")
-            if any("toy-choice" in each for each in words)
+            if any("toy-choice" in word for word in words)
             else sys.executable
         )
         started = {
@@ -134,7 +134,7 @@ def _choices(_: Store, path: Path) -> None:
         }
         for name, texts in (("two choices", ["ab", "abc"]), ("tool call", ["hello"]))
     ]
-    path.write_text("".join(json.dumps(each) + "\n" for each in cases), "utf-8")
+    path.write_text("".join(json.dumps(case) + "\n" for case in cases), "utf-8")
 
 
 def _tokenizer(store: Store, path: Path) -> None:

@@ -250,7 +250,7 @@ class Kernels(Reference):
     functions: tuple[Function, ...] = (right,)
 
     def kernels(self) -> Mapping[str, Kernel]:
-        return {each.__name__: kernel(each) for each in self.functions}
+        return {function.__name__: kernel(function) for function in self.functions}
 
 
 class WrongKernels(Kernels):
