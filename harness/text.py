@@ -17,7 +17,7 @@ WIDTH = 80
 NARROWEST = 40
 
 MOST_LINES = 4
-"""Of one line that is folded; the middle of what is longer is left out."""
+"""The most lines that one line is folded into; the middle of what is longer is left out."""
 
 Style = Literal["bad", "good", "open", "head"]
 
@@ -65,7 +65,7 @@ def shorten(text: str, room: int) -> str:
 
 
 def _taken(text: str, room: int) -> str:
-    """As much of the beginning as has room."""
+    """Returns as much of the text's beginning as has room."""
     from rich.cells import cell_len
 
     used = 0

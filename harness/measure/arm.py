@@ -183,9 +183,9 @@ class MeasureHandler:
             self.adapter.threads = before
 
     def counts(self, offset: int) -> Answer:
-        """What does not depend on the machine: a digest of every mask along the text, their sizes, forced
-        bytes, and serialized size. Also what compiling took besides time: `compile_peak_bytes`, by how much
-        the peak of the resident set rose."""
+        """Returns what does not depend on the machine: a digest of every mask along the text, their sizes,
+        forced bytes, and serialized size. Also what compiling took besides time: `compile_peak_bytes`, by how
+        much the peak of the resident set rose."""
         held, size = self.prepared[offset], self.adapter.vocabulary.size
         before = _resident()
         reset_peak_rss()
@@ -262,7 +262,7 @@ def _forced_bytes(grammar_object: GrammarObject) -> int:
 
 
 def _switches() -> int:
-    """How often the system took the processor away from this process."""
+    """Returns how often the system took the processor away from this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 

@@ -139,7 +139,7 @@ def _governor(config: str) -> MachineState:
 
 
 def text(found: Diagnosis) -> str:
-    """What can be concluded here, in plain words."""
+    """Returns what can be concluded here, in plain words."""
     by_metric: dict[str, list[Comparison]] = {}
     for comparison in found.comparisons:
         by_metric.setdefault(comparison.metric, []).append(comparison)

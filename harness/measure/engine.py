@@ -149,7 +149,7 @@ class MeasureEngine:
         return (running_arm.arm.backend, trace.case_id) in self.slow
 
     def _owes(self, running_arm: MeasuringArm, trace: Trace) -> bool:
-        """Whether this case is measured on this arm in this fork."""
+        """Returns whether this case is measured on this arm in this fork."""
         if self.is_extra and self._is_slow(running_arm, trace):
             return False
         return (

@@ -191,8 +191,8 @@ class Figures:
         return [trace for trace in self.measurement.traces if trace.case_id in shared]
 
     def structural(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
-        """For each case float64 `[tokens, 2]`: fill and accept of every token, the minimum over everything
-        measured."""
+        """Returns, for each case, fill and accept of every token as float64 `[tokens, 2]`: the minimum over
+        everything measured."""
         wanted = [trace.case_id for trace in traces]
         least: dict[str, Nanoseconds] = {}
         for (name, case, _, _), each in self.shapes.items():
@@ -201,8 +201,8 @@ class Figures:
         return [least[case].astype(float) for case in wanted if case in least]
 
     def cold(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
-        """For each case the fills of the first passes after fresh compiles: for each token the median over
-        them."""
+        """Returns, for each case, the fills of the first passes after fresh compiles: for each token the
+        median over them."""
         wanted = {trace.case_id for trace in traces}
         found: dict[str, list[Nanoseconds]] = {}
         for (name, case, _, _), each in self.shapes.items():
@@ -211,8 +211,8 @@ class Figures:
         return [np.median(np.stack(passes), axis=0) for passes in found.values()]
 
     def jitter(self, arm: str, traces: Iterable[Trace]) -> list[float]:
-        """For each case the slowest pass over the fastest: noise that the machine added, not a figure of the
-        backend's."""
+        """Returns, for each case, the slowest pass over the fastest: noise that the machine added, not a
+        figure of the backend's."""
         wanted = {trace.case_id for trace in traces}
         found: dict[str, list[float]] = {}
         for (name, case, _, _), each in self.shapes.items():
@@ -264,8 +264,8 @@ def per_fork(ratios: Mapping[int, Mapping[str, Mapping[int, float]]]) -> list[fl
 
 
 def noise_floor(figures: Figures, metric: str, family: str, reference: str, again: str) -> float:
-    """How far two arms of identical code scatter: over pairs of rounds (forwards and backwards) and forks,
-    the median distance from their median; NaN if unknown.
+    """Returns how far two arms of identical code scatter: over pairs of rounds (forwards and backwards) and
+    forks, the median distance from their median; NaN if unknown.
 
     An offset that is the same everywhere is no noise; the A/A verdict shows it.
     """
@@ -323,7 +323,7 @@ def pairs(figures: Figures) -> list[tuple[str, str]]:
 
 
 def is_change(each: Comparison, figures: Figures) -> bool:
-    """Whether the comparison is one of two versions of one thing.
+    """Returns whether the comparison is one of two versions of one thing.
 
     Between two backends or two settings of one, a ratio is only a difference.
     """
@@ -467,7 +467,7 @@ def undecided(comparisons: Iterable[Comparison], figures: Figures) -> set[str]:
 
 
 def is_proven(comparisons: Iterable[Comparison], figures: Figures) -> bool:
-    """Whether the A/A arm is equivalent wherever it was measured."""
+    """Returns whether the A/A arm is equivalent wherever it was measured."""
     copies = {measured.name for measured in figures.measurement.arms if measured.role == "a/a"}
     controls = [comparison for comparison in comparisons if comparison.head in copies]
     return bool(controls) and all(control.verdict == "equivalent" for control in controls)

@@ -104,8 +104,8 @@ def clock_cost_ns() -> int:
 
 
 def rollbacks(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> Nanoseconds:
-    """For each token but the last, the minimum over the passes of taking it back (it is accepted again);
-    int64 `[tokens - 1]`."""
+    """Returns, for each token but the last, the minimum over the passes of taking it back (it is accepted
+    again); int64 `[tokens - 1]`."""
 
     clock = time.perf_counter_ns
 
@@ -126,8 +126,8 @@ def rollbacks(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> 
 def asked(
     compiled: CompiledGrammar, tokens: Sequence[int], question: Literal["copy", "jump_forward"], passes: int
 ) -> Nanoseconds:
-    """For each token the minimum of copying the object before it, or of asking that object for forced text;
-    int64 `[tokens]`."""
+    """Returns, for each token, the minimum of copying the object before it, or of asking that object for
+    forced text; int64 `[tokens]`."""
 
     def one_pass() -> list[int]:
         grammar_object, found = compiled.start(), []

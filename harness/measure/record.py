@@ -120,7 +120,7 @@ class Recorded:
 
 
 def has_measurement(folder: Path) -> bool:
-    """Whether this run has a measurement."""
+    """Returns whether this run has a measurement."""
     return (folder / ROUNDS).is_file()
 
 

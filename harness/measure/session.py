@@ -221,8 +221,8 @@ def measured_arms(arms: Iterable[Arm], reference: str | None) -> list[MeasuredAr
 def plan_traces(
     folder: Path, info: RunInfo, rows: Sequence[Row], arms: Sequence[MeasuredArm]
 ) -> tuple[list[Trace], dict[str, dict[str, str]]]:
-    """For every case with a valid instance its longest one, with the arms that solved the case; and why the
-    others did not, by arm and case.
+    """Returns the longest instance of every case with a valid one, with the arms that solved the case; and
+    why the others did not, by arm and case. An arm solves a case if it judges every instance rightly.
 
     An arm solves a case if it judges every instance rightly.
     """

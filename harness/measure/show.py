@@ -42,9 +42,8 @@ def text(
 
 
 def arms_text(figures: Figures, on: Console = PIPE) -> str:
-    """Per arm: cases measured, and medians over the cases that all arms solve, per case or per token
-    as said.
-    """
+    """Returns a table of the arms: how many cases were measured, and medians over the cases that all arms
+    solve, per case or per token as said."""
     common, total = [trace.case_id for trace in figures.common_set], len(figures.measurement.traces)
     lines = [
         f"medians over the {len(common)} of {total} cases that every arm solves",
@@ -103,7 +102,7 @@ def comparisons_text(comparisons: Sequence[Comparison], *, means: bool = False, 
 
 
 def bound(value: float) -> str:
-    """At most six characters where it is below 1e5."""
+    """Returns the number in at most six characters where it is below 1e5."""
     return (f"{value:.3f}" if value < 10 else f"{value:.4g}") if math.isfinite(value) else "inf"
 
 
@@ -127,7 +126,8 @@ def forest(each: Comparison) -> str:
 
 
 def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console = PIPE) -> str:
-    """Whether the run may be believed, its noise floor, and the smallest change that it would have seen."""
+    """Returns whether the run may be believed, its noise floor, and the smallest change that it would have
+    seen."""
     if not comparisons:
         return "nothing was measured on two arms"
     margins: dict[str, float] = {}

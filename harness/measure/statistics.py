@@ -150,8 +150,8 @@ def judge(found: Interval, margin: float) -> Judgement:
 
 
 def chance(x: Sequence[float], margin: float) -> float:
-    """How probable such values are if the true ratio lies within the margin (one-sided t on the nearer side);
-    1 for a single fork."""
+    """Returns how probable such values are if the true ratio lies within the margin (one-sided t on the
+    nearer side); 1 for a single fork."""
     values = np.asarray(x, float)
     if len(values) < 2:
         return 1.0
@@ -165,8 +165,8 @@ def chance(x: Sequence[float], margin: float) -> float:
 
 
 def false_discovery(chances: Sequence[float], rate: float = 0.01) -> list[bool]:
-    """Which discoveries remain if no more than this share of them may be false (Benjamini and Hochberg's
-    step-up)."""
+    """Returns which discoveries remain if no more than this share of them may be false (Benjamini and
+    Hochberg's step-up)."""
     order = sorted(range(len(chances)), key=lambda index: chances[index])
     kept = max(
         (rank for rank, index in enumerate(order, 1) if chances[index] <= rate * rank / len(chances)),
@@ -177,7 +177,8 @@ def false_discovery(chances: Sequence[float], rate: float = 0.01) -> list[bool]:
 
 
 def has_tail(share: float, count: int) -> bool:
-    """Whether ten values or more lie beyond this quantile; with fewer it says too little to be shown."""
+    """Returns whether ten values or more lie beyond this quantile; with fewer it says too little to be
+    shown."""
     return count * min(share, 1 - share) >= 10 - 1e-9
 
 

@@ -39,7 +39,7 @@ class Delayed:
 
 
 def delayed_of(row: Row) -> Delayed | None:
-    """What the row tells of it, if anything."""
+    """Returns what the row tells of it, if anything."""
     return (
         Delayed(str(arm_of_row(row)), row.suite, row.case_id, row.case, row.delayed, row.behind)
         if row.delayed

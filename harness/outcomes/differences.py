@@ -17,7 +17,7 @@ from harness.rows.row import CHECKS_MODE, OURS, Row
 from harness.text import one_line
 
 TITLES = {"worse": "new faults", "better": "faults that are gone", "other": "other faults than before"}
-"""Of each kind of difference, in the order in which they are told."""
+"""The words for each kind of difference, in the order in which they are told."""
 
 CHECKS = "checks"
 """The part of a case that is no instance of it."""
@@ -33,16 +33,16 @@ class CaseDifferences:
     name: str
     dialect: str
     parts: dict[str, Faults] = field(default_factory=dict)
-    """By instance, or `CHECKS`: what is wrong; empty where nothing is. A part that we did not measure is not
-    there."""
+    """What is wrong, by instance or under `CHECKS`; empty where nothing is. A part that we did not measure is
+    not there."""
     looked: frozenset[str] = frozenset()
     """The checks that passed or failed; the others say nothing."""
     unmeasured: int = 0
     """Parts that are missing through our fault."""
 
     def shown(self, part: str, others: CaseDifferences) -> Faults | None:
-        """What is wrong with the part, without the checks that only one of the two made; None if it is
-        missing."""
+        """Returns what is wrong with the part, without the checks that only one of the two made; None if it
+        is missing."""
         found = self.parts.get(part)
         if found is None or part != CHECKS:
             return found
@@ -88,7 +88,7 @@ class Difference:
         return "other" if new and gone else "worse" if new else "better"
 
     def to_json(self) -> dict[str, Any]:
-        """As a flat object."""
+        """Returns the difference as a flat JSON object."""
         vocabulary, suite, case_id = self.key
         parts = [
             {"part": each.part, "before": sorted(each.before), "after": sorted(each.after)}
@@ -118,7 +118,7 @@ class Differences:
 
 
 def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
-    """What every case came to. Raises ValueError if the rows are of more than one arm."""
+    """Returns what every case came to. Raises ValueError if the rows are of more than one arm."""
     found: dict[Key, CaseDifferences] = {}
     arms = set()
     for row in rows:
@@ -139,7 +139,7 @@ def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
 
 
 def part_of(row: Row) -> str:
-    """Which part of its case the row is of."""
+    """Returns which part of its case the row is of."""
     if row.mode == CHECKS_MODE:
         return CHECKS
     walked = "the grammar" if row.instance is None else f"instance {row.instance} ({row.instance_name})"
@@ -226,7 +226,7 @@ def in_words(parts: Sequence[Changed]) -> str:
 
 
 def said(part: Changed) -> str:
-    """What became of the part."""
+    """Returns what became of the part."""
     if not part.before or not part.after:
         return f"{' '.join(sorted(part.before)) or 'right'} -> {' '.join(sorted(part.after)) or 'right'}"
     return " ".join([*(f"+{each}" for each in sorted(part.new)), *(f"-{each}" for each in sorted(part.gone))])

@@ -42,11 +42,11 @@ class Fault(NamedTuple):
 
 @dataclass
 class Cases:
-    """In which cases one arm has the fault, as `(suite, case id)`."""
+    """The cases in which one arm has the fault, as `(suite, case id)`."""
 
     found: set[tuple[str, str]] = field(default_factory=set)
     undocumented: bool = False
-    """In one of them at least the backend does not state it of itself."""
+    """The fault is undocumented in at least one of the cases: the backend does not state it of itself."""
 
     def __str__(self) -> str:
         return f"{len(self.found)}{'' if self.undocumented else '*'}" if self.found else ""
@@ -78,7 +78,7 @@ def faults(rows: Iterator[Row]) -> dict[Fault, dict[ArmKey, Cases]]:
 
 
 def _of_row(row: Row) -> Iterator[tuple[Fault, bool]]:
-    """What is wrong in one row, and whether the backend says so itself."""
+    """Yields what is wrong in one row, and whether the backend says so itself."""
     for fault in outcome.faults(row):
         if fault.finding is not None:
             about = category(fault.finding.check) or ("masks" if row.mode != CHECKS_MODE else "")
@@ -100,7 +100,7 @@ def fault_frame(run: Path) -> pd.DataFrame:
     vocabularies = list(info.vocabularies)
 
     def place(arm: ArmKey) -> tuple[int, int]:
-        """In the header's order; what it does not name comes last."""
+        """Returns a key that sorts by the header's order; what it does not name comes last."""
         of_arm = arms.index(arm[:3]) if arm[:3] in arms else len(arms)
         return of_arm, vocabularies.index(arm[3]) if arm[3] in vocabularies else len(vocabularies)
 

@@ -74,7 +74,7 @@ class KeywordCell:
 
     @property
     def counts(self) -> dict[State, int]:
-        """How many cases are in each state, worst first."""
+        """Returns how many cases are in each state, worst first."""
         counted = Counter(each.state for each in self.cases)
         return {state: counted[state] for state in STATES if counted[state]}
 

@@ -139,7 +139,7 @@ def faults(row: Row) -> Iterator[Fault]:
 
 
 def outcome(row: Row) -> Outcome:
-    """What the row comes to: the worst of its faults, else what it says of its case."""
+    """Returns what the row comes to: the worst of its faults, else what it says of its case."""
     found = list(faults(row))
     kinds = [fault.kind for fault in found if not fault.documented]
     if row.status in OURS:

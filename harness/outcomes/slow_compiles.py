@@ -50,7 +50,7 @@ class Tail:
 
     @property
     def told(self) -> str:
-        """How many compiles are slow, in words."""
+        """Returns how many compiles are slow, in words."""
         return (
             f"{self.over_a_second:,} of {self.compiles:,} compiles over 1 s, {self.over_the_median:,} "
             f"over {TIMES} times the median"

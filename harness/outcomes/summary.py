@@ -33,7 +33,7 @@ def arm_key(row: Row) -> ArmKey:
 
 
 def maskbench_error(row: Row) -> MaskbenchError | None:
-    """Which of MaskBench's errors the row is, if any."""
+    """Returns which of MaskBench's errors the row is, if any."""
     if row.status in DECLINED:
         return "compile_error"
     if row.status == "backend_error":
@@ -119,7 +119,7 @@ class CheckSummary:
     passed: int = 0
     failed: int = 0
     documented: int = 0
-    """Of the failed: cases whose every finding is a divergence that the backend documents."""
+    """The failed cases whose every finding is a divergence that the backend documents."""
     skipped: int = 0
     """There was nothing to check."""
     lost: int = 0
@@ -132,7 +132,7 @@ class CheckSummary:
     """Tokens wrongly forbidden and wrongly allowed, summed over all places looked at."""
     ids: int = 0
     passes: int = 0
-    """Of the texts that a strategy wrote."""
+    """The forward passes for the texts that a strategy wrote."""
 
     @property
     def looked(self) -> int:
@@ -141,8 +141,8 @@ class CheckSummary:
 
     @property
     def saved(self) -> float | None:
-        """Of the ids that a strategy wrote, the share without a forward pass of its own; None where nothing
-        was written."""
+        """Returns the share of ids that a strategy wrote without a forward pass of their own; None where
+        nothing was written."""
         return 1 - self.passes / self.ids if self.ids else None
 
 
@@ -157,7 +157,7 @@ class ArmSummary:
     vocabulary: str
     samples: Samples
     cases: dict[tuple[str, str], CaseSummary] = field(default_factory=dict)
-    """By suite and case id."""
+    """The cases, by suite and case id."""
     outcomes: Counter[str] = field(default_factory=Counter)
     by_suite: dict[str, Counter[str]] = field(default_factory=dict)
     by_tag: dict[str, Counter[str]] = field(default_factory=dict)
@@ -222,7 +222,7 @@ class ArmSummary:
         return any(case.rows.judged for case in solved) if judged else bool(solved)
 
     def counts(self, suite: str | None = None) -> Counts:
-        """How many cases, of one suite or of all, came to what."""
+        """Returns how many cases, of one suite or of all, came to what."""
         return counts_of(case.rows for key, case in self.cases.items() if suite in (None, key[0]))
 
     def walked(self) -> list[CaseSummary]:
@@ -274,7 +274,7 @@ def common_solved(arms: Sequence[ArmSummary]) -> set[tuple[str, str]]:
 
 
 def pairs(arm: ArmSummary, cases: Iterable[CaseSummary]) -> Iterator[Nanoseconds]:
-    """Per walk the nanoseconds of fill and accept, [tokens, 2]."""
+    """Returns the nanoseconds of fill and accept of each walk, [tokens, 2]."""
     for case in cases:
         for start, count in case.slices:
             if start + count > len(arm.samples):

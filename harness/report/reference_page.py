@@ -364,7 +364,7 @@ def _fields(title: str, of: type[Any]) -> list[str]:
 
 
 def _docs(body: Iterable[ast.stmt]) -> dict[str, str]:
-    """By name: the string that stands below an assignment."""
+    """Returns the string that stands below each assignment, by the assigned name."""
     found = {}
     for statement, below in pairwise(body):
         targets = (
@@ -385,7 +385,7 @@ def _docs(body: Iterable[ast.stmt]) -> dict[str, str]:
 
 
 def _explained(names: Iterable[str], meanings: Mapping[Any, str]) -> dict[str, str]:
-    """In the code's order; KeyError for a name that nobody has explained."""
+    """Returns the entries in the code's order. Raises KeyError for a name that nobody has explained."""
     return {name: meanings[name] for name in names}
 
 

@@ -41,7 +41,7 @@ class RunSummary:
     folder: Path
     info: RunInfo
     rows: int | None
-    """None: the run is incomplete."""
+    """The number of rows; None if the run is incomplete."""
     statuses: dict[str, int]
     arms: tuple[ArmSummary, ...]
     worst: WorstFailure | None
@@ -119,7 +119,7 @@ def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFai
 
 
 def next_commands(found: RunSummary) -> dict[str, list[str]]:
-    """What to do with the run, as words of commands."""
+    """Returns what to do with the run, as words of commands."""
     run = str(found.folder)
     published = is_published(
         found.folder

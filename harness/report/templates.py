@@ -53,5 +53,5 @@ def template_environment() -> jinja2.Environment:
 
 
 def _shown(value: Any) -> Any:
-    """What every expression of the template goes through: strings from outside may hold anything."""
+    """Returns what every expression of the template goes through: strings from outside may hold anything."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

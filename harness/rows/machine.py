@@ -49,13 +49,13 @@ def describe_machine() -> dict[str, Any]:
 
 
 def usable_processors() -> int:
-    """How many processors this process may run on now."""
+    """Returns how many processors this process may run on now."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def hardware() -> dict[str, str]:
-    """What two runs must share so that their times can be compared: no frequency, load, host name, kernel
-    build or list of flags.
+    """Returns what two runs must share so that their times can be compared: no frequency, load, host name,
+    kernel build or list of flags.
 
     Of the processor what it calls itself (Linux: vendor, family, model, stepping, name), how many of them
     this process may use and for which share of the time (cgroup quota), whether there is a hypervisor; of a

@@ -165,7 +165,7 @@ def _validators() -> dict[str, Any]:
 
 
 def problem_with(line: object) -> str:
-    """What the published schema (results/row.schema.json) has against the line; empty if nothing."""
+    """Returns what the published schema (results/row.schema.json) has against the line; empty if nothing."""
     kind = line.get("kind") if isinstance(line, dict) else None
     validator = _validators().get(str(kind))
     if validator is None:

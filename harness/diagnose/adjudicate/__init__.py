@@ -179,7 +179,7 @@ def _in_vocabulary(work: _Work, name: str, validators: Validators, before: int) 
 
 
 def _blame(witnesses: list[Witness]) -> str:
-    """What the witnesses of a case blame on which arm, in one line."""
+    """Returns what the witnesses of a case blame on which arm, in one line."""
     causes: dict[str, list[str]] = {}
     for witness in witnesses:
         causes.setdefault(f"{witness.arm or 'nobody'} {witness.kind}", []).append(witness.cause)

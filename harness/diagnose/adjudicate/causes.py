@@ -271,8 +271,8 @@ def _subschemas(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def place(document: bytes, at: int) -> str:
-    """Where a document was refused whose first `at` bytes were accepted: `at_name`, `at_string`, `at_number`,
-    `at_literal`, `at_structure` or `at_end`."""
+    """Returns where a document was refused whose first `at` bytes were accepted: `at_name`, `at_string`,
+    `at_number`, `at_literal`, `at_structure` or `at_end`."""
     stack: list[bool] = []  # of the containers that are open: is it an object?
     in_string = escaped = is_name = after_colon = False
     for byte in document[:at]:

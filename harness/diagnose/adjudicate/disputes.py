@@ -66,7 +66,7 @@ def some_disputes(
 
 
 def _spread(source: random.Random, vocabulary: Vocabulary, tokens: NDArray[np.intp], count: int) -> list[int]:
-    """So many of the tokens, with different first bytes as long as there are any."""
+    """Returns so many of the tokens, with different first bytes as long as there are any."""
     firsts = leaning_of(vocabulary).first[tokens]
     chosen: list[int] = []
     while len(chosen) < min(count, len(tokens)):

@@ -289,8 +289,8 @@ class Trial:
         return self.known[document]
 
     def _cause(self, name: str, document: bytes, accepted: int) -> str:
-        """What must be taken from the document for the arm to accept it; if nothing is known, where it is
-        refused."""
+        """Returns what must be taken from the document for the arm to accept it; if nothing is known, where
+        it is refused."""
         if self._accepts(name, document, by_byte=True):
             return "canonical_tokens"
         for experiment in experiments(self.case.grammar.text, document):

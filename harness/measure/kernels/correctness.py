@@ -69,7 +69,7 @@ def told(error: BaseException) -> str:
 
 
 def differences(found: torch.Tensor, expected: torch.Tensor, dtype: str) -> int:
-    """How many values differ in a bit."""
+    """Returns how many values differ in a bit."""
     return int(_differing(found, expected, dtype).sum())
 
 

@@ -96,7 +96,7 @@ def _title(title: str, form: str | None) -> str:
 
 
 def _correctness(stored: StoredKernels, form: str | None) -> Iterable[str]:
-    """What is wrong, what is refused, what is not here; then how many of each."""
+    """Yields what is wrong, what is refused, what is not here; then how many of each."""
     for outcome, title in (
         ("crashed", "CRASHED"),
         ("failed", "FAILED"),

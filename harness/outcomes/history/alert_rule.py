@@ -31,7 +31,7 @@ class Event:
 
 
 def events(ratios: Sequence[float]) -> list[Event]:
-    """Where the rule fires, for finite ratios above 0.
+    """Returns where the rule fires, for finite ratios above 0.
 
     The last three are held against every eight runs in a row before them, since the last event: against the
     eight that lay lowest, so that a drift, which the eight just before have followed, is seen. Of eight, the
@@ -61,7 +61,7 @@ def events(ratios: Sequence[float]) -> list[Event]:
 
 
 def state(ratios: Sequence[float]) -> State:
-    """What the rule says of the last run. An event lasts until eight runs are on its level.
+    """Returns what the rule says of the last run. An event lasts until eight runs are on its level.
 
     Without eleven runs there is no baseline, and that is neutral.
     """

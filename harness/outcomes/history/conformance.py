@@ -76,12 +76,12 @@ class FeatureChange:
 
     @property
     def lost(self) -> int:
-        """At least so many pass no more."""
+        """Returns the least number of cases that pass no more."""
         return lost(self._counts(self.before), self._counts(self.after))
 
     @property
     def won(self) -> int:
-        """At least so many pass that did not."""
+        """Returns the least number of cases that pass and did not before."""
         return lost(self._counts(self.after), self._counts(self.before))
 
     def _counts(self, seen: SuiteHistory) -> Counts:
@@ -89,7 +89,7 @@ class FeatureChange:
 
 
 def lost(before: Counts, after: Counts) -> int:
-    """How many fewer cases pass, even if all that are undecided afterwards passed, and none that was
+    """Returns how many fewer cases pass, even if all that are undecided afterwards passed, and none that was
     undecided before."""
     undecided = ("passed", "timeout", "not_judged", "not_measured")
     return max(
@@ -98,7 +98,7 @@ def lost(before: Counts, after: Counts) -> int:
 
 
 def judged(counts: Counts) -> int:
-    """How many of these cases were judged: the denominator of `conformance`."""
+    """Returns how many of these cases were judged: the denominator of `conformance`."""
     return sum(
         counts.get(each, 0) for each in CASE_OUTCOMES if each not in ("not_judged", "not_measured")
     ) - counts.get(BESIDE, 0)
@@ -162,7 +162,8 @@ def add(history: Path, folder: Path) -> Path:
 
 
 def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]]]:
-    """By backend, version, options, vocabulary and suite; then by feature and outcome: how many cases."""
+    """Returns the number of cases by backend, version, options, vocabulary and suite, then by feature and
+    outcome."""
     cases: dict[tuple[str, ...], tuple[set[str], CaseRows]] = {}
     hurried = set()
     for row in rows:
@@ -257,7 +258,7 @@ def last_sample(seen: Sequence[SuiteHistory]) -> str:
 
 
 def text(history: Path) -> str:
-    """How many runs there are, and what was lost."""
+    """Returns how many runs there are, and what was lost."""
     seen = read(history)
     last = last_sample(seen)
     lines = [

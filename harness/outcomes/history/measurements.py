@@ -170,7 +170,7 @@ def safe_name(text: str) -> str:
 
 
 def read(history: Path) -> dict[tuple[str, str], list[Entry]]:
-    """By hardware and workload: all entries, the oldest first. Raises BadInput."""
+    """Returns all entries by hardware and workload, the oldest first. Raises BadInput."""
     if not history.is_dir():
         raise BadInput(f"{history} is no folder; `grammarbench history {history} --add RUN` begins one")
     found: dict[tuple[str, str], list[Entry]] = {}
@@ -236,7 +236,8 @@ def series(entries: Iterable[Entry]) -> list[Series]:
 
 
 def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
-    """By version, those that are not the newest of their run and of all before it; under "" the rest."""
+    """Returns the entries of older versions by version, those that are not the newest of their run and of all
+    before it; under "" the rest."""
     found: dict[str, list[Entry]] = {}
     newest = release("")
     for _, run in groupby(group, key=lambda each: (each.time, each.run)):
@@ -272,7 +273,7 @@ def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
 
 
 def text(history: Path) -> str:
-    """What there is: what is in alert or better, one by one; the rest counted."""
+    """Returns what there is: what is in alert or better, one by one; the rest counted."""
     found = read(history)
     if not found:
         return f"{history}: no measurement yet; `grammarbench history {history} --add RUN`"

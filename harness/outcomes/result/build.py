@@ -25,8 +25,8 @@ from harness.rows.store import read_end, read_info, read_rows, read_samples
 from harness.text import one_line
 
 HEADLINE = ("conformance", "walks_under_constrained", "tbm_p50_us")
-"""Of the metrics over rows; with the measured ratios a few series per backend, as a dashboard of charts can
-bear."""
+"""The metrics over rows that are headline figures; with the measured ratios they are a few series per
+backend, as many as a dashboard of charts can bear."""
 
 EXAMPLES = 3
 """Cases that a change of counts names."""

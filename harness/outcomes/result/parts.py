@@ -40,7 +40,7 @@ class Figure:
     low: float | None = None
     high: float | None = None
     values: int | None = None
-    """From how many cases, walks or forks it comes."""
+    """The number of cases, walks or forks from which the figure comes."""
     headline: bool = False
     """Among the few that a dashboard plots."""
 
@@ -106,5 +106,5 @@ class Result:
     gate: Gate
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Returns the result as plain values, which JSON can hold."""
         return asdict(self)

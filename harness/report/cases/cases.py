@@ -68,7 +68,7 @@ class CaseNoted:
 PLACES = {kind: place for place, kind in enumerate(OUTCOMES)}
 
 Vocabularies = dict[tuple[str, str], Vocabulary | None]
-"""Those that were looked for, by name and SHA-256."""
+"""The vocabularies that were looked for, by name and SHA-256; None for one that is not on this machine."""
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Cases:
 
 
 def _kept(row: Row) -> dict[str, Any]:
-    """What the page shows of a failing row; what is not there is left out, for that is most of it."""
+    """Returns what the page shows of a failing row; what is not there is left out, for that is most of it."""
     findings = [
         _there(
             check=each.check[:100],
@@ -153,7 +153,8 @@ def _there(**fields: Any) -> dict[str, Any]:
 def details(
     cases: Sequence[CaseNoted], folders: Sequence[Path], positions: dict[Who, int], vocabularies: Vocabularies
 ) -> list[dict[str, Any]]:
-    """What the page of each case shows: grammar, instances, notes; texts cut at `TEXT`. Raises BadInput."""
+    """Returns what the page of each case shows: grammar, instances, notes; texts cut at `TEXT`. Raises
+    BadInput."""
     made = [_blank(case, positions) for case in cases]
     wanted = {(case.suite, case.id): (case, detail) for case, detail in zip(cases, made, strict=True)}
     for folder in dict.fromkeys(folders):
@@ -250,7 +251,7 @@ def _refused(raw: dict[str, Any], content: bytes, vocabulary: Vocabulary | None)
 
 
 def said(cases: Iterable[CaseNoted], shorten: Callable[[str], str]) -> str:
-    """What was said most often of these cases, shortened; empty if nothing was."""
+    """Returns what was said most often of these cases, shortened; empty if nothing was."""
     counted: dict[str, int] = {}
     for case in cases:
         for each in {shorten(text) for note in case.notes.values() if (text := _message(note))}:

@@ -39,9 +39,9 @@ class Explored:
     cases: list[CaseNoted]
     groups: list[Group]
     details: list[dict[str, Any]]
-    """Of each case: grammar, instances, what went wrong."""
+    """The details of each case: grammar, instances, and what went wrong."""
     vocabularies: Vocabularies
-    """Those of the runs that are on this machine."""
+    """The vocabularies of the runs that are on this machine."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,8 @@ def _arm(line: Line, run: int, solves_nothing: bool) -> dict[str, Any]:
 
 
 def _times(of: ArmSummary, noted: Sequence[CaseNoted]) -> tuple[list[float | None], ...]:
-    """Per case in microseconds: compile, median and 99th percentile (an observed value) of the fills."""
+    """Returns the times of each case in microseconds: compile, median and 99th percentile (an observed value)
+    of the fills."""
     compile_us: list[float | None] = []
     middle: list[float | None] = []
     late: list[float | None] = []
@@ -302,5 +303,5 @@ def as_json(explored: Explored) -> str:
 
 
 def commonest(explored: Explored, group: Group, shorten: Callable[[str], str]) -> str:
-    """What was said most often in the group."""
+    """Returns what was said most often in the group."""
     return said([explored.cases[member] for member in group.members], shorten)

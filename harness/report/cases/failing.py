@@ -93,7 +93,7 @@ class FailedCase:
     kinds: dict[Who, set[str]] = field(default_factory=dict)
     whole: list[Note] = field(default_factory=list)
     instances: dict[tuple[str, int], FailedInstance] = field(default_factory=dict)
-    """By suite version and number."""
+    """The failed instances, by suite version and number."""
     more: int = 0
     """Notes that are not kept."""
     grammar: str | None = None
@@ -215,8 +215,8 @@ def ordered(failures: Failures) -> list[Reason]:
 
 
 def choose(failures: Failures, solve_nothing: set[Who], limit: int = SHOWN_CASES) -> list[CaseKey]:
-    """Which cases to show: from every reason in turn, so that none is crowded out; of arms that solve nothing
-    only examples."""
+    """Returns which cases to show: from every reason in turn, so that none is crowded out; of arms that solve
+    nothing only examples."""
     queues = [
         iter(list(each.cases)[:EXAMPLES] if each.who in solve_nothing else each.cases)
         for each in ordered(failures)

@@ -20,9 +20,8 @@ LONGEST_WALK = WALK
 
 
 def ask(explored: Explored, lines: Sequence[Line]) -> list[Scripts]:
-    """What the adapter of each line brings for the failing cases: seconds, for their libraries
-    are imported.
-    """
+    """Returns what the adapter of each line brings for the failing cases: seconds, for their libraries are
+    imported."""
     grammars: dict[Arm, dict[Grammar, None]] = {}
     for line in lines:
         grammars.setdefault(_arm(line), {}).update(
@@ -122,7 +121,8 @@ def _cuts(number: int, tokens: Sequence[int], vocabulary: Vocabulary, end: bool)
 
 
 def _of_ids(walk: Sequence[int], vocabulary: Vocabulary | None) -> dict[str, Any] | None:
-    """None too where the walk was cut, or has a special token, which no script can name."""
+    """Returns the walk as the bytes of its tokens; None without a vocabulary, where the walk was cut, or
+    where it has a special token, which no script can name."""
     if vocabulary is None or len(walk) >= WALK or not all(0 <= each < vocabulary.size for each in walk):
         return None
     end = walk[-1] == vocabulary.eos_token

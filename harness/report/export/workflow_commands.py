@@ -37,7 +37,7 @@ def _command(level: str, title: str, text: str) -> str:
 
 
 def _data(text: str) -> str:
-    """As the runner's own toolkit escapes it; a name from outside must not become a command."""
+    """Escapes the text as the runner's own toolkit does, so that a name from outside becomes no command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -21,7 +21,7 @@ from harness.report.figures.curves import Curve
 from harness.text import duration, visible
 
 COLOURS = 8
-"""Of the palette in style.css: `--s1` to `--s8`."""
+"""The number of colours in the palette of style.css: `--s1` to `--s8`."""
 
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2))
 MARKERS = {
@@ -34,7 +34,7 @@ MARKERS = {
     "X": "M9 4l1-1 2 2 2-2 1 1-2 2 2 2-1 1-2-2-2 2-1-1 2-2z",
     "*": "M12 1l1.4 3.4 3.6.2-2.8 2.3.9 3.6-3.1-2-3.1 2 .9-3.6-2.8-2.3 3.6-.2z",
 }
-"""By matplotlib's name: the same shape in the legend's 24 x 12 box."""
+"""The legend's shape, in a box of 24 x 12, for each of matplotlib's markers by name."""
 
 # Colours that stand nowhere else in the SVG; each becomes a CSS variable.
 SERIES = [f"#0a0b{number:02x}" for number in range(1, COLOURS + 1)]
@@ -174,7 +174,7 @@ class Effect:
     high: float
     margin: float
     colour: int
-    """Of the palette, from 1."""
+    """The colour's number in the palette, from 1."""
     marker: str
 
 

@@ -78,7 +78,8 @@ def _curve(values: Nanoseconds, weights: NDArray[np.float64], arrived: int, case
 
 
 def thin(curve: Curve, points: int = 200) -> Curve:
-    """At most so many points of the curve, each exact, denser towards the top, its first and last kept."""
+    """Returns at most so many points of the curve, each exact, denser towards the top; its first and last are
+    kept."""
     if len(curve.ns) <= points:
         return curve
     tail = 1 - np.geomspace(0.05, 1e-5, points // 3)

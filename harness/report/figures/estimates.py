@@ -22,7 +22,7 @@ from harness.measure.statistics import LEVEL, has_tail, student_quantile
 from harness.outcomes.outcome import Counts
 
 Z = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2)
-"""Of the normal distribution."""
+"""The quantile of the normal distribution that bounds an interval at LEVEL."""
 MANY = 1000
 """Groups beyond which Student's distribution is the normal one to three digits, and slow to reckon."""
 
@@ -109,7 +109,7 @@ def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | No
 
 
 def best(found: Sequence[Estimate | None], lower: bool = True) -> list[bool]:
-    """Which are the best: the leader and all whose intervals overlap with its own.
+    """Returns which are the best: the leader and all whose intervals overlap with its own.
 
     Nobody is, where that is all of them, where there is a single one, and where one of them cannot be ranked:
     it may be the best.

@@ -29,7 +29,8 @@ class Bubble:
 
 
 def frontier(bubbles: Sequence[Bubble]) -> list[Bubble]:
-    """Those than which no other is both faster and more often right, the fastest first."""
+    """Returns the Pareto-optimal points, than which no other is both faster and more often right, the fastest
+    first."""
     found: list[Bubble] = []
     for each in sorted(bubbles, key=lambda one: (one.ns, -one.share)):
         if not found or each.share > found[-1].share:
@@ -151,8 +152,8 @@ Area = tuple[float, float, float, float]
 def beside(
     points: Sequence[tuple[float, float]], widths: Sequence[float], room: Area, clear: Sequence[Area] = ()
 ) -> list[tuple[float, float]]:
-    """Where the label of each point begins, as an offset from it: inside the room, and if it can be over no
-    point and no other label.
+    """Returns where the label of each point begins, as an offset from it: inside the room, and if it can be
+    over no point and no other label.
 
     `clear`: what else is to be kept clear.
     """
@@ -197,7 +198,7 @@ class Ribbon:
     drawn."""
 
     position: int | None
-    """None: the baseline."""
+    """The arm's position, which decides its colour; None for the baseline."""
     label: str
     points: tuple[tuple[int, float, float, float], ...]
     """Batch, value, low, high."""

@@ -37,7 +37,7 @@ class WalksCell:
 
 
 def cell_of(outcomes: Counter[str]) -> WalksCell:
-    """How the walks of these outcomes did."""
+    """Returns how the walks of these outcomes did."""
     judged = sum(count for kind, count in outcomes.items() if kind not in ("unjudged", *OURS))
     return WalksCell(
         outcomes["pass"],

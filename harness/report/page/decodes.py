@@ -55,8 +55,8 @@ def chosen(sizes: Sequence[int], count: int = 3) -> list[int]:
 
 
 def overhead(subject: Subject, batch: int) -> Estimate | None:
-    """What TPOT takes more than without a grammar, as a share, over all workloads; of the first record that
-    has it."""
+    """Returns what TPOT takes more than without a grammar, as a share, over all workloads; of the first
+    record that has it."""
     for decoded, arm in subject.decoded:
         paired = [decoded.over_none(each) for each in usual(decoded, arm) if each.setting.batch == batch]
         found = combined(each.x for each in paired if each is not None)
@@ -111,7 +111,7 @@ def values_of(completed: Iterable[Completed], figure: Callable[[Completed], floa
 
 
 def about(decoded: Decoded) -> str:
-    """Which model, and where."""
+    """Returns which model, and where."""
     setup, model = decoded.decoding.setup, decoded.decoding.model
     shape = " (a shape: random weights)" if model.get("kind") == "shape" else ""
     where = model.get("device_name", model.get("device", setup.device))

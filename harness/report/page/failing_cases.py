@@ -53,7 +53,7 @@ class FailingCases:
     """Arms that solve nothing, while others do: a few of their cases stand for all."""
     shown: list[Markup]
     by_line: list[tuple[Line, list[ReasonShown], int]]
-    """With the number of reasons left off."""
+    """The reasons of each line, and the number of reasons left off."""
     anchors: dict[CaseKey, str]
     """Where each of those shown is on the page."""
 
@@ -132,7 +132,7 @@ def _reason(reason: Reason, failures: Failures, anchors: dict[CaseKey, str]) -> 
 
 
 def command(line: Line, case: FailedCase) -> str:
-    """What a reader types to see the case for themselves."""
+    """Returns what a reader types to see the case for themselves."""
     vocabulary = ["--vocabularies", line.arm.vocabulary] if len(line.run.info.vocabularies) > 1 else []
     backend = arm_names(line.run.info.arms).get(line.arm.key[:3], line.arm.name)
     return shlex.join(

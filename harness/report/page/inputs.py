@@ -93,9 +93,9 @@ class Subject(charts.Styled):
     options: str
     vocabulary: str
     line: Line | None
-    """None: it has no rows here."""
+    """The subject's rows; None if it has none here."""
     measured: tuple[Measured, str] | None = None
-    """With the arm's name there."""
+    """The measurement that the subject is an arm of, and the arm's name in it."""
     decoded: tuple[tuple[Decoded, str], ...] = ()
 
 
@@ -116,13 +116,13 @@ class Inputs:
     decoded: list[Decoded]
     kernels: list[tuple[Path, stored.StoredKernels]]
     noticed: list[tuple[Noticed, list[ArmSummary]]]
-    """Of each of the runs, what its result is made of."""
+    """For each run, what its result is made of."""
     compiles: list[Compiles]
     """The compiles of each of the runs."""
 
     @property
     def incomplete(self) -> list[str]:
-        """What has no end."""
+        """Returns what has no end."""
         found = [run.info.run for run in self.runs if run.end is None or run.end.rows != run.rows]
         found += [
             f"{each.figures.measurement.run} (measurement)" for each in self.measured if not each.is_complete

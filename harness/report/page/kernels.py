@@ -35,7 +35,7 @@ class KernelStyle(charts.Styled):
 
 @dataclass(frozen=True)
 class Applied:
-    """Of one record."""
+    """The kernels of one record."""
 
     title: str
     about: str
@@ -43,11 +43,12 @@ class Applied:
     charts: tuple[Chart, ...]
     outcomes: tuple[str, ...]
     probes: tuple[tuple[str, tuple[int, ...], str], ...]
-    """Per kernel how many probes had each outcome, and what it does wrong."""
+    """For each kernel, how many probes had each outcome, and what it does wrong."""
 
 
 def applied(inputs: Inputs) -> list[Applied]:
-    """Of each record what is shown: the fewest threads, the first element type, the largest vocabulary.
+    """Returns what is shown of each record: the fewest threads, the first element type, the largest
+    vocabulary. Raises BadInput.
 
     Raises BadInput.
     """
@@ -135,8 +136,8 @@ def _chart(name: str, share: float, rows: Sequence[Row], kernels: Sequence[Kerne
 
 
 def _cell(row: Row) -> str:
-    """As in `grammarbench measure kernels --show`: the median, what a copy would take of the minimum, and
-    what is wrong."""
+    """Returns a cell as `grammarbench measure kernels --show` writes it: the median, what a copy would take
+    of the minimum, and what is wrong."""
     mark = "~" if row["median_ns"] > DISTURBED * row["min_ns"] else ""
     share = f" · {row['of_copy']:.0%} of a copy's speed" if "of_copy" in row and row["kernel"] != COPY else ""
     return f"{mark}{duration(row['median_ns'])}{share}{' · wrong' if row['outcome'] == 'wrong' else ''}"

@@ -26,7 +26,7 @@ class Matrix:
     rows: tuple[tuple[Subject, tuple[MatrixCell, ...]], ...]
     presets: tuple[Preset, ...]
     common: int | None
-    """Over how many cases, solved by all, the times are; None: each over its own."""
+    """The number of cases, solved by all arms, over which the times are; None if each is over its own."""
     missing: tuple[tuple[str, str], ...]
     """What was not measured, and the command that would."""
     found: dict[str, list[Estimate | None]]

@@ -96,7 +96,7 @@ def _render_page(content: Content, environment: jinja2.Environment) -> str:
 
 
 def titles(inputs: Inputs) -> list[str]:
-    """What was run, for the page's title."""
+    """Returns what was run, for the page's title."""
     found = [run.info.run for run in inputs.runs]
     return (
         found

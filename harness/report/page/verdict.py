@@ -12,7 +12,7 @@ from harness.report.page.inputs import Inputs
 from harness.report.site.trend import short
 
 LINES = 5
-"""Of what changed, at most."""
+"""The most changes that the verdict lists."""
 
 WORDS = {
     "PASS": ("✓", "good", "nothing is worse than the baseline"),
@@ -149,7 +149,7 @@ def samples(inputs: Inputs) -> tuple[str, ...]:
 
 
 def control(inputs: Inputs) -> str:
-    """Of the A/A arms of all measurements."""
+    """Returns what the A/A arms of all measurements said."""
     if not inputs.measured:
         return "A/A not measured"
     said = []
@@ -167,7 +167,7 @@ def control(inputs: Inputs) -> str:
 
 
 def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
-    """What was run, when, on what."""
+    """Returns what was run, when, on what."""
     runs = [
         (
             f"{each.info.run} (shard {each.info.shard})" if each.info.shard else each.info.run,

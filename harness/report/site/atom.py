@@ -15,7 +15,7 @@ from harness.text import visible
 
 ATOM = "http://www.w3.org/2005/Atom"
 ENTRIES = 100
-"""At most: the newest."""
+"""The most entries of the feed: the newest."""
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 

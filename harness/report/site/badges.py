@@ -11,7 +11,8 @@ from harness.outcomes.history.conformance import judged
 from harness.report.site.trend import short
 
 COLOURS = ((0.99, "brightgreen"), (0.9, "green"), (0.75, "yellow"), (0.0, "orange"))
-"""Of a share of cases that pass: the first whose bound it reaches."""
+"""The colours of shares of cases that pass, each with its least share: the first one that is reached
+counts."""
 
 
 def badge(label: str, message: str, color: str) -> str:
@@ -26,7 +27,7 @@ def badge(label: str, message: str, color: str) -> str:
 
 
 def conformance_badge(label: str, counts: Mapping[str, int]) -> str:
-    """How many cases pass, of those that were judged."""
+    """Returns how many cases pass, of those that were judged."""
     known = judged(counts)
     if not known:
         return badge(label, "not judged", "lightgrey")
@@ -41,7 +42,7 @@ def conformance_badge(label: str, counts: Mapping[str, int]) -> str:
 
 
 def speed_badge(label: str, states: Sequence[State]) -> str:
-    """What the alert rule says of all series together."""
+    """Returns what the alert rule says of all series together."""
     slower = states.count("alert")
     if slower:
         return badge(label, f"{slower} slower", "red")

@@ -91,7 +91,7 @@ def write_dashboard(folder: Path, out: Path) -> Path:
 
 
 def site(folder: Path) -> dict[str, bytes]:
-    """By path, the content of every file; the same for the same history. Raises BadInput."""
+    """Returns the content of every file by its path; the same for the same history. Raises BadInput."""
     measured = [
         (place, entries, measurements.series(entries)) for place, entries in measurements.read(folder).items()
     ]

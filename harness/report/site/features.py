@@ -26,7 +26,7 @@ GLYPHS = {
     "broken": "✖", "timeout": "◔",
     "not_judged": "?", "not_measured": "–",
 }  # fmt: skip
-"""As in the report of a run, where it has them."""
+"""The glyphs of the outcomes, the same as in the report of a run where it has them."""
 
 MEANINGS = {
     "passed": "judged, every instance and check is right", "declined": "the backend says that it cannot",
@@ -76,7 +76,8 @@ class FeatureMatrix:
 
 
 def matrices(seen: Sequence[SuiteHistory], anchor_of: dict[tuple[str, ...], str]) -> list[FeatureMatrix]:
-    """By backend, options, vocabulary and suite, in that order; `anchor_of` has the id of each."""
+    """Returns a table for each backend, options, vocabulary and suite, in that order; `anchor_of` has the id
+    of each."""
     found = []
     for key, group in groupby(sorted(seen, key=lambda each: (key_of(each), each.time, each.run)), key=key_of):
         every = releases(group)
@@ -85,7 +86,7 @@ def matrices(seen: Sequence[SuiteHistory], anchor_of: dict[tuple[str, ...], str]
 
 
 def key_of(seen: SuiteHistory) -> tuple[str, ...]:
-    """What a table is of."""
+    """Returns what a table is of."""
     return seen.backend, seen.options, seen.vocabulary, seen.suite
 
 

@@ -15,7 +15,7 @@ from harness.outcomes.history.measurements import Entry, Series
 from harness.text import visible
 
 RUNS = 120
-"""Of a chart, at most: the last ones."""
+"""The most runs that a chart shows: the last ones."""
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 150, 46, 8, 26, 22
 
@@ -38,7 +38,7 @@ def said(event: Event) -> str:
 
 
 def percent(event: Event) -> str:
-    """How much more or less it takes."""
+    """Returns how much more or less it takes."""
     return f"{100 * (event.now / event.before - 1):+.1f} %".replace("-", "−")
 
 

@@ -57,8 +57,8 @@ def ceiling_frame(run: Path) -> pd.DataFrame:
 
 
 def _of_case(case: Case, trie: TokenTrie) -> tuple[int, Ceilings]:
-    """Over its valid instances; nothing where there is no automaton, or where the vocabulary cannot spell
-    one."""
+    """Returns how many valid instances of the case were walked, and their ceilings in all; nothing where
+    there is no automaton, or where the vocabulary cannot spell one."""
     outputs, total = 0, Ceilings()
     try:
         language = language_of(case.grammar)

@@ -174,8 +174,8 @@ def terminal_text(run: Path) -> str:
 
 
 def checks_text(arms: Sequence[ArmSummary], width: int = 80, styled: bool = False) -> str:
-    """Per check and arm, in how many cases of those looked at the fact does not hold; empty if nothing was
-    checked."""
+    """Returns, by check and arm, in how many of the cases looked at the fact does not hold; empty if nothing
+    was checked."""
     names = list(dict.fromkeys(name for arm in arms for name in arm.checks))
     if not names:
         return ""
@@ -208,7 +208,7 @@ def checks_text(arms: Sequence[ArmSummary], width: int = 80, styled: bool = Fals
 
 
 def check_cell(check: CheckSummary) -> str:
-    """What one check said of one arm, in a few characters."""
+    """Returns what one check said of one arm, in a few characters."""
     said = f"{check.failed}/{check.looked}" if check.looked else "-"
     if check.failed and check.documented == check.failed:
         said += "*"
@@ -230,7 +230,7 @@ def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> 
 
 
 def heading(line: dict[Any, Any]) -> str:
-    """Of an arm's column: backend, options, version and vocabulary, each on a line."""
+    """Returns the head of an arm's column: backend, options, version and vocabulary, each on a line."""
     version = str(line["backend_version"])
     return "\n".join(
         one_line(str(part), spelled=True)[:60]

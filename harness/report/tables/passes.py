@@ -28,7 +28,7 @@ COLUMNS = ["vocabulary", "cases", "arm", "strategy", "of", *COUNTS, "ids_per_pas
 
 Case = tuple[str, str]
 Decoded = dict[Case, dict[str, dict[str, int]]]
-"""By suite and case id, by strategy: what was counted."""
+"""What was counted, by suite and case id, and then by strategy."""
 
 
 def passes_frame(run: Path) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from harness.rows.store import read_info, read_rows
 
 @dataclass
 class Count:
-    """Over the documents of a suite: how many were accepted so, and how many were not."""
+    """Counts how many documents of a suite were accepted in one spelling, and how many were refused."""
 
     accepted: int = 0
     refused: int = 0
@@ -29,7 +29,7 @@ ArmName = tuple[str, str, str]
 
 
 def spelling_table(rows: Iterable[Row]) -> dict[ArmName, dict[str, Count]]:
-    """By arm and spelling, from the rows of a run over cases that `spelled` made.
+    """Returns the counts by arm and spelling, from the rows of a run over cases that `spelled` made.
 
     A layout counts where the arm takes the document in some layout; another spelling where it takes the
     document in that layout. Raises ValueError if an instance is none that `spelled` made.

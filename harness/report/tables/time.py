@@ -49,7 +49,7 @@ def _of_arm(figures: Figures, arm: str) -> Iterator[dict[str, Any]]:
 
 
 def _of_set(figures: Figures, arm: str, traces: Sequence[Trace]) -> Iterator[dict[str, Any]]:
-    """Per case what is per case, per token what is per token."""
+    """Yields the figures of an arm: per case what is per case, per token what is per token."""
     for metric in ("compile", "ttfm", "matcher_new"):
         values = [
             value for each in traces if (value := figures.median(arm, metric, each.case_id)) is not None
@@ -72,7 +72,7 @@ def _of_set(figures: Figures, arm: str, traces: Sequence[Trace]) -> Iterator[dic
 
 
 def _once(figures: Figures, arm: str) -> Iterator[dict[str, Any]]:
-    """What was measured in the first fork: mechanisms, batches, caches, threads, sizes."""
+    """Yields what was measured in the first fork: mechanisms, batches, caches, threads, sizes."""
     recorded = figures.recorded
     mine = [each for each in recorded.others if each.get("arm") == arm and "error" not in each]
     mechanisms: dict[str, list[Values]] = {}

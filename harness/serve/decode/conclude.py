@@ -57,7 +57,7 @@ class Switched:
 
     @property
     def load(self) -> str:
-        """What both sides have in common, as text."""
+        """Returns what both sides have in common, as text."""
         rate = "" if self.on.rate is None else f" {self.on.rate:g}/s"
         return f"{self.on.workload} x{self.on.batch}{rate}"
 

@@ -224,7 +224,7 @@ class DecodeEngine:
 
 
 def _needs(settings: Sequence[Setting]) -> dict[str, Any]:
-    """What the model must hold to serve all settings."""
+    """Returns what the model must hold to serve all settings."""
     limits = [setting.limit for setting in settings]
     return {
         "rows": max(setting.batch for setting in settings),

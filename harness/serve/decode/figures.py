@@ -198,7 +198,7 @@ class Decoded:
         return {name: float(np.median(values)) if values else None for name, values in per_run.items()}
 
     def own_spelling(self, cell: DecodeCell) -> dict[str, int]:
-        """For each text the number of ids of its own spelling."""
+        """Returns the number of ids of each text's own spelling."""
         return {
             each["name"]: each["tokens"] for each in self.decoding.workloads.get(cell.setting.workload, [])
         }

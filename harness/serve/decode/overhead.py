@@ -71,13 +71,13 @@ def is_answered(each: Judged) -> bool:
 
 
 def of_equal_length(head: Judged, base: Judged) -> bool:
-    """Whether both were answered with equally many tokens, which take equally many passes but for those that
-    the strategy saves."""
+    """Returns whether both were answered with equally many tokens, which take equally many passes but for
+    those that the strategy saves."""
     return is_answered(head) and is_answered(base) and len(head.completed.ids) == len(base.completed.ids)
 
 
 def of_equal_text(head: Judged, base: Judged) -> bool:
-    """Whether both were answered with the same ids, or both with the text that was replayed."""
+    """Returns whether both were answered with the same ids, or both with the text that was replayed."""
     same = head.completed.ids == base.completed.ids or (head.as_replayed is True and base.as_replayed is True)
     return is_answered(head) and is_answered(base) and same
 

@@ -123,7 +123,7 @@ class DecodedBatch:
 
     @property
     def is_cold(self) -> bool:
-        """Whether this was the first run of its kind in its process.
+        """Returns whether this was the first run of its kind in its process.
 
         Only TTFT and compiles of such runs mean anything.
         """
@@ -156,12 +156,12 @@ class Decoding:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the record came to its end. An incomplete record is shown, and gates nothing."""
+        """Returns whether the record came to its end. An incomplete record is shown, and gates nothing."""
         return self.end is not None
 
     @property
     def model(self) -> dict[str, Any]:
-        """What the model is; empty if no child was ready."""
+        """Returns what the model is; empty if no child was ready."""
         return self.children[0].model if self.children else {}
 
     @property
@@ -209,7 +209,7 @@ class DecodeRecorder(Appender):
 
 
 def has_decoding(folder: Path) -> bool:
-    """Whether the folder holds a decoding."""
+    """Returns whether the folder holds a decoding."""
     return (folder / LINES).is_file()
 
 

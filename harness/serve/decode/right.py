@@ -29,8 +29,8 @@ class Share:
 
 
 def valid(requests: Sequence[Judged]) -> Share:
-    """How many of the judged texts are valid. Requests that ran without their grammar are not among them;
-    `fallback` counts those."""
+    """Returns how many of the judged texts are valid. Requests that ran without their grammar are not among
+    them; `fallback` counts those."""
     judged = [
         request for request in requests if request.right != "unjudged" and not request.completed.fallback
     ]
@@ -38,26 +38,27 @@ def valid(requests: Sequence[Judged]) -> Share:
 
 
 def as_replayed(requests: Sequence[Judged]) -> Share:
-    """How many replayed requests gave the reference byte for byte; one that was refused on the way did
-    not."""
+    """Returns how many replayed requests gave the reference byte for byte; one that was refused on the way
+    did not."""
     replayed = [request for request in requests if request.as_replayed is not None]
     return Share(sum(request.as_replayed is True for request in replayed), len(replayed))
 
 
 def canonical(requests: Sequence[Judged]) -> Share:
-    """How many of the outputs for which this was asked have the tokenizer's own ids of their text."""
+    """Returns how many of the outputs for which this was asked have the tokenizer's own ids of their text."""
     asked = [request.completed.canonical for request in requests if request.completed.canonical is not None]
     return Share(sum(asked), len(asked))
 
 
 def fallback(requests: Sequence[Judged]) -> Share:
-    """How many of the requests with a grammar ran without it."""
+    """Returns how many of the requests with a grammar ran without it."""
     constrained = [request for request in requests if request.completed.compile_state]
     return Share(sum(bool(request.completed.fallback) for request in constrained), len(constrained))
 
 
 def solved(requests: Sequence[Judged]) -> Share:
-    """How many of all requests were answered, neither with an invalid text nor without their grammar."""
+    """Returns how many of all requests were answered, neither with an invalid text nor without their
+    grammar."""
     fine = [
         request
         for request in requests

@@ -204,7 +204,7 @@ def answer(text: ReferenceText, ids: Sequence[int], vocabulary: Vocabulary) -> b
 
 
 def judge(text: ReferenceText, output: bytes, judging: Judge | None = None) -> Verdict:
-    """Whether the output (of `answer`) is in the language of the text's grammar.
+    """Returns whether the output (of `answer`) is in the language of the text's grammar.
 
     `judging` limits the time of a verdict; without it there is no limit. The verdict is `unjudged` if the
     grammar has no judge, if its judge cannot read it, and if a deadline was missed.

@@ -43,9 +43,10 @@ class Deadlines:
 
     connect_s: float = 5.0
     first_s: float = 60.0
-    """From the request until its first text; headers, comments and empty messages do not count."""
+    """The most seconds from the request until its first text; headers, comments and empty messages do not
+    count."""
     stall_s: float = 30.0
-    """Between messages, after the first text; comments do not count."""
+    """The most seconds between messages, after the first text; comments do not count."""
     total_s: float = 120.0
 
 

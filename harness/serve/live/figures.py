@@ -65,7 +65,7 @@ def lag(answer: Answer) -> float:
 
 
 def connect(answer: Answer) -> float:
-    """From when we began until the connection stood, which is in none of the other times."""
+    """Returns the time from when we began until the connection stood, which is in none of the other times."""
     return float(answer.heard.sent_ns - answer.heard.begun_ns)
 
 
@@ -114,8 +114,8 @@ def rates(answers: Sequence[Answer]) -> Rates | None:
 
 
 def is_good(answer: Answer, objectives: Objectives) -> bool:
-    """Whether the request was answered within every objective. With a single token TPOT does not apply and
-    counts as kept, as in vLLM."""
+    """Returns whether the request was answered within every objective. With a single token TPOT does not
+    apply and counts as kept, as in vLLM."""
     if not (answer.is_answered and answer.heard.message_ns):
         return False
     limits = (
@@ -150,7 +150,7 @@ def tokens_per_message(answers: Iterable[Answer]) -> float | None:
 
 @dataclass(frozen=True)
 class AnswerCounts:
-    """For how many answers the server counted the tokens, and for how many we did, by messages."""
+    """Counts the answers whose tokens the server counted, and those whose tokens we counted by messages."""
 
     by_server: int
     by_messages: int

@@ -85,7 +85,7 @@ class Lived:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the record came to its end. An incomplete record is shown, and gates nothing."""
+        """Returns whether the record came to its end. An incomplete record is shown, and gates nothing."""
         return self.end is not None
 
     def right(self, answer: Answer) -> Judgement:
@@ -115,7 +115,7 @@ class LiveRecorder(Appender):
 
 
 def has_session(folder: Path) -> bool:
-    """Whether the folder holds a live session."""
+    """Returns whether the folder holds a live session."""
     return (folder / LINES).is_file()
 
 

@@ -132,7 +132,7 @@ def _notes(seen: LiveSummary, place: int, load: Load, mine: Sequence[Answer]) ->
 
 
 def _outcomes(seen: LiveSummary) -> list[str]:
-    """How requests ended, and who counted the tokens."""
+    """Returns how requests ended, and who counted the tokens."""
     answers = seen.lived.answers
     lines = []
     for role, called in (("constrained", "with grammar"), ("none", "without")):

@@ -48,7 +48,7 @@ class EventReader:
 
     @property
     def is_within_event(self) -> bool:
-        """Whether lines came that no empty line has ended yet."""
+        """Returns whether lines came that no empty line has ended yet."""
         return bool(self._line or self._data)
 
     def _hold(self, more: int) -> None:

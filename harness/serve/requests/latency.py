@@ -139,7 +139,7 @@ def rates(completed: Sequence[Completed]) -> Rates | None:
 
 
 def is_good(request: Completed, objectives: Objectives) -> bool:
-    """Whether the request was answered under its own grammar and within every objective.
+    """Returns whether the request was answered under its own grammar and within every objective.
 
     With a single token TPOT does not apply and counts as kept, as in vLLM (AIPerf counts such a request as
     not good).

@@ -113,8 +113,8 @@ def _run(
     figure: Callable[[Completed], float | None],
     subject: Subject | None,
 ) -> plots.Ribbon:
-    """Per batch and fork the mean over the workloads of the logarithm of the median request; a ribbon over
-    the forks."""
+    """Returns, for each batch, the mean over the workloads of the logarithm of the median request, with a
+    ribbon over the forks."""
     points = []
     for batch in sorted({each.setting.batch for each in cells}):
         by_fork: dict[int, dict[str, list[float]]] = {}

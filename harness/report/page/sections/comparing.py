@@ -196,8 +196,8 @@ def _became(parts: Sequence[Changed]) -> tuple[str, ...]:
 
 
 def _sparks(one: Measured, trend: Path | None) -> dict[tuple[str, str, str], Markup]:
-    """By arm, metric and family: the ratios to the reference in the history's runs of the same hardware and
-    workload."""
+    """Returns the ratios to the reference in the history's runs of the same hardware and workload, by arm,
+    metric and family."""
     if trend is None:
         return {}
     measurement = one.figures.measurement

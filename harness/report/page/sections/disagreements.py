@@ -40,7 +40,7 @@ class GroupShown:
     cases: int
     tags: list[str]
     outcomes: list[str]
-    """Per arm, in words."""
+    """The outcome on each arm, in words."""
     said: str
     examples: list[tuple[str, str, str]]
     """Anchor of the case if it is on the page without the script, id and name."""

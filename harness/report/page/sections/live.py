@@ -54,7 +54,7 @@ SECTION = Section("live", "Live", 90, values)
 
 
 def sessions(folders: Sequence[Path]) -> list[Session]:
-    """What the folders with a live session say, one value each. Raises BadInput."""
+    """Returns what the folders with a live session say, one value each. Raises BadInput."""
     return [_session(LiveSummary(read_session(folder))) for folder in folders if has_session(folder)]
 
 

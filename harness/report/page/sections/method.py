@@ -42,7 +42,7 @@ SECTION = Section("environment", "Method", 150, values)
 
 
 def settings(run: RunSeen) -> list[tuple[str, str]]:
-    """How and where the run was made, as names and values, flat."""
+    """Returns how and where the run was made, as names and values, flat."""
     info = run.info
     given: list[tuple[str, str]] = [
         ("command", shlex.join(info.argv)),
@@ -88,7 +88,7 @@ def _flat(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def boxes(inputs: Inputs) -> list[Box]:
-    """How the measurements, decodings and kernels were made."""
+    """Returns how the measurements, decodings and kernels were made."""
     found = [_measured(each) for each in inputs.measured]
     for decoded in inputs.decoded:
         setup, model = decoded.decoding.setup, decoded.decoding.model

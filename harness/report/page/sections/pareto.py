@@ -63,8 +63,8 @@ def pareto(matrix: Matrix) -> Chart:
 
 
 def _on_frontier(matrix: Matrix, key: str, drawn: set[int]) -> list[str]:
-    """For each row: `yes` if nobody is proven better in both figures, `no` if somebody is, `not ranked` if an
-    interval is missing."""
+    """Returns for each row `yes` if nobody is proven better in both figures, `no` if somebody is, and `not
+    ranked` if an interval is missing."""
     pairs = [
         (time, right) if subject.position in drawn else (None, None)
         for (subject, _), time, right in zip(

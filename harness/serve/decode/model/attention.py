@@ -63,8 +63,8 @@ def grouped_attention(
 
 
 def windows(config: Any) -> dict[str, int | None]:
-    """For each kind of layer that the configuration has, how many positions back it sees, itself included;
-    None means all.
+    """Returns, for each kind of layer that the configuration has, how many positions back it sees, itself
+    included; None means all.
 
     Raises BadInput where rows cannot be at positions of their own: with recurrent state, other kinds of
     attention, or positions whose rotation depends on the longest row of the batch.

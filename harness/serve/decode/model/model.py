@@ -207,7 +207,7 @@ class Model:
         self.finish()
 
     def length(self, row: int) -> int:
-        """How many tokens the row holds."""
+        """Returns how many tokens the row holds."""
         return self._lengths[row]
 
     def rollback(self, row: int, length: int) -> None:
@@ -233,8 +233,8 @@ class Model:
         return int(torch.cuda.max_memory_allocated(self.device)) if self.device.type == "cuda" else None
 
     def describe(self) -> dict[str, Any]:
-        """What the model is, with sizes in bytes. `read_bytes` are the weights that a pass of one token
-        reads, without a table of input embeddings that is not also the head's."""
+        """Returns what the model is, with sizes in bytes. `read_bytes` are the weights that a pass of one
+        token reads, without a table of input embeddings that is not also the head's."""
         model = self.network.model
         weights = {id(each): each.numel() * each.element_size() for each in model.parameters()}
         table, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
