@@ -128,9 +128,9 @@ class Figures:
         self.recorded = recorded
         self.measurement = recorded.measurement
         forks = {
-            each["fork"]
-            for each in recorded.others
-            if each["kind"] == "fork" and each["confirming"] == confirming
+            other["fork"]
+            for other in recorded.others
+            if other["kind"] == "fork" and other["confirming"] == confirming
         }
         last: dict[tuple[str, str, int, int], Slot] = {}
         for slot in recorded.slots:
@@ -139,7 +139,9 @@ class Figures:
         self.slots = last
         self.forks = sorted({fork for _, _, fork, _ in last})
         self.lost = {
-            (each["arm"], each["case_id"]): each["text"] for each in recorded.others if each["kind"] == "lost"
+            (other["arm"], other["case_id"]): other["text"]
+            for other in recorded.others
+            if other["kind"] == "lost"
         }
 
     @cached_property
@@ -277,7 +279,7 @@ def noise_floor(figures: Figures, metric: str, family: str, reference: str, agai
         for rounds in cases.values():
             for number, value in rounds.items():
                 pairs.setdefault(number // 2, []).append(value)
-        apart += [float(np.mean(each)) for each in pairs.values()]
+        apart += [float(np.mean(pair)) for pair in pairs.values()]
     return float(np.median(np.abs(np.array(apart) - np.median(apart)))) if apart else math.nan
 
 

@@ -195,7 +195,7 @@ def quantile_interval(
     rng = np.random.default_rng(seed)
     values = np.concatenate(groups)
     order = np.argsort(values, kind="stable")
-    label = np.repeat(np.arange(len(groups)), [len(each) for each in groups])[order]
+    label = np.repeat(np.arange(len(groups)), [len(group) for group in groups])[order]
     found = np.empty(resamples)
     for index in range(resamples):
         # How often each group is drawn is how often each of its values counts: one sort serves all resamples.

@@ -79,20 +79,20 @@ class Difference:
     @property
     def depends_on_the_machine(self) -> bool:
         """A deadline was missed on one side at least."""
-        return any(TIMEOUT in each.before | each.after for each in self.parts)
+        return any(TIMEOUT in part.before | part.after for part in self.parts)
 
     @property
     def kind(self) -> str:
         """`worse` if there are only new faults, `better` if there are none, else `other`."""
-        new, gone = any(each.new for each in self.parts), any(each.gone for each in self.parts)
+        new, gone = any(part.new for part in self.parts), any(part.gone for part in self.parts)
         return "other" if new and gone else "worse" if new else "better"
 
     def to_json(self) -> dict[str, Any]:
         """Returns the difference as a flat JSON object."""
         vocabulary, suite, case_id = self.key
         parts = [
-            {"part": each.part, "before": sorted(each.before), "after": sorted(each.after)}
-            for each in self.parts
+            {"part": part.part, "before": sorted(part.before), "after": sorted(part.after)}
+            for part in self.parts
         ]
         return {
             "vocabulary": vocabulary,

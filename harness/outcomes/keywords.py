@@ -75,13 +75,13 @@ class KeywordCell:
     @property
     def counts(self) -> dict[State, int]:
         """Returns how many cases are in each state, worst first."""
-        counted = Counter(each.state for each in self.cases)
+        counted = Counter(case.state for case in self.cases)
         return {state: counted[state] for state in STATES if counted[state]}
 
     @property
     def worst(self) -> list[Decision]:
         """The cases that are in the cell's state."""
-        return [each for each in self.cases if each.state == self.state]
+        return [case for case in self.cases if case.state == self.state]
 
 
 @dataclass(frozen=True)
@@ -174,9 +174,11 @@ def _order(name: str) -> tuple[str, str]:
 def _cell(cases: dict[str, _CaseWalks], alone: dict[str, State]) -> KeywordCell:
     decisions = tuple(Decision(name, case.decides, case.state) for name, case in cases.items())
     worst: State = next(
-        (state for state in STATES if any(each.state == state for each in decisions)), "not measured"
+        (state for state in STATES if any(decision.state == state for decision in decisions)), "not measured"
     )
     milder = ("enforced", *FAULTS[FAULTS.index(worst) + 1 :]) if worst in FAULTS else ()
-    interaction = any(each.state == worst and alone.get(each.decides) in milder for each in decisions)
+    interaction = any(
+        decision.state == worst and alone.get(decision.decides) in milder for decision in decisions
+    )
     text = next((case.text for case in cases.values() if case.text), "")
     return KeywordCell(worst, decisions, interaction, text)

@@ -125,7 +125,7 @@ def values_of(arm: ArmSummary) -> dict[str, Value]:
 def tbm(arm: ArmSummary) -> Nanoseconds:
     """Per token: filling the mask plus accepting the token, end-of-sequence included, over all walks of all
     cases that compiled."""
-    sums = [each.sum(axis=1) for each in pairs(arm, arm.cases.values())]
+    sums = [pair.sum(axis=1) for pair in pairs(arm, arm.cases.values())]
     return np.concatenate(sums) if sums else np.zeros(0, np.int64)
 
 

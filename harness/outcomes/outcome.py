@@ -117,7 +117,7 @@ def is_documented(row: Row) -> bool:
 
     Then the row has a documented finding named `verdict`.
     """
-    return any(each.check == VERDICT and each.documented for each in row.findings)
+    return any(finding.check == VERDICT and finding.documented for finding in row.findings)
 
 
 def faults(row: Row) -> Iterator[Fault]:

@@ -198,7 +198,7 @@ class ArmSummary:
             check.passes += counted.get("passes", 0)
         for name, said in row.checks.items():
             check = self.checks.setdefault(name, CheckSummary())
-            mine = [each for each in row.findings if each.check == name]
+            mine = [finding for finding in row.findings if finding.check == name]
             if said == "failed":
                 check.failed += 1
                 check.documented += all(each.documented for each in mine if each.cause != MORE)

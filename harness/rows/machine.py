@@ -38,7 +38,11 @@ def describe_machine() -> dict[str, Any]:
 
     known = pyperf.Run([1.0], collect_metadata=True).get_metadata()
     found = {name: str(known[name]) for name in KEYS if name in known}
-    versions = {each.name: each.version for each in distributions() if each.name in PACKAGES}
+    versions = {
+        distribution.name: distribution.version
+        for distribution in distributions()
+        if distribution.name in PACKAGES
+    }
     return {
         **found,
         "python": platform.python_version(),

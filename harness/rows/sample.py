@@ -38,7 +38,7 @@ def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:
     if len(suites) == 1:
         ((name, (walked, in_all)),) = parts.items()
         return f"a sample: {walked:,} of {in_all:,} cases of {name}"
-    walked, in_all = sum(each["cases"] for each in suites.values()), sum(map(_in_all, suites.values()))
+    walked, in_all = sum(suite["cases"] for suite in suites.values()), sum(map(_in_all, suites.values()))
     each_part = ", ".join(f"{some:,} of {all_of_it:,} of {name}" for name, (some, all_of_it) in parts.items())
     return f"a sample: {walked:,} of {in_all:,} cases: {each_part}"
 

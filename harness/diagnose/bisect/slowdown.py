@@ -134,7 +134,14 @@ def ratio(
             _, comparisons = measure(request, lambda _: None)
         except BadInput as error:
             raise Unavailable(one_line(str(error))) from error
-    of_version = next((each for each in comparisons if each.metric == metric and not each.is_control), None)
+    of_version = next(
+        (
+            comparison
+            for comparison in comparisons
+            if comparison.metric == metric and not comparison.is_control
+        ),
+        None,
+    )
     if of_version is None:
         raise Unavailable("the case is not solved by both")
     return of_version.found, of_version.verdict

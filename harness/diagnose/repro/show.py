@@ -23,8 +23,8 @@ def show(failure: Failure) -> str:
     lines = [
         *heading(failure),
         *(
-            f"finding   {each.check} at token {each.position}: {one_line(each.text, spelled=True)}"
-            for each in row.findings
+            f"finding   {finding.check} at token {finding.position}: {one_line(finding.text, spelled=True)}"
+            for finding in row.findings
         ),
         "",
         f"{case.grammar.dialect}:",
@@ -55,7 +55,7 @@ def to_json(failure: Failure) -> dict[str, Any]:
     """The failure as one JSON object: `walked` holds the messages of the process that walked it again, and
     `script` is empty if there is none."""
     row, case, messages = failure.row, failure.case, replay(failure)
-    steps = [each["step"] for each in messages if "step" in each]
+    steps = [message["step"] for message in messages if "step" in message]
     return {
         **heading_to_json(failure),
         "findings": row.findings,
@@ -65,8 +65,8 @@ def to_json(failure: Failure) -> dict[str, Any]:
         "content": failure.instance.content.hex() if case.instances else None,
         "valid": failure.instance.valid,
         "walked": [dict(zip(("token", "text", "allowed", "accepted"), step, strict=True)) for step in steps],
-        "allowed": next((each["allowed"] for each in messages if "allowed" in each), None),
-        "lost": next((each["lost"] for each in messages if "lost" in each), None),
+        "allowed": next((message["allowed"] for message in messages if "allowed" in message), None),
+        "lost": next((message["lost"] for message in messages if "lost" in message), None),
         "script": _script(failure, messages),
     }
 

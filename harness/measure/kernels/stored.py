@@ -163,7 +163,7 @@ def _concluded(times: list[Row]) -> list[Row]:
         tuple(row[each] for each in POINT): row["gb_per_s"]
         for row in copies
         if row["gb_per_s"]
-        >= PLAUSIBLE * max(each["gb_per_s"] for each in copies if each["bytes"] >= row["bytes"])
+        >= PLAUSIBLE * max(copy["gb_per_s"] for copy in copies if copy["bytes"] >= row["bytes"])
     }
     return [
         row | {"of_copy": row["gb_per_s"] / sound[key]}

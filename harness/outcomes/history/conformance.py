@@ -249,7 +249,7 @@ def steps(seen: Iterable[SuiteHistory]) -> list[FeatureChange]:
 
 def losses(seen: Iterable[SuiteHistory]) -> list[FeatureChange]:
     """The steps down."""
-    return [each for each in steps(seen) if each.lost]
+    return [step for step in steps(seen) if step.lost]
 
 
 def last_sample(seen: Sequence[SuiteHistory]) -> str:
@@ -265,7 +265,7 @@ def text(history: Path) -> str:
         f"outcomes: {len({(each.time, each.run) for each in seen})} run(s)"
         + (f"; the last is {last}" if last else "")
     ]
-    for each in losses(seen):
-        what = f"{arm(each.after)} {each.after.version} on {each.after.suite}: {each.feature or 'all cases'}"
-        lines.append(f"  lost        {what}: at least {each.lost} fewer pass than in {each.before.version}")
+    for loss in losses(seen):
+        what = f"{arm(loss.after)} {loss.after.version} on {loss.after.suite}: {loss.feature or 'all cases'}"
+        lines.append(f"  lost        {what}: at least {loss.lost} fewer pass than in {loss.before.version}")
     return "\n".join(lines)

@@ -81,7 +81,7 @@ class Series:
         """Its ratios are to itself."""
         last = self.entries[-1]
         return all(
-            each.ratio == each.low == each.high == 1 for each in self.entries
+            entry.ratio == entry.low == entry.high == 1 for entry in self.entries
         ) and last.reference.startswith(f"{last.backend}==")
 
 
@@ -96,7 +96,9 @@ def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
     arms = {each.name: each for each in measurement.arms}
     reference = next(each for each in measurement.arms if each.role == "reference")
     ratios = {
-        (each.head, each.metric, each.family): each for each in comparisons if each.base == reference.name
+        (comparison.head, comparison.metric, comparison.family): comparison
+        for comparison in comparisons
+        if comparison.base == reference.name
     }
     found = []
     for name in figures.arms:
@@ -104,8 +106,8 @@ def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
             for family, traces in figures.families.items():
                 values = [
                     value
-                    for each in traces
-                    if (value := figures.median(name, metric, each.case_id)) is not None
+                    for trace in traces
+                    if (value := figures.median(name, metric, trace.case_id)) is not None
                 ]
                 ratio = ratios.get((name, metric, family))
                 if not values or (ratio is None and name != reference.name):
@@ -217,8 +219,8 @@ def series(entries: Iterable[Entry]) -> list[Series]:
     """
     entries = list(entries)
     groups: dict[tuple[str, str, str, str], list[Entry]] = {}
-    for each in entries:
-        groups.setdefault((each.backend, each.options, each.metric, each.family), []).append(each)
+    for entry in entries:
+        groups.setdefault((entry.backend, entry.options, entry.metric, entry.family), []).append(entry)
     found = []
     for key, group in groups.items():
         for beside, track in _tracks(group).items():
@@ -229,7 +231,7 @@ def series(entries: Iterable[Entry]) -> list[Series]:
             ]
             ratios = [spliced[number].ratio for number in judged]
             told = tuple(
-                replace(each, since=judged[each.since], at=judged[each.at]) for each in events(ratios)
+                replace(event, since=judged[event.since], at=judged[event.at]) for event in events(ratios)
             )
             found.append(Series(*key, beside, tuple(spliced), told, state(ratios)))
     return found
@@ -245,8 +247,8 @@ def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
         is_release, _ = of_head = release(head.version)
         found.setdefault(head.version if is_release and of_head < newest else "", []).append(head)
         newest = max(newest, of_head)
-        for each in others:
-            found.setdefault(each.version, []).append(each)
+        for other in others:
+            found.setdefault(other.version, []).append(other)
     return found
 
 
@@ -259,9 +261,9 @@ def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
     if len({each.reference for each in group}) == 1:
         return list(group)
     factors = {last.reference: 1.0}
-    for each in entries:
-        if each.reference == last.reference and (each.metric, each.family) == (last.metric, last.family):
-            factors[_full(each.backend, each.version, each.options)] = each.ratio
+    for entry in entries:
+        if entry.reference == last.reference and (entry.metric, entry.family) == (last.metric, last.family):
+            factors[_full(entry.backend, entry.version, entry.options)] = entry.ratio
     found = []
     for each in reversed(group):
         factor = factors.get(each.reference)
@@ -279,7 +281,7 @@ def text(history: Path) -> str:
         return f"{history}: no measurement yet; `grammarbench history {history} --add RUN`"
     lines = []
     for (hardware, workload), entries in found.items():
-        runs = len({each.run for each in entries})
+        runs = len({entry.run for entry in entries})
         lines.append(f"hardware {hardware}, workload {workload}: {runs} run(s)")
         rest: dict[str, Counter[str]] = {}
         for each in sorted(series(entries), key=lambda one: one.state):

@@ -64,7 +64,7 @@ def result_of(
         changes, told = _held_to_record(run, base)
     elif base:
         changes, told = _held_to_pairs(compare.compare_runs(base, run), str(base), time)
-    elif pairs := [each for each in compare.compare_arms(run) if each.is_change]:
+    elif pairs := [pair for pair in compare.compare_arms(run) if pair.is_change]:
         changes, told = _held_to_pairs(pairs, "the first version in the run", time)
     else:
         told = Gate("ok", "", ())
@@ -78,9 +78,7 @@ def result_of(
         harness=info.harness,
         profile=info.profile,
         hardware=recorded.measurement.hardware if measured and recorded else hardware_key(hardware()),
-        arms=tuple(
-            Arm(_name(each), each.backend, each.version, each.options, each.vocabulary) for each in arms
-        ),
+        arms=tuple(Arm(_name(arm), arm.backend, arm.version, arm.options, arm.vocabulary) for arm in arms),
         counts=tuple(_counts(arms)),
         figures=(*_figures(arms), *measured),
         failing=tuple(noticed.failing()),
@@ -258,17 +256,17 @@ def _held_to_record(run: Path, record: Path) -> tuple[list[Change], Gate]:
     verdict = expected.compare_with_record(run, record)
     changes = [
         Change(
-            "worse" if each.new else "better",
-            str(each.arm),
-            f"{each.name} ({each.case}): {expected.change_in_words(each)}",
+            "worse" if change.new else "better",
+            str(change.arm),
+            f"{change.name} ({change.case}): {expected.change_in_words(change)}",
         )
-        for each in verdict.changes
+        for change in verdict.changes
     ]
     if not verdict.compared:
         return changes, Gate(
             "unproven", str(record), (*verdict.notes, "nothing of this run is in the record")
         )
-    new, gone = (sum(each.kind == kind for each in changes) for kind in ("worse", "better"))
+    new, gone = (sum(change.kind == kind for change in changes) for kind in ("worse", "better"))
     reasons = [f"{new} case(s) fail that are not recorded as failing"] if new else []
     reasons += [f"{gone} case(s) are fixed and still recorded as failing; record anew"] if gone else []
     return changes, Gate(verdict.word, str(record), (*verdict.notes, *reasons))
@@ -289,10 +287,10 @@ def _alike(counted: Iterable[compare.Counted]) -> dict[tuple[str, bool], list[co
 
 def _changes(pair: compare.Pair) -> Iterator[Change]:
     name = pair.head.title
-    for each in pair.outcomes.cases:
-        if not each.depends_on_the_machine:
-            what = f"{each.name} ({each.key[1]}/{each.key[2]}): {differences.in_words(each.parts)}"
-            yield Change(KINDS[each.kind], name, one_line(what))
+    for case in pair.outcomes.cases:
+        if not case.depends_on_the_machine:
+            what = f"{case.name} ({case.key[1]}/{case.key[2]}): {differences.in_words(case.parts)}"
+            yield Change(KINDS[case.kind], name, one_line(what))
     for (count, is_worse), every in _alike(pair.counted).items():
         cases = [f"{each.before} -> {each.after} ({each.case})" for each in every]
         left_out = f" and {len(cases) - EXAMPLES} more" if len(cases) > EXAMPLES else ""

@@ -118,18 +118,18 @@ def _kept(row: Row) -> dict[str, Any]:
     """Returns what the page shows of a failing row; what is not there is left out, for that is most of it."""
     findings = [
         _there(
-            check=each.check[:100],
-            at=each.position,
-            text=each.text[:MESSAGE],
-            cause=each.cause[:100],
-            documented=each.documented or None,
-            instance=each.instance,
-            over=each.over or None,
-            under=each.under or None,
-            examples=[example[:200] for example in each.examples[:EXAMPLES]],
-            walk=list(each.walk[:WALK]),
+            check=finding.check[:100],
+            at=finding.position,
+            text=finding.text[:MESSAGE],
+            cause=finding.cause[:100],
+            documented=finding.documented or None,
+            instance=finding.instance,
+            over=finding.over or None,
+            under=finding.under or None,
+            examples=[example[:200] for example in finding.examples[:EXAMPLES]],
+            walk=list(finding.walk[:WALK]),
         )
-        for each in row.findings[:FINDINGS]
+        for finding in row.findings[:FINDINGS]
     ]
     return _there(
         status=row.status,
@@ -247,7 +247,7 @@ def _refused(raw: dict[str, Any], content: bytes, vocabulary: Vocabulary | None)
         return
     if len(tokens) == count:  # another spelling was walked, or another tokenization
         raw["token"] = vocabulary.tokens[tokens[at]].hex()
-        raw["offset"] = sum(len(vocabulary.tokens[each]) for each in tokens[:at])
+        raw["offset"] = sum(len(vocabulary.tokens[token]) for token in tokens[:at])
 
 
 def said(cases: Iterable[CaseNoted], shorten: Callable[[str], str]) -> str:

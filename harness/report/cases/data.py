@@ -127,8 +127,8 @@ def _index(
         "suites": suites,
         "dialects": dialects,
         "tags": tags,
-        "groups": [{"tags": each.tags, "vector": each.vector, "cases": len(each.members),
-        "different": each.different} for each in groups],
+        "groups": [{"tags": group.tags, "vector": group.vector, "cases": len(group.members),
+        "different": group.different} for group in groups],
         "cases": {
             "id": [each.id for each in noted],
             "name": [each.name for each in noted],
@@ -140,9 +140,9 @@ def _index(
         },
         "outcome": ["".join(LETTERS.get(each.vector[arm],
         ".") for each in signed) for arm in range(len(lines))],
-        "compile_us": [each[0] for each in times],
-        "fill_p50_us": [each[1] for each in times],
-        "fill_p99_us": [each[2] for each in times],
+        "compile_us": [of_case[0] for of_case in times],
+        "fill_p50_us": [of_case[1] for of_case in times],
+        "fill_p99_us": [of_case[2] for of_case in times],
     }  # fmt: skip
 
 

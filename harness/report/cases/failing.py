@@ -140,7 +140,8 @@ class Failures:
             )
         case.kinds.setdefault(who, set()).add(kind)
         findings = tuple(
-            _finding(each.check, each.position, each.text) for each in row.findings[:SHOWN_FINDINGS]
+            _finding(finding.check, finding.position, finding.text)
+            for finding in row.findings[:SHOWN_FINDINGS]
         )
         note = Note(who, kind, row.phase, row.signal, row.text[:CUT_TEXT], _where(row, kind), findings)
         if row.instance is None or row.phase in NOT_COMPILED or kind == "declined":
@@ -192,7 +193,7 @@ def _said(row: Row, kind: str) -> str:
         return "accepted to the end"
     if kind in ("finding", "documented"):
         return " ".join(
-            sorted({each.check + f" ({each.cause})" * bool(each.cause) for each in row.findings})
+            sorted({finding.check + f" ({finding.cause})" * bool(finding.cause) for finding in row.findings})
         )[:200]
     parts = (f"in {row.phase}" if row.phase else "", row.signal, shortened(row.text))
     return ": ".join(part for part in parts if part) or "no message"

@@ -54,7 +54,7 @@ def grouped(
     `cases` are all of the run: a tag tells something only where it is more frequent among the group's cases
     than among these. The outcome of an arm that is left out (it solves nothing) tells no two cases apart.
     """
-    everywhere = Counter(tag for each in cases for tag in set(each.tags))
+    everywhere = Counter(tag for case in cases for tag in set(case.tags))
     by_vector: dict[tuple[str, ...], list[int]] = {}
     for index in chosen:
         vector = tuple(

@@ -53,7 +53,7 @@ def add_snippets(explored: Explored, lines: Sequence[Line], found: Sequence[Scri
 
 def _arm(line: Line) -> Arm:
     key = line.arm.key[:3]
-    known = (each for each in line.run.info.arms if (each.backend, each.version, each.options) == key)
+    known = (arm for arm in line.run.info.arms if (arm.backend, arm.version, arm.options) == key)
     return next(known, Arm(*key, distribution="", dialects=(), mask_format=""))
 
 
@@ -117,7 +117,7 @@ def _walk(
 def _cuts(number: int, tokens: Sequence[int], vocabulary: Vocabulary, end: bool) -> dict[str, Any] | None:
     if len(tokens) >= LONGEST_WALK:
         return None
-    return {"instance": number, "cuts": [len(vocabulary.tokens[each]) for each in tokens], "end": end}
+    return {"instance": number, "cuts": [len(vocabulary.tokens[token]) for token in tokens], "end": end}
 
 
 def _of_ids(walk: Sequence[int], vocabulary: Vocabulary | None) -> dict[str, Any] | None:

@@ -14,11 +14,11 @@ LONGEST_BENCHMARK, LONGEST_MEASURE = 1024, 64
 
 def files(result: Result) -> dict[str, str]:
     found: dict[str, dict[str, Any]] = {}
-    for each in result.figures:
-        measure: dict[str, float] = {"value": each.value}
-        if each.low is not None and each.high is not None:
-            measure |= {"lower_value": each.low, "upper_value": each.high}
-        found.setdefault(one_line(f"{each.arm} / {each.family}", LONGEST_BENCHMARK, spelled=True), {})[
-            one_line(each.name, LONGEST_MEASURE, spelled=True)
+    for figure in result.figures:
+        measure: dict[str, float] = {"value": figure.value}
+        if figure.low is not None and figure.high is not None:
+            measure |= {"lower_value": figure.low, "upper_value": figure.high}
+        found.setdefault(one_line(f"{figure.arm} / {figure.family}", LONGEST_BENCHMARK, spelled=True), {})[
+            one_line(figure.name, LONGEST_MEASURE, spelled=True)
         ] = measure
     return {"bencher.json": json.dumps(found, indent=1, allow_nan=False) + "\n"}

@@ -15,18 +15,18 @@ COUNTED = ("cases", "judged", "passed", "failed", "declined", "not_judged", "not
 def files(result: Result) -> dict[str, str]:
     figures = [
         (
-            each.arm,
-            each.family,
-            each.name,
-            each.unit,
-            each.better,
-            each.value,
-            each.low,
-            each.high,
-            each.values,
+            figure.arm,
+            figure.family,
+            figure.name,
+            figure.unit,
+            figure.better,
+            figure.value,
+            figure.low,
+            figure.high,
+            figure.values,
             result.sample,
         )
-        for each in result.figures
+        for figure in result.figures
     ]
     failing = [
         (
@@ -45,8 +45,14 @@ def files(result: Result) -> dict[str, str]:
         for each in result.failing
     ]
     counts = [
-        (each.arm, each.suite, *(getattr(each, name) for name in COUNTED), each.conformance, result.sample)
-        for each in result.counts
+        (
+            count.arm,
+            count.suite,
+            *(getattr(count, name) for name in COUNTED),
+            count.conformance,
+            result.sample,
+        )
+        for count in result.counts
     ]
     return {
         "cases.csv": _table(("arm", "suite", *COUNTED, "conformance", "sample"), counts),

@@ -87,9 +87,9 @@ def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.
 def _properties(result: Result, arm: Arm, count: Counts) -> dict[str, str]:
     """Returns the figures of the arm, who it is, and how many cases of the suite came to what."""
     figures = {
-        each.name: repr(each.value)
-        for each in result.figures
-        if each.arm == count.arm and each.family in ("all", count.suite)
+        figure.name: repr(figure.value)
+        for figure in result.figures
+        if figure.arm == count.arm and figure.family in ("all", count.suite)
     }
     who = {name: getattr(arm, name) for name in ("backend", "version", "options", "vocabulary")}
     counts = {name: str(getattr(count, name)) for name in COUNTED}  # of this suite; the figures are of all
@@ -135,7 +135,7 @@ def _gate(result: Result) -> xml.Element:
             case, "failure", message=_fit("; ".join(result.gate.reasons)), type=result.gate.verdict
         )
         failure.text = "\n".join(
-            _fit(f"{each.kind} {each.arm}: {each.what}", 2000) for each in result.changes[:200]
+            _fit(f"{change.kind} {change.arm}: {change.what}", 2000) for change in result.changes[:200]
         )
     return suite
 

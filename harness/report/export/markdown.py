@@ -21,10 +21,10 @@ def counts(result: Result) -> str:
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     lines += [
-        f"| {markdown(each.arm)} | {markdown(each.suite)} | {share(each.conformance, 'share')} "
-        f"| {each.cases} | {each.judged} | {each.passed} "
-        f"| {each.failed} | {each.declined} | {each.not_judged} | {each.not_measured} |"
-        for each in result.counts
+        f"| {markdown(count.arm)} | {markdown(count.suite)} | {share(count.conformance, 'share')} "
+        f"| {count.cases} | {count.judged} | {count.passed} "
+        f"| {count.failed} | {count.declined} | {count.not_judged} | {count.not_measured} |"
+        for count in result.counts
     ]
     return "\n".join(lines)
 
@@ -35,16 +35,16 @@ def figures(result: Result, *, headline: bool = False) -> str:
         "| backend | of | figure | value | interval | unit | better |",
         "| --- | --- | --- | ---: | --- | --- | --- |",
     ]
-    for each in result.figures:
-        if each.headline or not headline:
+    for figure in result.figures:
+        if figure.headline or not headline:
             span = (
                 ""
-                if each.low is None or each.high is None
-                else (f"{number(each.low)} to {number(each.high)}")
+                if figure.low is None or figure.high is None
+                else (f"{number(figure.low)} to {number(figure.high)}")
             )
             lines.append(
-                f"| {markdown(each.arm)} | {markdown(each.family)} | {markdown(each.title)} | "
-                f"{number(each.value)} | {span} "
-                f"| {markdown(each.unit)} | {each.better} |"
+                f"| {markdown(figure.arm)} | {markdown(figure.family)} | {markdown(figure.title)} | "
+                f"{number(figure.value)} | {span} "
+                f"| {markdown(figure.unit)} | {figure.better} |"
             )
     return "\n".join(lines)

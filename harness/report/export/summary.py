@@ -27,9 +27,9 @@ def _lines(result: Result) -> Iterator[str]:
     against = f" against {markdown(gate.against)}" if gate.against else ""
     sample = f", {markdown(result.sample, 300)}" if result.sample else ""
     yield f"## GrammarBench: {SAID[gate.verdict]}{against}{sample}\n"
-    yield from (f"- {markdown(each, 300)}" for each in gate.reasons if each != result.sample)
+    yield from (f"- {markdown(reason, 300)}" for reason in gate.reasons if reason != result.sample)
     for kind in ("worse", "better", "other"):
-        mine = [each for each in result.changes if each.kind == kind]
+        mine = [change for change in result.changes if change.kind == kind]
         if mine:
             yield f"\n### {len(mine)} {kind}\n"
             yield from (f"- {markdown(each.arm)}: {markdown(each.what, 300)}" for each in mine[:MOST_LINES])
@@ -68,7 +68,7 @@ def _lines(result: Result) -> Iterator[str]:
 def judged(result: Result) -> Iterator[str]:
     """Says for each arm, over all suites, how many cases passed and how many were judged."""
     for arm in result.arms:
-        total = summed(each for each in result.counts if each.arm == arm.name)
+        total = summed(count for count in result.counts if count.arm == arm.name)
         share = (
             "nothing judged"
             if total.conformance is None

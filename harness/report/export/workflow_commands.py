@@ -16,8 +16,8 @@ def files(result: Result) -> dict[str, str]:
 def lines(result: Result) -> list[str]:
     """`::error title=...::text` for what fails the gate, `::warning` for what is worse without a gate."""
     level = "error" if result.gate.verdict == "failed" else "warning"
-    found = [_command(level, f"GrammarBench {result.gate.verdict}", each) for each in result.gate.reasons]
-    worse = [each for each in result.changes if each.kind == "worse"]
+    found = [_command(level, f"GrammarBench {result.gate.verdict}", reason) for reason in result.gate.reasons]
+    worse = [change for change in result.changes if change.kind == "worse"]
     found += [_command(level, each.arm, each.what) for each in worse]
     if not found:
         arms: dict[str, int] = {}

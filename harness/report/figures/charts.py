@@ -183,22 +183,22 @@ def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
     in an arrow."""
     if not effects:
         return ""
-    finite = [each.ratio for each in effects] + [
-        edge for each in effects for edge in (each.low, each.high) if 0 < edge < 1e6
+    finite = [effect.ratio for effect in effects] + [
+        edge for effect in effects for edge in (effect.low, effect.high) if 0 < edge < 1e6
     ]
     low, high = min(0.8, *finite) / 1.05, max(1.25, *finite) * 1.05
     with canvas(name, (6.2, 0.7 + 0.26 * len(effects))) as (figure, axes):
         axes.set_xscale("log")
         axes.set_xlim(low, high)
         axes.set_ylim(len(effects) - 0.4, -0.6)
-        axes.set_yticks(range(len(effects)), [plain(each.label) for each in effects])
+        axes.set_yticks(range(len(effects)), [plain(effect.label) for effect in effects])
         wide, middling = (0.001, 0.01, 0.1, 1, 10, 100, 1000), (0.1, 0.2, 0.5, 1, 2, 5, 10)
         narrow = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5)
         span = high / low
         ticks = [
             each for each in (narrow if span < 2.5 else middling if span < 100 else wide) if low < each < high
         ]
-        axes.set_xticks(ticks, [f"{each:g}" for each in ticks])
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.axvline(1, color=TEXT, linewidth=0.9)
         for row, each in enumerate(effects):

@@ -63,7 +63,7 @@ def token_curve(cases: Sequence[NDArray[np.float64]], total: int) -> Curve:
     """The same of times that are known per case, of so many cases in all."""
     if not cases:
         return _curve(np.zeros(0, np.int64), np.zeros(0), 0, max(1, total))
-    weights = [np.full(len(each), 1 / len(each)) for each in cases]
+    weights = [np.full(len(case), 1 / len(case)) for case in cases]
     return _curve(np.rint(np.concatenate(cases)).astype(np.int64), np.concatenate(weights), len(cases), total)
 
 

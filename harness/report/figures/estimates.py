@@ -85,7 +85,7 @@ def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | No
     whose variance is taken over groups (Woodruff), turned back into values; it has none with fewer than two
     groups.
     """
-    groups = [each for each in groups if len(each)]
+    groups = [group for group in groups if len(group)]
     if not groups:
         return None
     values = np.concatenate(groups)
@@ -93,7 +93,7 @@ def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | No
     few = not has_tail(level, len(values))
     if len(groups) < 2:
         return Estimate(value, few=few, why="one case")
-    sizes = np.array([len(each) for each in groups])
+    sizes = np.array([len(group) for group in groups])
     below = np.add.reduceat(values <= value, np.concatenate([[0], np.cumsum(sizes)[:-1]]), dtype=np.int64)
     rest = below - below.sum() / len(values) * sizes
     error = math.sqrt(float((rest**2).sum()) * len(groups) / (len(groups) - 1)) / len(values)

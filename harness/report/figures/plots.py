@@ -32,9 +32,9 @@ def frontier(bubbles: Sequence[Bubble]) -> list[Bubble]:
     """Returns the Pareto-optimal points, than which no other is both faster and more often right, the fastest
     first."""
     found: list[Bubble] = []
-    for each in sorted(bubbles, key=lambda one: (one.ns, -one.share)):
-        if not found or each.share > found[-1].share:
-            found.append(each)
+    for bubble in sorted(bubbles, key=lambda one: (one.ns, -one.share)):
+        if not found or bubble.share > found[-1].share:
+            found.append(bubble)
     return found
 
 
@@ -42,8 +42,8 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
     """An `<svg>`: time to the right on a logarithmic axis, share upwards; empty without bubbles."""
     if not bubbles:
         return ""
-    least, most = min(each.ns for each in bubbles), max(each.ns for each in bubbles)
-    shares = [each.share for each in bubbles]
+    least, most = min(bubble.ns for bubble in bubbles), max(bubble.ns for bubble in bubbles)
+    shares = [bubble.share for bubble in bubbles]
     bottom = max(0.0, min(shares) - 0.12 * max(0.25, 1 - min(shares)))
     with canvas(name, (6.2, 4.2)) as (figure, axes):
         axes.set_xscale("log")
@@ -68,7 +68,7 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
             linewidth=1,
             linestyle=(0, (4, 2)),
         )
-        sizes = [each.size_ns for each in bubbles if each.size_ns]
+        sizes = [bubble.size_ns for bubble in bubbles if bubble.size_ns]
         for each in bubbles:
             colour, _, marker = style(each.position)
             area = (
@@ -117,7 +117,7 @@ def _name(figure: Figure, axes: Axes, bubbles: Sequence[Bubble], edge: Sequence[
         label.set_in_layout(False)
     figure.draw_without_rendering()
     point = 72 / figure.dpi
-    x, y, right, top = (each * point for each in axes.get_window_extent().extents)
+    x, y, right, top = (extent * point for extent in axes.get_window_extent().extents)
     widths = [label.get_window_extent().width * point for label in labels]
     places, corners = (
         [tuple(axes.transData.transform((each.ns, each.share)) * point) for each in some]
@@ -212,11 +212,11 @@ def over_batches(
 
     `what` the lines are of: the page's key isolates arms.
     """
-    runs = [each for each in runs if each.points]
+    runs = [run for run in runs if run.points]
     if not runs:
         return ""
-    batches = sorted({point[0] for each in runs for point in each.points})
-    values = [point[1] for each in runs for point in each.points]
+    batches = sorted({point[0] for run in runs for point in run.points})
+    values = [point[1] for run in runs for point in run.points]
     span = max(values) - min(values)
     low, high = (
         (min(values) / 1.6, max(values) * 1.6)
@@ -225,7 +225,7 @@ def over_batches(
     )
     with canvas(name, (4.4, 3.3)) as (figure, axes):
         axes.set_xscale("log", base=2)
-        axes.set_xticks(batches, [str(each) for each in batches])
+        axes.set_xticks(batches, [str(batch) for batch in batches])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlim(batches[0] / 1.35, batches[-1] * 1.35)
         axes.set_xlabel("batch")
@@ -304,14 +304,14 @@ def gains(name: str, title: str, bars: Sequence[Bar]) -> str:
     """An `<svg>`: bars of what was saved, and beside them the speed-up with its interval and its ceiling."""
     if not bars:
         return ""
-    ratios = [value for each in bars for value in (each.ratio, each.ceiling) if value]
+    ratios = [value for bar in bars for value in (bar.ratio, bar.ceiling) if value]
     with canvas(name, (7.6, 1.0 + 0.3 * len(bars)), columns=2) as (figure, (left, right)):
-        left.set_yticks(range(len(bars)), [plain(each.label, 44) for each in bars])
+        left.set_yticks(range(len(bars)), [plain(bar.label, 44) for bar in bars])
         right.set_yticks([])
         for axes in (left, right):
             axes.set_ylim(len(bars) - 0.4, -0.6)
             bare(axes)
-        left.set_xlim(0, max(0.05, *(each.saved for each in bars)) * 1.25)
+        left.set_xlim(0, max(0.05, *(bar.saved for bar in bars)) * 1.25)
         left.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:.0f} %"))
         left.set_xlabel("tokens without a pass")
         low, high = min([1.0, *ratios]) / 1.15, max([1.1, *ratios]) * 1.15

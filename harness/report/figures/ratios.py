@@ -27,7 +27,7 @@ def shared_cases(figures: Figures) -> list[Trace]:
     such case."""
     sets = [{case.case_id for case in own} for arm in figures.arms if (own := figures.own_set(arm))]
     shared = set.intersection(*sets) if sets else set()
-    return [each for each in figures.measurement.traces if each.case_id in shared]
+    return [trace for trace in figures.measurement.traces if trace.case_id in shared]
 
 
 def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
@@ -70,7 +70,7 @@ def _floor(figures: Figures, metric: str, reference: str, copy: str | None) -> f
     floors = (
         [noise_floor(figures, metric, family, reference, copy) for family in figures.families] if copy else []
     )
-    return max((each for each in floors if not math.isnan(each)), default=math.nan)
+    return max((floor for floor in floors if not math.isnan(floor)), default=math.nan)
 
 
 def _is_equivalent(

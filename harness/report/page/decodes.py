@@ -19,7 +19,7 @@ def combined(found: Iterable[Sequence[float]]) -> Interval | None:
     """The interval of the mean over several loads, fork by fork; None of nothing, or where the loads have
     different forks."""
     rows = [list(each) for each in found if each]
-    if not rows or len({len(each) for each in rows}) > 1:
+    if not rows or len({len(row) for row in rows}) > 1:
         return None
     return interval(np.mean(rows, axis=0).tolist())
 
@@ -28,10 +28,10 @@ def usual(decoded: Decoded, arm: str, role: str = "constrained") -> list[DecodeC
     """Stepwise, all requests there at the start, every knob as usual: what the figures over batch sizes are
     of."""
     return [
-        each
-        for each in decoded.cells
-        if each.arm == arm and each.role == role and each.setting.rate is None
-        and each.setting.strategy == "stepwise" and (role == "none" or not each.setting.unusual)
+        cell
+        for cell in decoded.cells
+        if cell.arm == arm and cell.role == role and cell.setting.rate is None
+        and cell.setting.strategy == "stepwise" and (role == "none" or not cell.setting.unusual)
     ]  # fmt: skip
 
 
@@ -69,11 +69,11 @@ def speed_up(subject: Subject, strategy: str = "jump_forward") -> Estimate | Non
     """Stepwise over the strategy, over all its loads."""
     for decoded, arm in subject.decoded:
         cells = [
-            each
-            for each in decoded.cells
-            if each.arm == arm and each.role == "constrained" and each.strategy == strategy
+            cell
+            for cell in decoded.cells
+            if cell.arm == arm and cell.role == "constrained" and cell.strategy == strategy
         ]
-        gained = [decoded.speed_up(each) for each in cells if not each.setting.unusual]
+        gained = [decoded.speed_up(cell) for cell in cells if not cell.setting.unusual]
         found = combined(each.found.x for each in gained if each is not None)
         if found is not None:
             return Estimate(found.ratio, *_bounds(found))
@@ -94,12 +94,12 @@ def tpot_guide(inputs: Inputs) -> tuple[float, str] | None:
     decoded."""
     for decoded in inputs.decoded:
         cells = [each for arm in decoded.decoding.setup.arms for each in usual(decoded, arm.name, "none")]
-        least = min((each.setting.batch for each in cells), default=0)
+        least = min((cell.setting.batch for cell in cells), default=0)
         values = [
             value
-            for each in cells
-            if each.setting.batch == least
-            for value in values_of(each.completed, latency.tpot)
+            for cell in cells
+            if cell.setting.batch == least
+            for value in values_of(cell.completed, latency.tpot)
         ]
         if values:
             return float(np.median(values)), f"one TPOT of {decoded.decoding.setup.model[:24]}, batch {least}"

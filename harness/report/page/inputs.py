@@ -189,8 +189,8 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
 def _keys(folder: Path) -> set[tuple[str, str, str, str]]:
     info = read_info(folder)
     return {
-        (each.backend, each.version, each.options, vocabulary)
-        for each in info.arms
+        (arm.backend, arm.version, arm.options, vocabulary)
+        for arm in info.arms
         for vocabulary in info.vocabularies
     }
 

@@ -132,7 +132,7 @@ def _chart(name: str, share: float, rows: Sequence[Row], kernels: Sequence[Kerne
     batches = sorted({row["batch"] for row in rows})
     cells = {(row["kernel"][:60], row["batch"]): _cell(row) for row in rows}
     table = tuple((run.label, *(cells.get((run.label, batch), "–") for batch in batches)) for run in runs)
-    return Chart(title, Markup(svg), "", ("Kernel", *(f"batch {each}" for each in batches)), table)
+    return Chart(title, Markup(svg), "", ("Kernel", *(f"batch {batch}" for batch in batches)), table)
 
 
 def _cell(row: Row) -> str:

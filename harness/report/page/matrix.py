@@ -40,11 +40,11 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
     """
     known: list[tuple[str, list[ColumnFigures]]] = []
     subjects = inputs.subjects
-    lines = [each.line for each in subjects]
+    lines = [subject.line for subject in subjects]
     known.append(("Right", outcomes(lines)))
     known.append(("Compile, cold", [cold(each, subjects, common) for each in COLD]))
     missing = []
-    if any(each.measured for each in subjects):
+    if any(subject.measured for subject in subjects):
         by = ratios.ranked(inputs)
         known.append(("Warm mask", [warm(subjects, key, level, by) for key, level in WARM.items()]))
         known.append(("Measured, over the reference", [ratio(subjects, key, by) for key in RATIOS]))
@@ -60,9 +60,9 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
     if not inputs.lines:
         missing.append(("Conformance", commands(inputs)["run"]))
     figures = [each for _, group in known for each in group]
-    columns = [each.column for each in figures]
-    cells = [cells_of(subjects, each) for each in figures]
-    found = {each.column.key: list(each.estimates) for each in figures}
+    columns = [figure.column for figure in figures]
+    cells = [cells_of(subjects, figure) for figure in figures]
+    found = {figure.column.key: list(figure.estimates) for figure in figures}
     rows = tuple(
         (subject, tuple(column[place] for column in cells)) for place, subject in enumerate(subjects)
     )
@@ -75,14 +75,14 @@ def commands(inputs: Inputs) -> dict[str, str]:
     """The commands that would measure what is missing, by what they measure."""
     runs = [(run.folder, run.info) for run in (*inputs.runs, *inputs.scouting)]
     released = (
-        {each.backend for _, info in runs for each in info.arms if each.distribution}
+        {arm.backend for _, info in runs for arm in info.arms if arm.distribution}
         if runs
-        else {each.backend for each in inputs.subjects}
+        else {subject.backend for subject in inputs.subjects}
     )
     specs = list(
         dict.fromkeys(
-            spec_of(each.backend, each.version, each.options, each.backend in released)
-            for each in inputs.subjects
+            spec_of(subject.backend, subject.version, subject.options, subject.backend in released)
+            for subject in inputs.subjects
         )
     )
     verbs = {verb: more(verb, runs, specs) for verb in ("run", "measure", "decode", "kernels")}

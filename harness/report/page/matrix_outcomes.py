@@ -78,8 +78,8 @@ def memory(lines: Sequence[Line | None]) -> ColumnFigures:
         return MatrixCell(number(each.value, "bytes"), (), each.value)
 
     peaks = [
-        None if each is None or each.arm.peak_rss_bytes is None else float(each.arm.peak_rss_bytes)
-        for each in lines
+        None if line is None or line.arm.peak_rss_bytes is None else float(line.arm.peak_rss_bytes)
+        for line in lines
     ]
     column = MatrixColumn("rss", "peak RSS", METRICS["peak_rss"].definition, True)
     # A maximum has no interval, so nobody is the best.

@@ -68,9 +68,9 @@ def presets_of(
         key = max(there, key=lambda each: sum(one is not None and one.can_rank for one in found[each]))
         column = by_key[key]
         solve_nothing = tuple(
-            each.label
-            for each in subjects
-            if each.line and each.line.arm.cases and not each.line.arm.solves_any
+            subject.label
+            for subject in subjects
+            if subject.line and subject.line.arm.cases and not subject.line.arm.solves_any
         )
         known = [
             (each, subject.label)
@@ -89,6 +89,6 @@ def presets_of(
             if label not in told
         )
         told |= {*solve_nothing, *(label for _, label in known)}
-        unknown = tuple(each.label for each in subjects if each.label not in told)
+        unknown = tuple(subject.label for subject in subjects if subject.label not in told)
         made.append(Preset(title, column, why, ranked, unranked, unknown, solve_nothing))
     return made

@@ -31,25 +31,25 @@ class Cold:
 
 def _compiles(line: Line, cases: Iterable[CaseSummary]) -> Group:
     return [
-        np.array([each.compile_ns], np.int64)
-        for each in cases
-        if each.declared and each.compile_ns is not None
+        np.array([case.compile_ns], np.int64)
+        for case in cases
+        if case.declared and case.compile_ns is not None
     ]
 
 
 def _first(line: Line, cases: Iterable[CaseSummary]) -> Group:
     return [
-        np.array([each.first_fill_ns], np.int64)
-        for each in cases
-        if each.declared and each.first_fill_ns is not None
+        np.array([case.first_fill_ns], np.int64)
+        for case in cases
+        if case.declared and case.first_fill_ns is not None
     ]
 
 
 def _fills(line: Line, cases: Iterable[CaseSummary]) -> Group:
     return [
-        np.concatenate([walk[:, 0] for walk in pairs(line.arm, [each])])
-        for each in cases
-        if each.declared and each.slices
+        np.concatenate([walk[:, 0] for walk in pairs(line.arm, [case])])
+        for case in cases
+        if case.declared and case.slices
     ]
 
 

@@ -81,19 +81,19 @@ class DefaultAdvice:
 def switched(decoded: Decoded) -> list[Switched]:
     """Every mechanism of the record, on every arm, under every load under which it was tried."""
     setup = decoded.decoding.setup
-    losses = {(each.arm, each.setting): each.why for each in decoded.decoding.losses}
+    losses = {(loss.arm, loss.setting): loss.why for loss in decoded.decoding.losses}
     found = []
-    for each in setup.mechanisms:
+    for mechanism in setup.mechanisms:
         for arm in setup.arms:
             if arm.role == "a/a":
                 continue
             sides: tuple[Key, Key] = (
-                (arm.name, "constrained", each["on"]),
-                (arm.name, "constrained", each["off"]),
+                (arm.name, "constrained", mechanism["on"]),
+                (arm.name, "constrained", mechanism["off"]),
             )
-            off, on = setup.settings[each["off"]], setup.settings[each["on"]]
-            lost = losses.get((arm.name, each["on"])) or losses.get((arm.name, each["off"])) or ""
-            found.append(_switched(each["name"], arm.name, off, on, decoded.runs(*sides), lost))
+            off, on = setup.settings[mechanism["off"]], setup.settings[mechanism["on"]]
+            lost = losses.get((arm.name, mechanism["on"])) or losses.get((arm.name, mechanism["off"])) or ""
+            found.append(_switched(mechanism["name"], arm.name, off, on, decoded.runs(*sides), lost))
     return found
 
 
@@ -164,11 +164,11 @@ def text(found: Sequence[Switched]) -> str:
         "",
         f"    {'load':24} {'':9} {'E2E':>18} {'TTFT':>5} {'TPOT':>5} {'passes':>6}",
     ]
-    for each in advices:
+    for advice in advices:
         told: tuple[Effect, ...] = ("wins", "loses", "equal", "undecided")
-        counts = ", ".join(f"{effect} {len(each.where(effect))}" for effect in told if each.where(effect))
-        lines.append(f"  {each.mechanism}, {each.arm}"[:50] + f": {counts}")
-        lines += [line for one in each.switched for line in _lines(one)]
+        counts = ", ".join(f"{effect} {len(advice.where(effect))}" for effect in told if advice.where(effect))
+        lines.append(f"  {advice.mechanism}, {advice.arm}"[:50] + f": {counts}")
+        lines += [line for one in advice.switched for line in _lines(one)]
     lines += ["", "recommended defaults on this machine; what is undecided may stay as it is"]
     for mechanism in dict.fromkeys(each.mechanism for each in advices):
         said = [f"{each.arm} {SAID[each.default]}" for each in advices if each.mechanism == mechanism]

@@ -63,8 +63,8 @@ class Decoded:
         """The runs by arm, role and setting, and within these by fork and round. Of a run that was made
         again, it has the last one."""
         found: dict[Key, dict[tuple[int, int], DecodedBatch]] = {}
-        for each in self.decoding.batches:
-            found.setdefault((each.arm, each.role, each.setting), {})[each.fork, each.round] = each
+        for batch in self.decoding.batches:
+            found.setdefault((batch.arm, batch.role, batch.setting), {})[batch.fork, batch.round] = batch
         return found
 
     @cached_property

@@ -102,7 +102,7 @@ def _model(decoding: Decoding) -> str:
         f"{model.get('dtype', setup.dtype or 'its own dtype')} on "
         f"{model.get('device_name', model.get('device', setup.device))}"
     ]
-    threads = {each.threads for each in decoding.children}
+    threads = {child.threads for child in decoding.children}
     parts += (
         [f"threads of the model: {', '.join(map(str, sorted(threads)))}"]
         if threads and model.get("device", "cpu") == "cpu"
@@ -193,7 +193,7 @@ def _inside(cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
         "own": "own",
         "itl": "ITL",
     }
-    lines = [f"{'arm':17} {'':5} " + " ".join(f"{each:>7}" for each in columns.values())]
+    lines = [f"{'arm':17} {'':5} " + " ".join(f"{column:>7}" for column in columns.values())]
     for cell, found in zip(cells, values, strict=True):
         lines += [
             f"{_name(cell)} " + " ".join(f"{say(name, median(found, name)):>7}" for name in columns),
@@ -204,9 +204,9 @@ def _inside(cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
 
 def _losses(decoding: Decoding) -> str:
     said = dict.fromkeys(
-        f"{each.arm}, {decoding.setup.settings[each.setting].name}: {each.whose.replace('_', ' ')}: "
-        f"{each.why}"
-        for each in decoding.losses
+        f"{loss.arm}, {decoding.setup.settings[loss.setting].name}: {loss.whose.replace('_', ' ')}: "
+        f"{loss.why}"
+        for loss in decoding.losses
     )
     return (
         "\n".join(
@@ -261,10 +261,10 @@ def to_json(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> dict[str
         "model": decoding.model,
         "objectives": asdict(objectives),
         "figures": {name: asdict(each) for name, each in FIGURES.items()},
-        "cells": [_cell(decoded, each, objectives) for each in decoded.cells],
+        "cells": [_cell(decoded, cell, objectives) for cell in decoded.cells],
         "mechanisms": [_advice(each) for each in conclude.advise(conclude.switched(decoded))],
         "losses": [
-            asdict(each) | {"setting": decoding.setup.settings[each.setting].name} for each in decoding.losses
+            asdict(loss) | {"setting": decoding.setup.settings[loss.setting].name} for loss in decoding.losses
         ],
         "findings": [
             {

@@ -110,20 +110,20 @@ def text(changes: Sequence[DecodeChange]) -> str:
         )
     lines: list[str] = []
     title = ""
-    for each in sorted(changes, key=lambda each: (each.base, each.head, each.setting)):
-        who = each.head if each.base == each.head else f"{each.base} -> {each.head}"
-        who += "" if each.is_change else " (two settings: no change)"
-        if (where := f"{who}, {each.setting}") != title:
+    for change in sorted(changes, key=lambda change: (change.base, change.head, change.setting)):
+        who = change.head if change.base == change.head else f"{change.base} -> {change.head}"
+        who += "" if change.is_change else " (two settings: no change)"
+        if (where := f"{who}, {change.setting}") != title:
             title = where
             lines += [*([""] if lines else []), *textwrap.wrap(where, 80)]
-        if each.found is not None:
-            value = f"{each.found.ratio:.3f}x [{each.found.low:.3f} .. {each.found.high:.3f}]"
-        elif each.base_value == each.head_value:
+        if change.found is not None:
+            value = f"{change.found.ratio:.3f}x [{change.found.low:.3f} .. {change.found.high:.3f}]"
+        elif change.base_value == change.head_value:
             continue
         else:
-            value = f"{each.base_value:.4g} -> {each.head_value:.4g}"
-        lines.append(f"  {each.figure:16} {value:28} {each.verdict}")
-        lines += textwrap.wrap(each.why, 80, initial_indent="    ", subsequent_indent="    ")
+            value = f"{change.base_value:.4g} -> {change.head_value:.4g}"
+        lines.append(f"  {change.figure:16} {value:28} {change.verdict}")
+        lines += textwrap.wrap(change.why, 80, initial_indent="    ", subsequent_indent="    ")
     verdicts = [f"gate{' --time' * time}: {gate(changes, time=time).upper()}" for time in (False, True)]
     return "\n".join([*lines, "", *verdicts])
 
@@ -132,8 +132,8 @@ def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
     """The changes within one record. Where the A/A pair is not equivalent in a figure of a setting, that time
     is `unproven`."""
     arms = decoded.decoding.setup.arms
-    reference = next((each.name for each in arms if each.role == "reference"), None)
-    copy = next((each.name for each in arms if each.role == "a/a"), None)
+    reference = next((arm.name for arm in arms if arm.role == "reference"), None)
+    copy = next((arm.name for arm in arms if arm.role == "a/a"), None)
     found = list(_times(decoded, base, head))
     judged = _standing(found)
     if copy is None:

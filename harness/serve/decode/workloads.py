@@ -101,7 +101,7 @@ def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
     seen: dict[str, int] = {}
     for case in cases:
         draft, asserts = case.options.get("draft"), case.options.get("format") == "assert"
-        for each in (each for each in case.instances if each.valid):
+        for each in (instance for instance in case.instances if instance.valid):
             name = f"{case.name}: {each.name}"
             seen[name] = seen.get(name, 0) + 1
             unique = name if seen[name] == 1 else f"{name} #{seen[name]}"

@@ -99,12 +99,12 @@ def _chart(
 ) -> Chart:
     sizes = sorted({point[0] for each in runs for point in each.points})
     rows = []
-    for each in runs:
+    for run in runs:
         said = {
-            batch: f"{say(value)} [{say(low)}, {upper(high, say)}]" for batch, value, low, high in each.points
+            batch: f"{say(value)} [{say(low)}, {upper(high, say)}]" for batch, value, low, high in run.points
         }
-        rows.append((each.label, *(said.get(batch, "–") for batch in sizes)))
-    return Chart(title, Markup(svg), caption, ("Arm", *(f"batch {each}" for each in sizes)), tuple(rows))
+        rows.append((run.label, *(said.get(batch, "–") for batch in sizes)))
+    return Chart(title, Markup(svg), caption, ("Arm", *(f"batch {size}" for size in sizes)), tuple(rows))
 
 
 def _run(
@@ -124,9 +124,9 @@ def _run(
                     values = values_of([each.completed for each in run.completed], figure)
                     by_fork.setdefault(run.fork, {}).setdefault(cell.setting.workload, []).extend(values)
         x = [
-            float(np.mean([math.log(float(np.median(of[each]))) for each in workloads]))
+            float(np.mean([math.log(float(np.median(of[workload]))) for workload in workloads]))
             for _, of in sorted(by_fork.items())
-            if all(of.get(each) and np.median(of[each]) > 0 for each in workloads) and workloads
+            if all(of.get(workload) and np.median(of[workload]) > 0 for workload in workloads) and workloads
         ]
         if x:
             found = interval(x)

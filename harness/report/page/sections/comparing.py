@@ -102,11 +102,15 @@ def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:
     found: list[tuple[int, Against]] = []
     for number, one in enumerate(inputs.measured):
         sparks = _sparks(one, trend)
-        arms = {each.name: each for each in one.figures.measurement.arms}
+        arms = {arm.name: arm for arm in one.figures.measurement.arms}
         for place, (base, head) in enumerate(
-            dict.fromkeys((each.base, each.head) for each in one.comparisons)
+            dict.fromkeys((comparison.base, comparison.head) for comparison in one.comparisons)
         ):
-            mine = [each for each in one.comparisons if (each.base, each.head) == (base, head)]
+            mine = [
+                comparison
+                for comparison in one.comparisons
+                if (comparison.base, comparison.head) == (base, head)
+            ]
             note = _note(arms[base], arms[head])
             rank = list(NOTES).index(note)
             largest = sorted(
@@ -130,9 +134,7 @@ def _note(base: MeasuredArm, head: MeasuredArm) -> str:
 
 
 def _named(one: Measured, name: str) -> str:
-    return with_version(
-        name, next(each.version for each in one.figures.measurement.arms if each.name == name)
-    )
+    return with_version(name, next(arm.version for arm in one.figures.measurement.arms if arm.name == name))
 
 
 def told(inputs: Inputs) -> list[RunPair]:

@@ -66,7 +66,7 @@ def _shown(
 
 def _group(explored: Explored, number: int, group: Group, anchors: dict[tuple[str, str], str]) -> GroupShown:
     cases = [explored.cases[member] for member in group.members[:EXAMPLES]]
-    examples = [(anchors.get((each.suite, each.id), ""), each.id, each.name[:60]) for each in cases]
+    examples = [(anchors.get((case.suite, case.id), ""), case.id, case.name[:60]) for case in cases]
     outcomes = [OUTCOMES[each] if each else "–" for each in group.vector]
     return GroupShown(
         number,

@@ -58,7 +58,7 @@ def heat_map(inputs: Inputs) -> list[HeatGroup]:
     first."""
     tables: dict[str, list[dict[str, Counter[str]]]] = {"suite": [line.arm.by_suite for line in inputs.lines]}
     counts = [inputs.features.counts.get((line.run.place, line.arm.key), {}) for line in inputs.lines]
-    groups = list(dict.fromkeys(group for each in counts for group, _ in each))
+    groups = list(dict.fromkeys(group for count in counts for group, _ in count))
     order = [
         *(each for each in TITLES if each in groups),
         *sorted(set(groups) - {*TITLES, LABEL}),
@@ -66,7 +66,7 @@ def heat_map(inputs: Inputs) -> list[HeatGroup]:
     ]
     for group in order:
         tables[group] = [
-            {name: outcomes for (of, name), outcomes in each.items() if of == group} for each in counts
+            {name: outcomes for (of, name), outcomes in count.items() if of == group} for count in counts
         ]
     return [_group(group, table, inputs.lines) for group, table in tables.items() if any(table)]
 

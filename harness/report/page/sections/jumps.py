@@ -34,7 +34,10 @@ def gains(inputs: Inputs) -> list[tuple[str, Chart]]:
     found = []
     for number, decoded in enumerate(inputs.decoded):
         positions = {
-            arm: each.position for each in inputs.subjects for one, arm in each.decoded if one is decoded
+            arm: subject.position
+            for subject in inputs.subjects
+            for one, arm in subject.decoded
+            if one is decoded
         }
         gained = [
             gained

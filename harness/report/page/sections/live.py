@@ -72,7 +72,7 @@ def _session(seen: LiveSummary) -> Session:
     )
     said = (("with a grammar", "constrained"), ("without", "none"))
     counts = (
-        (called, figures.ends(each for each in seen.lived.answers if each.role == role))
+        (called, figures.ends(answer for answer in seen.lived.answers if answer.role == role))
         for called, role in said
     )
     ends = tuple(
@@ -88,7 +88,7 @@ def _session(seen: LiveSummary) -> Session:
 def _row(seen: LiveSummary, place: int) -> tuple[str, ...]:
     load, mine, pairs = seen.lived.setup.loads[place], seen.by_load[place], seen.pairs(place)
     rights = [seen.right(each) for each in mine]
-    judged = sum(each != "unjudged" for each in rights)
+    judged = sum(right != "unjudged" for right in rights)
     first, per_token, gap, whole = (
         percentiles(figures.values(mine, name)) for name in ("ttft", "tpot", "itl", "e2e")
     )

@@ -68,9 +68,9 @@ def mask_times(inputs: Inputs) -> MaskTimes:
     warm: list[Figure] = []
     small: list[Figure] = []
     for number, one in enumerate(inputs.measured):
-        arms = [each for each in inputs.subjects if each.measured and each.measured[0] is one]
+        arms = [subject for subject in inputs.subjects if subject.measured and subject.measured[0] is one]
         warm.append(_warm(f"warm{number}", one, arms, None, guides))
-        families = [each for each in one.figures.families if each != ALL]
+        families = [family for family in one.figures.families if family != ALL]
         if len(families) > 1:
             small += [
                 _warm(f"warm{number}x{place}", one, arms, each, guides)
@@ -106,7 +106,9 @@ def _warm(
         arm = subject.measured[1] if subject.measured else ""
         traces = [each for each in one.figures.own_set(arm) if family is None or each.family == family]
         known = {
-            each.case_id for each in one.figures.measurement.traces if family is None or each.family == family
+            trace.case_id
+            for trace in one.figures.measurement.traces
+            if family is None or trace.family == family
         }
         if family is None:
             known |= {case for each in one.figures.measurement.unsolved.values() for case in each}

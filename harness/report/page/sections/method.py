@@ -123,18 +123,18 @@ def boxes(inputs: Inputs) -> list[Box]:
 def _measured(one: Measured) -> Box:
     measurement, figures = one.figures.measurement, one.figures
     slots = figures.recorded.slots
-    rounds = 1 + max((each.round for each in slots), default=-1)
+    rounds = 1 + max((slot.round for slot in slots), default=-1)
     floors: dict[str, float] = {}
-    for each in one.comparisons:
-        if each.floor == each.floor:
-            floors[each.metric] = max(each.floor, floors.get(each.metric, 0.0))
+    for comparison in one.comparisons:
+        if comparison.floor == comparison.floor:
+            floors[comparison.metric] = max(comparison.floor, floors.get(comparison.metric, 0.0))
     seen = smallest_effect(one.comparisons, figures) if one.comparisons else {}
     rows = (
         ("started", measurement.started),
         ("profile", f"{measurement.profile}, protocol {measurement.protocol}"),
         ("hardware key", measurement.hardware),
         ("workload key", measurement.workload),
-        ("arms", ", ".join(f"{each.name} {each.version} ({each.role})" for each in measurement.arms)[:600]),
+        ("arms", ", ".join(f"{arm.name} {arm.version} ({arm.role})" for arm in measurement.arms)[:600]),
         (
             "forks × rounds",
             f"{len(figures.forks)} × {rounds}, arms in ABBA order, one at a time on "
