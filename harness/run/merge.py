@@ -31,10 +31,10 @@ class Merged:
     runs: int
     statuses: dict[str, int]
     missing: int
-    """Cases of one backend and vocabulary that no run holds; 0: the whole is complete."""
+    """The number of cases of one backend and vocabulary that no run holds; 0 if the whole is complete."""
     missing_shards: tuple[str, ...]
     unfinished: tuple[Path, ...]
-    """Runs without an end."""
+    """The runs without an end."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
 
 
 def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:
-    """Are they runs of one plan, by one harness, of the same versions?"""
+    """Raise BadInput unless they are runs of one plan, by one harness, of the same versions."""
     for field in fields(RunInfo):
         one, two = getattr(first, field.name), getattr(other, field.name)
         if field.name not in {*FREE, "shard"} and one != two:
@@ -103,7 +103,7 @@ def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:
 
 
 def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
-    """The plans are one and the same, and the one that the header tells of."""
+    """Raise BadInput unless the plans are one and the same, and the one that the header tells of."""
     digests: dict[str, Any] = {}
     whole = [hashlib.sha256() for _ in folders]
     for number, folder in enumerate(folders):
@@ -162,7 +162,7 @@ def _part(folder: Path, info: RunInfo, owed: dict[tuple[str, str], int], wanted:
 
 
 def _agree(part: Part, earlier: Sequence[Part]) -> None:
-    """Rows that an earlier run holds too came out the same."""
+    """Raise BadInput unless the rows that an earlier run holds too came out the same."""
     for other in earlier:
         for key in part.stored.keys() & other.stored.keys():
             mine, theirs = (

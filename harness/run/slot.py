@@ -60,7 +60,7 @@ class Slot:
         self.worker.process.close()
 
     def excuse(self, seconds: float) -> None:
-        """Count a time in which we did not look against nobody's deadline."""
+        """Extend the deadlines by a time in which nobody looked at the slot."""
         self.changed += seconds
         if self.task is not None:
             self.task.sent += seconds
@@ -226,7 +226,7 @@ class Slot:
         self.worker.behind.append(before(task))
 
     def _forged(self) -> None:
-        """The stream of answers can no longer be trusted: the worker goes, and the case ends so."""
+        """End the worker, whose answers can no longer be trusted, and with it the case."""
         if self.task is not None:
             task, self.task = self.task, None
             self._finish(task, Ending("backend_error", "answer", endings.FORGED))
@@ -273,8 +273,8 @@ class Slot:
     # What can become of the worker
 
     def _stuck(self) -> None:
-        """The worker says nothing: it does not load, or does not tell of the child that we killed, or has no
-        new one."""
+        """End a worker that says nothing: it does not load, or does not tell of the child that we killed, or
+        has no new one."""
         if not self.ready:
             self.work.load_failure = endings.of_stuck_load(self.worker, LOAD_SECONDS)
         elif self.task is not None:
@@ -284,7 +284,7 @@ class Slot:
         self.is_closing = True
 
     def _worker_lost(self) -> None:
-        """The worker itself is gone: killed (it runs no case), or it could not load.
+        """End the slot of a worker that is gone: it was killed (it runs no case), or it could not load.
 
         The case goes back to be sent to another.
         """
@@ -302,15 +302,17 @@ class Slot:
         self.is_closing = True
 
     def _count_loss(self, text: str, status: Status = "harness_error") -> None:
-        """A worker was lost without a case in hand; after some in a row there is no point in starting
-        another."""
+        """Count a worker that was lost without a case in hand; after some in a row there is no point in
+        starting another."""
         self.work.losses += 1
         if self.work.losses >= ATTEMPTS:
             self.work.load_failure = Ending(status, "load", one_line(text))
 
     def _send_again(self, task: Task, ending: Ending) -> None:
-        """What happens to the worker, or before the case is taken, once may have been done from outside; then
-        the case ends so."""
+        """Have the case sent to another worker; the third time it ends so.
+
+        What happens to the worker, or before the case is taken, may once or twice be done from outside.
+        """
         work = self.work
         work.attempts[task.number] += 1
         if work.attempts[task.number] < ATTEMPTS:

@@ -49,25 +49,26 @@ class Bench:
         self._services.clear()
 
     def try_(self, candidate: Candidate, valid: bool | None, deadline: float) -> dict[str, Any]:
-        """What the backend makes of the candidate."""
+        """Returns what the backend makes of the candidate."""
         self.tried += 1
         return self._ask("check" if self._fault.check else "walk", candidate, deadline, valid=valid)
 
     def script(self, candidate: Candidate) -> tuple[str, str]:
-        """The adapter's lines for its grammar (empty if there are none), and its library with the version."""
+        """Returns the adapter's lines for its grammar (empty if there are none), and its library with the
+        version."""
         answer = self._ask("script", candidate, ASIDE_SECONDS)
         return str(answer.get("script", "")), str(answer.get("library", ""))
 
     def tokens(self, candidate: Candidate, walk: Sequence[int] = ()) -> list[str] | None:
-        """These tokens of the candidate's vocabulary, by default its instance's and the end, as hex; None if
-        they cannot be told."""
+        """Returns these tokens of the candidate's vocabulary, by default its instance's and the end, as hex;
+        None if they cannot be told."""
         answer = self._ask("tokens", candidate, ASIDE_SECONDS, tokens=list(walk))
         spelling: list[str] | None = answer.get("walk")
         return spelling
 
     def steps(self, candidate: Candidate, walk: Sequence[str]) -> list[list[bool]] | None:
-        """What becomes of these tokens: allowed, accepted, up to the first refusal; None if the backend does
-        not say."""
+        """Returns what becomes of these tokens: allowed, accepted, up to the first refusal; None if the
+        backend does not say."""
         steps: list[list[bool]] | None = self._ask("steps", candidate, ASIDE_SECONDS, walk=list(walk)).get(
             "steps"
         )

@@ -20,7 +20,7 @@ from harness.diagnose.shrink.schemas import NOTHING
 
 @dataclass(frozen=True)
 class Candidate:
-    """A grammar, an instance (None: none), and the tokens besides every byte (None: the run's own
+    """A grammar, an instance (None for none), and the tokens besides every byte (None for the run's own
     vocabulary)."""
 
     grammar: Grammar
@@ -29,8 +29,8 @@ class Candidate:
 
     @property
     def size(self) -> tuple[int, int]:
-        """The size that a step must make smaller: the length of everything, then how far its characters lie
-        from the first one."""
+        """Returns the size that a step must make smaller: the length of everything, then how far its
+        characters lie from the first one."""
         grammar = self.grammar.text.encode("utf-8", "surrogatepass")
         parts = [grammar, self.content or b"", *(self.words or ())]
         return sum(map(len, parts)) + len(self.words or ()), sum(map(sum, parts))
@@ -154,8 +154,8 @@ def _tag_steps(now: Candidate, form: dict[str, Any]) -> Iterator[Step]:
 
 
 def _with_mark(now: Candidate, form: dict[str, Any], old: str, new: str) -> Candidate:
-    """The candidate with a trigger, a begin or an end shortened wherever it stands, in the instance as
-    well."""
+    """Returns the candidate with a trigger, a begin or an end shortened wherever it stands, in the instance
+    as well."""
     triggers = [trigger.replace(old, new) for trigger in form["triggers"]]
     structures = [
         {

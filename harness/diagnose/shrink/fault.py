@@ -100,8 +100,8 @@ class Shrunk:
 
 
 def outcome_of(row: Row, finding: Finding | None = None) -> Outcome:
-    """The outcome that the row shows: this finding, otherwise its failing verdict, otherwise its first
-    finding."""
+    """Returns the outcome that the row shows: this finding, otherwise its failing verdict, otherwise its
+    first finding."""
     said = verdict(row.status, row.valid, row.accepted)
     if finding is None and said in ("pass", "unjudged") and row.findings:
         finding = row.findings[0]
@@ -111,13 +111,13 @@ def outcome_of(row: Row, finding: Finding | None = None) -> Outcome:
 
 
 def outcome_of_finding(finding: Finding) -> Outcome:
-    """The outcome of a finding alone."""
+    """Returns the outcome of a finding alone."""
     direction = "over" if finding.over else "under" if finding.under else ""
     return Outcome("unjudged", check=finding.check, cause=finding.cause, direction=direction)
 
 
 def outcome_of_end(status: Status, phase: str, signal: str, text: str, said: Verdict) -> Outcome:
-    """The outcome of how a walk ended."""
+    """Returns the outcome of how a walk ended."""
     if status in BROKEN:
         return Outcome(
             "broken", status, phase, signal, text.partition(":")[0] if status == "backend_error" else ""
@@ -128,12 +128,12 @@ def outcome_of_end(status: Status, phase: str, signal: str, text: str, said: Ver
 
 
 def _bare(text: str) -> str:
-    """The words of a refusal without what it quotes and counts."""
+    """Returns the words of a refusal without what it quotes and counts."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[0-9]+", "", text)[:40]
 
 
 def observed(answer: dict[str, Any], valid: bool | None) -> list[Outcome]:
-    """Every outcome that a trial's answer shows."""
+    """Returns every outcome that a trial's answer shows."""
     said = verdict(answer["status"], valid, answer.get("accepted"))
     end = outcome_of_end(
         answer["status"], answer.get("phase", ""), answer.get("signal", ""), answer.get("text", ""), said

@@ -46,7 +46,7 @@ Alternatives = tuple[Sequence, ...]
 
 
 LONGEST = 10_000
-"""Most characters of a text that is read; a longer one is cut as text."""
+"""The most characters of a text that is read; a longer one is cut as text."""
 
 
 class Unreadable(ValueError):
@@ -74,7 +74,7 @@ def smaller_grammars(text: str) -> Iterator[str]:
 
 
 def _tree(token: re.Pattern[str], text: str) -> Alternatives:
-    """The alternatives that the text holds. Raises Unreadable."""
+    """Returns the alternatives that the text holds. Raises Unreadable."""
     if len(text) > LONGEST:
         raise Unreadable("long")
     outer: list[tuple[list[Sequence], list[Item], str]] = []
@@ -111,17 +111,17 @@ def _tree(token: re.Pattern[str], text: str) -> Alternatives:
 
 
 def read_regex(pattern: str) -> Alternatives:
-    """The tree of a regular expression. Raises Unreadable."""
+    """Returns the tree of a regular expression. Raises Unreadable."""
     return _tree(_REGEX_TOKEN, pattern)
 
 
 def write_regex(tree: Alternatives) -> str:
-    """The regular expression of the tree."""
+    """Returns the regular expression of the tree."""
     return _write(tree, "", "")
 
 
 def _write(tree: Alternatives, blank: str, empty: str) -> str:
-    """The text of the tree: `blank` between items, `empty` for a sequence of none."""
+    """Returns the text of the tree: `blank` between items, `empty` for a sequence of none."""
     return f"{blank}|{blank}".join(
         blank.join(_write_item(item, blank, empty) for item in sequence) or empty for sequence in tree
     )
@@ -223,7 +223,7 @@ def _write_rules(rules: Rules) -> str:
 
 
 def _reached(rules: Rules) -> set[str]:
-    """The rules that `root` needs: only they are written."""
+    """Returns the rules that `root` needs: only they are written."""
     bodies = dict(rules)
     reached: set[str] = set()
     waiting = ["root"]

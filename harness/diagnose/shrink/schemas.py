@@ -107,7 +107,7 @@ def _has_target(schema: Schema, reference: Any) -> bool:
 
 
 def _pointer(schema: Schema, reference: str) -> Path:
-    """The path of a local reference, e.g. `#/$defs/a`."""
+    """Returns the path of a local reference, e.g. `#/$defs/a`."""
     path: list[str | int] = []
     for part in reference[2:].split("/"):
         step: str | int = part.replace("~1", "/").replace("~0", "~")
@@ -146,7 +146,8 @@ def _as_root(schema: dict[str, Any], child: Schema) -> Schema:
 
 
 def _parts(schema: dict[str, Any], key: str, step: str | int | None, instance: Any) -> Iterator[Any]:
-    """The parts of the instance to which the child at `key`, `step` applies; without an instance, that."""
+    """Yields the parts of the instance to which the child at `key`, `step` applies; without an instance,
+    that."""
     if instance is NOTHING or key in SAME_INSTANCE:
         yield instance
     elif isinstance(instance, dict):
@@ -186,8 +187,8 @@ def _fewer_properties(schema: Schema, path: Path, node: dict[str, Any], instance
 
 
 def _located(instance: Any, schema_path: Path) -> list[Path]:
-    """The places of the instance to which a subschema applies; all of them where that does not follow from
-    its own place."""
+    """Returns the places of the instance to which a subschema applies; all of them where that does not follow
+    from its own place."""
     if instance is NOTHING:
         return []
     found: list[Path] = [()]
@@ -212,7 +213,7 @@ def _located(instance: Any, schema_path: Path) -> list[Path]:
 
 
 def _without_members(instance: Any, where: list[Path], names: set[str]) -> Any:
-    """The instance without members of these names in these places."""
+    """Returns the instance without members of these names in these places."""
     for path in reversed(where):
         node = at(instance, path)
         if isinstance(node, dict) and not names.isdisjoint(node):
@@ -317,7 +318,7 @@ def _renamed_schema(schema: Schema, old: str, new: str) -> Schema:
 
 
 def _renamed(value: Any, old: str, new: str) -> Any:
-    """The value with this text, as a whole text or as a name, replaced."""
+    """Returns the value with this text, as a whole text or as a name, replaced."""
     if value is NOTHING:
         return value
     for path, node in list(places(value))[::-1]:

@@ -23,7 +23,7 @@ HANG_SECONDS = 2.0
 other candidate may take."""
 
 REPAIRS = 120
-"""Most instances that are judged for a grammar which the present instance no longer fits."""
+"""The most instances that are judged for a grammar which the present instance no longer fits."""
 
 REPAIRS_TRIED = 2
 """How many of them are given to the backend."""
@@ -39,12 +39,11 @@ def shrink(
     hang_seconds: float = HANG_SECONDS,
     python: str = sys.executable,
 ) -> Shrunk:
-    """The smallest failure with the same outcome that the budget finds; the fault itself where nothing
-    smaller, or nothing at all, shows.
+    """Returns the smallest failure with the same outcome that the budget finds; the fault itself where
+    nothing smaller, or nothing at all, shows.
 
     The same fault and candidates give the same result, unless the seconds end the search. Raises BadInput if
-    the backend does not load.
-    """
+    the backend does not load."""
     with Bench(fault, python) as bench, Judge(JUDGE_SECONDS) as judge:
         return _Search(
             fault, bench, Validity(judge, fault.options), time.monotonic() + seconds, candidates, hang_seconds
@@ -105,8 +104,8 @@ class _Search:
         return self._result(self._waited_for(best), taken, shown=True)
 
     def _start(self) -> _Seen | None:
-        """The fault itself, with as few tokens as show it: bytes alone, then the run's tokens as well, then
-        the run's vocabulary."""
+        """Returns the fault itself, with as few tokens as show it: bytes alone, then the run's tokens as
+        well, then the run's vocabulary."""
         whole = Candidate(self.fault.grammar, self.fault.content, ())
         for stage in ("bytes", "tokens", "all"):
             candidate = replace(
@@ -124,7 +123,7 @@ class _Search:
         return None
 
     def _words(self, whole: Candidate) -> tuple[bytes, ...] | None:
-        """The tokens of more than a byte with which the run met the fault."""
+        """Returns the tokens of more than a byte with which the run met the fault."""
         walk = self.bench.tokens(replace(whole, words=None), self.fault.walk)
         return None if walk is None else words_of(walk)
 
@@ -147,8 +146,8 @@ class _Search:
         return best, successes
 
     def _smaller(self, candidate: Candidate, best: Candidate) -> _Seen | None:
-        """The candidate, or one with an instance repaired to go with its grammar, if it is smaller, right,
-        and fails alike."""
+        """Returns the candidate, or one with an instance repaired to go with its grammar, if it is smaller,
+        right, and fails alike."""
         if candidate.size >= best.size or candidate in self.known:
             return None
         self.known.add(candidate)
@@ -214,7 +213,8 @@ class _Search:
         return self.is_spent
 
     def _waited_for(self, best: _Seen) -> _Seen:
-        """The best candidate, tried with the run's own deadline if it hangs and there is time for that."""
+        """Returns the best candidate, tried with the run's own deadline if it hangs and there is time for
+        that."""
         longest = self.fault.timeout_s
         if not self.is_hang or longest <= self.deadline or time.monotonic() + longest > self.ends:
             return best

@@ -28,7 +28,7 @@ run's own vocabulary; or the backend with that vocabulary."""
 
 @dataclass(frozen=True)
 class Loaded:
-    """What all candidates share."""
+    """What is loaded once, and shared by all candidates."""
 
     spec: str
     vocabulary: Vocabulary | None
@@ -120,10 +120,11 @@ def answer(loaded: Loaded, question: dict[str, Any], progress: Progress) -> dict
 
 
 def _findings(subject: Subject, name: str, wanted: Outcome) -> list[Finding]:
-    """The first finding of the check that is as wanted, if there is one."""
+    """Returns the first finding of the check that is as wanted, if there is one."""
 
     def wanted_only(subject: Subject) -> Iterator[Finding]:
-        """The check, ended early: what a run leaves out of many findings may be the one."""
+        """Yields what the check finds, but ends early: what a run leaves out of many findings may be the
+        one."""
         found = stamped(name, checks()[name], subject)
         yield from islice((finding for finding in found if outcome_of_finding(finding) == wanted), 1)
 

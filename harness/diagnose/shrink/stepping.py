@@ -77,7 +77,7 @@ def spelled(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[str] | None:
 
 
 def tokens_of(vocabulary: Vocabulary, spelling: Sequence[str]) -> list[int]:
-    """The ids of the tokens with this spelling. Raises KeyError for one that the vocabulary lacks."""
+    """Returns the ids of the tokens with this spelling. Raises KeyError for one that the vocabulary lacks."""
     return [
         vocabulary.eos_token if token == END else vocabulary.ids_by_bytes[bytes.fromhex(token)]
         for token in spelling

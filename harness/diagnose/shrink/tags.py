@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 MOST_ENDS = 200
-"""Most places at which the content of a tag could end that are tried."""
+"""The most places at which the content of a tag could end that are tried."""
 
 
 def tag_is_valid(

@@ -15,14 +15,14 @@ Path = tuple[str | int, ...]
 
 
 def at(value: Any, path: Path) -> Any:
-    """The value at this path."""
+    """Returns the value at this path."""
     for step in path:
         value = value[step]
     return value
 
 
 def put(value: Any, path: Path, new: Any) -> Any:
-    """The value with `new` at this path; what lies beside the path is shared."""
+    """Returns the value with `new` at this path; what lies beside the path is shared."""
     if not path:
         return new
     parents = [value]
@@ -48,7 +48,7 @@ def places(value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def without_keys(value: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
-    """The object without these members."""
+    """Returns the object without these members."""
     return {key: child for key, child in value.items() if key not in keys}
 
 
@@ -121,7 +121,7 @@ def smaller_numbers(number: int | float) -> Iterator[int | float]:
 
 
 def parse(text: str | bytes) -> Any:
-    """The JSON value. Raises ValueError if there is none, or if it cannot be written again."""
+    """Returns the JSON value. Raises ValueError if there is none, or if it cannot be written again."""
     try:
         value = json.loads(text)
         json.dumps(value, allow_nan=False)
@@ -131,8 +131,8 @@ def parse(text: str | bytes) -> Any:
 
 
 def writers(content: bytes) -> tuple[bool, bool]:
-    """Whether this JSON text is written compactly, and whether in ASCII only; both are False for the form in
-    which models write."""
+    """Returns whether this JSON text is written compactly, and whether in ASCII only; both are False for the
+    form in which models write."""
     value = parse(content)
     for compact, ascii_only in ((False, False), (True, False), (False, True), (True, True)):
         if write(value, compact, ascii_only) == content:
@@ -141,7 +141,7 @@ def writers(content: bytes) -> tuple[bool, bool]:
 
 
 def write(value: Any, compact: bool = False, ascii_only: bool = False) -> bytes:
-    """The value as JSON text."""
+    """Returns the value as JSON text."""
     if not compact and not ascii_only:
         return json_text(value).encode()
     text = json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":") if compact else None)

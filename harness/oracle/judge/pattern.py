@@ -46,7 +46,7 @@ _BACKREFERENCE = re.compile(r"\\(?:([1-9][0-9]*)|k<([A-Za-z_][A-Za-z0-9_]*)>)")
 
 
 def _ranges(pairs: Iterable[tuple[int, int]]) -> str:
-    """The pairs as the inside of a class."""
+    """Returns the pairs as the inside of a class."""
     return "".join(
         f"\\U{first:08x}" if first == last else f"\\U{first:08x}-\\U{last:08x}" for first, last in pairs
     )
@@ -69,8 +69,8 @@ def _compiled(pattern: str) -> Any:
 
 
 def written_out(pattern: str) -> str:
-    """The same pattern in the syntax of the `regex` library, and in that of Python's `re` if it needs no more
-    than that has. Raises `NotAPattern`."""
+    """Returns the same pattern in the syntax of the `regex` library, and in that of Python's `re` if it needs
+    no more than that has. Raises `NotAPattern`."""
     try:
         return "".join(_pieces(pattern))
     except NotEcma as error:
@@ -107,7 +107,7 @@ def _pieces(pattern: str) -> Iterator[str]:
 
 
 def _escape(pattern: str, at: int) -> tuple[str, int]:
-    """What the escape at `at` becomes outside a class, and the offset behind it."""
+    """Returns what the escape at `at` becomes outside a class, and the offset behind it."""
     letter = pattern[at + 1 : at + 2]
     if back := _BACKREFERENCE.match(pattern, at):
         group = back[1] or back[2]
@@ -120,7 +120,7 @@ def _escape(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _class(pattern: str, at: int) -> tuple[str, int]:
-    """What the class whose `[` ends at `at` becomes, and the offset behind it."""
+    """Returns what the class whose `[` ends at `at` becomes, and the offset behind it."""
     negated, members, end = read_class(pattern, at)
     if not members:
         return (f"[{_ranges([(0, LAST)])}]" if negated else "(?!)"), end

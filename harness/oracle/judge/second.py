@@ -17,7 +17,7 @@ _LIMITS = ("recursion limit exceeded", "number out of range")
 
 
 def refusal(content: bytes) -> str | None:
-    """Why jiter does not take the bytes for one JSON document of RFC 8259 in UTF-8.
+    """Returns why jiter does not take the bytes for one JSON document of RFC 8259 in UTF-8.
 
     It is empty where jiter takes them, and None where its own limits leave that open.
     """
@@ -103,6 +103,6 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _keyword(error: Any) -> str:
-    """The keyword that is violated, e.g. `minLength`."""
+    """Returns the keyword that is violated, e.g. `minLength`."""
     name = type(error.kind).__name__
     return name[:1].lower() + name[1:]

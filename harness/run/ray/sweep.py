@@ -223,7 +223,7 @@ class Sweep:
         return True
 
     def _lost(self, running: RunningTask) -> None:
-        """A task is gone with cases in hand: they go to another one.
+        """Send the cases that a lost task had in hand to another one.
 
         If the first of them costs three tasks in a row, it ends so.
 

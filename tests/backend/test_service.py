@@ -1,0 +1,132 @@
+"""A service: what it answers, how a loss is told, and that the next request is answered all the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from places import SUPPORT
+
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service, ask_all
+from harness.backend.process.system import descendants, is_running
+from harness.errors import BadInput
+
+LOADER = "answering:open_answering"
+FOUND = {"PYTHONPATH": str(SUPPORT)}
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with Service(LOADER, memory_bytes=200_000_000, environment=FOUND) as service:
+        yield service
+
+
+def test_it_answers_with_what_was_asked_and_the_bytes_behind_it(service: Service) -> None:
+    big = bytes(range(256)) * 20_000  # more than a pipe takes at once
+    for number, blob in enumerate((b"", b"abc", big)):
+        answer, reversed_blob = service.ask({"asked": number}, blob, seconds=30)
+        assert answer == {"echo": {"asked": number}} and reversed_blob == blob[::-1]
+    assert service.said["greeting"] == "hello"
+
+
+@pytest.mark.parametrize(
+    ("harm", "whose", "cause", "signal", "text"),
+    [
+        ("hangs", "backend", "timeout", "", "killed after 0.5 s"),
+        ("eats", "backend", "oom", "", "killed at 0.2 GB of resident memory"),
+        ("aborts", "backend", "crash", "SIGABRT", "killed by SIGABRT"),
+        ("is killed", "backend", "crash", "SIGKILL", "killed by SIGKILL"),
+        ("exits", "backend", "crash", "", "it ended the process with exit code 3"),
+        ("raises", "harness", "raised", "", "it raised RuntimeError: it is broken"),
+    ],
+)
+def test_a_loss_says_whose_it_is_and_costs_one_request(
+    service: Service, harm: str, whose: str, cause: str, signal: str, text: str
+) -> None:
+    service.wait()
+    with pytest.raises(Lost) as caught:
+        service.ask({"harm": harm}, seconds=0.5 if harm == "hangs" else 30)
+    lost = caught.value
+    assert (lost.whose, lost.cause, lost.signal, lost.text) == (whose, cause, signal, text)
+    assert service.ask({"asked": 1}, seconds=30)[0] == {"echo": {"asked": 1}}
+
+
+def test_bad_input_is_raised_here(service: Service) -> None:
+    with pytest.raises(BadInput, match="there is no such thing"):
+        service.ask({"harm": "bad input"}, seconds=30)
+    assert service.ask({}, seconds=30)[0] == {"echo": {}}
+
+
+def test_a_kill_never_hits_the_next_child(service: Service) -> None:
+    """The next child is forked when everything of the last one is gone."""
+    for number in range(40):
+        if number % 2:
+            service.renew()
+        else:
+            with pytest.raises(Lost):
+                service.ask({"harm": "hangs"}, seconds=0.01)
+        assert service.ask({"asked": number}, seconds=30)[0] == {"echo": {"asked": number}}
+
+
+def test_what_a_child_left_behind_ends_with_it(service: Service) -> None:
+    service.ask({"harm": "leaves"}, seconds=30)
+    before = [pid for pid in descendants(os.getpid()) if is_running(pid)]
+    service.renew()
+    service.ask({}, seconds=30)
+    after = [pid for pid in descendants(os.getpid()) if is_running(pid)]
+    assert len(before) == 3 and len(after) == 2, "the process, its child, and what was left"
+
+
+def test_only_the_child_itself_is_believed(service: Service) -> None:
+    for number in range(5):
+        assert service.ask({"harm": "forks", "asked": number}, seconds=30)[0]["echo"]["asked"] == number
+        assert service.ask({"asked": -number}, seconds=30)[0] == {"echo": {"asked": -number}}
+
+
+def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next_one(service: Service) -> None:
+    service.post({"asked": "first"})
+    assert service.ask({"asked": "second"}, seconds=30)[0] == {"echo": {"asked": "second"}}
+
+
+def test_the_page_is_seen_here_also_when_the_child_is_lost() -> None:
+    with Service(LOADER, environment=FOUND, has_page=True) as service:
+        with pytest.raises(Lost):
+            service.ask({"page": 7, "harm": "aborts"}, seconds=30)
+        assert service.page is not None and service.page[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("fails", "text"),
+    [
+        ("raises", "it does not load: RuntimeError: it is broken"),
+        ("dies", "killed by SIGABRT while it loaded"),
+    ],
+)
+def test_what_does_not_load_is_a_loss_of_ours(fails: str, text: str) -> None:
+    with Service(LOADER, {"fails": fails}, environment=FOUND) as service:
+        with pytest.raises(Lost) as caught:
+            service.wait()
+        assert (caught.value.whose, caught.value.cause) == ("harness", "load") and text in caught.value.text
+
+
+def test_what_is_not_to_be_had_is_the_users() -> None:
+    with (
+        Service(LOADER, {"fails": "input"}, environment=FOUND) as service,
+        pytest.raises(BadInput, match=r"^there is no such thing$"),
+    ):
+        service.wait()
+
+
+def test_all_are_asked_at_once_and_each_has_its_answer_or_loss() -> None:
+    services = {name: Service(LOADER, environment=FOUND) for name in ("one", "two")}
+    try:
+        services["two"].wait()
+        message: dict[str, Any] = {"harm": "exits"}
+        found = ask_all(services, message, seconds=30)
+        assert list(found) == ["one", "two"] and all(isinstance(each, Lost) for each in found.values())
+    finally:
+        for service in services.values():
+            service.close()

@@ -1,0 +1,64 @@
+"""A handler that answers, or harms its process as it is asked, for tests of services."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+
+from harness.backend.process.child import Answer, Handler, Page
+from harness.errors import BadInput
+
+
+def open_answering(fails: str = "", page: Page | None = None) -> tuple[Handler, dict[str, Any]]:
+    """Returns the handler; or fails to load, as is asked."""
+    if fails == "input":
+        raise BadInput("there is no such thing")
+    if fails == "raises":
+        raise RuntimeError("it is broken")
+    if fails == "dies":
+        os.abort()
+
+    def answer(message: dict[str, Any], blob: bytes) -> Answer:
+        if page is not None:
+            page[0] = message.get("page", 0)
+        HARM[message.get("harm", "none")]()
+        return {"echo": message}, blob[::-1]
+
+    return answer, {"greeting": "hello"}
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+def _eat() -> None:
+    eaten = b"\x01" * 300_000_000
+    time.sleep(60)
+    del eaten
+
+
+def _leave() -> None:
+    subprocess.Popen(["sleep", "60"], start_new_session=True)
+
+
+def _answer_otherwise() -> None:
+    """Go on in two processes, of which one is not the child that was asked."""
+    os.fork()
+
+
+HARM: dict[str, Callable[[], object]] = {
+    "none": lambda: None,
+    "hangs": lambda: time.sleep(60),
+    "eats": _eat,
+    "aborts": os.abort,
+    "exits": lambda: os._exit(3),
+    "raises": lambda: _raise(RuntimeError("it is broken")),
+    "bad input": lambda: _raise(BadInput("there is no such thing")),
+    "is killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "leaves": _leave,
+    "forks": _answer_otherwise,
+}
