@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cli.command import Verbs, add_command
+from harness.cli.options import add_means
 from harness.cli.output import emit
-from harness.cli.values import Verbs, add_command
 from harness.errors import OK, BadInput
 from harness.text import console
 
@@ -65,7 +66,7 @@ def add(verbs: Verbs) -> None:
         metavar="FILE",
         help="write the outcomes of the run BASE to this file as the expected ones, and compare nothing",
     )
-    parser.add_argument("--means", action="store_true", help="show the ratio of the means too")
+    add_means(parser)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with the forest plot")
 
 

@@ -1,32 +1,42 @@
-"""`decode`, and the closing experiment of `run --profile decode`."""
+"""`decode`: what a request costs, in our decode loop with a model."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import fields
 
-from harness.cli.output import emit, teller
-from harness.cli.values import (
-    Verbs,
-    add_command,
-    not_negative,
-    one_vocabulary,
-    positive,
-    positive_number,
-    whole,
+from harness.cli.command import Verbs, add_command
+from harness.cli.options import (
+    Options,
+    add_arrivals,
+    add_backends,
+    add_choice,
+    add_forks,
+    add_memory,
+    add_number,
+    add_objectives,
+    add_profile,
+    add_run_folder,
+    add_switch,
+    add_timeout,
+    add_vocabulary,
 )
+from harness.cli.output import emit, progress_printer
+from harness.cli.values import not_negative, positive, positive_number, whole
 from harness.errors import INCOMPLETE, OK, BadInput
 from harness.serve.decode.setting import OWN, Setting
 
-if TYPE_CHECKING:
-    from harness.serve.decode.session import DecodeRequest
+MECHANISMS = "mechanisms"
+"""The profile that switches one mechanism of decoding at a time."""
+
+FORKS = 3
+"""Fresh processes of every arm, in all other profiles."""
 
 
 def add(verbs: Verbs) -> None:
-    """Add the command and its options."""
+    """Adds the command and its options."""
     parser = add_command(
         verbs,
         "decode",
@@ -35,191 +45,170 @@ def add(verbs: Verbs) -> None:
             "decode --backends llguidance,xgrammar",
             "decode sql enums --backends xgrammar --model 8b --device cuda --batch 1,32",
             "decode my_cases.jsonl --backends llguidance --strategies stepwise,jump_forward",
+            "decode --profile mechanisms --backends llguidance,xgrammar",
         ],
         timed=True,
-        help="TTFT, TPOT and throughput with a real model loop, beside the same loop without a grammar",
+        help="measure TTFT, TPOT and throughput with a model, beside the same loop without a grammar",
     )
-    switch = ["on", "off"]
     parser.add_argument(
         "workloads",
         nargs="*",
         metavar="WORKLOAD",
         help="a workload's name, a suite, a folder or a file (default: the profile's)",
     )
-    parser.add_argument("--backends", required=True, metavar="A,B==1.2,C:OPTION=VALUE", help="as in run")
-    parser.add_argument(
-        "--profile", choices=["quick", "default", "full"], default="quick", help="how much (default: quick)"
+    add_backends(parser)
+    add_profile(
+        parser,
+        ["quick", "default", "full", MECHANISMS],
+        "quick",
+        "; mechanisms: switch one mechanism of decoding at a time, and say what to set on this machine",
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="the record's folder (default: results/runs/<run>)"
+    add_run_folder(parser)
+    add_timeout(parser, "seconds for one run of a setting", default=120.0)
+    add_memory(parser, 16.0)
+    add_forks(parser, f"fresh processes of every arm (default: {FORKS}, of mechanisms 5)")
+    add_number(
+        parser,
+        "--rounds",
+        positive,
+        "rounds of each fork, after a cold one (default: the profile's)",
+        metavar="R",
     )
-    parser.add_argument(
-        "--timeout",
-        type=positive_number,
-        default=120.0,
-        metavar="S",
-        help="seconds for one run of a setting (default: 120)",
+    _add_model(parser.add_argument_group("the model"))
+    _add_load(parser.add_argument_group("the load"))
+    _add_masks(parser.add_argument_group("masks"))
+    _add_compiling(parser.add_argument_group("compiling"))
+    drafts = parser.add_argument_group("drafts")
+    add_number(
+        drafts,
+        "--draft-tokens",
+        positive,
+        "tokens that the strategy speculative proposes at once",
+        default=4,
     )
-    parser.add_argument(
-        "--memory",
-        type=positive_number,
-        default=16.0,
-        metavar="GB",
-        help="resident memory of a child (default: 16)",
-    )
-    parser.add_argument(
-        "--forks", type=positive, default=3, metavar="N", help="fresh processes of every arm (default: 3)"
-    )
-    parser.add_argument(
-        "--rounds", type=positive, metavar="R", help="of each fork, after a cold one (default: the profile's)"
-    )
-    model = parser.add_argument_group("the model")
+
+
+def _add_model(model: Options) -> None:
     model.add_argument(
         "--model",
         default="tiny",
         metavar="M",
         help="a shape with random weights (tiny, 0.5b, 1b, 8b), a folder, or a hub name (default: tiny)",
     )
-    model.add_argument(
-        "--vocabularies",
-        dest="vocabulary",
-        type=one_vocabulary,
-        metavar="NAME",
-        help="as in run, one (default: tekken for a shape, a real model's own)",
+    add_vocabulary(model, "the vocabulary (default: tekken for a shape, a real model's own)")
+    add_choice(
+        model, "--device", ["auto", "cpu", "cuda"], "where the model runs; auto: a GPU if any", default="auto"
     )
-    model.add_argument(
-        "--device",
-        choices=["auto", "cpu", "cuda"],
-        default="auto",
-        help="auto: a GPU where there is one (default)",
-    )
-    model.add_argument(
+    add_choice(
+        model,
         "--dtype",
-        choices=["float32", "bfloat16", "float16"],
-        help="of the weights (default: float32 on a CPU, else bfloat16)",
+        ["float32", "bfloat16", "float16"],
+        "type of the weights (default: float32 on a CPU, else bfloat16)",
     )
-    load = parser.add_argument_group("the load")
+
+
+def _add_load(load: Options) -> None:
     load.add_argument(
         "--strategies",
         metavar="A,B",
         help="of stepwise, jump_forward, interleaved, speculative (default: the profile's)",
     )
     load.add_argument("--batch", metavar="N,N", help="rows of the batch (default: the profile's)")
-    load.add_argument(
+    add_number(
+        load,
         "--requests",
-        type=positive,
-        metavar="N",
-        help="requests of a run; never fewer than rows (default: the profile's)",
+        positive,
+        "requests of a run, never fewer than rows of the batch (default: the profile's)",
     )
-    load.add_argument(
-        "--prompt-tokens", type=positive, metavar="N", help="of each request (default: the profile's)"
-    )
-    load.add_argument(
+    add_number(load, "--prompt-tokens", positive, "tokens of each request's prompt (default: the profile's)")
+    add_number(
+        load,
         "--limit",
-        type=positive,
-        metavar="N",
-        help="output tokens at most (default: as many as the text to replay has)",
+        positive,
+        "most output tokens of a request (default: as many as the text to replay has)",
     )
-    load.add_argument(
+    add_choice(
+        load,
         "--mode",
-        choices=["replay", "greedy", "seeded"],
+        ["replay", "greedy", "seeded"],
+        "write the workload's text, or what the model says",
         default="replay",
-        help="write the workload's text, or what the model says (default: replay)",
     )
-    load.add_argument(
-        "--objectives",
-        metavar="O",
-        help="of goodput, milliseconds: 'ttft:500 tpot:50 e2e:2000' (default: ttft:500 tpot:50)",
-    )
-    load.add_argument(
+    add_objectives(load)
+    add_number(
+        load,
         "--rate",
-        type=positive_number,
+        positive_number,
+        "requests a second, as an open loop (default: all at once)",
         metavar="R",
-        help="requests a second, as an open loop (default: all at once)",
     )
-    load.add_argument(
-        "--arrivals",
-        choices=["poisson", "gamma", "fixed"],
-        default="poisson",
-        help="with --rate (default: poisson)",
-    )
-    masks = parser.add_argument_group("masks")
-    masks.add_argument(
-        "--overlap", choices=switch, default="on", help="fill them while the model computes (default: on)"
-    )
-    masks.add_argument("--fill-threads", type=positive, default=1, metavar="N", help="that fill (default: 1)")
-    masks.add_argument(
-        "--batch-fill",
-        choices=switch,
-        default="off",
-        help="one call for all rows, with the backend's threads (default: off)",
-    )
+    add_arrivals(load)
+
+
+def _add_masks(masks: Options) -> None:
+    add_switch(masks, "--overlap", "fill masks while the model computes", default="on")
+    add_number(masks, "--fill-threads", positive, "threads that fill masks", default=1)
+    add_switch(masks, "--batch-fill", "fill all rows in one call, with the backend's threads", default="off")
     masks.add_argument(
         "--kernel",
         default="",
         metavar="K",
-        help="what applies them: a kernel of the backend, or own: its first (default: torch)",
+        help="what applies masks to logits: a kernel of the backend, or own: its first (default: torch)",
     )
-    compiling = parser.add_argument_group("compiling")
-    compiling.add_argument(
-        "--cache", choices=switch, default="on", help="keep compiled grammars (default: on)"
-    )
-    compiling.add_argument(
+
+
+def _add_compiling(compiling: Options) -> None:
+    add_switch(compiling, "--cache", "keep compiled grammars", default="on")
+    add_number(
+        compiling,
         "--compile-workers",
-        type=whole,
+        whole,
+        "threads that compile; 0: the loop compiles and waits",
         default=1,
-        metavar="N",
-        help="threads; 0: the loop compiles and waits (default: 1)",
     )
-    compiling.add_argument(
+    add_number(
+        compiling,
         "--compile-timeout",
-        type=positive_number,
+        positive_number,
+        "seconds until a compile is given up",
         default=60.0,
         metavar="S",
-        help="seconds until a compile is given up (default: 60)",
     )
-    compiling.add_argument(
-        "--poll-interval",
-        type=not_negative,
-        default=0.0,
-        metavar="S",
-        help="how long a poll waits (default: 0)",
+    add_number(
+        compiling, "--poll-interval", not_negative, "seconds that a poll waits", default=0.0, metavar="S"
     )
-    compiling.add_argument(
-        "--most-polls", type=positive, metavar="N", help="until a compile is given up (default: no limit)"
-    )
-    compiling.add_argument(
+    add_number(compiling, "--most-polls", positive, "polls until a compile is given up (default: no limit)")
+    add_choice(
+        compiling,
         "--fallback",
-        choices=["unconstrained", "abort"],
+        ["unconstrained", "abort"],
+        "what becomes of a request whose compile is given up",
         default="unconstrained",
-        help="of a request whose compile is given up (default: unconstrained)",
-    )
-    drafts = parser.add_argument_group("drafts")
-    drafts.add_argument(
-        "--draft-tokens",
-        type=positive,
-        default=4,
-        metavar="N",
-        help="proposed at once by the strategy speculative (default: 4)",
     )
 
 
 def decode(options: argparse.Namespace) -> int:
-    """Decode, store, and print the figures."""
-    from harness.serve.decode.session import DecodeRequest
+    """Decodes, stores, and prints the figures; 3 if the record has no end. Raises BadInput."""
+    from harness.serve.decode import mechanisms, session, show
+    from harness.serve.decode.record import read_decoding
+    from harness.serve.requests.latency import objectives_of
+    from harness.text import visible
 
-    request = DecodeRequest(
+    switches = options.profile == MECHANISMS
+    if switches:
+        _refuse_switched(options)
+    request = session.DecodeRequest(
         workloads=tuple(options.workloads),
         backends=options.backends,
         model=options.model,
         vocabulary=options.vocabulary,
-        profile=options.profile,
-        usual=usual(options),
+        profile=session.EXPERIMENT if switches else options.profile,
+        usual=usual_setting(options),
         strategies=tuple(options.strategies.replace("-", "_").split(",")) if options.strategies else None,
         batches=_batches(options.batch) if options.batch else None,
         texts=options.requests,
         prompt_tokens=options.prompt_tokens,
-        forks=options.forks,
+        forks=options.forks or (mechanisms.FORKS if switches else FORKS),
         rounds=options.rounds,
         device=options.device,
         dtype=options.dtype,
@@ -228,45 +217,34 @@ def decode(options: argparse.Namespace) -> int:
         memory_gb=options.memory,
         argv=tuple(sys.argv[1:]),
     )
-    return _decode(request, options)
+    started = time.monotonic()
+    objectives = objectives_of(options.objectives) if options.objectives else show.OBJECTIVES
+    folder = session.decode(request, progress_printer(options))
+    decoding = read_decoding(folder)
+
+    def text() -> str:
+        end = f"{time.monotonic() - started:.0f} s; stored in {folder}"
+        return visible(f"\n{show.text(decoding, objectives)}\n\n{end}")
+
+    emit(options, lambda: show.to_json(decoding, objectives), text)
+    return OK if decoding.is_complete else INCOMPLETE
 
 
-def experiment(options: argparse.Namespace) -> int:
-    """Fix the model and the load, switch one mechanism at a time, and conclude."""
-    from harness.serve.decode.mechanisms import FORKS
-    from harness.serve.decode.session import EXPERIMENT, DecodeRequest
-
-    for name in ("resume", "spellings", "record", "expect", "decode"):
-        if getattr(options, name):
-            raise BadInput(f"--{name} says nothing about --profile decode; leave it out")
-    vocabularies = options.vocabularies or [None]
-    if len(vocabularies) > 1:
-        raise BadInput(f"--profile decode takes one vocabulary, not {','.join(options.vocabularies)}")
-    request = DecodeRequest(
-        workloads=tuple(options.suites),
-        backends=options.backends,
-        model="tiny",
-        vocabulary=vocabularies[0],
-        profile=EXPERIMENT,
-        usual=Setting(""),
-        strategies=None,
-        batches=None,
-        texts=None,
-        prompt_tokens=None,
-        forks=FORKS,
-        rounds=None,
-        device="auto",
-        dtype=None,
-        out=options.out,
-        timeout_s=options.timeout or 120.0,
-        memory_gb=max(options.memory, 16.0),
-        argv=tuple(sys.argv[1:]),
-    )
-    return _decode(request, options)
+def _refuse_switched(options: argparse.Namespace) -> None:
+    """Raises BadInput if an option is given whose value the profile `mechanisms` sets itself."""
+    given = [name for name in ("strategies", "batch") if getattr(options, name)]
+    chosen, default = usual_setting(options), Setting("")
+    given += [
+        field.name.removesuffix("_s").replace("_", "-")
+        for field in fields(Setting)
+        if getattr(chosen, field.name) != getattr(default, field.name)
+    ]
+    if given:
+        raise BadInput(f"--{given[0]}: --profile {MECHANISMS} sets it itself; leave it out")
 
 
-def usual(options: argparse.Namespace) -> Setting:
-    """The knobs that the options set; workload, strategy and batch are the profile's matter."""
+def usual_setting(options: argparse.Namespace) -> Setting:
+    """Returns the setting that the options name; workload, strategy and batch are the profile's matter."""
     return Setting(
         workload="",
         mode=options.mode,
@@ -288,34 +266,13 @@ def usual(options: argparse.Namespace) -> Setting:
 
 
 def _batches(text: str) -> tuple[int, ...]:
+    """Returns the sizes of `--batch`. Raises BadInput."""
     try:
-        found = tuple(map(int, text.split(",")))
+        sizes = tuple(map(int, text.split(",")))
     except ValueError:
-        found = ()
-    if not found or min(found) < 1 or len(set(found)) < len(found):
+        sizes = ()
+    if not sizes or min(sizes) < 1 or len(set(sizes)) < len(sizes):
         raise BadInput(
             f'--batch "{text}" cannot be read; write whole numbers above 0, each once, for example 1,8'
         )
-    return found
-
-
-def _decode(request: DecodeRequest, options: argparse.Namespace) -> int:
-    from harness.serve.decode import session, show
-    from harness.serve.decode.record import read_decoding
-    from harness.serve.requests.latency import objectives_of
-    from harness.text import visible
-
-    started = time.monotonic()
-    objectives = (
-        objectives_of(options.objectives) if getattr(options, "objectives", None) else show.OBJECTIVES
-    )
-    folder = session.decode(request, teller(options))
-    found = read_decoding(folder)
-
-    def text() -> str:
-        return visible(
-            f"\n{show.text(found, objectives)}\n\n{time.monotonic() - started:.0f} s; stored in {folder}"
-        )
-
-    emit(options, lambda: show.to_json(found, objectives), text)
-    return OK if found.is_complete else INCOMPLETE
+    return sizes

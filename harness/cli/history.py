@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from harness.cli.command import Verbs, add_command
 from harness.cli.output import emit
-from harness.cli.values import Verbs, add_command
 from harness.errors import GATE_FAILED, OK, BadInput
 from harness.text import console
 

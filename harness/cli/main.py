@@ -16,10 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from harness.cases.special_files import refuse_special_files
-from harness.cli import compare, decode, diagnose, history, live, measure, report, run, table
+from harness.cli import (
+    adjudicate,
+    bisect,
+    check,
+    compare,
+    decode,
+    history,
+    live,
+    measure,
+    merge,
+    report,
+    repro,
+    run,
+    table,
+)
 from harness.cli import list as listing
+from harness.cli.command import SPREADING
 from harness.cli.streams import guarded_streams
-from harness.cli.values import SPREADING
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.text import one_line
 
@@ -27,7 +41,22 @@ DESCRIPTION = (
     "Is a grammar backend right, fast and unchanged? Conformance and benchmarks for constrained LLM decoding."
 )
 
-GROUPS = (run, measure, decode, live, compare, history, table, report, diagnose, listing)
+COMMANDS = (
+    run,
+    merge,
+    check,
+    measure,
+    decode,
+    live,
+    compare,
+    history,
+    bisect,
+    table,
+    report,
+    repro,
+    adjudicate,
+    listing,
+)  # fmt: skip
 """The files that hold the commands, in the order of `--help`."""
 
 LISTS: dict[str, type] = {"suites": str, "workloads": str, "runs": Path}
@@ -52,18 +81,17 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(prog="grammarbench", description=DESCRIPTION, allow_abbrev=False)
     top.add_argument("--version", action="store_true", help="print the version")
     verbs = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=argparse.ArgumentParser)
-    for group in GROUPS:
-        group.add(verbs)
+    for command in COMMANDS:
+        command.add(verbs)
     top.two_words = frozenset(name for name in verbs.choices if " " in name)
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; its exit code: 0 ok, 1 a gate failed, 2 bad input, 3 incomplete run, 4 unproven."""
+    """Runs the command; returns 0 ok, 1 a gate failed, 2 bad input, 3 incomplete run, 4 unproven."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, io.TextIOWrapper
-        ):  # names of files and cases need not be what the terminal can show
+        # Names of files and cases need not be what the terminal can show.
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     with guarded_streams() as (out, _), _ended_as_interrupted():
         code = _run(arguments)
@@ -71,12 +99,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             out.flush()
         except OSError as error:  # stdout is a full disk
             out.close_quietly()
-            return _say(f"{error}; the answer was not written whole", BAD_INPUT)
+            return _complain(f"{error}; the answer was not written whole", BAD_INPUT)
         return code
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Read the options and run the command; what a user or a machine did wrong is one line on stderr."""
+    """Reads the options and runs the command; what a user or a machine did wrong is one line on stderr."""
     top = parser()
     options, rest = top.parse_known_args(arguments)
     if rest:
@@ -99,11 +127,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         code: int = options.function(options)
         return code
     except BadInput as error:
-        return _say(str(error), error.exit_code)
+        return _complain(str(error), error.exit_code)
     except OSError as error:
-        return _say(f"{error}; what was measured is stored", BAD_INPUT)
+        return _complain(f"{error}; what was measured is stored", BAD_INPUT)
     except KeyboardInterrupt:
-        return _say("interrupted; what was measured is stored", INCOMPLETE)
+        return _complain("interrupted; what was measured is stored", INCOMPLETE)
 
 
 def _add_to_list(top: argparse.ArgumentParser, options: argparse.Namespace, rest: Sequence[str]) -> None:
@@ -118,16 +146,16 @@ def _add_to_list(top: argparse.ArgumentParser, options: argparse.Namespace, rest
     setattr(options, name, [*getattr(options, name), *map(kind, rest)])
 
 
-def _say(text: str, code: int) -> int:
-    """One line on stderr; returns the exit code that goes with it."""
+def _complain(text: str, code: int) -> int:
+    """Prints one line on stderr; returns the exit code that goes with it."""
     print(f"grammarbench: {one_line(text)}", file=sys.stderr)
     return code
 
 
 @contextmanager
 def _ended_as_interrupted() -> Iterator[None]:
-    """SIGTERM, with which services end what runs too long, does what Ctrl-C does: children end, and the exit
-    code says incomplete."""
+    """Lets SIGTERM, with which services end what runs too long, do what Ctrl-C does: children end, and the
+    exit code says incomplete."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

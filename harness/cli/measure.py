@@ -1,4 +1,4 @@
-"""`measure`, `doctor` and `kernels`: the commands that measure times."""
+"""`measure`, `measure doctor` and `measure kernels`: what a call costs."""
 
 from __future__ import annotations
 
@@ -8,20 +8,30 @@ import sys
 import time
 from pathlib import Path
 
-from harness.cli.output import emit, teller
-from harness.cli.values import (
-    Verbs,
-    add_command,
-    one_vocabulary,
-    positive,
-    positive_number,
+from harness.cli.command import Verbs, add_command
+from harness.cli.options import (
+    add_backend,
+    add_backends,
+    add_choice,
+    add_forks,
+    add_means,
+    add_memory,
+    add_profile,
+    add_run_folder,
+    add_suites,
+    add_timeout,
+    add_vocabulary,
 )
+from harness.cli.output import emit, progress_printer
 from harness.errors import INCOMPLETE, OK, UNPROVEN
 from harness.text import console, one_line
 
+VOCABULARY = "tekken"
+"""The vocabulary, if none is named."""
+
 
 def add(verbs: Verbs) -> None:
-    """Add the commands of this file and their options."""
+    """Adds the commands of this file and their options."""
     _add_measure(verbs)
     _add_doctor(verbs)
     _add_kernels(verbs)
@@ -38,59 +48,28 @@ def _add_measure(verbs: Verbs) -> None:
             "measure ./kernels --backends llguidance",
         ],
         timed=True,
-        help="times that survive a noisy machine: arms interleaved, in several processes, with intervals",
+        help="measure times that survive a noisy machine: arms interleaved, in several processes, with "
+        "intervals",
     )
-    parser.add_argument(
-        "suites",
-        nargs="*",
-        metavar="SUITE",
-        help="as in run (default: the profile's); the first words doctor and kernels are commands of their "
-        "own, a file or folder of that name is ./kernels",
+    add_suites(
+        parser,
+        "the profile's",
+        "; the first words doctor and kernels are commands of their own, a file or folder of that name is "
+        "./kernels",
     )
-    parser.add_argument(
-        "--backends",
-        required=True,
-        metavar="A,B==1.2,...",
-        help="as in run; two versions of one backend are two arms",
-    )
+    add_backends(parser, "the backends, with versions and options; two versions of one backend are two arms")
     parser.add_argument(
         "--base", metavar="ARM", help="the arm that all others are held against (default: the first)"
     )
-    parser.add_argument(
-        "--vocabularies",
-        dest="vocabulary",
-        type=one_vocabulary,
-        default="tekken",
-        metavar="NAME",
-        help="as in run, one (default: tekken)",
+    add_vocabulary(parser, "the vocabulary", default=VOCABULARY)
+    add_profile(parser, ["quick", "default", "full"], "quick")
+    add_forks(
+        parser, "fresh processes of every arm, exactly N (default: the profile's, and more while undecided)"
     )
-    parser.add_argument(
-        "--profile", choices=["quick", "default", "full"], default="quick", help="how much (default: quick)"
-    )
-    parser.add_argument(
-        "--forks",
-        type=positive,
-        metavar="N",
-        help="fresh processes of every arm, exactly so many (default: the profile's, and more while "
-        "undecided)",
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="the run's folder (default: results/runs/<run>)"
-    )
-    parser.add_argument(
-        "--timeout",
-        type=positive_number,
-        metavar="S",
-        help="seconds for a compile and a walk (default: the profile's)",
-    )
-    parser.add_argument(
-        "--memory",
-        type=positive_number,
-        default=4.0,
-        metavar="GB",
-        help="resident memory of a child (default: 4)",
-    )
-    parser.add_argument("--means", action="store_true", help="show what a ratio of means would say, too")
+    add_run_folder(parser)
+    add_timeout(parser, "seconds for a compile and a walk (default: the profile's)")
+    add_memory(parser, 4.0)
+    add_means(parser)
 
 
 def _add_doctor(verbs: Verbs) -> None:
@@ -100,28 +79,16 @@ def _add_doctor(verbs: Verbs) -> None:
         doctor,
         examples=["measure doctor", "measure doctor --backends llguidance --forks 5"],
         timed=True,
-        help="what can be concluded from times on this machine: its settings and its noise",
+        help="say what can be concluded from times on this machine: its settings and its noise",
     )
-    parser.add_argument(
-        "--backends",
-        dest="backend",
-        metavar="B",
-        help="the backend that is measured against itself (default: the first that is installed)",
+    add_backend(
+        parser,
+        "the backend that is measured against itself (default: the first that is installed)",
+        required=False,
     )
-    parser.add_argument(
-        "--vocabularies",
-        dest="vocabulary",
-        type=one_vocabulary,
-        default="tekken",
-        metavar="NAME",
-        help="as in run, one (default: tekken)",
-    )
-    parser.add_argument(
-        "--forks", type=positive, metavar="N", help="fresh processes of both arms (default: 5 to 8)"
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="the run's folder (default: results/runs/<run>)"
-    )
+    add_vocabulary(parser, "the vocabulary", default=VOCABULARY)
+    add_forks(parser, "fresh processes of both arms (default: 5 to 8)")
+    add_run_folder(parser)
 
 
 def _add_kernels(verbs: Verbs) -> None:
@@ -135,32 +102,26 @@ def _add_kernels(verbs: Verbs) -> None:
             "measure kernels --show my_kernels --format markdown",
         ],
         timed=True,
-        help="apply masks to logits with each backend's own kernels: right or wrong, then how fast",
+        help="apply masks to logits with each backend's own kernels: are they right, and how fast?",
     )
-    parser.add_argument(
-        "--backends", metavar="A,B", help="whose kernels (default: those of all that are installed)"
+    add_backends(
+        parser,
+        "whose kernels are measured (default: those of all that are installed)",
+        required=False,
+        metavar="A,B",
     )
-    parser.add_argument(
-        "--device", choices=["cpu", "cuda"], default="cpu", help="where the logits are (default: cpu)"
-    )
-    parser.add_argument(
-        "--profile",
-        choices=["quick", "default"],
-        default="default",
-        help="quick: fewer sizes and repetitions, one thread (default: default)",
-    )
+    add_choice(parser, "--device", ["cpu", "cuda"], "where the logits are", default="cpu")
+    add_profile(parser, ["quick", "default"], "default", "; quick: fewer sizes and repetitions, one thread")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="DIR", help="the folder in which kernels.jsonl is written")
     where.add_argument(
         "--show", type=Path, metavar="DIR", help="measure nothing; print what is stored in this folder"
     )
-    parser.add_argument(
-        "--format", choices=["csv", "json", "markdown"], help="print it in this form (default: tables)"
-    )
+    add_choice(parser, "--format", ["csv", "json", "markdown"], "print it in this form (default: tables)")
 
 
 def measure(options: argparse.Namespace) -> int:
-    """Measure, store, and print what was concluded."""
+    """Measures, stores, and prints what is concluded; 4 if it is unproven. Raises BadInput."""
     from harness.measure import show
     from harness.measure.estimate import Figures, is_proven
     from harness.measure.record import read_measurement
@@ -180,7 +141,7 @@ def measure(options: argparse.Namespace) -> int:
         memory_gb=options.memory,
         argv=tuple(sys.argv[1:]),
     )
-    folder, comparisons = measure_session(request, teller(options))
+    folder, comparisons = measure_session(request, progress_printer(options))
     figures = Figures(read_measurement(folder))
     proven = is_proven(comparisons, figures)
 
@@ -203,18 +164,22 @@ def measure(options: argparse.Namespace) -> int:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Look at the machine, and measure its noise."""
+    """Looks at the machine and measures its noise; 4 if nothing can be proven here. Raises BadInput."""
     from harness.measure import doctor as examination
 
-    found = examination.diagnose(
-        options.backend, options.vocabulary, options.forks, options.out, teller(options)
+    diagnosis = examination.diagnose(
+        options.backend, options.vocabulary, options.forks, options.out, progress_printer(options)
     )
-    emit(options, lambda: examination.to_json(found), lambda: "\n" + console().fit(examination.text(found)))
-    return OK if found.proven else UNPROVEN
+    emit(
+        options,
+        lambda: examination.to_json(diagnosis),
+        lambda: f"\n{console().fit(examination.text(diagnosis))}",
+    )
+    return OK if diagnosis.proven else UNPROVEN
 
 
 def kernels(options: argparse.Namespace) -> int:
-    """Masks applied to logits: measure and store, or print what is stored."""
+    """Measures and stores the kernels that apply masks, or prints what is stored. Raises BadInput."""
     from harness.measure import kernels as of_kernels
 
     if options.out:
@@ -226,7 +191,7 @@ def kernels(options: argparse.Namespace) -> int:
             plan,
             options.out,
             sys.argv[1:],
-            lambda said: print(one_line(said), file=progress, flush=True),
+            lambda message: print(one_line(message), file=progress, flush=True),
         )
     stored = of_kernels.read(options.out or options.show)
     emit(

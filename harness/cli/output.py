@@ -14,15 +14,17 @@ from typing import Any
 from harness.text import SURROGATES, one_line
 
 
-def teller(options: argparse.Namespace) -> Callable[[str], None]:
-    """Prints progress and notes: to stdout, with `--json` to stderr."""
+def progress_printer(options: argparse.Namespace) -> Callable[[str], None]:
+    """Returns the function that prints a line of progress or a note: to stdout, with `--json` to stderr."""
     stream = sys.stderr if options.json else sys.stdout
-    return lambda said: print(one_line(said), file=stream, flush=True)
+    return lambda message: print(one_line(message), file=stream, flush=True)
 
 
 def emit(options: argparse.Namespace, value: Callable[[], Any], text: Callable[[], str]) -> None:
-    """The command's answer on stdout: with `--json` the value as one document, else the text; the other one
-    is not made."""
+    """Prints the command's answer on stdout: with `--json` the value as one document, else the text.
+
+    The other one is not made.
+    """
     if options.json:
         print(json.dumps(plain(value()), allow_nan=False))
     else:
@@ -30,16 +32,16 @@ def emit(options: argparse.Namespace, value: Callable[[], Any], text: Callable[[
 
 
 def plain(value: Any) -> Any:
-    """The value as strict JSON has it: null for a number that is not finite, text for a path, U+FFFD for a
-    lone surrogate."""
+    """Returns the value as strict JSON has it: null for a number that is not finite, text for a path, U+FFFD
+    for a lone surrogate."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {plain(str(key)): plain(each) for key, each in value.items()}
+        return {plain(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, Set):
         return sorted(map(plain, value))
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str | PurePath):

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from harness.cli.command import Verbs, add_command
 from harness.cli.output import emit
 from harness.cli.table import tell_of_parts
-from harness.cli.values import Verbs, add_command, names
+from harness.cli.values import names
 from harness.errors import INCOMPLETE, OK, BadInput, did_you_mean
 from harness.text import one_line
 
@@ -27,12 +28,18 @@ def add(verbs: Verbs) -> None:
         examples=[
             "report my_run",
             "report my_run my_measurement --out page",
-            "report my_run --format junit,summary --base expected.json --out exported",
+            "report my_run --format junit,summary --against expected.json --out exported",
             "report --history past --out site",
         ],
         help="write one HTML page of one or more runs, files for other tools, or a site of a history",
     )
-    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="a run's folder")
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        type=Path,
+        metavar="RUN",
+        help="the folders of runs, measurements, decodings or kernels",
+    )
     parser.add_argument(
         "--format",
         action="extend",
@@ -48,7 +55,7 @@ def add(verbs: Verbs) -> None:
         help="the folder to write to (default: RUN/report, of a history DIR/dashboard)",
     )
     parser.add_argument(
-        "--base",
+        "--against",
         type=Path,
         metavar="BASE",
         help="a run's folder or a file of expected outcomes, as in compare: the forms for other tools then "
@@ -84,8 +91,6 @@ def report(options: argparse.Namespace) -> int:
         return _site(options)
     if not options.runs:
         raise BadInput("a report of what? Give a run's folder, or --history DIR")
-    from harness.report.page.inputs import read_inputs
-    from harness.report.page.page import write_report
     from harness.rows.store import refuse_published
 
     forms = _forms(options)
@@ -93,31 +98,42 @@ def report(options: argparse.Namespace) -> int:
         refuse_published(
             options.runs[0], "given a report of its own", "say with --out DIR where the page is to be"
         )
-    out = options.out or options.runs[0] / "report"
     tell_of_parts(options.runs)
+    written, incomplete = _write(options, forms, options.out or options.runs[0] / "report")
+    emit(options, lambda: _files(written), lambda: "\n".join(map(_written, written)))
+    for line in incomplete:
+        print(one_line(f"grammarbench: {line}"), file=sys.stderr)
+    return INCOMPLETE if incomplete else OK
+
+
+def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[list[Path], list[str]]:
+    """Writes the forms; returns their files, and a line for each thing in them that has no end.
+
+    Raises BadInput.
+    """
     written: list[Path] = []
     incomplete: list[str] = []
-    inputs = None
+    read = None
     if HTML in forms:
+        from harness.report.page.inputs import read_inputs
+        from harness.report.page.page import write_report
+
         inputs = read_inputs(options.runs)
         written.append(write_report(inputs, out, options.trend, options.split))
         incomplete += [
             f"{name} is incomplete (no end); the page shows it and concludes nothing"
             for name in inputs.incomplete
         ]
+        read = inputs.noticed[0] if inputs.noticed else None
     if tools := [form for form in forms if form != HTML]:
         from harness.outcomes.result import result_of
         from harness.report.export import write
 
-        read = inputs.noticed[0] if inputs and inputs.noticed else None
-        result = result_of(options.runs[0], options.base, time=options.time, read=read)
+        result = result_of(options.runs[0], options.against, time=options.time, read=read)
         written += write(result, tools, out)
         if result.gate.verdict == "incomplete" and not incomplete:
             incomplete += result.gate.reasons
-    emit(options, lambda: _files(written), lambda: "\n".join(map(_written, written)))
-    for line in incomplete:
-        print(one_line(f"grammarbench: {line}"), file=sys.stderr)
-    return INCOMPLETE if incomplete else OK
+    return written, incomplete
 
 
 def _forms(options: argparse.Namespace) -> list[str]:
@@ -131,7 +147,7 @@ def _forms(options: argparse.Namespace) -> list[str]:
             raise BadInput(f'there is no form "{form}"{did_you_mean(form, ["all", *every])}')
     forms = every if "all" in asked else asked
     if forms == [HTML]:
-        for name in ("base", "time"):
+        for name in ("against", "time"):
             if getattr(options, name):
                 raise BadInput(
                     f"--{name} says nothing about the page alone, which compares the runs that it is given; "

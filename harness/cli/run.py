@@ -1,4 +1,4 @@
-"""`run` and `merge`: the commands that walk cases and store rows."""
+"""`run`: walk cases through backends, and store what was seen."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.output import emit, plain, teller
-from harness.cli.progress import progress_line
-from harness.cli.values import (
-    Verbs,
-    add_command,
-    effort,
-    names,
-    positive,
-    positive_number,
-    shard,
+from harness.cli.command import Verbs, add_command
+from harness.cli.options import (
+    Options,
+    add_backends,
+    add_memory,
+    add_number,
+    add_run_folder,
+    add_suites,
+    add_timeout,
+    add_vocabularies,
 )
-from harness.errors import INCOMPLETE, OK, BadInput
+from harness.cli.output import plain, progress_printer
+from harness.cli.progress import progress_line
+from harness.cli.values import effort, positive, shard
+from harness.errors import OK, BadInput
 from harness.text import console
 
 if TYPE_CHECKING:
-    from harness.outcomes import expected
+    from harness.outcomes.expected import Recorded
+    from harness.run.session import Request
 
 
 def add(verbs: Verbs) -> None:
-    """Add the commands of this file and their options."""
-    _add_run(verbs)
-    _add_merge(verbs)
-
-
-def _add_run(verbs: Verbs) -> None:
+    """Adds the command and its options."""
     parser = add_command(
         verbs,
         "run",
@@ -46,136 +45,116 @@ def _add_run(verbs: Verbs) -> None:
         ],
         help="walk suites through backends and store what was seen",
     )
-    parser.add_argument(
-        "suites",
-        nargs="*",
-        metavar="SUITE",
-        help="a suite's name, a folder or a file (default: all our suites)",
-    )
-    parser.add_argument(
-        "--backends",
-        required=True,
-        metavar="A,B==1.2,C:OPTION=VALUE",
-        help="which backends, at which versions and options",
-    )
-    parser.add_argument(
-        "--vocabularies",
-        type=names,
-        metavar="NAME,...",
-        help="built-in names, hf:NAME_OR_FOLDER, tiktoken:NAME_OR_FILE (default: the profile's)",
-    )
+    add_suites(parser, "all our suites")
+    add_backends(parser)
+    add_vocabularies(parser)
     parser.add_argument(
         "--profile",
-        choices=["quick", "default", "gate", "full", "decode"],
-        help="how much (default: default, a sample of our suites; with --record gate, all of them; with "
-        "--expect the record's);"
-        " decode: switch one mechanism of decoding at a time, over workloads for suites",
+        choices=["quick", "default", "gate", "full"],
+        help="how much is walked (default: default, a sample of our suites; with --record gate, all of "
+        "them; with --expect the record's)",
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="the run's folder (default: results/runs/<run>)"
-    )
+    add_run_folder(parser)
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in --out that was interrupted"
     )
-    parser.add_argument(
-        "--jobs",
-        type=positive,
-        metavar="N",
-        help="workers at a time (default: 1, more disturb each other's timings; on Ray all processors)",
-    )
-    parser.add_argument(
-        "--executor",
-        metavar="ray[:ADDRESS]",
-        help="walk on Ray: one of our own on this machine, ray:auto, or ray:HOST:PORT (default: here)",
-    )
-    parser.add_argument(
-        "--shards",
-        type=positive,
-        metavar="N",
-        help="on Ray: cut the cases of each backend into N tasks (default: as is fit)",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=positive_number,
-        metavar="S",
-        help="seconds for a compile and for each walk (default: the profile's)",
-    )
-    parser.add_argument(
-        "--memory",
-        type=positive_number,
-        default=4.0,
-        metavar="GB",
-        help="resident memory of a child (default: 4)",
-    )
-    parser.add_argument(
+    _add_walks(parser.add_argument_group("what is walked"))
+    _add_expected(parser.add_argument_group("expected outcomes"))
+    _add_workers(parser.add_argument_group("workers and machines"))
+
+
+def _add_walks(walks: Options) -> None:
+    add_number(
+        walks,
         "--effort",
-        type=effort,
-        metavar="N",
-        help="places of a case that each check looks at; 0: no checks, all: every one (default: the "
+        effort,
+        "positions of a case that each check looks at; 0: no checks, all: every one (default: the "
         "profile's, with --expect the record's)",
     )
-    parser.add_argument(
+    walks.add_argument(
         "--decode",
         action="store_true",
         help="decode the valid instances too, by each strategy, without a model: what is written, and with "
         "how many passes",
     )
-    parser.add_argument(
+    walks.add_argument(
         "--spellings",
         action="store_true",
         help="walk other spellings of each valid JSON text instead: whitespace, order, escapes, numbers",
     )
-    parser.add_argument(
+
+
+def _add_expected(expected: Options) -> None:
+    expected.add_argument(
+        "--expect",
+        type=Path,
+        metavar="FILE",
+        help="walk as these expected outcomes were recorded, and compare; exit with 1 if they differ",
+    )
+    expected.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="write the outcomes to this file as the expected ones, of whole suites unless --profile names "
+        "a sample",
+    )
+
+
+def _add_workers(workers: Options) -> None:
+    add_number(
+        workers,
+        "--jobs",
+        positive,
+        "workers at a time (default: 1, because more disturb each other's times; on Ray all processors)",
+    )
+    add_timeout(workers, "seconds for a compile and for each walk (default: the profile's)")
+    add_memory(workers, 4.0)
+    workers.add_argument(
+        "--executor",
+        metavar="ray[:ADDRESS]",
+        help="walk on Ray: one of our own on this machine, ray:auto, or ray:HOST:PORT (default: without Ray)",
+    )
+    add_number(workers, "--shards", positive, "on Ray: tasks per backend (default: as many as are useful)")
+    workers.add_argument(
         "--shard",
         type=shard,
         metavar="I/N",
         help="walk the I-th of N equal shares of the cases; merge puts them together",
     )
-    parser.add_argument(
-        "--expect",
-        type=Path,
-        metavar="FILE",
-        help="walk as this record was made, and compare the outcomes with it; 1 if they differ",
-    )
-    parser.add_argument(
-        "--record",
-        type=Path,
-        metavar="FILE",
-        help="write the outcomes to this record, of whole suites unless --profile names a sample",
-    )
-
-
-def _add_merge(verbs: Verbs) -> None:
-    parser = add_command(
-        verbs,
-        "merge",
-        merge,
-        examples=["merge whole run-1 run-2 run-3", "merge whole run-*"],
-        help="put the shards of a run together, or other runs of one plan",
-    )
-    parser.add_argument("out", type=Path, metavar="OUT", help="the folder of the whole")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Walk, store, and print the table per backend.
-
-    The profile `decode` is of another kind: mechanisms of decoding, switched.
-    """
-    if options.profile == "decode":
-        if options.shard or options.executor:
-            raise BadInput(
-                "--profile decode measures times, on one machine: leave --executor and --shard out, or "
-                "decode untimed with --decode"
-            )
-        from harness.cli.decode import experiment
-
-        return experiment(options)
-    from harness.backend.process.system import module
+    """Walks, stores, and prints the summary; 1 or 4 if the outcomes are not as expected. Raises BadInput."""
     from harness.outcomes import expected
-    from harness.run.session import SEED, Request
     from harness.run.session import run as run_session
 
+    _refuse_contradictions(options)
+    request = _request(options, expected.read_record(options.expect) if options.expect else None)
+    say = progress_printer(options)
+    started = time.monotonic()
+    with progress_line(sys.stderr if options.json else sys.stdout) as report:
+        result = run_session(request, say, report)
+    rows = sum(result.statuses.values())
+    counts = ", ".join(f"{count} {status}" for status, count in result.statuses.items())
+    say(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}; stored in {result.folder}")
+    summary = _summary(result.folder, options.json)
+    code = OK
+    if options.record:
+        summary["recorded"] = expected.write_record(result.folder, options.record)
+        say(f"recorded {summary['recorded']} outcomes in {options.record}")
+    if options.expect:
+        verdict = expected.compare_with_record(result.folder, options.expect)
+        summary["expected"] = expected.verdict_json(verdict)
+        code = verdict.exit_code
+        if not options.json:
+            print(console().fit(expected.verdict_text(verdict)))
+    if options.json:
+        print(json.dumps(plain(summary), allow_nan=False))
+    return code
+
+
+def _refuse_contradictions(options: argparse.Namespace) -> None:
+    """Raises BadInput if two options contradict each other."""
     if options.shards and not options.executor:
         raise BadInput(
             "--shards cuts the cases for --executor ray; without Ray walk one share at a time: --shard I/N"
@@ -185,9 +164,13 @@ def run(options: argparse.Namespace) -> int:
             "a record is of a whole run: leave --record out, merge the shards, and write it with "
             "`grammarbench compare RUN --record FILE`"
         )
-    recorded = expected.read_record(options.expect) if options.expect else None
-    started = time.monotonic()
-    request = Request(
+
+
+def _request(options: argparse.Namespace, recorded: Recorded | None) -> Request:
+    """Returns what the run is to do; what the user leaves open is as in the record, if one is given."""
+    from harness.run.session import SEED, Request
+
+    return Request(
         suites=tuple(options.suites),
         backends=options.backends,
         vocabularies=options.vocabularies or (recorded.vocabularies if recorded else None),
@@ -207,65 +190,24 @@ def run(options: argparse.Namespace) -> int:
         seed=recorded.seed if recorded else SEED,
     )
 
-    say = teller(options)
-    with progress_line(sys.stderr if options.json else sys.stdout) as report:
-        outcome = run_session(request, say, report)
-    rows = sum(outcome.statuses.values())
-    counts = ", ".join(f"{count} {status}" for status, count in outcome.statuses.items())
-    say(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}; stored in {outcome.folder}")
-    # In a process of its own: a table holds something of every case, the coordinator must not.
-    command = [
-        *module("harness"),
-        "table",
-        *(["--json"] if options.json else []),
-        "--",
-        str(outcome.folder),
-        "summary",
-    ]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE if options.json else None)
-    summary: dict[str, Any] = json.loads(done.stdout or "{}") if options.json else {}
-    if options.record:
-        summary["recorded"] = expected.write_record(outcome.folder, options.record)
-        say(f"recorded {summary['recorded']} outcomes in {options.record}")
-    code = OK
-    if options.expect:
-        result = expected.compare_with_record(outcome.folder, options.expect)
-        summary["expected"] = expected.verdict_json(result)
-        code = result.exit_code
-        if not options.json:
-            print(console().fit(expected.verdict_text(result)))
-    if options.json:
-        print(json.dumps(plain(summary), allow_nan=False))
-    return code
 
-
-def merge(options: argparse.Namespace) -> int:
-    """The whole of its shards; 3 if something is missing."""
-    from harness.run.merge import merge as merge_runs
-
-    merged = merge_runs(options.out, options.runs, sys.argv[1:])
-    counts = ", ".join(f"{count} {status}" for status, count in merged.statuses.items())
-    lines = [
-        f"{sum(merged.statuses.values())} rows of {merged.runs} run(s): {counts or 'none'}; stored in "
-        f"{merged.folder}"
-    ]
-    if merged.missing:
-        lines.append(
-            f"INCOMPLETE: {merged.missing} case(s) are in none of them, counted once for each "
-            "backend and vocabulary"
-        )
-        if merged.missing_shards:
-            lines.append(f"missing: shard {', '.join(merged.missing_shards)}")
-        lines += [
-            f"{folder} has no end: complete it with grammarbench run --resume" for folder in merged.unfinished
-        ]
-    emit(options, lambda: vars(merged), lambda: console().fit("\n".join(lines)))
-    return INCOMPLETE if merged.missing else OK
-
-
-def _profile(recorded: expected.Recorded | None, records: bool) -> str:
-    """How much is walked where the user does not say: what the record is of, whole suites for a record, else
-    a sample."""
+def _profile(recorded: Recorded | None, records: bool) -> str:
+    """Returns how much is walked where the user does not say: what the record is of, whole suites for a
+    record, else a sample."""
     if recorded is not None:
         return recorded.profile if recorded.profile in ("quick", "default", "full") else "gate"
     return "gate" if records else "default"
+
+
+def _summary(folder: Path, as_json: bool) -> dict[str, Any]:
+    """Prints the run's summary, or returns it for `--json`.
+
+    It is made in a process of its own: a table holds something of every case, the coordinator must not.
+    """
+    from harness.backend.process.system import module
+
+    json_option = ["--json"] if as_json else []
+    command = [*module("harness"), "table", *json_option, "--", str(folder), "summary"]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE if as_json else None)
+    summary: dict[str, Any] = json.loads(done.stdout or "{}") if as_json else {}
+    return summary

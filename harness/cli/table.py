@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
+from harness.cli.command import Verbs, add_command
+from harness.cli.options import add_run
 from harness.cli.output import emit
-from harness.cli.values import Verbs, add_command
 from harness.errors import INCOMPLETE, OK, BadInput
 from harness.text import console, one_line
 
 TABLES = {
-    "verdicts": "the figures of each backend (default)",
+    "verdicts": "the figures of each backend",
     "faults": "the faults by category and cause, in how many cases of each backend",
     "checks": "in how many cases each check found something",
     "keywords": "what becomes of each JSON Schema keyword and pair (of a run of the suite keywords)",
@@ -38,16 +39,17 @@ def add(verbs: Verbs) -> None:
             "table my_run checks",
             "table my_measurement times --format csv",
         ],
-        help="one line per instance, or the table per backend",
+        help="print what a run holds, as a table: the figures of each backend, what was found, times",
+        notes="\n".join(["tables:", *(f"  {name:10} {text}" for name, text in TABLES.items())]),
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+    add_run(parser)
     parser.add_argument(
         "what",
         nargs="?",
         choices=list(TABLES),
         default="verdicts",
         metavar="WHAT",
-        help="; ".join(f"{name}: {text}" for name, text in TABLES.items()),
+        help="which table, of those below (default: verdicts)",
     )
     parser.add_argument(
         "--format",
@@ -57,68 +59,86 @@ def add(verbs: Verbs) -> None:
 
 
 def table(options: argparse.Namespace) -> int:
-    """One line per instance, or the table per backend."""
-    from harness.report.tables import instances as tables
+    """Prints one table of a run; 3 if the run has no end. Raises BadInput."""
+    from harness.report.tables.instances import instance_text, terminal_text
 
     if options.what == "summary":
-        from harness.report import run_summary
-
-        found = run_summary.read_summary(options.run)
-        emit(options, lambda: run_summary.to_json(found), lambda: run_summary.text(found, console()))
-        return completeness([options.run])
-    options.format = "json" if options.json else options.format
-    tell_of_parts([options.run], sys.stderr if options.format in ("csv", "json") else sys.stdout)
+        return _summary(options)
+    form = "json" if options.json else options.format
+    tell_of_parts([options.run], sys.stderr if form in ("csv", "json") else sys.stdout)
     if options.what == "keywords":
-        return _keywords(options)
-    if options.what != "verdicts":
-        from harness.measure.record import read_measurement
-        from harness.outcomes.faults import fault_frame
-        from harness.report.tables.ceiling import ceiling_frame
-        from harness.report.tables.passes import passes_frame
-        from harness.report.tables.spelling import spelling_frame
-        from harness.report.tables.time import time_frame
-
-        frames = {
-            "checks": tables.checks_frame,
-            "faults": fault_frame,
-            "spellings": spelling_frame,
-            "ceilings": ceiling_frame,
-            "passes": passes_frame,
-            "times": time_frame,
-        }
-        frame_of = frames[options.what]
-        text = tables.to_text(frame_of(options.run), options.format or "markdown")
-        print(text, end="")
-        if options.what == "times" and read_measurement(options.run).end is None:
-            print(
-                f"grammarbench: the measurement in {options.run} is incomplete (no end); measure anew",
-                file=sys.stderr,
-            )
-            return INCOMPLETE
-    elif options.format:
-        text = tables.instance_text(options.run, options.format)
-        print(text, end="")
+        print(_keywords(options.run, form), end="")
+    elif options.what != "verdicts":
+        print(_frame_text(options.run, options.what, form), end="")
+    elif form:
+        print(instance_text(options.run, form), end="")
     else:
-        print(tables.terminal_text(options.run))
+        print(terminal_text(options.run))
+    if options.what == "times":
+        return max(_measurement_completeness(options.run), completeness([options.run]))
     return completeness([options.run])
 
 
-def _keywords(options: argparse.Namespace) -> int:
+def _summary(options: argparse.Namespace) -> int:
+    """Prints what a run ends with."""
+    from harness.report import run_summary
+
+    summary = run_summary.read_summary(options.run)
+    emit(options, lambda: run_summary.to_json(summary), lambda: run_summary.text(summary, console()))
+    return completeness([options.run])
+
+
+def _frame_text(run: Path, what: str, form: str | None) -> str:
+    """Returns one of the tables that are data frames. Raises BadInput."""
+    from harness.outcomes.faults import fault_frame
+    from harness.report.tables.ceiling import ceiling_frame
+    from harness.report.tables.instances import checks_frame, to_text
+    from harness.report.tables.passes import passes_frame
+    from harness.report.tables.spelling import spelling_frame
+    from harness.report.tables.time import time_frame
+
+    frames = {
+        "checks": checks_frame,
+        "faults": fault_frame,
+        "spellings": spelling_frame,
+        "ceilings": ceiling_frame,
+        "passes": passes_frame,
+        "times": time_frame,
+    }
+    return to_text(frames[what](run), form or "markdown")
+
+
+def _keywords(run: Path, form: str | None) -> str:
+    """Returns the table of keywords. Raises BadInput."""
     from harness.outcomes.keywords import truth_table
     from harness.report.tables.keywords import keywords_json, keywords_markdown, keywords_text
     from harness.rows.store import read_rows
 
-    folded = truth_table(read_rows(options.run))
+    rows = truth_table(read_rows(run))
     forms = {"json": keywords_json, "markdown": keywords_markdown, None: keywords_text}
-    if options.format not in forms:
+    if form not in forms:
         raise BadInput("the table of keywords has no csv; give --format json or markdown")
-    print(forms[options.format](folded), end="")
-    return completeness([options.run])
+    return forms[form](rows)
+
+
+def _measurement_completeness(run: Path) -> int:
+    """Returns 0, or 3 with a line on stderr if the run's measurement has no end."""
+    from harness.measure.record import read_measurement
+
+    if read_measurement(run).end is not None:
+        return OK
+    print(
+        f"grammarbench: the measurement in {run} is incomplete (no end); measure anew",
+        file=sys.stderr,
+    )
+    return INCOMPLETE
 
 
 def tell_of_parts(folders: list[Path], file: TextIO | None = None) -> None:
-    """First of all a word for each run that is a sample (to `file`, where that is the first thing in it), or
-    a share, of one."""
+    """Tells of each run that is a sample, or a share, before anything else is printed.
+
+    It goes to stderr; a sample goes to `file` where that is stdout, as the first thing in it.
+    """
     from harness.rows.row import note
     from harness.rows.sample import sample_of
     from harness.rows.store import has_rows, read_info
@@ -127,16 +147,17 @@ def tell_of_parts(folders: list[Path], file: TextIO | None = None) -> None:
         if not has_rows(folder):
             continue
         info = read_info(folder)
-        if (said := sample_of(info)) and file is sys.stdout:
-            print(*console().fold(said), "", sep="\n")
-        elif said:
-            print(f"grammarbench: {folder} is {said}", file=sys.stderr)
-        if said := note(info):
-            print(f"grammarbench: {folder} is {said}", file=sys.stderr)
+        sample, share = sample_of(info), note(info)
+        if sample and file is sys.stdout:
+            print(*console().fold(sample), "", sep="\n")
+        elif sample:
+            print(f"grammarbench: {folder} is {sample}", file=sys.stderr)
+        if share:
+            print(f"grammarbench: {folder} is {share}", file=sys.stderr)
 
 
 def completeness(folders: list[Path]) -> int:
-    """0, or 3 with a word on stderr if a run has no end."""
+    """Returns 0, or 3 with a line on stderr for each run that has no end."""
     from harness.rows.again import resume
     from harness.rows.store import has_rows, read_end, read_info
 

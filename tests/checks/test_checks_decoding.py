@@ -20,10 +20,12 @@ from harness.backend.registry import load
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance
 from harness.checks import OurFailure, Subject, decoding, made, run_check
-from harness.cli.main import main
+from harness.cli.decode import usual_setting
+from harness.cli.main import main, parser
 from harness.errors import BAD_INPUT
 from harness.rows.row import CHECKS_MODE, Row, identity, untimed
 from harness.rows.store import read_info, read_rows
+from harness.serve.decode.setting import Setting
 from harness.walk.loop import accounting
 from harness.walk.loop.accounting import emitted
 from harness.walk.loop.outcome import Account
@@ -323,9 +325,28 @@ def test_a_table_of_what_was_not_decoded(tmp_path: Path, capsys: pytest.CaptureF
     assert "grammarbench run --decode" in capsys.readouterr().err
 
 
-def test_the_closing_experiment_is_another_thing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--profile", "decode", "--backends", "reference", "--decode"]) == BAD_INPUT
-    assert "--decode says nothing about --profile decode" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--strategies stepwise",
+        "--batch 8",
+        "--compile-timeout 5",
+        "--overlap off",
+        "--rate 2",
+        "--mode greedy",
+    ],
+)
+def test_the_closing_experiment_refuses_what_it_sets_itself(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["decode", "--profile", "mechanisms", "--backends", "reference", *option.split()]
+    assert main(words) == BAD_INPUT
+    assert f"{option.split()[0]}: --profile mechanisms sets it itself" in capsys.readouterr().err
+
+
+def test_the_closing_experiment_takes_an_option_that_it_does_not_set() -> None:
+    options = parser().parse_args(["decode", "--profile", "mechanisms", "--backends", "a", "--forks", "2"])
+    assert usual_setting(options) == Setting("") and options.forks == 2
 
 
 def test_without_torch_there_is_one_line(

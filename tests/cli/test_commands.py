@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import re
 import shlex
 
 import pages
 import pytest
 
-from harness.cli.main import parser
+from harness.cli.main import main, parser
 
 NAMES = [
     "run", "merge", "check", "measure", "measure doctor", "measure kernels", "decode", "live", "compare",
     "history", "bisect", "table", "report", "repro", "adjudicate", "list", "fetch",
 ]  # fmt: skip
 
+MANY = ("--vocabularies", "--rate", "--format")
+"""The options that take several values in one command and one in another."""
+
+LISTS_OF = {"decode": "workloads", "report": "runs", "run": "suites"}
+
 
 def test_there_are_fourteen_commands_and_fetch() -> None:
-    assert set(pages.verbs()) == set(NAMES)
+    assert list(pages.verbs()) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -32,13 +39,39 @@ def test_every_help_has_examples_that_parse(name: str) -> None:
     "old",
     ["doctor", "kernels", "backends", "suites", "vocabularies", "export", "expect",
      "table x --faults", "repro x y --backend b", "measure kernels --quick --out x",
-     "measure --backends a --reference a"],
+     "measure --backends a --reference a", "run --backends a --profile decode"],
 )  # fmt: skip
 def test_old_names_are_gone(old: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         parser().parse_args(old.split())
     assert end.value.code == 2
     assert re.search("invalid choice|unrecognized arguments|required", capsys.readouterr().err)
+
+
+def test_an_option_means_the_same_wherever_it_stands() -> None:
+    kinds: dict[str, set[object]] = {}
+    for verb in pages.verbs().values():
+        for option, action in verb._option_string_actions.items():
+            if action.help != argparse.SUPPRESS and option not in MANY:
+                kinds.setdefault(option, set()).add((type(action), action.type))
+    assert {option: found for option, found in kinds.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("words", ["decode --backends a sql", "report --out page one", "run --backends a s"])
+def test_a_word_of_a_list_may_stand_behind_an_option(
+    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken: list[argparse.Namespace] = []
+
+    def take(options: argparse.Namespace) -> int:
+        taken.append(options)
+        return 0
+
+    for name in ("decode", "report", "run"):
+        monkeypatch.setattr(importlib.import_module(f"harness.cli.{name}"), name, take)
+    assert main(words.split()) == 0
+    (options,) = taken
+    assert [str(word) for word in getattr(options, LISTS_OF[words.split()[0]])] == [words.split()[-1]]
 
 
 @pytest.mark.parametrize("name", NAMES)

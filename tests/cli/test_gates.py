@@ -174,7 +174,7 @@ def test_a_sample_asked_for_by_name_is_walked_said_and_proves_nothing(repository
     assert gated.returncode == 4
     written = repository.command(
         repository.new,
-        "report", "sampled", "--base", "known.json", "--format", "summary", "--out", "exported",
+        "report", "sampled", "--against", "known.json", "--format", "summary", "--out", "exported",
     )  # fmt: skip
     assert written.returncode == 0, written.stderr
     assert (
@@ -202,7 +202,7 @@ def test_a_gate_at_another_effort_compares_verdicts_and_writes_everything(reposi
     assert done.returncode == 1, done.stderr
     written = repository.command(
         repository.new,
-        "report", "no-checks", "--base", "checked.json", "--format", "summary", "--out", "verdicts",
+        "report", "no-checks", "--against", "checked.json", "--format", "summary", "--out", "verdicts",
     )  # fmt: skip
     assert written.returncode == 0, written.stderr
     said = (repository.folder / "verdicts" / "summary.md").read_text()
@@ -308,6 +308,6 @@ def test_an_older_llguidance_fails_the_committed_record(tmp_path: Path) -> None:
     )
     assert main(["compare", record, run, "--gate"]) == 1
     out = str(tmp_path / "exported")
-    assert main(["report", run, "--base", record, "--format", "summary", "--out", out]) == 0
+    assert main(["report", run, "--against", record, "--format", "summary", "--out", out]) == 0
     said = (tmp_path / "exported" / "summary.md").read_text()
     assert said.startswith("## GrammarBench: ❌ failed") and "multipleOf integer" in said

@@ -247,7 +247,7 @@ def test_what_has_no_end_is_compared_and_kept_by_nobody_and_the_exit_code_is_3(
         ["compare", torn, "--record", str(tmp_path / "other.json")],
         ["history", past, "--add", torn],
         ["history", past, "--add", half_measured],
-        ["report", whole, "--base", torn, "--format", "json", "--out", str(tmp_path / "exported")],
+        ["report", whole, "--against", torn, "--format", "json", "--out", str(tmp_path / "exported")],
     ):
         capsys.readouterr()
         assert main(command) == 3, command

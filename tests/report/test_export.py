@@ -239,7 +239,7 @@ def test_the_gate_against_another_run(
     assert main(["compare", str(base), str(head), "--gate", *options]) == code
     said = capsys.readouterr().out
     assert verdict.upper() in said.partition("gate --time:" if options else "gate:")[2].split("\n")[0]
-    forms = ["--base", str(base), "--format", "json,junit", "--out", str(tmp_path / "out"), *options]
+    forms = ["--against", str(base), "--format", "json,junit", "--out", str(tmp_path / "out"), *options]
     assert main(["report", str(head), *forms]) == 0, "a report shows what a gate says, and is none"
     assert json.loads((tmp_path / "out" / "result.json").read_text())["gate"]["verdict"] == verdict
     assert JUnitXml.fromfile(str(tmp_path / "out" / "junit.xml")).failures == (verdict != "ok") + bool(
@@ -268,7 +268,7 @@ def test_the_gate_against_a_record(tmp_path: Path) -> None:
     worse = write_run(tmp_path / "worse", {OLD: {"accepted": False, "stopped_at": 2}})
     assert main(["compare", record, str(worse)]) == 0, "without --gate it only shows"
     assert main(["compare", record, str(worse), "--gate"]) == 1
-    forms = ["--base", record, "--format", "summary", "--out", str(tmp_path)]
+    forms = ["--against", record, "--format", "summary", "--out", str(tmp_path)]
     assert main(["report", str(worse), *forms]) == 0
     assert "fail that are not recorded" in (tmp_path / "summary.md").read_text()
 
@@ -309,10 +309,10 @@ def test_an_incomplete_run_never_passes(tmp_path: Path) -> None:
         (["--format", "junt"], 'did you mean "junit"?'),
         (["--format", "json", "--out", "/proc/nowhere"], "cannot be written"),
         (["--time"], "--time says nothing about the page alone"),
-        (["--base", "x.json"], "--base says nothing about the page alone"),
+        (["--against", "x.json"], "--against says nothing about the page alone"),
         (["--format", "json", "--split"], "--split is an option of the page"),
         (["--format", "html,json", "OTHER"], "is of one run"),
-        (["--format", "json", "--base", "nosuch.json"], "nosuch.json"),
+        (["--format", "json", "--against", "nosuch.json"], "nosuch.json"),
         (["--history", "past"], "of runs or of a history"),
     ],
 )

@@ -367,10 +367,9 @@ def test_what_is_no_executor_is_told(text: str, capsys: pytest.CaptureFixture[st
     [
         ["measure", "--backends", "reference"],
         ["decode", "--backends", "reference"],
-        ["run", "--profile", "decode", "--backends", "reference"],
         ["measure", "doctor"],
     ],
-    ids=lambda words: words[0] if "--profile" not in words else "run decode",
+    ids=lambda words: words[0],
 )
 def test_what_measures_times_stays_on_one_machine(
     command: list[str], capsys: pytest.CaptureFixture[str]

@@ -98,7 +98,7 @@ README = Recipe(
         "git clone": INSTALLS,
         "pip install": INSTALLS,
         "tox run": WHOLE_SUITE,
-        "run --profile decode": EXPERIMENT,
+        "--profile mechanisms": EXPERIMENT,
     },
     least=33,
 )
@@ -186,7 +186,7 @@ RECIPES: dict[str, Recipe] = {
             "--backends llguidance,xgrammar --decode": "--backends llguidance --vocabularies probe --effort "
             "0 --decode",
         },
-        not_run={"--profile decode": EXPERIMENT},
+        not_run={"--profile mechanisms": EXPERIMENT},
         least=3,
     ),
     "docs/engines.md": Recipe(

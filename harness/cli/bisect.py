@@ -1,0 +1,76 @@
+"""`bisect`: since which release a case comes to another end, or takes longer."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from harness.cli.command import Verbs, add_command
+from harness.cli.options import add_number, add_suites, add_timeout, add_vocabulary
+from harness.cli.output import emit, progress_printer
+from harness.cli.values import effort
+from harness.errors import OK, BadInput
+from harness.text import console
+
+
+def add(verbs: Verbs) -> None:
+    """Adds the command and its options."""
+    parser = add_command(
+        verbs,
+        "bisect",
+        bisect,
+        examples=[
+            'bisect xgrammar 0.1.34..0.2.8 --case "pattern space"',
+            "bisect xgrammar 0.1.34..0.2.8 speed --case CASE --slower compile",
+        ],
+        help="find the first release of a backend that shows an outcome, or the first without a fault",
+    )
+    parser.add_argument("backend", metavar="BACKEND", help="a backend with its options, without a version")
+    parser.add_argument(
+        "versions",
+        metavar="GOOD..BAD",
+        help="two versions, the older one first, of which the case comes to different ends",
+    )
+    add_suites(parser, "all our suites", "; where the case is")
+    parser.add_argument("--case", required=True, metavar="CASE", help="a case's name or id")
+    add_vocabulary(parser, "the vocabulary that the case is walked with", default="probe")
+    add_number(
+        parser,
+        "--effort",
+        effort,
+        "positions of the case that each check looks at; 0: no checks, all: every one",
+        default=2,
+    )
+    add_timeout(parser, "seconds for a compile and for each walk", default=10.0)
+    parser.add_argument(
+        "--slower",
+        metavar="METRIC",
+        help="search for a slowdown instead: compile, ttfm, cold_fill, fill, accept or matcher_new",
+    )
+
+
+def bisect(options: argparse.Namespace) -> int:
+    """Finds the release and prints it. Raises BadInput."""
+    from harness.diagnose.bisect.outcome import Question
+    from harness.diagnose.bisect.outcome import bisect as search
+
+    good, dots, bad = options.versions.partition("..")
+    if not (good and dots and bad):
+        raise BadInput(f'"{options.versions}" cannot be read; write GOOD..BAD, for example 1.2.0..1.4.1')
+    question = Question(
+        options.backend,
+        options.case,
+        tuple(options.suites),
+        options.vocabulary,
+        options.effort,
+        options.timeout,
+    )
+    say = progress_printer(options)
+    if options.slower:
+        from harness.diagnose.bisect.slowdown import slowdown
+
+        answer: Any = slowdown(question, options.slower, good, bad, say)
+    else:
+        answer = search(question, good, bad, say)
+    emit(options, answer.to_json, lambda: console().fit(answer.text(options.backend)))
+    return OK
