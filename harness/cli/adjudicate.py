@@ -44,18 +44,16 @@ def add(verbs: Verbs) -> None:
 def adjudicate(options: argparse.Namespace) -> int:
     """Writes the witnesses and prints their summary; 3 if the run has no end. Raises BadInput."""
     from harness.cli.progress import Ticker
+    from harness.diagnose.adjudicate import Settings
     from harness.diagnose.adjudicate import adjudicate as adjudicate_run
 
-    positions = None if options.effort < 0 else options.effort
+    settings = Settings(
+        positions=None if options.effort < 0 else options.effort,
+        tries=options.tries,
+        timeout_s=options.timeout,
+        formats=options.formats,
+    )
     with Ticker() as ticker:
-        summary = adjudicate_run(
-            options.run,
-            positions=positions,
-            tries=options.tries,
-            timeout_s=options.timeout,
-            formats=options.formats,
-            say=ticker.say,
-            step=ticker.step,
-        )
+        summary = adjudicate_run(options.run, settings, ticker.say, ticker.step)
     emit(options, summary.to_json, lambda: console().fit(summary.text()))
     return completeness([options.run])
