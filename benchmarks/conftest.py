@@ -23,7 +23,8 @@ import pytest
 from harness.backend.registry import parse_specs
 from harness.cases.suite import MEASURED, find_suite, read_cases
 from harness.errors import BadInput
-from harness.measure.estimate import METRICS, Comparison, Figures, is_proven, log_ratios, per_fork
+from harness.measure.estimate import Comparison, is_proven, log_ratios, per_fork
+from harness.measure.figures import METRICS, Figures
 from harness.measure.protocol import PROFILES, MeasuredArm
 from harness.measure.record import Trace, has_measurement, read_measurement
 from harness.measure.session import MeasureRequest, conclude, measure

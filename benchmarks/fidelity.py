@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from harness.backend.process.system import ENVIRONMENT
 from harness.measure.arm import MeasureHandler, load_arm
-from harness.measure.estimate import shape
+from harness.measure.figures import shape
 from harness.measure.protocol import MOST_PASSES, PROFILES, order
 from harness.measure.record import Recorded, read_measurement
 from harness.measure.session import MeasureRequest, measure

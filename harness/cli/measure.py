@@ -123,7 +123,8 @@ def _add_kernels(verbs: Verbs) -> None:
 def measure(options: argparse.Namespace) -> int:
     """Measures, stores, and prints what is concluded; 4 if it is unproven. Raises BadInput."""
     from harness.measure import show
-    from harness.measure.estimate import Figures, is_proven
+    from harness.measure.estimate import is_proven
+    from harness.measure.figures import Figures
     from harness.measure.record import read_measurement
     from harness.measure.session import MeasureRequest
     from harness.measure.session import measure as measure_session

@@ -13,7 +13,8 @@ from typing import Any
 from harness.backend.describe import catalogue
 from harness.cases.suite import MEASURED
 from harness.errors import BadInput
-from harness.measure.estimate import METRICS, Comparison, Figures, is_proven
+from harness.measure.estimate import Comparison, is_proven
+from harness.measure.figures import METRICS, Figures
 from harness.measure.record import read_measurement
 from harness.measure.session import MeasureRequest, measure
 from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors

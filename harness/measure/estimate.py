@@ -1,20 +1,16 @@
-"""From the record to figures: first per arm, case, fork and round, then ratios of arms with interval and
-verdict."""
+"""From figures to conclusions: ratios of arms, each with its interval and verdict."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.backend.arm import are_versions, base_of
-from harness.errors import BadInput
-from harness.measure.record import Nanoseconds, Recorded, Slot, Trace
+from harness.measure.figures import METRICS, Figures
 from harness.measure.statistics import Interval, Judgement, chance, false_discovery, interval, judge
 
 Verdict = Literal["regressed", "improved", "equivalent", "inconclusive", "unproven"]
@@ -24,79 +20,7 @@ FLOORS = 3.0
 """The margin is the larger of SMALLEST_MARGIN and this factor times the noise floor of this run's A/A arm in
 the same figures."""
 
-METRICS: dict[str, str] = {
-    "compile": "A fresh compile, cache off, one thread unless an option says otherwise.",
-    "ttfm": "Time to first mask: compile, new matcher and first fill, of the first pass after a fresh "
-    "compile.",
-    "cold_fill": "All fills of the first pass after a fresh compile, summed over the text.",
-    "fill": "Warm fills: per token the minimum over the passes, summed over the text.",
-    "accept": "Warm accepts: per token the minimum over the passes, summed over the text.",
-    "matcher_new": "A new object of a compiled grammar: the minimum over the passes.",
-}
-"""The metrics that are judged, by name: nanoseconds per case, lower is better."""
-
 OF_ITSELF = "identical code, and not equivalent within its interval"
-
-ALL = "all"
-"""The family of all cases."""
-
-CaseTimes = dict[int, dict[int, float]]
-"""Nanoseconds of one arm on one case, by fork and then by round."""
-
-
-@dataclass(frozen=True)
-class SlotFigures:
-    """A slot's figures, taken apart."""
-
-    compile_ns: int | None
-    cold_matcher_new_ns: int | None
-    cold: Nanoseconds
-    """Int64 `[tokens, 2]`, fill and accept of each token; `[0, 2]` if the round was not fresh."""
-    matcher_new_ns: int
-    warm: Nanoseconds
-    """Int64 `[tokens, 2]`, minima over the passes."""
-    sums: Nanoseconds
-    """Int64 `[passes, 2]`, sums over the tokens."""
-
-
-def shape(slot: Slot, figures: Nanoseconds) -> SlotFigures:
-    """Take apart the slice of one slot. Raises BadInput if it has another length than the slot says."""
-    steps = 2 * slot.tokens
-    wanted = (2 + steps if slot.fresh else 0) + 1 + steps + 2 * slot.passes
-    if len(figures) != wanted:
-        raise BadInput(
-            f"a slot of {slot.arm} on {slot.case_id} has {len(figures)} figures, not {wanted}; "
-            "the record was changed"
-        )
-    compile_ns = matcher_ns = None
-    cold = np.zeros((0, 2), np.int64)
-    if slot.fresh:
-        compile_ns, matcher_ns = int(figures[0]), int(figures[1])
-        cold = figures[2 : 2 + steps].reshape(-1, 2)
-        figures = figures[2 + steps :]
-    return SlotFigures(
-        compile_ns,
-        matcher_ns,
-        cold,
-        int(figures[0]),
-        figures[1 : 1 + steps].reshape(-1, 2),
-        figures[1 + steps :].reshape(-1, 2),
-    )
-
-
-def values_of(found: SlotFigures) -> dict[str, float]:
-    """The metrics for which this slot has a figure, in nanoseconds above 0."""
-    values = {
-        "fill": float(found.warm[:, 0].sum()),
-        "accept": float(found.warm[:, 1].sum()),
-        "matcher_new": float(found.matcher_new_ns),
-    }
-    if found.compile_ns is not None and found.cold_matcher_new_ns is not None:
-        values["compile"] = float(found.compile_ns)
-        values["cold_fill"] = float(found.cold[:, 0].sum())
-        values["ttfm"] = float(found.compile_ns) + float(found.cold_matcher_new_ns) + float(found.cold[0, 0])
-    # A clock that saw no time pass has measured nothing, and there is no ratio to it.
-    return {metric: value for metric, value in values.items() if value > 0}
 
 
 @dataclass(frozen=True)
@@ -118,118 +42,6 @@ class Comparison:
     """The plain ratio of means over all passes (for compiles, over all compiles); it is never judged."""
     is_control: bool
     """Is it the A/A pair, the reference against itself, which must come out equivalent?"""
-
-
-class Figures:
-    """A measurement, indexed: every figure by arm, case, fork and round."""
-
-    def __init__(self, recorded: Recorded, *, confirming: bool = False) -> None:
-        """Takes the forks that were made to confirm a verdict if `confirming`, else all others."""
-        self.recorded = recorded
-        self.measurement = recorded.measurement
-        forks = {
-            other["fork"]
-            for other in recorded.others
-            if other["kind"] == "fork" and other["confirming"] == confirming
-        }
-        last: dict[tuple[str, str, int, int], Slot] = {}
-        for slot in recorded.slots:
-            if slot.fork in forks:
-                last[slot.arm, slot.case_id, slot.fork, slot.round] = slot
-        self.slots = last
-        self.forks = sorted({fork for _, _, fork, _ in last})
-        self.lost = {
-            (other["arm"], other["case_id"]): other["text"]
-            for other in recorded.others
-            if other["kind"] == "lost"
-        }
-
-    @cached_property
-    def shapes(self) -> dict[tuple[str, str, int, int], SlotFigures]:
-        """The shapes by arm, case, fork and round, without cases that were lost while they were measured."""
-        return {
-            key: shape(slot, self.recorded.of(slot.figures))
-            for key, slot in self.slots.items()
-            if (key[0], key[1]) not in self.lost
-        }
-
-    @cached_property
-    def cells(self) -> dict[str, dict[tuple[str, str], CaseTimes]]:
-        """The cells by metric, and then by arm and case."""
-        found: dict[str, dict[tuple[str, str], CaseTimes]] = {metric: {} for metric in METRICS}
-        for (arm, case, fork, number), each in self.shapes.items():
-            for metric, value in values_of(each).items():
-                found[metric].setdefault((arm, case), {}).setdefault(fork, {})[number] = value
-        return found
-
-    @cached_property
-    def tokens(self) -> dict[str, int]:
-        """The number of tokens of each case's text, end-of-sequence included."""
-        return {slot.case_id: slot.tokens for slot in self.slots.values()}
-
-    @property
-    def arms(self) -> list[str]:
-        """The names of all arms but the A/A copy, in the order asked for."""
-        return [measured.name for measured in self.measurement.arms if measured.role != "a/a"]
-
-    @cached_property
-    def families(self) -> dict[str, list[Trace]]:
-        """The cases by suite and dialect; if there are several families, also all cases as one."""
-        found: dict[str, list[Trace]] = {}
-        for trace in self.measurement.traces:
-            found.setdefault(trace.family, []).append(trace)
-        return found if len(found) == 1 else found | {ALL: list(self.measurement.traces)}
-
-    def own_set(self, arm: str) -> list[Trace]:
-        """The cases that were measured on this arm."""
-        measured = {case for name, case, _, _ in self.shapes if name == arm}
-        return [trace for trace in self.measurement.traces if trace.case_id in measured]
-
-    @cached_property
-    def common_set(self) -> list[Trace]:
-        """The cases that were measured on every arm."""
-        sets = [{trace.case_id for trace in self.own_set(arm)} for arm in self.arms]
-        shared = set.intersection(*sets) if sets else set()
-        return [trace for trace in self.measurement.traces if trace.case_id in shared]
-
-    def structural(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
-        """Returns, for each case, fill and accept of every token as float64 `[tokens, 2]`: the minimum over
-        everything measured."""
-        wanted = [trace.case_id for trace in traces]
-        least: dict[str, Nanoseconds] = {}
-        for (name, case, _, _), each in self.shapes.items():
-            if name == arm:
-                least[case] = np.minimum(least[case], each.warm) if case in least else each.warm
-        return [least[case].astype(float) for case in wanted if case in least]
-
-    def cold(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
-        """Returns, for each case, the fills of the first passes after fresh compiles: for each token the
-        median over them."""
-        wanted = {trace.case_id for trace in traces}
-        found: dict[str, list[Nanoseconds]] = {}
-        for (name, case, _, _), each in self.shapes.items():
-            if name == arm and case in wanted and len(each.cold):
-                found.setdefault(case, []).append(each.cold[:, 0])
-        return [np.median(np.stack(passes), axis=0) for passes in found.values()]
-
-    def jitter(self, arm: str, traces: Iterable[Trace]) -> list[float]:
-        """Returns, for each case, the slowest pass over the fastest: noise that the machine added, not a
-        figure of the backend's."""
-        wanted = {trace.case_id for trace in traces}
-        found: dict[str, list[float]] = {}
-        for (name, case, _, _), each in self.shapes.items():
-            if name == arm and case in wanted:
-                found.setdefault(case, []).extend(each.sums.sum(axis=1).tolist())
-        return [max(sums) / min(sums) for sums in found.values() if min(sums) > 0]
-
-    def median(self, arm: str, metric: str, case: str) -> float | None:
-        """The median over forks and rounds; None if there is no figure."""
-        cell = self.cells[metric].get((arm, case))
-        return (
-            None
-            if not cell
-            else float(np.median([value for rounds in cell.values() for value in rounds.values()]))
-        )
 
 
 def log_ratios(

@@ -16,7 +16,8 @@ from harness.backend.arm import Arm, arm, arm_names
 from harness.cases.suite import MEASURED, walked_by_default
 from harness.errors import BadInput
 from harness.measure.engine import MeasureEngine
-from harness.measure.estimate import ALL, Comparison, Figures, compare, confirmation, flagged, undecided
+from harness.measure.estimate import Comparison, compare, confirmation, flagged, undecided
+from harness.measure.figures import ALL, Figures
 from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, MeasureProfile
 from harness.measure.record import Measurement, MeasureRecorder, Trace, has_measurement, read_measurement
 from harness.rows.folder import locked, now

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from harness.measure.estimate import METRICS, Comparison, Figures, is_change, is_proven
+from harness.measure.estimate import Comparison, is_change, is_proven
+from harness.measure.figures import METRICS, Figures
 from harness.measure.statistics import LEVEL
 from harness.text import PIPE, Console, Style, duration, one_line, shorten
 

@@ -15,6 +15,7 @@ from harness import errors
 from harness.backend import contract
 from harness.backend.arm import Arm
 from harness.measure import estimate
+from harness.measure import figures as measured_figures
 from harness.measure.kernels.correctness import Outcome as KernelOutcome
 from harness.measure.record import Measurement, Slot, Trace
 from harness.outcomes import gate, summary
@@ -258,7 +259,7 @@ def _times() -> list[str]:
     measured = "Of `grammarbench measure`, per case, nanoseconds, lower is better."
     history = "Of `grammarbench history`; the rule is in [histories](history.md)."
     return [
-        *_section("Figures of a measurement", measured, estimate.METRICS),
+        *_section("Figures of a measurement", measured, measured_figures.METRICS),
         *_section("Verdict of a comparison", margin, _explained(get_args(estimate.Verdict), CHANGES)),
         *_section("State of a series", history, _explained(get_args(AlertState), ALERTS)),
     ]

@@ -12,7 +12,8 @@ from harness.cli.main import main
 from harness.errors import BadInput
 from harness.measure import doctor
 from harness.measure.doctor import Diagnosis, MachineState, diagnose, look, text
-from harness.measure.estimate import Figures, is_proven
+from harness.measure.estimate import is_proven
+from harness.measure.figures import Figures
 from harness.measure.record import read_measurement
 from harness.measure.session import conclude
 

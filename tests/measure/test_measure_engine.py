@@ -16,7 +16,7 @@ from places import SUPPORT
 from harness.cli.main import main
 from harness.measure import show
 from harness.measure.arm import load_arm
-from harness.measure.estimate import Figures, shape
+from harness.measure.figures import Figures, shape
 from harness.measure.protocol import PROFILES, is_disturbed, order
 from harness.measure.record import read_measurement
 from harness.measure.session import conclude, measured_arms, workload_key

@@ -10,7 +10,8 @@ from measured import FILLS, arm, steady, write_measurement
 
 from harness.errors import BadInput
 from harness.measure import show
-from harness.measure.estimate import Comparison, Figures, compare, flagged, is_proven, pairs, undecided
+from harness.measure.estimate import Comparison, compare, flagged, is_proven, pairs, undecided
+from harness.measure.figures import Figures
 from harness.measure.record import read_measurement
 from harness.measure.session import conclude
 

@@ -31,7 +31,8 @@ from harness.cli.output import plain
 from harness.diagnose.repro.find import find_failure
 from harness.errors import BadInput
 from harness.measure import show as measure_show
-from harness.measure.estimate import Figures, is_proven
+from harness.measure.estimate import is_proven
+from harness.measure.figures import Figures
 from harness.measure.kernels import stored as kernels
 from harness.measure.kernels.session import FILE as KERNELS
 from harness.measure.kernels.table import text as kernels_text

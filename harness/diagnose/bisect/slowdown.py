@@ -16,7 +16,7 @@ from harness.cases.plan import check_named
 from harness.cases.suite import find_suite
 from harness.diagnose.bisect.outcome import Question, SearchResult, Unavailable, first_bad, without_version
 from harness.errors import BadInput
-from harness.measure.estimate import METRICS
+from harness.measure.figures import METRICS
 from harness.measure.session import SUITES, MeasureRequest, measure
 from harness.measure.statistics import Interval
 from harness.text import one_line

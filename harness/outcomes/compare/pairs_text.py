@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from harness.backend.arm import Arm
 from harness.measure import show
-from harness.measure.estimate import Figures
+from harness.measure.figures import Figures
 from harness.measure.record import read_measurement
 from harness.measure.session import conclude
 from harness.outcomes import differences

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.measure.estimate import Figures
+from harness.measure.figures import Figures
 from harness.measure.record import Recorded, read_measurement
 from harness.measure.session import conclude
 

@@ -24,7 +24,8 @@ from typing import Any
 
 from harness.backend.environments.releases import release
 from harness.errors import BadInput, Incomplete
-from harness.measure.estimate import METRICS, Figures, compare, is_proven
+from harness.measure.estimate import compare, is_proven
+from harness.measure.figures import METRICS, Figures
 from harness.measure.record import read_measurement
 from harness.measure.statistics import geometric_mean
 from harness.outcomes.history.alert_rule import Event, State, events, state

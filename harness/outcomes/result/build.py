@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.backend.arm import arm as arm_name
-from harness.measure.estimate import ALL
+from harness.measure.figures import ALL
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes import compare, differences, expected, metrics, outcome
 from harness.outcomes.delayed import DelayedCases

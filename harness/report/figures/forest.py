@@ -8,7 +8,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from harness.errors import BadInput
-from harness.measure.estimate import METRICS, Comparison
+from harness.measure.estimate import Comparison
+from harness.measure.figures import METRICS
 from harness.outcomes.compare import Pair
 from harness.report.figures import charts
 from harness.report.templates import asset, template_environment

@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from harness.measure.estimate import Figures, log_ratios, margin_of, noise_floor, per_fork
+from harness.measure.estimate import log_ratios, margin_of, noise_floor, per_fork
+from harness.measure.figures import Figures
 from harness.measure.record import Trace
 from harness.measure.statistics import interval, judge
 from harness.report.figures.estimates import Estimate

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from harness.errors import BadInput
-from harness.measure.estimate import Comparison, Figures, is_proven
+from harness.measure.estimate import Comparison, is_proven
+from harness.measure.figures import Figures
 from harness.measure.kernels import stored
 from harness.measure.kernels.session import FILE as KERNELS
 from harness.measure.record import has_measurement, read_measurement

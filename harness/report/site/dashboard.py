@@ -15,7 +15,7 @@ from markupsafe import Markup
 from harness.backend.arm import arm
 from harness.backend.environments.releases import release
 from harness.errors import BadInput
-from harness.measure.estimate import ALL
+from harness.measure.figures import ALL
 from harness.outcomes.history import conformance, measurements
 from harness.outcomes.history.alert_rule import EARLIER, RECENT, STEP, Event, State
 from harness.outcomes.history.conformance import EVERY, FeatureChange, SuiteHistory

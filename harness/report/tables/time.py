@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from harness.measure.estimate import Figures
+from harness.measure.figures import Figures
 from harness.measure.record import Trace, read_measurement
 from harness.measure.statistics import quantile_interval
 from harness.outcomes.metrics import few

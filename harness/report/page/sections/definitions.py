@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.measure.estimate import METRICS
+from harness.measure.figures import METRICS
 from harness.outcomes import metrics
 from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.measure.estimate import ALL
+from harness.measure.figures import ALL
 from harness.report.figures import curves
 from harness.report.figures.charts import Frame, Guide
 from harness.report.page import decodes
