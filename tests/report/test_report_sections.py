@@ -21,7 +21,7 @@ from harness.backend.arm import Arm
 from harness.errors import BadInput
 from harness.outcomes.metrics import METRICS, Metric, values_of
 from harness.outcomes.summary import ArmSummary, CheckSummary, common_solved
-from harness.report.figures import plots
+from harness.report.figures import pareto_chart
 from harness.report.figures.estimates import Estimate, best, is_better, order, quantile, share
 from harness.report.page import decodes, kernels, matrix, sections
 from harness.report.page.inputs import read_inputs
@@ -107,26 +107,26 @@ def test_the_order_says_who_is_proven_worse_and_leaves_out_what_has_no_interval(
 
 def test_the_frontier_is_what_nobody_beats() -> None:
     fast, right, beaten = (
-        plots.Bubble(n, "x", ns, part, None)
+        pareto_chart.Bubble(n, "x", ns, part, None)
         for n, (ns, part) in enumerate([(10.0, 0.5), (90.0, 0.9), (95.0, 0.8)])
     )
-    assert plots.frontier([beaten, right, fast]) == [fast, right]
+    assert pareto_chart.frontier([beaten, right, fast]) == [fast, right]
 
 
 ROOM = (30.0, 20.0, 440.0, 290.0)
 
 
 def boxes_of(
-    points: list[tuple[float, float]], widths: list[float], clear: list[plots.Area]
-) -> list[plots.Area]:
-    placed = plots.beside(points, widths, ROOM, clear)
+    points: list[tuple[float, float]], widths: list[float], clear: list[pareto_chart.Area]
+) -> list[pareto_chart.Area]:
+    placed = pareto_chart.beside(points, widths, ROOM, clear)
     return [
         (x + a, y + b - 2, x + a + wide, y + b + 8)
         for (x, y), wide, (a, b) in zip(points, widths, placed, strict=True)
     ]
 
 
-def meet(a: plots.Area, b: plots.Area) -> bool:
+def meet(a: pareto_chart.Area, b: pareto_chart.Area) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
@@ -153,12 +153,12 @@ def test_labels_stay_inside_and_cover_neither_points_nor_each_other() -> None:
 
 
 def test_a_label_keeps_clear_of_the_frontier_and_comes_back_beside_a_lonely_point() -> None:
-    assert plots.beside([(100.0, 100.0)], [50.0], ROOM) == [(9.0, -3.0)]
-    assert plots.beside([(430.0, 100.0)], [50.0], ROOM) == [(-59.0, -3.0)]
+    assert pareto_chart.beside([(100.0, 100.0)], [50.0], ROOM) == [(9.0, -3.0)]
+    assert pareto_chart.beside([(430.0, 100.0)], [50.0], ROOM) == [(-59.0, -3.0)]
     line = (100.0, 99.0, 300.0, 101.0)
     (box,) = boxes_of([(100.0, 100.0)], [50.0], [line])
     assert not meet(box, line)
-    assert len(plots.beside([(50.0, 50.0)] * 60, [200.0] * 60, ROOM)) == 60  # there is no room for all
+    assert len(pareto_chart.beside([(50.0, 50.0)] * 60, [200.0] * 60, ROOM)) == 60  # there is no room for all
     (box,) = boxes_of([(100.0, 100.0)], [900.0], [])
     assert box[2] == ROOM[2]  # wider than the chart: its end is inside
 

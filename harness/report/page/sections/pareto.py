@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from harness.report.figures import plots
+from harness.report.figures import pareto_chart
 from harness.report.figures.estimates import is_better
 from harness.report.page.chart import Chart
 from harness.report.page.content import Content
@@ -36,7 +36,9 @@ def pareto(matrix: Matrix) -> Chart:
         right, ns, size = (cells[places[each]] for each in ("conformance", key, "compile_p50"))
         solves_nothing = subject.line is not None and not subject.line.arm.solves_any
         if right.value is not None and ns.value is not None and not solves_nothing:
-            bubbles.append(plots.Bubble(subject.position, subject.label, ns.value, right.value, size.value))
+            bubbles.append(
+                pareto_chart.Bubble(subject.position, subject.label, ns.value, right.value, size.value)
+            )
         rows.append((subject.label, ns.text, right.text, size.text))
     edge = _on_frontier(matrix, key, {each.position for each in bubbles})
     heads = (
@@ -59,7 +61,7 @@ def pareto(matrix: Matrix) -> Chart:
     )
     most = max((each.ns for each in bubbles), default=0.0)
     about = f"{TITLE}: one bubble per arm, the slowest at {duration(most)}"
-    return Chart(TITLE, Markup(plots.pareto("pareto", about, bubbles, label)), caption, heads, table)
+    return Chart(TITLE, Markup(pareto_chart.pareto("pareto", about, bubbles, label)), caption, heads, table)
 
 
 def _on_frontier(matrix: Matrix, key: str, drawn: set[int]) -> list[str]:
