@@ -85,7 +85,7 @@ class Frame:
     guides: Sequence[Guide] = ()
     deadline_ns: float | None = None
     late: Sequence[int] = ()
-    """How many cases met the deadline, one number per curve; they stand at the right edge."""
+    """The number of cases that timed out, for each curve; it stands at the right edge."""
     places: Sequence[int] = ()
     """The position of each curve's arm; by default that of the curve."""
     size: tuple[float, float] = (6.2, 3.9)
@@ -110,56 +110,53 @@ def ecdf(name: str, title: str, curves: Sequence[Curve], frame: Frame) -> str:
     with canvas(name, frame.size) as (figure, axes):
         _axes(axes, low, high)
         marks = [Guide(deadline_ns, f"deadline {duration(deadline_ns)}")] if deadline_ns else []
-        end, level = 0.0, 0
-        for guide in sorted([*marks, *frame.guides], key=lambda each: each.ns):
-            if low < guide.ns < high:
-                axes.axvline(guide.ns, color=TEXT, linewidth=0.8, linestyle=(0, (1, 2)))
-                # Above the curves; one line higher where it would run into the label before.
-                place, half = (
-                    math.log(guide.ns / low) / math.log(high / low),
-                    0.04 * len(guide.label) / frame.size[0],
-                )
-                side = "right" if place > 0.85 else "left" if place < 0.1 else "center"
-                begin = place - {"right": 2, "center": 1, "left": 0}[side] * half
-                level = level + 1 if begin < end else 0
-                end = begin + 2 * half
-                where = {
-                    "xycoords": axes.get_xaxis_transform(),
-                    "xytext": (0, 3 + 10 * level),
-                    "textcoords": "offset points",
-                }
-                axes.annotate(plain(guide.label), (guide.ns, 1.0), ha=side, va="bottom", fontsize=8, **where)
+        _draw_guides(axes, [*marks, *frame.guides], low, high, frame.size[0])
         for number, curve in enumerate(curves):
             position = frame.places[number] if frame.places else number
             if len(curve.ns):
                 _line(axes, name, position, curve, high)
             if number < len(frame.late) and frame.late[number]:
-                colour, _, _ = style(position)
-                y = (
-                    curve.plateau - 0.035 * (number + 1)
-                    if curve.plateau > 0.3
-                    else curve.plateau + 0.035 * (number + 1)
-                )
-                axes.plot(
-                    [high / 1.04],
-                    [y],
-                    marker=">",
-                    markersize=5,
-                    markeredgewidth=0,
-                    color=SERIES[colour - 1],
-                    gid=f"arm-{position}-late",
-                )
-                aside = {"xytext": (-5, 0), "textcoords": "offset points"}
-                axes.annotate(
-                    f"{frame.late[number]} timed out",
-                    (high / 1.04, y),
-                    ha="right",
-                    va="center",
-                    fontsize=8,
-                    color=TEXT,
-                    **aside,
-                )
+                offset = 0.035 * (number + 1)
+                y = curve.plateau - offset if curve.plateau > 0.3 else curve.plateau + offset
+                _draw_late(axes, position, frame.late[number], high / 1.04, y)
         return finish(figure, name, title)
+
+
+def _draw_guides(axes: Axes, guides: Sequence[Guide], low: float, high: float, width: float) -> None:
+    """Draws the dotted lines within the axis, each with its label above the curves; a label that would run
+    into the one before stands one line higher. `width` is the chart's, in inches."""
+    end, level = 0.0, 0
+    for guide in sorted(guides, key=lambda guide: guide.ns):
+        if low < guide.ns < high:
+            axes.axvline(guide.ns, color=TEXT, linewidth=0.8, linestyle=(0, (1, 2)))
+            place = math.log(guide.ns / low) / math.log(high / low)
+            half = 0.04 * len(guide.label) / width
+            side = "right" if place > 0.85 else "left" if place < 0.1 else "center"
+            begin = place - {"right": 2, "center": 1, "left": 0}[side] * half
+            level = level + 1 if begin < end else 0
+            end = begin + 2 * half
+            where = {
+                "xycoords": axes.get_xaxis_transform(),
+                "xytext": (0, 3 + 10 * level),
+                "textcoords": "offset points",
+            }
+            axes.annotate(plain(guide.label), (guide.ns, 1.0), ha=side, va="bottom", fontsize=8, **where)
+
+
+def _draw_late(axes: Axes, position: int, count: int, x: float, y: float) -> None:
+    """Draws how many cases of an arm timed out, with a marker in the arm's colour."""
+    colour, _, _ = style(position)
+    axes.plot(
+        [x],
+        [y],
+        marker=">",
+        markersize=5,
+        markeredgewidth=0,
+        color=SERIES[colour - 1],
+        gid=f"arm-{position}-late",
+    )
+    aside = {"xytext": (-5, 0), "textcoords": "offset points"}
+    axes.annotate(f"{count} timed out", (x, y), ha="right", va="center", fontsize=8, color=TEXT, **aside)
 
 
 @dataclass(frozen=True)
