@@ -135,12 +135,16 @@ def _draw_guides(axes: Axes, guides: Sequence[Guide], low: float, high: float, w
             begin = place - {"right": 2, "center": 1, "left": 0}[side] * half
             level = level + 1 if begin < end else 0
             end = begin + 2 * half
-            where = {
-                "xycoords": axes.get_xaxis_transform(),
-                "xytext": (0, 3 + 10 * level),
-                "textcoords": "offset points",
-            }
-            axes.annotate(plain(guide.label), (guide.ns, 1.0), ha=side, va="bottom", fontsize=8, **where)
+            axes.annotate(
+                plain(guide.label),
+                (guide.ns, 1.0),
+                xytext=(0, 3 + 10 * level),
+                xycoords=axes.get_xaxis_transform(),
+                textcoords="offset points",
+                ha=side,
+                va="bottom",
+                fontsize=8,
+            )
 
 
 def _draw_late(axes: Axes, position: int, count: int, x: float, y: float) -> None:
@@ -155,8 +159,16 @@ def _draw_late(axes: Axes, position: int, count: int, x: float, y: float) -> Non
         color=SERIES[colour - 1],
         gid=f"arm-{position}-late",
     )
-    aside = {"xytext": (-5, 0), "textcoords": "offset points"}
-    axes.annotate(f"{count} timed out", (x, y), ha="right", va="center", fontsize=8, color=TEXT, **aside)
+    axes.annotate(
+        f"{count} timed out",
+        (x, y),
+        xytext=(-5, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+        fontsize=8,
+        color=TEXT,
+    )
 
 
 @dataclass(frozen=True)
