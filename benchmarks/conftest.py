@@ -76,8 +76,8 @@ class Speed:
     comparisons: list[Comparison]
 
     def replay(self, benchmark: Any, metric: str, case: str, backend: str) -> None:
-        """Hand the series of one item to the plugin, sample by sample; skips, with the reason, where there is
-        none."""
+        """Hands the series of one item to the plugin, sample by sample; skips, with the reason, where there
+        is none."""
         arm, case_id = self.arms[backend], self.wanted.cases[case]
         by_fork = self.figures.cells[metric].get((arm.name, case_id), {})
         samples = [rounds[number] / 1e9 for _, rounds in sorted(by_fork.items()) for number in sorted(rounds)]

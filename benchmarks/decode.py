@@ -292,7 +292,8 @@ def alone(part: Part, plan: Plan, device: str, quick: bool) -> dict[str, Any]:
 
 
 def whole(out: Path, plan: Plan, device: str, quick: bool) -> list[Figure]:
-    """Returns all parts that are not there yet, each stored when it is done; the figures of all."""
+    """Plays the parts that are not stored yet, stores each when it is done, and returns the figures of
+    all."""
     out.mkdir(parents=True, exist_ok=True)
     store = opened(out / FILE, device, quick)
     for part in plan.parts():
@@ -350,7 +351,8 @@ def stored(figures: Sequence[Figure], device: str) -> list[dict[str, Any]]:
 
 
 def in_process(part: Part, device: str, quick: bool, out: Path) -> dict[str, Any]:
-    """Returns a process of its own, whose end gives the device's memory back."""
+    """Plays the part in a process of its own, whose end gives the device's memory back; returns its
+    result."""
     command = [
         sys.executable,
         __file__,
@@ -370,7 +372,8 @@ def in_process(part: Part, device: str, quick: bool, out: Path) -> dict[str, Any
 
 
 def served(part: Part, plan: Plan, device: str, out: Path) -> dict[str, Any]:
-    """Returns a decode record in a folder of its own; one that was interrupted is made anew."""
+    """Makes the part's decode record in a folder of its own and returns the result; a record that was
+    interrupted is made anew."""
     folder = out / part.name
     if has_decoding(folder) and not read_decoding(folder).is_complete:
         shutil.rmtree(folder)

@@ -150,7 +150,7 @@ def publish(runs: Sequence[Path], into: Path) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the pages; the exit code is 0."""
+    """Writes the pages; the exit code is 0."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--publish",

@@ -55,7 +55,7 @@ def _escaped(value: Any) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print what was found; 1 if anything differs."""
+    """Prints what was found; returns 1 if anything differs."""
     folder = Path(arguments[0]) if arguments else DEFAULT
     files = sorted(folder.glob("*.json"))[:: int(arguments[1]) if len(arguments) > 1 else 1]
     reasons: Counter[str] = Counter()

@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def quick_cases(folder: Path, corpus: Path, backend: str) -> None:
-    """Fill a folder with those cases (of a slow backend: those of a sample) that the backend compiles well
+    """Fills a folder with those cases (of a slow backend: those of a sample) that the backend compiles well
     before the deadline.
 
     After a kill the next fills are slower, in a child whose memory is not warm: that is the price of the

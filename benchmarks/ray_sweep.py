@@ -99,7 +99,7 @@ class Run:
     """A command of ours that has run: when it said what, and what its processes took."""
 
     def __init__(self, arguments: list[str], look: Callable[[int], None] = lambda _: None) -> None:
-        """Run it; `look` is called with its process id now and then."""
+        """Runs it; `look` is called with its process id now and then."""
         self.begun = self.started = self.sent = self.swept = time.monotonic()
         self.busy: list[tuple[float, float]] = []
         """Processor seconds of the whole machine, and when."""
@@ -135,7 +135,7 @@ class Run:
                 self.used[each] = (kind(each, pid) if each not in self.used else self.used[each][0], seconds)
 
     def told(self) -> str:
-        """Returns all of it in two lines."""
+        """Returns the result in two lines."""
         took: dict[str, float] = {}
         for name, seconds in self.used.values():
             took[name] = took.get(name, 0.0) + seconds

@@ -179,7 +179,8 @@ def request(
 
 
 def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: Path) -> None:
-    """Begin the run or go on with it; the time it took is noted under the folder's name, however it ends."""
+    """Begins the run or goes on with it; the time it took is noted under the folder's name, however it
+    ends."""
     if has_begun(folder) and read_end(folder):
         print(f"{folder.name}: done already", flush=True)
         return
@@ -204,7 +205,7 @@ def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: 
 
 
 def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) -> None:
-    """Walk what met a deadline once more, one worker at a time.
+    """Walks what met a deadline once more, one worker at a time.
 
     Raises BadInput unless the run is complete.
     """

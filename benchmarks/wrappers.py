@@ -81,7 +81,7 @@ def pairs(seen: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
 
 
 def text(seen: Sequence[Side], cases: int) -> str:
-    """Returns all of it, in Markdown."""
+    """Returns the whole comparison, in Markdown."""
     lines = [
         "| backend | vocabulary | instances | " + " | ".join(VERDICTS) + " |",
         "| --- " * (3 + len(VERDICTS)) + "|",

@@ -32,8 +32,8 @@ Case = tuple[str, ...]
 
 
 def publish(out: Path, parts: Sequence[str]) -> Path:
-    """Write it of what was run, complete or not, into `out`/published, anew but for what was written by hand;
-    the folder."""
+    """Writes it of what was run, complete or not, into `out`/published, anew but for what was written by
+    hand; returns the folder."""
     old, folder = out / "published", out / "published.new"
     notes = notes_of(old / "README.md")
     shutil.rmtree(folder, ignore_errors=True)
@@ -80,8 +80,8 @@ def to_publish(out: Path, part: str) -> Path:
 
 
 def pack(path: Path) -> list[str]:
-    """Replace the file by a packed one that is the same whenever it is made; what is said where that is too
-    large, and left out."""
+    """Replaces the file by a packed one that is the same whenever it is made; returns what is said where that
+    is too large, and left out."""
     if not path.exists():
         return []
     packed = gzip.compress(path.read_bytes(), 9, mtime=0)

@@ -114,7 +114,7 @@ def _excerpt(text: bytes, limit: int = 160) -> str:
 def lean_walk(
     subject: Subject, grammar_object: GrammarObject, source: random.Random, soft: int, text: bytes = b""
 ) -> Walk:
-    """Walk on from where the object stands, after `text`; from `soft` tokens on nearly always with a token
+    """Walks on from where the object stands, after `text`; from `soft` tokens on nearly always with a token
     that closes soonest."""
     vocabulary = subject.vocabulary
     leaning = leaning_of(vocabulary)

@@ -67,7 +67,7 @@ class Observation:
 
 
 def compile_grammar(adapter: Adapter, grammar: Grammar, progress: Progress) -> Compiled:
-    """Compile the grammar and time it. Every way in which a backend can fail is a status."""
+    """Compiles the grammar and times it. Every way in which a backend can fail is a status."""
     progress[0] = 0
     compiled: CompiledGrammar | None = None
     refusal: BaseException | None = None

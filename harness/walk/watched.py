@@ -115,18 +115,18 @@ class Watch:
     """Whether the backend's code is ours: its exceptions then keep the meaning that they have in our code."""
 
     def begin(self) -> None:
-        """Note that a call begins. Raises OutOfTime."""
+        """Notes that a call begins. Raises OutOfTime."""
         if perf_counter() > self.until:
             raise OutOfTime
         self.cells[4] += 1
         self.cells[0] = self.phase
 
     def end(self) -> None:
-        """Note that the call has returned or raised."""
+        """Notes that the call has returned or raised."""
         self.cells[0] = _ORACLE
 
     def raised(self, error: BaseException) -> NoReturn:
-        """Raise what the backend raised, wrapped in BackendRaised if it would end a loop of ours."""
+        """Raises what the backend raised, wrapped in BackendRaised if it would end a loop of ours."""
         if isinstance(error, MEANT) and not self.is_ours:
             raise BackendRaised(describe(error)) from error
         raise error

@@ -113,7 +113,7 @@ class Browser:
     def open(
         self, url: str, *, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True
     ) -> None:
-        """Go there, afresh."""
+        """Goes there, afresh."""
         self.send("Page.navigate", url="about:blank")
         self.said, self.requested = [], []
         self.send(

@@ -27,7 +27,7 @@ REFERENCE, COPY, HEAD = (
 
 
 def write_run(folder: Path, arms: dict[Arm, dict[str, Any]], *, finish: bool = True) -> Path:
-    """Returns two cases on every arm, all right but for what is said of an arm's second case."""
+    """Writes two cases on every arm, all right but for what is said of an arm's second case."""
     folder.mkdir(parents=True, exist_ok=True)
     header: RunInfo = info(
         tuple(arms), suites={"first": {"version": "1", "sha256": "0" * 64, "cases": 2, "instances": 2}}

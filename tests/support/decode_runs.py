@@ -146,7 +146,8 @@ def decoding(
     losses: Sequence[Loss] = (),
     seed: int = 0,
 ) -> Decoding:
-    """Returns each setting as each arm plays it, warm rounds and a cold one; `plain` beside every load."""
+    """Returns a decoding in which each arm plays each setting, in warm rounds and a cold one; `plain` is
+    beside every load."""
     every = tuple(settings)
     names = list(dict.fromkeys(name for sides in settings.values() for name in sides))
     known = tuple(arms) or tuple(arm(name) for name in names)

@@ -256,7 +256,7 @@ def serve(
     workers: int = 0,
     **options: Any,
 ) -> list[Completed]:
-    """Serve them with a queue of their own, and see that the books balance."""
+    """Serves them with a queue of their own, and sees that the books balance."""
     adapter = adapter or Reference(WORDS)
     model = model or FakeModel(adapter.vocabulary)
     with CompileQueue(adapter, workers=workers) as queue:

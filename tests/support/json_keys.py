@@ -46,7 +46,7 @@ def strict(text: str) -> Any:
 
 
 def check(said: str, command: str, option: str = "") -> Any:
-    """Returns the document has what the documentation says; returned."""
+    """Checks that the document has what the documentation says, and returns it."""
     value = strict(said)
     each = (value or [{}])[0] if isinstance(value, list) else value
     wanted = keys(command, option)

@@ -23,7 +23,8 @@ Factor = Callable[[str, int, int], float]
 
 
 def steady(factor: float, noise: float = 0.002, seed: int = 0) -> Factor:
-    """Returns the same everywhere, but for noise of so much between forks and half as much between rounds."""
+    """Returns a factor that is the same everywhere, but for noise of so much between forks and half as much
+    between rounds."""
 
     def of(metric: str, fork: int, number: int) -> float:
         between = random.Random(f"{seed} {metric} {fork}").gauss(0, noise)

@@ -29,8 +29,8 @@ def write_rows(
     cases: int = 120,
     wrong: int = 0,
 ) -> Path:
-    """Returns every arm compiles and fills every case, the later ones slower; the last one accepts `wrong`
-    invalid texts."""
+    """Writes a run in which every arm compiles and fills every case, the later arms slower; the last arm
+    accepts `wrong` invalid texts."""
     random = np.random.default_rng(1)
     groups = []
     for number in range(cases):

@@ -157,7 +157,7 @@ class Scripts(HTMLParser):
 
 
 def on_page(html: str) -> tuple[dict[str, Any], list[Any]]:
-    """Index and details, as the page's own script reads them."""
+    """Returns index and details, as the page's own script reads them."""
     texts = {
         attributes["id"]: text
         for attributes, text in Scripts(html).found

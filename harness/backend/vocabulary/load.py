@@ -18,8 +18,8 @@ def vocabulary_names() -> list[str]:
 
 
 def prepare_vocabulary(name: str) -> str:
-    """Make sure that the vocabulary's files are on this machine, and return the name under which any process
-    loads them.
+    """Makes sure that the vocabulary's files are on this machine, and returns the name under which any
+    process loads them.
 
     Downloads what comes from a hub; paths come back absolute, built-in names in their usual spelling.
     Raises BadInput if there is no such vocabulary or its hub is out of reach.

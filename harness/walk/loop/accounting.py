@@ -47,7 +47,7 @@ def saved(account: Account) -> int:
 
 
 def of_request(request: Completed) -> Iterator[Finding]:
-    """Yield the broken ones of the rules that hold for every request, whatever the strategy."""
+    """Yields the broken ones of the rules that hold for every request, whatever the strategy."""
     account, name = request.account, request.name
 
     def equal(rule: str, expected: int, actual: int) -> Iterator[Finding]:

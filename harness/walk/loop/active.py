@@ -65,7 +65,7 @@ class ActiveRequest:
         self.last_fill_ns = 0
 
     def begin(self) -> None:
-        """Start the grammar's object."""
+        """Starts the grammar's object."""
         if self.compiled is not None:
             with attribution("start"):
                 self.object = self.compiled.start()
@@ -141,7 +141,7 @@ class ActiveRequest:
     # What the loop calls.
 
     def accept(self, token: int) -> int:
-        """Advance the object past a token that its mask allows; returns nanoseconds."""
+        """Advances the object past a token that its mask allows; returns nanoseconds."""
         assert self.object is not None
         start = perf_counter_ns()
         with attribution("accept"):
@@ -156,7 +156,7 @@ class ActiveRequest:
         return spent
 
     def write(self, tokens: Sequence[int]) -> int:
-        """Advance the object past tokens for which no mask was asked; returns nanoseconds."""
+        """Advances the object past tokens for which no mask was asked; returns nanoseconds."""
         if self.object is None or not tokens:
             return 0
         start = perf_counter_ns()
@@ -173,7 +173,7 @@ class ActiveRequest:
         return spent
 
     def rewind(self, count: int, kept: Sequence[int]) -> None:
-        """Take back the object's last `count` tokens, after which it has accepted `kept`. An object that
+        """Takes back the object's last `count` tokens, after which it has accepted `kept`. An object that
         cannot roll back is replaced by a fresh one that accepts `kept`."""
         if self.object is None or not count:
             return

@@ -37,7 +37,7 @@ class Batch:
         self.start = perf_counter_ns()
 
     def admit(self, waiting: Waiting, mask_format: MaskFormat) -> tuple[int, int]:
-        """Give the request a row. Returns the nanoseconds spent in the grammar's start and the strategy, and
+        """Gives the request a row. Returns the nanoseconds spent in the grammar's start and the strategy, and
         those in accepts."""
         start, accept_ns = perf_counter_ns(), 0
         active = ActiveRequest(waiting, heappop(self.free), self.vocabulary, mask_format, start - self.start)
@@ -50,21 +50,21 @@ class Batch:
         return perf_counter_ns() - start - accept_ns, accept_ns
 
     def let_go(self, now_ns: int) -> None:
-        """End the requests whose clients have left."""
+        """Ends the requests whose clients have left."""
         for active in list(self.by_row.values()):
             if active.request.cancel_ns is not None and active.request.cancel_ns <= now_ns:
                 self._finish(active, "cancelled")
 
     def abandon(self) -> None:
-        """Give the rows back, because the run has failed."""
+        """Gives the rows back, because the run has failed."""
         for active in list(self.by_row.values()):
             self.strategy.finished(active)
             self.model.rollback(active.row, 0)
         self.by_row.clear()
 
     def take(self, sampling: Sequence[ActiveRequest], chosen: Sequence[int], now_ns: int) -> tuple[int, int]:
-        """Give each request the tokens that were chosen for it. Returns the nanoseconds spent in the strategy
-        and in accepts."""
+        """Gives each request the tokens that were chosen for it. Returns the nanoseconds spent in the
+        strategy and in accepts."""
         strategy_ns = accept_ns = slot = 0
         for active in sampling:
             mine = chosen[slot : slot + len(active.draft) + 1]
@@ -129,7 +129,7 @@ class Batch:
         return strategy_ns, accept_ns
 
     def _apply(self, active: ActiveRequest, move: Move | None, pass_ns: int = NOTHING) -> int:
-        """Write what the strategy wants written, and return the nanoseconds spent in accepts.
+        """Writes what the strategy wants written, and returns the nanoseconds spent in accepts.
 
         `pass_ns` is the time at which the pass gave its tokens; these get the time of the written ones,
         because one pass sends one message.
@@ -191,7 +191,7 @@ class Batch:
         phase: str = "",
         stopped_at: int | None = None,
     ) -> None:
-        """Record how the request ended, free its row and drop its grammar."""
+        """Records how the request ended, frees its row and drops its grammar."""
         self.strategy.finished(active)
         self.model.rollback(active.row, 0)
         del self.by_row[active.row]

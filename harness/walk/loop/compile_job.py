@@ -37,7 +37,7 @@ class CompileOutcome:
 
 
 def compile_one(adapter: Adapter, grammar: Grammar) -> CompileOutcome:
-    """Compile the grammar. Whatever the backend raises, a panic of Rust included, is a Failure."""
+    """Compiles the grammar. Whatever the backend raises, a panic of Rust included, is a Failure."""
     compiled = compile_grammar(adapter, grammar, memoryview(bytearray(1)))
     if compiled.grammar is not None:
         return CompileOutcome(compiled.grammar, compiled.compile_ns)
@@ -83,7 +83,7 @@ class CompileThreads:
             self._add_thread()
 
     def start(self, job: Job) -> None:
-        """Compile the job when a thread is free; first come, first served."""
+        """Compiles the job when a thread is free; first come, first served."""
         self._shared.jobs.put(job)
 
     def finished(self, wait_s: float) -> Job | None:
@@ -100,7 +100,7 @@ class CompileThreads:
             return list(self._shared.running)
 
     def drop(self, job: Job) -> bool:
-        """Mark a job that has not begun as abandoned; returns False if it has begun."""
+        """Marks a job that has not begun as abandoned; returns False if it has begun."""
         with self._shared.lock:
             if job.started_ns is not None:
                 return False
@@ -108,8 +108,8 @@ class CompileThreads:
             return True
 
     def abandon(self, job: Job) -> bool:
-        """Leave the thread of a running job to itself and put a new one in its place; returns False if there
-        is nothing to leave."""
+        """Leaves the thread of a running job to itself and puts a new one in its place; returns False if
+        there is nothing to leave."""
         with self._shared.lock:
             if job.abandoned or job not in self._shared.running:
                 return False
@@ -120,7 +120,7 @@ class CompileThreads:
         return True
 
     def close(self) -> None:
-        """End the idle threads. A thread in a compile ends after it, and its result is dropped."""
+        """Ends the idle threads. A thread in a compile ends after it, and its result is dropped."""
         with self._shared.lock:
             self._shared.closed = True
             busy = {job.thread for job in self._shared.running}
@@ -158,7 +158,7 @@ def _work(shared: _Shared) -> None:
 
 
 def _take(shared: _Shared, job: Job) -> bool:
-    """Compile the job if it is still wanted; returns False if the thread must end."""
+    """Compiles the job if it is still wanted; returns False if the thread must end."""
     with shared.lock:
         if shared.closed:
             return False

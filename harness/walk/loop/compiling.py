@@ -126,7 +126,7 @@ class CompileQueue:
         return len(self._pending)
 
     def submit(self, grammar: Grammar, now_ns: int) -> Ticket:
-        """Ask for a grammar. Returns a ticket, which is settled already if that is possible at once."""
+        """Asks for a grammar. Returns a ticket, which is settled already if that is possible at once."""
         ticket = Ticket(self._submitted, grammar, now_ns)
         self._submitted += 1
         waiting = _Waiting(ticket, time.monotonic_ns(), self.counts["polls"], None)
@@ -149,8 +149,8 @@ class CompileQueue:
         return ticket
 
     def poll(self, wait_s: float = 0.0) -> None:
-        """Settle the tickets whose compiles are done or given up. Waits for that at most `wait_s` seconds, or
-        the poll interval if that is longer."""
+        """Settles the tickets whose compiles are done or given up. Waits for that at most `wait_s` seconds,
+        or the poll interval if that is longer."""
         if self._threads is not None:
             self._collect(self._threads, max(wait_s, self._poll_interval_s))
         if not self._pending:
@@ -161,7 +161,7 @@ class CompileQueue:
         self._settle()
 
     def cancel(self, ticket: Ticket) -> None:
-        """Forget the ticket of a request that is gone. A compile that has begun goes on for the cache."""
+        """Forgets the ticket of a request that is gone. A compile that has begun goes on for the cache."""
         ticket.compiled = None
         waiting = self._pending.pop(ticket.number, None)
         if waiting is None:
@@ -172,7 +172,7 @@ class CompileQueue:
         self._leave(waiting)
 
     def close(self) -> None:
-        """End the threads that are not in a compile, and forget everything; what is pending fails.
+        """Ends the threads that are not in a compile, and forgets everything; what is pending fails.
 
         After this only `counts` may be used.
         """
@@ -196,7 +196,7 @@ class CompileQueue:
         under_way.waiting[waiting.ticket.number] = waiting
 
     def _leave(self, waiting: _Waiting) -> None:
-        """Take a ticket away from its compile. A compile that has not begun and that no ticket waits for
+        """Takes a ticket away from its compile. A compile that has not begun and that no ticket waits for
         never begins."""
         under_way, waiting.compile = waiting.compile, None
         if under_way is None:
@@ -211,7 +211,7 @@ class CompileQueue:
             del self._under_way[ended.job.grammar]
 
     def _collect(self, threads: CompileThreads, wait_s: float) -> None:
-        """Take in what the threads have done, waiting at most `wait_s` seconds while a ticket has no
+        """Takes in what the threads have done, waiting at most `wait_s` seconds while a ticket has no
         outcome."""
         until = time.monotonic() + wait_s
         while True:
@@ -229,7 +229,7 @@ class CompileQueue:
                 self._note_outcome(waiting, job.outcome)
 
     def _give_up(self, threads: CompileThreads) -> None:
-        """Time out the tickets that have waited long enough, and abandon the threads that hang."""
+        """Times out the tickets that have waited long enough, and abandons the threads that hang."""
         now = time.monotonic_ns()
         for job in threads.running():
             assert job.started_ns is not None
@@ -264,7 +264,7 @@ class CompileQueue:
         self._known[waiting.ticket.number] = waiting
 
     def _settle(self) -> None:
-        """Settle the tickets whose outcome is known; with several ranks, those on which all ranks agree."""
+        """Settles the tickets whose outcome is known; with several ranks, those on which all ranks agree."""
         ready: set[int] = set()
         failed: dict[int, Failure] = {}
         for number, waiting in self._known.items():

@@ -32,7 +32,7 @@ class Following:
         return self._block == len(self._template.blocks)
 
     def read(self, text: bytes) -> None:
-        """Read on: `text` is what the output continues with."""
+        """Reads on; `text` is what the output continues with."""
         for byte in text:
             if self.is_lost:
                 return

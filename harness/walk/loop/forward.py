@@ -37,9 +37,9 @@ class Forward(Protocol):
         ...
 
     def rollback(self, row: int, length: int) -> None:
-        """Keep the row's first `length` tokens; 0 empties the row."""
+        """Keeps the row's first `length` tokens; 0 empties the row."""
         ...
 
     def finish(self) -> None:
-        """Wait for the device."""
+        """Waits for the device."""
         ...

@@ -70,8 +70,8 @@ class Intake:
         """Nanoseconds spent within the compile queue: in a compile that blocks, or a poll that waits."""
 
     def advance(self, now_ns: int, wait_s: float = 0.0) -> None:
-        """Take in the requests that are due, drop those whose clients have left, and ask for the grammars.
-        While some grammars are pending, wait for them at most `wait_s` seconds."""
+        """Takes in the requests that are due, drops those whose clients have left, and asks for the grammars.
+        While some grammars are pending, it waits for them at most `wait_s` seconds."""
         while self._ahead and self._ahead[0].request.arrival_ns <= now_ns:
             self._arrive(self._ahead.popleft(), now_ns)
         if self._leaving:
@@ -107,7 +107,7 @@ class Intake:
         return bool(self._pending)
 
     def abandon(self) -> None:
-        """Cancel the compiles that were asked for, because the run has failed."""
+        """Cancels the compiles that were asked for, because the run has failed."""
         for waiting in self._pending:
             self._cancel(waiting)
         self._pending.clear()
@@ -128,7 +128,7 @@ class Intake:
                 self._settle(now_ns + spent)
 
     def _settle(self, now_ns: int) -> None:
-        """Move the requests whose tickets are ready or failed out of the pending ones."""
+        """Moves the requests whose tickets are ready or failed out of the pending ones."""
         pending: list[Waiting] = []
         for waiting in self._pending:
             ticket = waiting.ticket

@@ -18,7 +18,7 @@ class Lookup:
         self._index()
 
     def update(self, keep: int, ids: Sequence[int]) -> None:
-        """Make the sequence its first `keep` tokens and then `ids`."""
+        """Makes the sequence its first `keep` tokens and then `ids`."""
         del self._ids[keep:]
         self._ids += ids
         self._indexed = min(self._indexed, keep)
@@ -37,7 +37,8 @@ class Lookup:
         return []
 
     def _index(self) -> None:
-        """Index every n-gram that is followed by a token, which are those that end before the last token."""
+        """Indexes every n-gram that is followed by a token, which are those that end before the last
+        token."""
         for at in range(max(self._indexed, 1), len(self._ids)):
             for count in range(1, min(self._longest, at) + 1):
                 self._after[tuple(self._ids[at - count : at])] = at

@@ -82,7 +82,7 @@ class Loop:
         """The adapter for batches in which some requests think first."""
 
     def serve(self, requests: Sequence[Request]) -> Served:
-        """Serve all requests from arrival to end, and return what came of them.
+        """Serves all requests from arrival to end, and returns what came of them.
 
         Raises BadInput for a request that does not fit the model. A fault of a backend ends its request only.
         """
@@ -217,14 +217,14 @@ class _Run:
         return served
 
     def close(self) -> None:
-        """End the fill threads. After a failure of ours, give back rows and tickets too."""
+        """Ends the fill threads. After a failure of ours, gives back rows and tickets too."""
         if self.fills is not None:
             self.fills.close()
         self.intake.abandon()
         self.batch.abandon()
 
     def _admit(self) -> tuple[int, int]:
-        """Give rows to the requests that are ready. Returns the two sums of nanoseconds of `Batch.admit`."""
+        """Gives rows to the requests that are ready. Returns the two sums of nanoseconds of `Batch.admit`."""
         strategy_ns = accept_ns = 0
         while self.batch.free and (waiting := self.intake.next_ready()) is not None:
             queue, thinking = self.loop.queue, self.loop.thinking
@@ -238,7 +238,7 @@ class _Run:
         return strategy_ns, accept_ns
 
     def _step(self, began: int, strategy_ns: int, accept_ns: int) -> None:
-        """Run one forward pass and all that follows from it."""
+        """Runs one forward pass and all that follows from it."""
         model, fills = self.model, self.fills
         passing = plan(self.batch.by_row.values(), model, self.loop.strategy)
         masks = self.loop.fitting_masks() if passing.constrained else None
@@ -287,7 +287,7 @@ class _Run:
         )  # fmt: skip
 
     def _prefer(self, passing: Plan, slots: torch.Tensor) -> None:
-        """Change the logits before the masks are applied: the bonus for reference tokens, and the noise of
+        """Changes the logits before the masks are applied: the bonus for reference tokens, and the noise of
         draws."""
         wanted: list[int] = []
         replayed = False

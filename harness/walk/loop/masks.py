@@ -45,12 +45,12 @@ class Masks:
         return batch
 
     def move(self, count: int) -> None:
-        """Copy the first `count` masks to the device, queued behind the device's work."""
+        """Copies the first `count` masks to the device, queued behind the device's work."""
         if not self._on_host:
             self._there[:count].copy_(self._host[:count], non_blocking=True)
 
     def apply(self, logits: torch.Tensor) -> None:
-        """Set forbidden logits to minus infinity in place: float32 `[count, vocabulary]`, row i under mask
+        """Sets forbidden logits to minus infinity in place: float32 `[count, vocabulary]`, row i under mask
         i."""
         count = len(logits)
         if self._kernel is not None:

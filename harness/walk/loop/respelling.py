@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def prepare(vocabulary: Vocabulary) -> None:
-    """Build the vocabulary's tables now, so that they are not built in timed code when the first text is
+    """Builds the vocabulary's tables now, so that they are not built in timed code when the first text is
     spelled."""
     settled_bytes(vocabulary, b" ")
     vocabulary.encode(b" ")
@@ -70,7 +70,7 @@ def is_whole(text: bytes) -> bool:
 
 
 def book(account: Account, vocabulary: Vocabulary, taken_back: Sequence[int], written: Sequence[int]) -> None:
-    """Count tokens written without logits: those that took the place of `taken_back`, and new ones."""
+    """Counts tokens written without logits: those that took the place of `taken_back`, and new ones."""
     account.rolled_back += len(taken_back)
     there, length, again = len(vocabulary.decode(taken_back)), 0, 0
     for token in written if taken_back else ():

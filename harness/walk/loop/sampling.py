@@ -27,7 +27,7 @@ class Sampler:
         self._generator = torch.Generator(device)
 
     def favour(self, logits: torch.Tensor, wanted: Sequence[int]) -> None:
-        """Add the bonus to the logit of `wanted[i]` in row i, in place; NOTHING leaves the row as it is."""
+        """Adds the bonus to the logit of `wanted[i]` in row i, in place; NOTHING leaves the row as it is."""
         import torch
 
         if self._on_host:
@@ -40,7 +40,7 @@ class Sampler:
         logits.scatter_add_(1, tokens.clamp(min=0), (tokens >= 0) * BONUS)
 
     def disturb(self, logits: torch.Tensor, seed: int, position: int) -> None:
-        """Add Gumbel noise to one row in place: its largest logit is then a draw at temperature 1.
+        """Adds Gumbel noise to one row in place: its largest logit is then a draw at temperature 1.
 
         The noise follows from the seed and the position in the output alone, so that neither the batch nor
         rejected drafts change a draw.

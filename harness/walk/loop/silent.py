@@ -40,8 +40,8 @@ class SilentModel:
         return self._lengths[row]
 
     def rollback(self, row: int, length: int) -> None:
-        """Keep the row's first `length` tokens."""
+        """Keeps the row's first `length` tokens."""
         self._lengths[row] = length
 
     def finish(self) -> None:
-        """Do nothing: there is nothing to wait for."""
+        """Does nothing: there is nothing to wait for."""

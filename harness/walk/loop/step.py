@@ -135,7 +135,7 @@ class Fills:
         """How many batched fills raised although each of their objects could be filled alone."""
 
     def begin(self, plan: Plan, masks: Masks) -> None:
-        """Begin the fills of a pass. Without threads they are done when this returns."""
+        """Begins the fills of a pass. Without threads they are done when this returns."""
         requests = plan.sampling[: plan.constrained]
         if self._batch and not plan.drafted:
             self._run(partial(self._fill_batch, requests, masks, 0))
@@ -147,7 +147,7 @@ class Fills:
             slot += sum(len(active.draft) + 1 for active in part) if plan.drafted else len(part)
 
     def wait(self) -> None:
-        """Wait until all fills are done. Raises what went wrong in code of ours."""
+        """Waits until all fills are done. Raises what went wrong in code of ours."""
         failure: BaseException | None = None
         while self._running:
             failure = self._done.get() or failure
@@ -156,7 +156,7 @@ class Fills:
             raise failure
 
     def close(self) -> None:
-        """Wait for what runs and end the threads."""
+        """Waits for what runs and ends the threads."""
         for _ in self._threads:
             self._wanted.put(None)
         for thread in self._threads:
@@ -187,7 +187,7 @@ class Fills:
 
 
 def _work(wanted: SimpleQueue[Work | None], done: SimpleQueue[BaseException | None]) -> None:
-    """Do work from the queue until None comes, and report what each piece raised."""
+    """Does work from the queue until None comes, and reports what each piece raised."""
     while (work := wanted.get()) is not None:
         failure: BaseException | None = None
         try:
@@ -199,7 +199,7 @@ def _work(wanted: SimpleQueue[Work | None], done: SimpleQueue[BaseException | No
 
 
 def _fill_each(requests: Sequence[ActiveRequest], masks: Masks, slot: int, eos_token: int) -> None:
-    """Fill the masks of each request from `slot` on, along its draft as far as the grammar accepts it."""
+    """Fills the masks of each request from `slot` on, along its draft as far as the grammar accepts it."""
     for active in requests:
         active.last_fill_ns = 0
         try:

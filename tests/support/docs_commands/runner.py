@@ -77,7 +77,7 @@ class Ran:
 
 
 def run_page(text: str, recipe: Recipe, folder: Path, store: Store) -> Ran:
-    """Write its files, run its commands in `folder`."""
+    """Writes its files, and runs its commands in `folder`."""
     with fault_server.serving(fault_server.says(first_choice)) as server:
         ran = Ran(folder, servers={each: server.url for each in recipe.servers})
         _run_all(text, recipe, ran, store)

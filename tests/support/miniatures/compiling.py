@@ -98,7 +98,7 @@ class Gated(Adapter):
         return made
 
     def release(self, text: str) -> None:
-        """Let the compiles of this text go on, now and later."""
+        """Lets the compiles of this text go on, now and later."""
         self._gate(text).set()
 
     def alive(self) -> int:

@@ -35,7 +35,7 @@ class Strategy:
         self.vocabulary = vocabulary
 
     def prepare(self, grammar: Grammar) -> None:
-        """Prepare for a grammar before anything is timed; called once for each grammar of a run."""
+        """Prepares for a grammar before anything is timed; called once for each grammar of a run."""
 
     def begin(self, active: ActiveRequest) -> Move | None:
         """Called before the first pass: what the output begins with, whatever the model predicts."""
@@ -55,4 +55,4 @@ class Strategy:
         return ()
 
     def finished(self, active: ActiveRequest) -> None:
-        """Forget the request, which is done."""
+        """Forgets the request, which is done."""
