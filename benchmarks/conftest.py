@@ -129,7 +129,7 @@ class Speed:
     def lost(self, arm: str, case_id: str) -> str | None:
         """Returns what ended the arm's process on this case, if anything did."""
         lost = (other for other in self.figures.recorded.others if other["kind"] == "lost")
-        return next((each["text"] for each in lost if (each["arm"], each["case_id"]) == (arm, case_id)), None)
+        return next((line["text"] for line in lost if (line["arm"], line["case_id"]) == (arm, case_id)), None)
 
     def of_item(self, metric: str, arm: MeasuredArm, trace: Trace) -> dict[str, Any]:
         """Returns what is known of an item besides its samples."""
@@ -184,7 +184,7 @@ class Speed:
         """Returns the verdict on the family of cases, of the arm over the reference; of the reference, that
         of its A/A copy."""
         head = (
-            next((each.name for each in self.figures.measurement.arms if each.role == "a/a"), "")
+            next((one.name for one in self.figures.measurement.arms if one.role == "a/a"), "")
             if arm.name == self.reference
             else arm.name
         )
@@ -243,8 +243,8 @@ class Speed:
         }
 
 
-def _comparison(each: Comparison) -> dict[str, Any]:
-    found = each.found
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    found = comparison.found
     interval_of = {
         "ratio": found.ratio,
         "low": found.low,
@@ -254,10 +254,10 @@ def _comparison(each: Comparison) -> dict[str, Any]:
     }
     names = ("base", "head", "metric", "family", "cases", "margin", "verdict", "why")
     return {
-        **{name: getattr(each, name) for name in names},
+        **{name: getattr(comparison, name) for name in names},
         **interval_of,
-        "floor": _finite(each.floor),
-        "mean_ratio": _finite(each.mean_ratio),
+        "floor": _finite(comparison.floor),
+        "mean_ratio": _finite(comparison.mean_ratio),
     }
 
 

@@ -267,7 +267,7 @@ def main() -> None:
     except BadInput as error:
         sys.exit(f"benchmarks/decode.py: {error}")
     print(table(found, device))
-    if any(verdict(each, device) == "NOT KEPT" for each in found):
+    if any(verdict(figure, device) == "NOT KEPT" for figure in found):
         sys.exit("a promise is not kept")
 
 
@@ -380,7 +380,7 @@ def served(part: Part, plan: Plan, device: str, out: Path) -> dict[str, Any]:
     if not has_decoding(folder):
         able = [backend for backend in plan.backends if is_here(backend)]
         if part.batch_fill:
-            able = [each for each in able if load(each).fill_bitmasks is not Adapter.fill_bitmasks]
+            able = [name for name in able if load(name).fill_bitmasks is not Adapter.fill_bitmasks]
         request = DecodeRequest(
             workloads=(FORCED, MIXED) if part.batch == 1 else (MIXED, LONG),
             backends=",".join(able),

@@ -69,7 +69,7 @@ def main() -> None:
                 lambda _: None,
             )
             print(
-                said(
+                fidelity_text(
                     backend,
                     [compared(folder, number) for number in range(PROCESSES)],
                     shares(read_measurement(folder)),
@@ -89,18 +89,16 @@ def compared(folder: Path, number: int) -> Compared:
     return Compared(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def said(backend: str, found: Sequence[Compared], share: Shares) -> str:
+def fidelity_text(backend: str, found: Sequence[Compared], share: Shares) -> str:
     one = found[0]
     ratio, control = (
-        geometric_mean([getattr(each, name) for each in found]) for name in ("ratio", "control")
+        geometric_mean([getattr(compared, name) for compared in found]) for name in ("ratio", "control")
     )
-    cases = (
-        f"{min(each.smallest for each in found):.3f} to {max(each.largest for each in found):.3f} in "
-        "single cases"
-    )
+    smallest, largest = (min(one.smallest for one in found), max(one.largest for one in found))
+    cases = f"{smallest:.3f} to {largest:.3f} in single cases"
     return (
         f"{backend:19} fill, engine over loop: {ratio:.4f} (in {len(found)} processes "
-        f"{' '.join(f'{each.ratio:.4f}' for each in found)}; "
+        f"{' '.join(f'{compared.ratio:.4f}' for compared in found)}; "
         f"{cases}); the loop over itself: {control:.4f}\n"
         f"{'':19} {one.cases} cases, {one.tokens} tokens, {one.loop_ns / one.tokens:.0f} ns each in the "
         "loop\n"

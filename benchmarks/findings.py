@@ -110,8 +110,8 @@ def known_bugs(run: Path, old: str) -> str:
         report, today = line.strip("|").split(" | ")[:2]
         case = re.sub(r"\[|\]|\(https://[^)]*\)", "", report.strip())
         cells = []
-        for each in info.arms:
-            said = [cell(rows[case, each.backend, vocabulary]) for vocabulary in info.vocabularies]
+        for one in info.arms:
+            said = [cell(rows[case, one.backend, vocabulary]) for vocabulary in info.vocabularies]
             cells.append(said[0] if len(set(said)) == 1 else " / ".join(said))
         made.append(f"| {report.strip()} | {today.strip()} | {' | '.join(cells)} |")
     return "\n".join(made)

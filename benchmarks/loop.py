@@ -163,7 +163,7 @@ def plain_loop(model: Model, adapter: Adapter, compiled: CompiledGrammar, made: 
         model.rollback(row, 0)
     for start in range(0, PROMPT, model.chunk):
         logits = model.extend(
-            {row: each.prompt[start : start + model.chunk] for row, each in enumerate(made)}
+            {row: request.prompt[start : start + model.chunk] for row, request in enumerate(made)}
         )
     known = []
     for step in range(STEPS):
@@ -192,14 +192,14 @@ def report(batch: int, overlap: bool, rounds: list[Round]) -> bool:
     def median(values: Sequence[float]) -> float:
         return statistics.median(values)
 
-    ours, mean = median([each.ours for each in rounds]), median([each.mean for each in rounds])
-    share = median([each.ours / each.tpot for each in rounds])
-    ratio = median([each.tpot / each.plain_tpot for each in rounds])
+    ours, mean = median([one.ours for one in rounds]), median([one.mean for one in rounds])
+    share = median([one.ours / one.tpot for one in rounds])
+    ratio = median([one.tpot / one.plain_tpot for one in rounds])
     kept = ours <= PROMISED_US if batch == AT_BATCH_1 else share <= PROMISED_SHARE
-    exposed = median([each.exposed for each in rounds])
+    exposed = median([one.exposed for one in rounds])
     promised = f"at most {PROMISED_US} us" if batch == AT_BATCH_1 else f"at most {PROMISED_SHARE:.0%} of TPOT"
-    within, between = median([each.within for each in rounds]), median([each.between for each in rounds])
-    tpot, plain = median([each.tpot for each in rounds]), median([each.plain_tpot for each in rounds])
+    within, between = median([one.within for one in rounds]), median([one.between for one in rounds])
+    tpot, plain = median([one.tpot for one in rounds]), median([one.plain_tpot for one in rounds])
     print(
         f"batch {batch}, fills {'beside' if overlap else 'behind'} the forward pass: ours {ours:6.1f} us a "
         "step "

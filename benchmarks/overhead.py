@@ -90,8 +90,8 @@ def main() -> None:
             lines.append(compared(loop_name, rounds))
             if backend == "llguidance":
                 best, plain_best = (
-                    min(each.harness_s for each in rounds),
-                    min(each.plain_s for each in rounds),
+                    min(one.harness_s for one in rounds),
+                    min(one.plain_s for one in rounds),
                 )
                 what = (
                     f"{len(list(corpus.iterdir()))} cases, {sum(map(len, rounds[0].harness.values()))} tokens"
@@ -222,7 +222,7 @@ def paired_run(folder: Path, corpus: Path, backend: str, loop_name: str) -> Roun
         return Round(
             wall,
             loop.seconds,
-            {case: np.concatenate(each) for case, each in walks.items()},
+            {case: np.concatenate(parts) for case, parts in walks.items()},
             dict(plain_fills),
         )
 
@@ -333,7 +333,7 @@ def plain(folder: Path, backend: str) -> None:
                 for instance in case.instances:
                     walk(grammar, vocabulary.encode(instance.content), fills.setdefault(case.id, []))
             print(time.perf_counter() - start, flush=True)
-    np.savez(folder / "plain.npz", **{case: np.array(each) for case, each in fills.items()})  # type: ignore[arg-type]
+    np.savez(folder / "plain.npz", **{case: np.array(times) for case, times in fills.items()})  # type: ignore[arg-type]
 
 
 def plain_llguidance(vocabulary: Any) -> Any:

@@ -77,12 +77,12 @@ def speed(folder: Path, count: int = 300, rounds: int = 1) -> None:
                 str(out),
             ]
         )
-        rows.append(seen(out))
+        rows.append(rows_by_identity(out))
         whole[jobs].append(run.ended - run.begun)
         sweep[jobs].append(run.swept - run.sent)
-        print(f"{jobs} worker(s), {len(rows[-1])} rows: {run.told()}", flush=True)
+        print(f"{jobs} worker(s), {len(rows[-1])} rows: {run.summary()}", flush=True)
     differing = {key for row in rows for key in {*rows[0], *row} if rows[0].get(key) != row.get(key)}
-    of_sweep, of_whole = (median(each[1]) / median(each[2]) for each in (sweep, whole))
+    of_sweep, of_whole = (median(seconds[1]) / median(seconds[2]) for seconds in (sweep, whole))
     print(
         f"two workers are {of_sweep:.2f} times as fast as one in the sweep (promised: 1.7), "
         f"{of_whole:.2f} times in the whole command"
@@ -90,7 +90,7 @@ def speed(folder: Path, count: int = 300, rounds: int = 1) -> None:
     print(f"{len(differing)} rows differ" + "".join(f"\n  {key}" for key in sorted(differing, key=str)[:10]))
 
 
-def seen(run: Path) -> dict[tuple[object, ...], Row]:
+def rows_by_identity(run: Path) -> dict[tuple[object, ...], Row]:
     """Returns the rows by identity, without what differs from run to run."""
     return {identity(row): untimed(row) for row in read_rows(run)}
 
@@ -130,16 +130,19 @@ class Run:
 
     def _look(self, pid: int) -> None:
         self.busy.append((time.monotonic(), machine_seconds()))
-        for each in (pid, *descendants(pid)):
-            if (seconds := process_seconds(each)) is not None:
-                self.used[each] = (kind(each, pid) if each not in self.used else self.used[each][0], seconds)
+        for process in (pid, *descendants(pid)):
+            if (seconds := process_seconds(process)) is not None:
+                self.used[process] = (
+                    kind(process, pid) if process not in self.used else self.used[process][0],
+                    seconds,
+                )
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Returns the result in two lines."""
         took: dict[str, float] = {}
         for name, seconds in self.used.values():
             took[name] = took.get(name, 0.0) + seconds
-        during = [each for each in self.busy if self.sent <= each[0] <= self.swept]
+        during = [moment for moment in self.busy if self.sent <= moment[0] <= self.swept]
         load = (
             (during[-1][1] - during[0][1]) / (during[-1][0] - during[0][0])
             if len(during) > 1
@@ -233,7 +236,7 @@ def memory(folder: Path, rows: int = 50_000) -> None:
         f"from {SHARES[1]:.0%} on: {(marks[-1][1] - marks[1][1]) / further:.0f} bytes its own for each "
         "further row"
     )
-    print(f"{rows / (run.swept - run.sent):.0f} rows a second; {run.told()}")
+    print(f"{rows / (run.swept - run.sent):.0f} rows a second; {run.summary()}")
     lines = (out / "rows.jsonl").read_bytes().splitlines(keepends=True)
     (out / "rows.jsonl").write_bytes(b"".join(lines[: len(lines) * 9 // 10]))
     del lines

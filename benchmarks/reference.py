@@ -100,7 +100,9 @@ class Clock:
 def sample(suites: Sequence[str], size: int) -> tuple[int, tuple[str, ...]]:
     """Returns how many cases the suites have, and the ids of `size` of them: always the same ones."""
     ids = [case.id for suite in suites for case in read_cases(find_suite(suite))]
-    return len(ids), tuple(sorted(ids, key=lambda each: hashlib.sha256(each.encode()).hexdigest())[:size])
+    return len(ids), tuple(
+        sorted(ids, key=lambda case_id: hashlib.sha256(case_id.encode()).hexdigest())[:size]
+    )
 
 
 def estimate(options: argparse.Namespace, part: str, suites: Sequence[str]) -> Iterator[Estimate]:
@@ -117,14 +119,15 @@ def estimate(options: argparse.Namespace, part: str, suites: Sequence[str]) -> I
         yield Estimate(part, str(spec), cases, len(chosen), cases * clock.seconds_per_case())
 
 
-def told(estimates: Sequence[Estimate]) -> str:
+def estimates_text(estimates: Sequence[Estimate]) -> str:
     """Returns a line for each backend and part, and the sum."""
     lines = [
-        f"{each.part:10} {each.backend:20} about {minutes(each.seconds)} for {each.cases} cases"
-        for each in estimates
+        f"{estimate.part:10} {estimate.backend:20} about {minutes(estimate.seconds)} "
+        f"for {estimate.cases} cases"
+        for estimate in estimates
     ]
-    total = minutes(sum(each.seconds for each in estimates))
-    size = max(each.sampled for each in estimates)
+    total = minutes(sum(estimate.seconds for estimate in estimates))
+    size = max(estimate.sampled for estimate in estimates)
     return "\n".join(
         [
             *lines,
@@ -328,11 +331,11 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     fresh = [part for part in parts if not has_begun(options.out / "runs" / part)]
     if fresh and options.sample:
-        found = [each for part in fresh for each in estimate(options, part, suites[part])]
-        kept = [each for each in stored(options.out / "estimate.jsonl") if each["part"] not in fresh]
-        lines = [json.dumps(each) + "\n" for each in [*kept, *map(asdict, found)]]
+        found = [line for part in fresh for line in estimate(options, part, suites[part])]
+        kept = [line for line in stored(options.out / "estimate.jsonl") if line["part"] not in fresh]
+        lines = [json.dumps(line) + "\n" for line in [*kept, *map(asdict, found)]]
         (options.out / "estimate.jsonl").write_text("".join(lines))
-        print(told(found), flush=True)
+        print(estimates_text(found), flush=True)
     for part in [] if options.estimate else parts:
         walk(options, suites[part], part, options.out / "runs" / part)
 

@@ -56,7 +56,7 @@ def write(folder: Path, cases: int, samples: int) -> None:
         for number in range(cases):
             tags = tuple(dict.fromkeys(TAGS[integer] for integer in random.integers(0, len(TAGS), 4)))
             schema = json.dumps(
-                {"type": "object", "properties": {f"p{each}": {"const": number} for each in range(6)}}
+                {"type": "object", "properties": {f"p{key}": {"const": number} for key in range(6)}}
             )
             case = synthetic.case(number, [("valid", b'{"p1": 1}' * 20, True)], schema=schema, tags=tags)
             suite = f"suite{number % 6}"

@@ -42,16 +42,16 @@ def main() -> None:
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as scratch, hog() if kind == "hog" else nothing():
             found = one_run(Path(scratch) / "run", HEADS[kind])
-        head = [each for each in found if each.head == HEADS[kind]]
-        fills = [each for each in head if each.metric == "fill"]
-        verdicts.update(each.verdict for each in head)
-        controls.update(each.verdict for each in found if each.head.endswith("(again)"))
+        head = [comparison for comparison in found if comparison.head == HEADS[kind]]
+        fills = [comparison for comparison in head if comparison.metric == "fill"]
+        verdicts.update(comparison.verdict for comparison in head)
+        controls.update(comparison.verdict for comparison in found if comparison.head.endswith("(again)"))
         if kind == "slower":
             good = any(fill.verdict == "regressed" for fill in fills) and not any(
-                each.verdict == "improved" for each in head
+                comparison.verdict == "improved" for comparison in head
             )
         else:
-            good = all(each.verdict in ("equivalent", "unproven") for each in head)
+            good = all(comparison.verdict in ("equivalent", "unproven") for comparison in head)
         right += good
         told += len(fills)
         misled += sum((abs(fill.mean_ratio - 1) > BAND) != (kind == "slower") for fill in fills)
@@ -65,11 +65,12 @@ def main() -> None:
             f"run {number}: {'ok ' if good else 'NOT'} {time.monotonic() - began:.0f} s, fill: {shown}",
             flush=True,
         )
-        for each in head:
-            if each.verdict == "inconclusive":
+        for comparison in head:
+            if comparison.verdict == "inconclusive":
+                interval = comparison.found
                 print(
-                    f"  open: {each.metric} {each.family} {each.found.ratio:.3f} [{each.found.low:.3f}, "
-                    f"{each.found.high:.3f}]"
+                    f"  open: {comparison.metric} {comparison.family} {interval.ratio:.3f} "
+                    f"[{interval.low:.3f}, {interval.high:.3f}]"
                 )
     print(
         f"{kind}: {right} of {runs} runs as they should be; verdicts of the head arm {dict(verdicts)}, of "

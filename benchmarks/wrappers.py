@@ -44,31 +44,32 @@ class Side:
     def verdicts(self) -> Counter[str]:
         """Returns how many instances came to each verdict; our own failures are not among them."""
         walked = (row for row in self.rows if row.mode != CHECKS_MODE and row.status not in OURS)
-        return Counter(verdict(each.status, each.valid, each.accepted) for each in walked)
+        return Counter(verdict(one.status, one.valid, one.accepted) for one in walked)
 
-    def found(self) -> Counter[str]:
-        """In how many cases each check found something, by its name."""
+    def findings(self) -> Counter[str]:
+        """Returns in how many cases each check found something, by its name."""
         return Counter(
-            check for check, _ in {(found.check, row.case_id) for row in self.rows for found in row.findings}
+            check
+            for check, _ in {(finding.check, row.case_id) for row in self.rows for finding in row.findings}
         )
 
-    def said(self) -> dict[tuple[str, str], str]:
-        """By case and part: the first line of what was said about it."""
+    def messages(self) -> dict[tuple[str, str], str]:
+        """Returns, by case and part, the first line of its rows' text."""
         return {(row.case_id, part_of(row)): row.text.partition("\n")[0] for row in self.rows}
 
 
 def sides(runs: Iterable[Path]) -> list[Side]:
     """Returns every arm and vocabulary of the runs, in their order. Raises BadInput if a folder holds no
     run."""
-    found: dict[tuple[Path, str, str, str, str], Side] = {}
+    by_arm: dict[tuple[Path, str, str, str, str], Side] = {}
     for run in runs:
         info = read_info(run)
-        for each in info.arms:
+        for one in info.arms:
             for vocabulary in info.vocabularies:
-                found[run, each.backend, each.version, each.options, vocabulary] = Side(each, vocabulary)
+                by_arm[run, one.backend, one.version, one.options, vocabulary] = Side(one, vocabulary)
         for row in read_rows(run):
-            found[run, row.backend, row.backend_version, row.options, row.vocabulary].rows.append(row)
-    return [each for each in found.values() if each.rows]
+            by_arm[run, row.backend, row.backend_version, row.options, row.vocabulary].rows.append(row)
+    return [one for one in by_arm.values() if one.rows]
 
 
 def pairs(seen: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
@@ -86,15 +87,15 @@ def text(seen: Sequence[Side], cases: int) -> str:
         "| backend | vocabulary | instances | " + " | ".join(VERDICTS) + " |",
         "| --- " * (3 + len(VERDICTS)) + "|",
     ]
-    for each in seen:
-        counts = each.verdicts()
-        cells = [each.name, each.vocabulary, counts.total(), *(counts[name] for name in VERDICTS)]
+    for side in seen:
+        counts = side.verdicts()
+        cells = [side.name, side.vocabulary, counts.total(), *(counts[name] for name in VERDICTS)]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += ["", "| backend | cases with findings, by check |", "| --- | --- |"]
-    for each in seen:
+    for side in seen:
         lines.append(
-            f"| {each.name} | "
-            f"{', '.join(f'{check} {count}' for check, count in each.found().most_common()) or 'none'} |"
+            f"| {side.name} | "
+            f"{', '.join(f'{check} {count}' for check, count in side.findings().most_common()) or 'none'} |"
         )
     for library, wrapper in pairs(seen):
         lines += ["", *changed(library, wrapper, cases)]
@@ -108,15 +109,15 @@ class _Group:
     parts: int = 0
     cases: dict[str, None] = field(default_factory=dict)
     dialects: Counter[str] = field(default_factory=Counter)
-    said: Counter[str] = field(default_factory=Counter)
+    messages: Counter[str] = field(default_factory=Counter)
 
 
 def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
     """Yields what came out differently through the wrapper, most often first: verdicts on instances, then
     what checks found."""
-    found, said = differences(library.rows, wrapper.rows), wrapper.said()
+    compared, messages = differences(library.rows, wrapper.rows), wrapper.messages()
     groups: defaultdict[tuple[bool, str], _Group] = defaultdict(_Group)
-    for case in found.cases:
+    for case in compared.cases:
         for part in case.parts:
             checks = part.part == CHECKS
             for change in ways(part):
@@ -126,14 +127,16 @@ def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
                     f"{case.name} ({case.key[1]}/{case.key[2]}{'' if checks else ', ' + part.part})"
                 ] = None
                 group.dialects[case.dialect] += 1
-                group.said[said.get((case.key[2], part.part), "")] += 1
+                group.messages[messages.get((case.key[2], part.part), "")] += 1
     yield f"## {library.name} -> {wrapper.name}"
     yield ""
-    yield f"{found.compared} cases compared, {len(found.cases)} came out differently."
-    for (checks, change), group in sorted(groups.items(), key=lambda each: (each[0][0], -each[1].parts)):
+    yield f"{compared.compared} cases compared, {len(compared.cases)} came out differently."
+    for (checks, change), group in sorted(
+        groups.items(), key=lambda group_of: (group_of[0][0], -group_of[1].parts)
+    ):
         dialects = ", ".join(f"{name} {count}" for name, count in group.dialects.most_common())
         yield f"- {'checks' if checks else 'instances'}, {change}: {group.parts} ({dialects})"
-        for line, count in group.said.most_common(cases):
+        for line, count in group.messages.most_common(cases):
             if line:
                 yield f"  - said {count} times: {one_line(line[:160], spelled=True)}"
         for name in list(group.cases)[:cases]:
@@ -143,7 +146,7 @@ def changed(library: Side, wrapper: Side, cases: int) -> Iterator[str]:
 def ways(part: Changed) -> list[str]:
     """Returns how a part changed: from one verdict to another, or each finding that came or went."""
     if part.part == CHECKS:
-        return [f"+{each}" for each in sorted(part.new)] + [f"-{each}" for each in sorted(part.gone)]
+        return [f"+{name}" for name in sorted(part.new)] + [f"-{name}" for name in sorted(part.gone)]
     return [f"{' '.join(sorted(part.before)) or 'right'} -> {' '.join(sorted(part.after)) or 'right'}"]
 
 

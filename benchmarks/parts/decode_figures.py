@@ -186,7 +186,7 @@ def best_is_judged(figures: Sequence[Figure], promise: str) -> list[Figure]:
     are shown.
     """
     found = [figure for figure in figures if figure.value is not None]
-    best = min(found, key=lambda each: each.value or 0.0) if found else figures[0]
+    best = min(found, key=lambda candidate: candidate.value or 0.0) if found else figures[0]
     return [replace(figure, promise=promise if figure is best else "") for figure in figures]
 
 
@@ -246,9 +246,7 @@ def of_steps(step: dict[str, Any], title: str, batch: int) -> Iterator[Figure]:
     least = floor_ns(
         model["read_bytes"], model["cache_bytes_per_token"], [step["length"]] * batch, bandwidth(step)
     )
-    yield of_logs(
-        "bandwidth", title, [math.log(step["copy_bytes"] / each) for each in step["copy_ns"]], "GB/s"
-    )
+    yield of_logs("bandwidth", title, [math.log(step["copy_bytes"] / ns) for ns in step["copy_ns"]], "GB/s")
     yield of_logs(
         "step_over_floor",
         title,
@@ -281,7 +279,7 @@ def over_floor(decoded: Decoded, step: dict[str, Any], title: str) -> list[Figur
     logs: dict[int, list[float]] = {}
     for cell in (cell for cell in decoded.cells if cell.role == "none"):
         for run in cell.warm:
-            for done in latency.answered(each.completed for each in run.completed):
+            for done in latency.answered(one.completed for one in run.completed):
                 took = latency.tpot(done)
                 if took:
                     length = done.prompt + (len(done.ids) + 1) / 2
@@ -346,7 +344,11 @@ def of_ceiling(gain: overhead.SpeedUp | None, of: str, promise: str) -> Figure:
         return Figure(what, of, None, note="it saves no pass")
     note = f"of a ceiling of {gain.ceiling:.2f}"
     return of_logs(
-        what, of, [each - math.log(gain.ceiling) for each in gain.found.x], promise=promise, note=note
+        what,
+        of,
+        [logarithm - math.log(gain.ceiling) for logarithm in gain.found.x],
+        promise=promise,
+        note=note,
     )
 
 
@@ -377,12 +379,12 @@ def table(figures: Sequence[Figure], device: str) -> str:
         if what == "host":
             continue
         lines += ["", title] + [
-            line for figure in figures if figure.what == what for line in told(figure, device)
+            line for figure in figures if figure.what == what for line in figure_cells(figure, device)
         ]
     return "\n".join(lines)
 
 
-def told(figure: Figure, device: str) -> list[str]:
+def figure_cells(figure: Figure, device: str) -> list[str]:
     said = verdict(figure, device)
     promised = f"promised {PROMISES[figure.promise]}: {said}" if figure.promise else ""
     if figure.value is None:
@@ -396,7 +398,7 @@ def told(figure: Figure, device: str) -> list[str]:
         bounds = (
             f" [{short(figure.low)}, {short(figure.high)}]" if figure.high < WIDE * figure.low else " [wide]"
         )
-    more = "; ".join(each for each in (promised, figure.note) if each)
+    more = "; ".join(note for note in (promised, figure.note) if note)
     return [
         f"  {figure.of[:44]:44} {short(figure.value)}{bounds} {figure.unit}".rstrip()[:80],
         *([f"    {more}"[:80]] if more else []),

@@ -104,7 +104,7 @@ def verdicts(result: Result) -> str:
     for name in dict.fromkeys(figure.arm for figure in result.figures):
         lines.append(
             f"| {cell(name)} | "
-            + " | ".join(f"{values[name, f'walks_{each}']:,}" for each in VERDICTS)
+            + " | ".join(f"{values[name, f'walks_{verdict}']:,}" for verdict in VERDICTS)
             + " |"
         )
     return "\n".join(lines)
@@ -172,7 +172,9 @@ def deadline_line(out: Path, part: str, folder: Path) -> str:
     text = f"cases that met one: {counted(first)}"
     if folder != again(out, part):
         return text + "."
-    took = sum(each["seconds"] for each in stored(out / "sessions.jsonl") if each["part"] == folder.name)
+    took = sum(
+        session["seconds"] for session in stored(out / "sessions.jsonl") if session["part"] == folder.name
+    )
     still = counted(timeouts(folder)) or "none"
     return (
         f"{text}. Walked once more, one worker at a time, in {minutes(took)}, and that is what is here; "

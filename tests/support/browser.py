@@ -98,7 +98,7 @@ class Browser:
         if ready:
             self.buffer += os.read(self.into, 1 << 20)
         *whole, self.buffer = self.buffer.split(b"\0")
-        return [json.loads(each) for each in whole]
+        return [json.loads(message) for message in whole]
 
     def _note(self, event: dict[str, Any]) -> None:
         about = event.get("params", {})

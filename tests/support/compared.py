@@ -33,8 +33,8 @@ def write_run(folder: Path, arms: dict[Arm, dict[str, Any]], *, finish: bool = T
         tuple(arms), suites={"first": {"version": "1", "sha256": "0" * 64, "cases": 2, "instances": 2}}
     )
     with Writer(folder, header) as writer:
-        for each, changed in arms.items():
-            who = {"backend": each.backend, "backend_version": each.version, "options": each.options}
+        for one, changed in arms.items():
+            who = {"backend": one.backend, "backend_version": one.version, "options": one.options}
             writer.append([(row(**who, case="one", case_id="0" * 12), b"")])
             writer.append([(row(**who, case="two", case_id="1" * 12, **changed), b"")])
         if finish:

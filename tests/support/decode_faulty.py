@@ -62,9 +62,13 @@ def faulty(phase: str, kind: type[BaseException] = RuntimeError, **fields: Any) 
 def finish_beside(adapter: AroundAdapter, strategy: Any = Strategy, **options: Any) -> Completed:
     """Serves a bad request among good ones; the good ones must have what they have alone."""
     wanted = [GOOD[0], GOOD[1], request("bad", BAD), GOOD[2], GOOD[3]]
-    expected = {each.name: each.ids for each in serve(wanted, None, strategy) if each.name != "bad"}
+    expected = {
+        completed_one.name: completed_one.ids
+        for completed_one in serve(wanted, None, strategy)
+        if completed_one.name != "bad"
+    }
     completed = serve(wanted, adapter, strategy, FakeModel(rows=3), **options)
-    for each in completed:
-        if each.name != "bad":
-            assert (each.ids, each.end) == (expected[each.name], "end_of_sequence")
+    for completed_one in completed:
+        if completed_one.name != "bad":
+            assert (completed_one.ids, completed_one.end) == (expected[completed_one.name], "end_of_sequence")
     return completed[2]

@@ -46,8 +46,8 @@ def both(wanted: Sequence[Request], adapter: Adapter | None = None, **options: A
     written."""
     stepwise = serve(wanted, adapter, **options)
     jumping = serve(wanted, adapter, JumpForward, canonical=True, **options)
-    for slow, fast, each in zip(stepwise, jumping, wanted, strict=True):
-        assert slow.ids == fast.ids == each.reference and slow.end == fast.end == "end_of_sequence", (
+    for slow, fast, wanted_one in zip(stepwise, jumping, wanted, strict=True):
+        assert slow.ids == fast.ids == wanted_one.reference and slow.end == fast.end == "end_of_sequence", (
             slow,
             fast,
         )
@@ -104,8 +104,8 @@ def the_cache_is_that_of_the_output() -> None:
     taken_back = set()
     for seed in range(16):
         wanted = request("r", regex("a(b|d)cx[ab]{4}"), seed=seed)
-        (each,) = serve([wanted], None, JumpForward, overlap=False)
-        taken_back.add(each.account.rolled_back)
-        written = each.ids.index(ord("x")) + 1
-        assert each.ids == alone(wanted, EXACT, begin=each.ids[:written]), seed
+        (completed,) = serve([wanted], None, JumpForward, overlap=False)
+        taken_back.add(completed.account.rolled_back)
+        written = completed.ids.index(ord("x")) + 1
+        assert completed.ids == alone(wanted, EXACT, begin=completed.ids[:written]), seed
     assert taken_back == {0, 1, 2}

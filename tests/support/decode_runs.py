@@ -44,7 +44,7 @@ def request(
     return Completed(
         name=name,
         arrived_ns=round(arrived * MS),
-        token_ns=tuple(round(each * MS) for each in at),
+        token_ns=tuple(round(ms * MS) for ms in at),
         done_ns=round((last if done is None else done) * MS),
         **usual | other,
     )
@@ -165,7 +165,7 @@ def decoding(
     switches = tuple(
         {"name": name, "off": every.index(off), "on": every.index(on)} for name, off, on in mechanisms
     )
-    sizes = {each.workload: [{"name": "a", "tokens": 6}, {"name": "b", "tokens": 4}] for each in every}
+    sizes = {load.workload: [{"name": "a", "tokens": 6}, {"name": "b", "tokens": 4}] for load in every}
     setup = DecodeSetup(
         "run",
         "2026-11-22",

@@ -265,17 +265,21 @@ def serve(
         ).serve(requests)
     if isinstance(model, FakeModel):
         model.assert_is_empty()
-    assert [each.name for each in served.completed] == [each.name for each in requests]
-    for each in served.completed:
-        assert_books_balance(each)
+    assert [request.name for request in served.completed] == [request.name for request in requests]
+    for request in served.completed:
+        assert_books_balance(request)
     assert served.passes == len(served.steps)
     return served.completed
 
 
-def assert_books_balance(each: Completed) -> None:
-    account = each.account
-    assert len(each.ids) == account.sampled + account.forced + account.retokenized - account.rolled_back, each
-    assert len(each.token_ns) == len(each.ids) and list(each.token_ns) == sorted(each.token_ns)
+def assert_books_balance(completed: Completed) -> None:
+    account = completed.account
+    assert (
+        len(completed.ids) == account.sampled + account.forced + account.retokenized - account.rolled_back
+    ), completed
+    assert len(completed.token_ns) == len(completed.ids) and list(completed.token_ns) == sorted(
+        completed.token_ns
+    )
     assert account.accepted_drafts <= account.drafted
 
 

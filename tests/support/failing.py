@@ -63,5 +63,5 @@ def row(number: int, arm: Arm, instance: int | None, **fields: Any) -> Row:
 def finding(check: str, text: str, *walk: bytes, **fields: Any) -> Finding:
     """Of a walk of tokens of `probe`; one without bytes is end-of-sequence."""
     vocabulary = load_vocabulary("probe")
-    tokens = tuple(vocabulary.ids_by_bytes[each] if each else vocabulary.eos_token for each in walk)
+    tokens = tuple(vocabulary.ids_by_bytes[byte] if byte else vocabulary.eos_token for byte in walk)
     return Finding(check, len(tokens) - 1, text, instance=0, walk=tokens, **fields)

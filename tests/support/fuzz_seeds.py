@@ -160,9 +160,9 @@ def read_run(folder: Path) -> None:
         expected.verdict_text(expected.compare_with_record(folder, record))
         conformance.add(folder / "history", folder)
         conformance.text(folder / "history")
-    for each in (table.instance_frame, faults.fault_frame):
+    for frame in (table.instance_frame, faults.fault_frame):
         for form in ("csv", "json", "markdown"):
-            table.to_text(each(folder), form)
+            table.to_text(frame(folder), form)
     for row in read_rows(folder):
         find_failure(folder, row.case_id, row.backend, None, row.instance)
         break
@@ -192,7 +192,7 @@ def report(folder: Path) -> None:
 def _write_measurement(folder: Path) -> None:
     old = Arm("toy", "1", "", "toy", ("regex",), "bitmask")
     new = replace(old, version="2")
-    walks = [[(synthetic.row(backend="toy", backend_version=each.version), b"")] for each in (old, new)]
+    walks = [[(synthetic.row(backend="toy", backend_version=release.version), b"")] for release in (old, new)]
     synthetic.write_run(folder, walks, synthetic.info((old, new)))
     arms = {
         arm("toy==1", "reference", "toy", "1"): steady(1, seed=1),
@@ -263,7 +263,7 @@ def _write_live(folder: Path) -> None:
         Sampling(16, 0.0, "{grammar}", 0), Deadlines(1.0, 1.0, 1.0, 1.0), loads, 2, 0, {"cpu": "x"}, "h",
     )  # fmt: skip
     with live.LiveRecorder(folder, setup) as recorder:
-        for load, each in enumerate(loads):
+        for load, side in enumerate(loads):
             for number in range(2):
                 base = 10**9 * (load * 2 + number)
                 times = (base + 20_000_000, base + 30_000_000, base + 40_000_000)
@@ -283,8 +283,8 @@ def _write_live(folder: Path) -> None:
                     load,
                     "first",
                     case.id,
-                    each.role,
-                    "warm" if each.role == "constrained" else "",
+                    side.role,
+                    "warm" if side.role == "constrained" else "",
                     base,
                     heard,
                 )

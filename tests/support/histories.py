@@ -40,8 +40,8 @@ def write_entries(
 ) -> None:
     """One file per run."""
     runs: dict[tuple[str, str], list[Entry]] = {}
-    for each in entries:
-        runs.setdefault((each.time, each.run), []).append(each)
+    for one in entries:
+        runs.setdefault((one.time, one.run), []).append(one)
     for (time, run), every in runs.items():
         header = {"history": HISTORY, "hardware": hardware, "workload": workload}
         write_once(

@@ -48,7 +48,7 @@ def strict(text: str) -> Any:
 def check(said: str, command: str, option: str = "") -> Any:
     """Checks that the document has what the documentation says, and returns it."""
     value = strict(said)
-    each = (value or [{}])[0] if isinstance(value, list) else value
+    shown = (value or [{}])[0] if isinstance(value, list) else value
     wanted = keys(command, option)
-    assert wanted and wanted <= set(each), (command, option, wanted - set(each))
+    assert wanted and wanted <= set(shown), (command, option, wanted - set(shown))
     return value

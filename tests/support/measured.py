@@ -69,10 +69,10 @@ def write_measurement(
         for number in range(cases):
             case = f"{family}{number}"
             solved = tuple(
-                each.name for each in arms if case not in unsolved.get(each.name.removesuffix(AGAIN), {})
+                made.name for made in arms if case not in unsolved.get(made.name.removesuffix(AGAIN), {})
             )
             traces.append(Trace(0, family, family, case, f"case {case}", 0, solved))
-    said = {name: dict(why) for name, why in unsolved.items()}
+    text = {name: dict(why) for name, why in unsolved.items()}
     measurement = Measurement(
         run,
         started,
@@ -80,7 +80,7 @@ def write_measurement(
         "probe",
         tuple(arms),
         tuple(traces),
-        said,
+        text,
         hardware,
         workload,
         {"python": "3.11.7"},
@@ -91,17 +91,17 @@ def write_measurement(
         for fork in range(forks + len(confirming)):
             for number in range(4):
                 for trace in traces:
-                    for place, (each, factor) in enumerate(arms.items()):
-                        if each.name in trace.solved_by:
-                            line, figures = slot(fork, number, place, each.name, trace.case_id, factor)
+                    for place, (made, factor) in enumerate(arms.items()):
+                        if made.name in trace.solved_by:
+                            line, figures = slot(fork, number, place, made.name, trace.case_id, factor)
                             recorder.append("slot", line, figures)
             recorder.append(
                 "fork",
                 {"fork": fork, "confirming": fork >= forks, "load_s": 1.0, "measure_s": 1.0, "clock_ns": {}},
             )
         for trace in traces:
-            for each in arms:
-                if each.role != "a/a" and each.name in trace.solved_by:
+            for made in arms:
+                if made.role != "a/a" and made.name in trace.solved_by:
                     usual = {
                         "masks": 4,
                         "masks_sha256": "00",
@@ -109,9 +109,9 @@ def write_measurement(
                         "forced_bytes": 3,
                         "serialized_bytes": 1000,
                     }
-                    changed = (counts or {}).get(each.name, {})
+                    changed = (counts or {}).get(made.name, {})
                     recorder.append(
-                        "counts", {"arm": each.name, "case_id": trace.case_id, **usual, **changed}
+                        "counts", {"arm": made.name, "case_id": trace.case_id, **usual, **changed}
                     )
         if finish:
             recorder.finish("2026-11-21T12:05:00+00:00")

@@ -56,7 +56,9 @@ def blocks(text: str) -> Iterator[Block]:
     while number < len(lines):
         line, start = lines[number], number
         if line.startswith("```"):
-            number = next(each for each in range(number + 1, len(lines)) if lines[each].startswith("```"))
+            number = next(
+                following for following in range(number + 1, len(lines)) if lines[following].startswith("```")
+            )
             yield Block(start + 1, line[3:].strip(), "\n".join(lines[start + 1 : number]), above)
         elif line.startswith("    ") and (number == 0 or not lines[number - 1].strip()):
             while number < len(lines) and (lines[number].startswith("    ") or not lines[number].strip()):
@@ -163,4 +165,8 @@ def verb_of(words: Sequence[str]) -> str:
 
 def our_options() -> set[str]:
     """Of all of our commands."""
-    return {option for each in (parser(), *verbs().values()) for option in each._option_string_actions}
+    return {
+        option
+        for command_parser in (parser(), *verbs().values())
+        for option in command_parser._option_string_actions
+    }

@@ -48,16 +48,19 @@ def drawn(rank: int, number: int) -> tuple[set[int], dict[int, Failure]]:
     draw = random.Random(10 * number + rank)
     failed = set(draw.sample(range(20), draw.randrange(4)))
     return set(draw.sample(range(20), 12)) - failed, {
-        each: Failure("fault", f"of rank {rank}") for each in failed
+        failed_number: Failure("fault", f"of rank {rank}") for failed_number in failed
     }
 
 
 def agreements(rank: int, ranks: Ranks, count: int) -> list[Any]:
     agreed = [ranks.agree(*drawn(rank, number)) for number in range(count)]
-    return [[sorted(ready), {each: failed[each].why for each in sorted(failed)}] for ready, failed in agreed]
+    return [
+        [sorted(ready), {failed_number: failed[failed_number].why for failed_number in sorted(failed)}]
+        for ready, failed in agreed
+    ]
 
 
-def told(ticket: Ticket) -> list[object]:
+def outcome_of(ticket: Ticket) -> list[object]:
     return [
         ticket.state,
         ticket.how if ticket.state == "failed" else "",
@@ -83,7 +86,7 @@ def served(rank: int, ranks: Ranks | None, timeout_s: float) -> dict[str, Any]:
                 adapter.release("hang slow")
             queue.poll(0.01)
             history.append([ticket.state for ticket in tickets])
-        final = {text: told(ticket) for text, ticket in zip(TEXTS, tickets, strict=True)}
+        final = {text: outcome_of(ticket) for text, ticket in zip(TEXTS, tickets, strict=True)}
         if rank == 1:  # as after a result that was late here only
             queue._cache.pop(Grammar("regex", "same"))
         again = queue.submit(Grammar("regex", "same"), 0)

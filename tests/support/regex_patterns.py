@@ -27,7 +27,11 @@ class Pattern:
 
 
 def texts(longest: int, alphabet: str = ALPHABET) -> list[str]:
-    return ["".join(each) for length in range(longest + 1) for each in product(alphabet, repeat=length)]
+    return [
+        "".join(characters)
+        for length in range(longest + 1)
+        for characters in product(alphabet, repeat=length)
+    ]
 
 
 def _in_word(text: str, at: int) -> bool:

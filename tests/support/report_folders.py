@@ -34,14 +34,14 @@ def write_rows(
     random = np.random.default_rng(1)
     groups = []
     for number in range(cases):
-        for place, each in enumerate(arms):
+        for place, one in enumerate(arms):
             fills = random.lognormal(9 + place, 0.3, 20).astype(np.int64)
             samples = np.stack([fills, np.full(20, 700)], 1).astype("<i8").tobytes()
             bad = place == len(arms) - 1 and number < wrong
             fields: dict[str, Any] = {
-                "backend": each.backend,
-                "backend_version": each.version,
-                "options": each.options,
+                "backend": one.backend,
+                "backend_version": one.version,
+                "options": one.options,
                 "case_id": f"{number:012x}",
             }
             fields |= {
@@ -118,8 +118,8 @@ def write_kernels(folder: Path, evil: str = "", times: bool = True, finish: bool
     lines += [{"kind": "kernel", "kernel": name, "problem": ""} for name in names[:2]]
     probe = {"kind": "probe", "dtype": "float32", "documented": "", "text": evil}
     lines += [
-        probe | {"kernel": names[0], "probe": "a_row_is_left_out", "outcome": each}
-        for each in ("passed", "failed", "refused")
+        probe | {"kernel": names[0], "probe": "a_row_is_left_out", "outcome": outcome}
+        for outcome in ("passed", "failed", "refused")
     ]
     for place, name in enumerate(names if times else ()):
         for vocabulary in (1000, 2000):

@@ -33,14 +33,14 @@ def hostile_run(folder: Path) -> Path:
     ]
     cases: list[tuple[str, Case]] = []
     groups: list[list[synthetic.Walk]] = []
-    for number, each in enumerate(evil):
+    for number, text in enumerate(evil):
         instances: list[tuple[str, bytes, bool | None]] = [
-            (each, each.encode("utf-8", "replace"), True),
+            (text, text.encode("utf-8", "replace"), True),
             ("broken", b'"\xff\xfe' + bytes([number]), False),
             ("x", b"1" * 1_000_000, True),
         ]
         case = synthetic.case(
-            number, instances[: 3 if number == 4 else 2], each, json.dumps({"const": each}), [each, "type"]
+            number, instances[: 3 if number == 4 else 2], text, json.dumps({"const": text}), [text, "type"]
         )
         cases.append((evil[-1 - number], case))
         for arm in arms:
@@ -54,15 +54,15 @@ def hostile_run(folder: Path) -> Path:
                 "case": case.name,
                 "case_id": case.id,
                 "tags": case.tags,
-                "text": each,
+                "text": text,
                 "phase": "accept",
                 "status": "backend_error",
             }
             finding = Finding(
                 "a check",
                 2,
-                each,
-                cause=each[:20],
+                text,
+                cause=text[:20],
                 instance=0,
                 over=3,
                 under=1,
@@ -70,7 +70,7 @@ def hostile_run(folder: Path) -> Path:
                 walk=(1, 2),
             )
             rows = [
-                synthetic.row(**fields, accepted=None, instance=0, instance_name=each, findings=(finding,))
+                synthetic.row(**fields, accepted=None, instance=0, instance_name=text, findings=(finding,))
             ]
             rows.append(
                 synthetic.row(
@@ -165,5 +165,5 @@ def on_page(html: str) -> tuple[dict[str, Any], list[Any]]:
     }
     index = unpack(texts["data-index"])
     return index, [
-        each for number in range(len(index["shards"])) for each in unpack(texts[f"data-cases-{number}"])
+        record for number in range(len(index["shards"])) for record in unpack(texts[f"data-cases-{number}"])
     ]

@@ -105,11 +105,11 @@ def documents() -> Iterator[str]:
     simple = scalars()
     parts = ["null", "1", "0", "1.5", '"a"', '"ab"', "[]", "[1]", "{}", '{"a":1}', "true", '"b"']
     yield from simple
-    yield from ("[]", "[ ]", "{}", " {\n}", *(f"[{each}]" for each in simple))
+    yield from ("[]", "[ ]", "{}", " {\n}", *(f"[{item}]" for item in simple))
     yield from (f"[{one}, {other}]" for one, other in product(parts, parts))
     yield from (f"[[{one}],{other} ,1]" for one, other in product(parts, parts[:4]))
     for name in NAMES:
-        yield from (f'{{"{name}":{each}}}' for each in [*simple, *parts])
+        yield from (f'{{"{name}":{item}}}' for item in [*simple, *parts])
     yield from (f'{{"\\u0061" : {part}}}' for part in parts)
     for names in (("a", "b"), ("b", "a"), ("a", "é"), ("ab", "x"), ("x", "y")):
         yield from (

@@ -40,10 +40,10 @@ def wheel(
         if name == "toy_backend"
         else "",
     }
-    files[f"{about}/RECORD"] = "".join(f"{each},,\n" for each in [*files, f"{about}/RECORD"])
+    files[f"{about}/RECORD"] = "".join(f"{file_name},,\n" for file_name in [*files, f"{about}/RECORD"])
     with zipfile.ZipFile(path, "w") as archive:
-        for each, text in files.items():
-            archive.writestr(each, text)
+        for file_name, text in files.items():
+            archive.writestr(file_name, text)
     return path
 
 

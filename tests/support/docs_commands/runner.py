@@ -73,13 +73,13 @@ class Ran:
 
     def bill(self) -> str:
         """Returns how long each took, the longest first."""
-        return "\n".join(f"{each:7.1f} s  {what}" for each, what in sorted(self.seconds, reverse=True))
+        return "\n".join(f"{seconds:7.1f} s  {what}" for seconds, what in sorted(self.seconds, reverse=True))
 
 
 def run_page(text: str, recipe: Recipe, folder: Path, store: Store) -> Ran:
     """Writes its files, and runs its commands in `folder`."""
     with fault_server.serving(fault_server.says(first_choice)) as server:
-        ran = Ran(folder, servers={each: server.url for each in recipe.servers})
+        ran = Ran(folder, servers={name: server.url for name in recipe.servers})
         _run_all(text, recipe, ran, store)
     return ran
 

@@ -163,8 +163,8 @@ def _model(store: Store, path: Path) -> None:
     here.mkdir(exist_ok=True)
     (here / "make.py").write_text(MAKE_MODEL, "utf-8")
     store.make("python make.py", here)
-    for each in store.get("tokenizer").iterdir():
-        shutil.copy(each, here / "model")
+    for file in store.get("tokenizer").iterdir():
+        shutil.copy(file, here / "model")
     (here / "model").rename(path)
 
 
@@ -185,8 +185,8 @@ def _dist(_: Store, path: Path) -> None:
 
 
 def _my_run(store: Store, path: Path) -> None:
-    for each in ("my_schemas", "my_cases.jsonl"):
-        store.get(each)
+    for name in ("my_schemas", "my_cases.jsonl"):
+        store.get(name)
     line = (
         "grammarbench run my_schemas my_cases.jsonl --backends outlines-core,llguidance --vocabularies "
         "probe --effort 0 --out making_run"

@@ -103,7 +103,7 @@ class Gated(Adapter):
 
     def alive(self) -> int:
         """Returns how many compiled grammars somebody still holds."""
-        return sum(each() is not None for each in self.made)
+        return sum(reference() is not None for reference in self.made)
 
     def _gate(self, text: str) -> threading.Event:
         with self._lock:

@@ -97,8 +97,8 @@ class HangsDeaf(Hangs):
     """Hangs, and ignores every signal that can be ignored."""
 
     def harm(self) -> None:
-        for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM, signal.SIGXCPU):
-            signal.signal(each, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM, signal.SIGXCPU):
+            signal.signal(number, signal.SIG_IGN)
         super().harm()
 
 

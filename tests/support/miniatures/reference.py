@@ -175,7 +175,7 @@ def _pattern(grammar: Grammar) -> str:
     if value == {"type": "integer"}:
         return INTEGER
     if isinstance(value, dict) and len(value) == 1 and ("enum" in value or "const" in value):
-        return _one_of([json.dumps(each) for each in value.get("enum", [value.get("const")])])
+        return _one_of([json.dumps(choice) for choice in value.get("enum", [value.get("const")])])
     raise UnsupportedGrammar("only integer, enum and const")
 
 

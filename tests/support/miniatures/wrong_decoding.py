@@ -56,7 +56,7 @@ class HasRoomForTwo(ExactObject):
         self.alive[:] = [*self.alive[-1:], self]
 
     def fill_bitmask(self, bitmask: Bitmask) -> None:
-        if not any(each is self for each in self.alive):
+        if not any(other is self for other in self.alive):
             raise RuntimeError("evicted")
         super().fill_bitmask(bitmask)
 

@@ -175,9 +175,9 @@ class FillsARowForEachObject(Reference):
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         words = bitmasks.shape[1]
-        for number, each in enumerate(objects):
+        for number, grammar_object in enumerate(objects):
             row = np.zeros(words, dtype=np.int32)
-            each.fill_bitmask(row)
+            grammar_object.fill_bitmask(row)
             ctypes.memmove(bitmasks.ctypes.data + number * row.nbytes, row.ctypes.data, row.nbytes)
 
 
@@ -477,8 +477,8 @@ class SpoilsAllByABadGrammar(Spoils):
         try:
             return super().compile(grammar)
         except InvalidGrammar:
-            for each in self.made:
-                each.spoilt = True
+            for grammar_made in self.made:
+                grammar_made.spoilt = True
             raise
 
 
@@ -487,7 +487,7 @@ class CompilesEachGrammarWellOnlyOnce(Spoils):
     def compile(self, grammar: Grammar) -> ReferenceGrammar:
         compiled = super().compile(grammar)
         assert isinstance(compiled, SpoiltGrammar)
-        compiled.spoilt = any(each.pattern == compiled.pattern for each in self.made[:-1])
+        compiled.spoilt = any(grammar_made.pattern == compiled.pattern for grammar_made in self.made[:-1])
         return compiled
 
 
