@@ -9,6 +9,7 @@ from harness.oracle import reference
 
 
 class Reference(reference.Reference):
-    """Regular expressions, EBNF and choices, exactly; `mask=bool` fills the second mask format."""
+    """JSON Schemas (any spelling), regular expressions, EBNF and choices, exactly. `mask=bool` fills the
+    second mask format; `formats=assert` makes `format` a constraint."""
 
     is_ours = True

@@ -3,9 +3,11 @@ it costs.
 
     python benchmarks/json_schema_oracle.py [FOLDER] [EVERY]
 
-FOLDER holds MaskBench files (default: ../shared/corpora/maskbench); EVERY takes only each n-th of them. Of
-each instance several spellings are judged: other white space, escapes for all characters, and members in
-another order. A difference between automaton and judge is printed with its document, and the exit code is 1.
+FOLDER holds MaskBench files or the folders of the official test suite, one for each draft (default: both of
+../shared/corpora); EVERY takes only each n-th schema. Of each instance several spellings are judged: other
+white space, escapes for all characters, and members in another order. The automaton must say what the judge
+says, what the second validator says, and what the test says; a difference is printed with its document, and
+the exit code is 1.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ from typing import Any
 
 from harness.oracle.automaton import NoOracle
 from harness.oracle.json_schema.automaton import json_schema_automaton
+from harness.oracle.judge.drafts import DIALECT_URI, DRAFTS
 from harness.oracle.judge.schema import document_is_valid
+from harness.oracle.judge.second import second_verdict
 from harness.oracle.judge.unjudgeable import Unjudgeable
 
-DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "corpora" / "maskbench"
+CORPORA = Path(__file__).resolve().parents[2] / "shared" / "corpora"
+DEFAULT = (CORPORA / "maskbench", CORPORA / "json-schema-test-suite" / "tests")
+JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 SECONDS = 5.0
 """Processor time that the instances of one schema may take; the rest is counted as not walked."""
 
@@ -54,48 +60,76 @@ def _escaped(value: Any) -> str:
     return "[" + ",".join(map(_escaped, value)) + "]" if isinstance(value, list) else json.dumps(value)
 
 
+def schemas_of(folder: Path) -> Iterator[tuple[str, Any, str | None, list[Any]]]:
+    """The name, schema, draft and tests of each case, in the order of their names."""
+    for path in sorted(folder.rglob("*.json")):
+        content = json.loads(path.read_text("utf-8"))
+        if "optional" in path.parts:
+            continue
+        draft = path.parent.name if path.parent.name in DRAFTS else None
+        for case in content if isinstance(content, list) else [content]:
+            if "schema" in case:
+                yield (
+                    f"{path.name} {case.get('description', '')[:60]}",
+                    case["schema"],
+                    draft,
+                    case.get("tests", []),
+                )
+
+
 def main(arguments: list[str]) -> int:
     """Prints what was found; returns 1 if anything differs."""
-    folder = Path(arguments[0]) if arguments else DEFAULT
-    files = sorted(folder.glob("*.json"))[:: int(arguments[1]) if len(arguments) > 1 else 1]
+    every = int(arguments[1]) if len(arguments) > 1 else 1
+    folders = [Path(arguments[0])] if arguments else list(DEFAULT)
+    return max(measured(folder, every) for folder in folders)
+
+
+def measured(folder: Path, every: int) -> int:
+    """Prints what was found of one folder; 1 if anything differs."""
+    cases = list(schemas_of(folder))[::every]
     reasons: Counter[str] = Counter()
     compiles: list[float] = []
     walked = different = 0
-    for path in files:
-        case = json.loads(path.read_text("utf-8"))
-        text = json.dumps(case["schema"])
+    for name, schema, draft, tests in cases:
+        text = json.dumps(schema)
         began = time.process_time()
+        if isinstance(schema, dict) and not DIALECT_URI.fullmatch(schema.get("$schema", JSON_SCHEMA)):
+            reasons["its meta-schema is its own"] += 1
+            continue
         try:
-            automaton = json_schema_automaton(text)
+            automaton = json_schema_automaton(text, draft)
         except NoOracle as error:
             reasons[str(error)[:70]] += 1
             continue
         compiles.append(time.process_time() - began)
-        for test in case.get("tests", []):
+        for test in tests:
             for document in spellings(test["data"]):
                 if time.process_time() - began > SECONDS:
                     reasons["not walked to the end: too slow"] += 1
                     break
                 try:
-                    truth, found = document_is_valid(text, document, None, False), automaton.accepts(document)
+                    truth, answer = (
+                        document_is_valid(text, document, draft, False),
+                        automaton.accepts(document),
+                    )
                 except Unjudgeable:
                     continue
                 except NoOracle as error:
                     reasons[str(error)[:70]] += 1
                     break
                 walked += 1
-                if truth != found:
+                others = {truth, second_verdict(text, document, draft, False)[0], test["valid"]} - {None}
+                if others != {answer}:
                     different += 1
-                    said = f"judged {truth}, the automaton says {found}"
-                    print(f"{path.name}: {said}: {document[:200]!r}")
+                    print(f"{name}: the automaton says {answer}, the judge {truth}: {document[:200]!r}")
             else:
                 continue
             break
-    share = len(compiles) / len(files) if files else 0.0
+    share = len(compiles) / len(cases) if cases else 0.0
     median = sorted(compiles)[len(compiles) // 2] * 1000 if compiles else 0.0
-    print(f"{len(compiles)} of {len(files)} schemas have an automaton ({share:.1%})")
+    print(f"{folder.name}: {len(compiles)} of {len(cases)} schemas have an automaton ({share:.1%})")
     print(f"compile: median {median:.1f} ms of processor time")
-    print(f"{walked} spellings of instances judged by both; {different} differ")
+    print(f"{walked} spellings of instances judged by all; {different} differ")
     for reason, count in reasons.most_common():
         print(f"  {count} {reason}")
     return 1 if different else 0

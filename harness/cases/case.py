@@ -67,6 +67,16 @@ class Case:
     """`draft` names the JSON Schema draft where the schema does not (it is then written into the grammar's
     own `$schema`); `format: assert` makes formats constraints."""
 
+    @property
+    def draft(self) -> str | None:
+        """The draft of JSON Schema of a schema that does not name its own; None is 2020-12."""
+        return self.options.get("draft")
+
+    @property
+    def asserts_formats(self) -> bool:
+        """Is `format` a constraint, not an annotation?"""
+        return self.options.get("format") == "assert"
+
 
 def case_id(grammar: Grammar) -> str:
     """The case's id: 12 hex digits of a hash of dialect and text, so that moving or reordering a suite

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.backend.grammar import forced_token
+from harness.checks.looking import name_of
 from harness.checks.readings import reading_of, readings
 from harness.checks.subject import Place, Subject
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
@@ -191,13 +192,13 @@ def _is_no_utf8(text: bytes) -> bool:
 
 
 def _examples(tokens: TokenSet) -> list[int]:
-    """Returns a few of the tokens, spread over the vocabulary."""
-    ids = np.flatnonzero(tokens)
-    return (
-        [int(token) for token in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]]
-        if len(ids)
-        else []
-    )
+    return spread(np.flatnonzero(tokens).tolist())
+
+
+def spread(tokens: list[int]) -> list[int]:
+    """Returns a few of the ids, spread over all of them."""
+    places = np.linspace(0, len(tokens) - 1, min(EXAMPLES, len(tokens))).astype(int)
+    return [tokens[place] for place in places]
 
 
 def _sentence(
@@ -206,13 +207,9 @@ def _sentence(
     parts = []
     for count, what, tokens in ((int(over.sum()), "forbids", over), (int(under.sum()), "allows", under)):
         if count:
-            names = ", ".join(_name(subject, token) for token in _examples(tokens)[:3])
+            names = ", ".join(name_of(subject, token) for token in _examples(tokens)[:3])
             parts.append(
                 f"{what} {count} token(s) that the grammar "
                 f"{'allows' if what == 'forbids' else 'forbids'}, e.g. {names}"
             )
     return f"after {place.text[-60:]!r} it {' and '.join(parts)}"
-
-
-def _name(subject: Subject, token: int) -> str:
-    return subject.vocabulary.special_tokens.get(token) or repr(subject.vocabulary.tokens[token])

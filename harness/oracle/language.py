@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.backend.grammar import Grammar
 from harness.oracle.automaton import Automaton, NoOracle
+
+if TYPE_CHECKING:
+    from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+
+# The automata are imported where they are asked for: a walk without checks needs none.
 
 
 @lru_cache(maxsize=8)
 def language_of(grammar: Grammar) -> Automaton[Any]:
     """The reference automaton of a regex (Python's dialect, matching the whole output), of an EBNF grammar
-    (docs/ebnf.md) or of a choice. Raises NoOracle for a grammar that has none."""
-    # Imported here: a walk without checks needs neither.
+    (docs/ebnf.md) or of a choice. Raises NoOracle for a grammar that has none, and for every JSON Schema: its
+    documents may be spelled in more ways than a backend must allow (`documents_of`)."""
     if grammar.dialect == "regex":
         from harness.oracle.regex.automaton import regex_automaton
 
@@ -27,3 +32,21 @@ def language_of(grammar: Grammar) -> Automaton[Any]:
 
         return choice_automaton(grammar.text)
     raise NoOracle(f"no reference automaton for {grammar.dialect}")
+
+
+@lru_cache(maxsize=32)
+def documents_of(
+    schema: str,
+    draft: str | None = None,
+    asserts_formats: bool = False,
+    without: frozenset[str] = frozenset(),
+    repeats_names: bool = False,
+) -> JsonSchemaAutomaton:
+    """The automaton of the documents of a JSON Schema in every spelling. Raises NoOracle where there is none.
+
+    `draft` is that of a schema without `$schema`. For counter-experiments: the keywords of `without` are left
+    out wherever they stand, and `repeats_names` lets a listed name be written again.
+    """
+    from harness.oracle.json_schema.automaton import json_schema_automaton
+
+    return json_schema_automaton(schema, draft, asserts_formats, without, repeats_names)

@@ -22,7 +22,7 @@ from harness.backend.grammar import (
 )
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
-from harness.oracle.language import language_of
+from harness.oracle.language import documents_of, language_of
 from harness.oracle.trie import trie_of
 
 
@@ -101,13 +101,23 @@ class ReferenceGrammar(CompiledGrammar):
 
 
 class Reference(Adapter):
-    """Compiles regular expressions, EBNF and choices exactly; `mask=bool` selects the second mask format."""
+    """Compiles JSON Schemas (any spelling of their documents), regular expressions, EBNF and choices exactly.
+
+    `mask=bool` selects the second mask format, `formats=assert` makes `format` a constraint.
+    """
 
     distribution: ClassVar[str] = ""
-    dialects: ClassVar[frozenset[Dialect]] = frozenset({"regex", "ebnf", "choice"})
+    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice"})
 
-    def __init__(self, vocabulary: Vocabulary, *, mask: Literal["bitmask", "bool"] = "bitmask") -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        mask: Literal["bitmask", "bool"] = "bitmask",
+        formats: Literal["annotate", "assert"] = "annotate",
+    ) -> None:
         super().__init__(vocabulary)
+        self.asserts_formats = formats == "assert"
         self.mask_format = mask
         self.trie = trie_of(vocabulary)
         self.words = (vocabulary.size + 31) // 32
@@ -116,9 +126,14 @@ class Reference(Adapter):
         if grammar.dialect not in self.dialects:
             raise UnsupportedGrammar(f"no reference automaton for {grammar.dialect}")
         try:
-            language = language_of(grammar)
+            language = self._language(grammar)
         except NoOracle as why:
             raise UnsupportedGrammar(str(why)) from why
         if language.start == DEAD:
             raise InvalidGrammar("it has no sentence at all")
         return ReferenceGrammar(self, language)
+
+    def _language(self, grammar: Grammar) -> Automaton[Any]:
+        if grammar.dialect == "json_schema":
+            return documents_of(grammar.text, None, self.asserts_formats)
+        return language_of(grammar)

@@ -109,7 +109,7 @@ def test_documents_and_beginnings_of_many_schemas_are_those_of_the_judge(part: i
         ({"uniqueItems": True}, "uniqueItems"),
         ({"$ref": "other.json"}, "points out"),
         ({"$ref": "#"}, "refers to itself"),
-        ({"unevaluatedProperties": False}, "unevaluatedProperties"),
+        ({"unevaluatedProperties": False, "$ref": "#"}, "refers to itself"),
         ({"maxLength": 10**9}, "a count"),
         ({"pattern": "(a)\\1"}, "a group"),
         ({"maximum": 10**1000}, "digits"),
@@ -140,6 +140,14 @@ def test_what_has_no_automaton_says_why(schema: dict[str, Any], reason: str) -> 
         # A lone surrogate is no character.
         ({"type": "string"}, b'"\\ud800"', 7),
         ({"type": "string", "maxLength": 1}, b'"\\ud83d\\ude00a', 13),
+        # Items that go on alike are told apart while one of them is read.
+        ({"oneOf": [{"prefixItems": [{"const": "a"}]}, {"prefixItems": [{"const": "b"}]}], "type": "array",
+          "minItems": 1, "maxItems": 1}, b'["a"]', 5),
+        # What is unevaluated hangs on which branch holds.
+        ({"type": "object", "anyOf": [{"required": ["a"], "properties": {"a": {"const": 1}}}, {}],
+          "unevaluatedProperties": False}, b'{"a":2', 5),
+        ({"type": "array", "contains": {"type": "null"}, "unevaluatedItems": False}, b"[null,1", 6),
+        ({"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True}, b"[1,1.0]", 3),
         # Of a oneOf the two branches must not both hold.
         ({"oneOf": [{"type": "integer"}, {"multipleOf": 2, "type": "number"}]}, b"4,", 1),
     ],

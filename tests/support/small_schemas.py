@@ -15,6 +15,18 @@ TEXTS = ("", "a", "b", "ab", "ba", "é", "aab", "\n", '"')
 NUMBERS = ("0", "1", "2", "3", "-1", "-2", "10", "0.5", "1.5", "-0", "1.0", "1e1", "5E-1", "20", "-0.5")
 
 
+EVERYWHERE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref")
+TOGETHER = (
+    ("items", "prefixItems", "contains", "minContains", "maxContains", "minItems", "maxItems",
+     "unevaluatedItems", "uniqueItems"),
+    ("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties",
+     "maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties"),
+    ("enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "type"),
+    ("enum", "const", "minLength", "maxLength", "pattern", "type"),
+)  # fmt: skip
+"""Keywords of arrays, of objects, of numbers and of strings."""
+
+
 def small_schema(random: Random, depth: int = 2) -> Any:
     """Returns a schema with up to three keywords at each level; `#/$defs/x` may be referred to, and refers to
     itself.
@@ -80,8 +92,17 @@ def small_schema(random: Random, depth: int = 2) -> Any:
         "then": below,
         "else": below,
         "$ref": lambda: "#/$defs/x",
+        "unevaluatedItems": below,
+        "unevaluatedProperties": below,
+        "uniqueItems": lambda: True,
     }
-    return {name: choices[name]() for name in random.sample(sorted(choices), random.randint(1, 3))}
+    # Keywords that ask something of the same values meet more often than chance would let them.
+    names = (
+        sorted({*random.choice(TOGETHER), *EVERYWHERE} & choices.keys())
+        if random.random() < 0.7
+        else sorted(choices)
+    )
+    return {name: choices[name]() for name in random.sample(names, random.randint(1, 3))}
 
 
 def whole_schema(number: int) -> dict[str, Any]:

@@ -177,7 +177,7 @@ def test_what_becomes_of_a_request_without_its_grammar(fallback: Any) -> None:
     wanted = [
         request("late", BAD, limit=9),
         request("wrong", regex("wrong")),
-        request("other", Grammar("json_schema", "{}"), limit=9),
+        request("other", Grammar("structural_tag", "{}"), limit=9),
         *GOOD,
     ]
     with CompileQueue(Slow(), timeout_s=0.05) as queue:

@@ -83,6 +83,14 @@ class AllItems:
 
 
 @dataclass(frozen=True)
+class AskedItem:
+    """The item that was begun satisfies `formula`, and all behind it are as `rest` says."""
+
+    formula: Formula
+    rest: AllItems
+
+
+@dataclass(frozen=True)
 class Contains:
     """At least `count` further items satisfy `formula`."""
 

@@ -9,7 +9,7 @@ forms of numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.json_schema import numbers
 from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, conjunction, disjunction, negation
-from harness.oracle.json_schema.numbers import Literal
 from harness.oracle.json_schema.schemas import Schemas
 from harness.oracle.json_schema.strings import UTF8
 from harness.oracle.json_schema.values import (
@@ -61,7 +60,7 @@ class Word(NamedTuple):
 
 class Number(NamedTuple):
     formulas: Formulas
-    literal: Literal
+    literal: numbers.Literal
 
 
 class Text(NamedTuple):
@@ -127,6 +126,7 @@ class Done(NamedTuple):
 
 
 Frame: TypeAlias = Start | Word | Number | Text | Array | Items | Object | Comma | Colon | Member | Done
+Place: TypeAlias = Literal["string", "escape", "number", "between"]
 Key: TypeAlias = tuple[Frame, Any]
 """The topmost value, and the key of those around it (None: it is the document)."""
 
@@ -134,8 +134,9 @@ Key: TypeAlias = tuple[Frame, Any]
 class JsonSchemaAutomaton(Automaton[Key]):
     """All documents of a schema, in every spelling."""
 
-    def __init__(self, schemas: Schemas) -> None:
+    def __init__(self, schemas: Schemas, repeats_names: bool = False) -> None:
         self.schemas = schemas
+        self._repeats_names = repeats_names
         self.values = Values(schemas)
         self._names: dict[tuple[Formulas, Names, Names], Formula | None] = {}
         self._items: dict[Formulas, Part | None] = {}
@@ -143,6 +144,14 @@ class JsonSchemaAutomaton(Automaton[Key]):
         self._ranges: dict[tuple[Formula, int, int], bool] = {}
         root = schemas.root
         super().__init__((Start((root,)), None) if self.values.exists(root) else None)
+
+    def place(self, state: int) -> Place:
+        """Where in a document the state is: what may be broken there besides the schema."""
+        key = self._keys[state]
+        frame = key[0] if key is not None else None
+        if isinstance(frame, Text):
+            return "escape" if frame.escape else "string"
+        return "number" if isinstance(frame, Number) else "between"
 
     # --------------------------------------------------------------------------------------------- automaton
 
@@ -202,7 +211,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
                 yield word[0], (Word(word[1:], answers), around)
         formulas = tuple(self._of_type(each, "number") for each in frame.formulas)
         if formulas[0] is not FALSE:
-            yield from self._number(Number(formulas, Literal()), around)
+            yield from self._number(Number(formulas, numbers.Literal()), around)
         formulas = tuple(self.values.strings.simple(self._of_type(each, "string")) for each in frame.formulas)
         if self.values.strings.can_end(formulas[0]):
             yield 0x22, (Text(formulas), around)
@@ -305,8 +314,8 @@ class JsonSchemaAutomaton(Automaton[Key]):
 
     def _number(self, frame: Number, around: Any) -> Iterator[tuple[int, Key]]:
         for character in numbers.CHARACTERS:
-            literal = numbers.after(frame.literal, character, frame.formulas)
-            if literal is not None and numbers.can_end(frame.formulas[0], literal):
+            literal = self.values.numbers.after(frame.literal, character, frame.formulas)
+            if literal is not None and self.values.numbers.can_end(frame.formulas[0], literal):
                 yield ord(character), (Number(frame.formulas, literal), around)
         if numbers.ends_well(frame.formulas[0], frame.literal):
             answers = tuple(numbers.ends_well(each, frame.literal) for each in frame.formulas[1:])
@@ -377,12 +386,13 @@ class JsonSchemaAutomaton(Automaton[Key]):
         answers = dict(zip(questions, map(strings.holds, frame.formulas[1:]), strict=True))
         part = self._member(owner, name, answers)
         assert part is not None
-        seen = owner.seen | {name} if name is not None else owner.seen
+        seen = owner.seen | {name} if name is not None and not self._repeats_names else owner.seen
         return (Colon(part, owner.listed, seen), outside)
 
     def _escape(self, frame: Text, around: Any) -> Iterator[tuple[int, Key]]:
         stage, *begun = frame.escape
         wanted = frame.formulas[0]
+        is_free = frame.name is None and not any(formula.atoms for formula in frame.formulas)
         if stage == 0:
             for byte, point in ESCAPES.items():
                 if self._some(wanted, point, point):
@@ -399,6 +409,8 @@ class JsonSchemaAutomaton(Automaton[Key]):
                 first, last = value << 4 * left, ((value + 1) << 4 * left) - 1
                 if not any(self._some(wanted, low, up) for low, up in _points(first, last, *high)):
                     continue
+                if is_free:
+                    value = _surrogate(value, count + 1)
                 if left:
                     yield byte, (frame._replace(escape=(stage, value, count + 1, *high)), around)
                 elif high:
@@ -441,6 +453,15 @@ class JsonSchemaAutomaton(Automaton[Key]):
         return False
 
 
+def _surrogate(bits: int, count: int) -> int:
+    """The first `count` hexadecimal digits of a UTF-16 unit, or those of one that is a surrogate, or none,
+    as well as it."""
+    if count == 1:
+        return bits if bits == 0xD else 0
+    begins = bits >> 4 * (count - 2)
+    return (begins & 0xFC) << 4 * (count - 2) if begins >= 0xD8 and begins <= 0xDF else 0
+
+
 def _points(first: int, last: int, high: int | None = None) -> list[tuple[int, int]]:
     """The characters that a UTF-16 unit between these two begins or, behind a high surrogate, ends."""
     if high is not None:
@@ -457,10 +478,15 @@ def _points(first: int, last: int, high: int | None = None) -> list[tuple[int, i
 
 
 def json_schema_automaton(
-    text: str, draft: str | None = None, asserts_formats: bool = False
+    text: str,
+    draft: str | None = None,
+    asserts_formats: bool = False,
+    without: frozenset[str] = frozenset(),
+    repeats_names: bool = False,
 ) -> JsonSchemaAutomaton:
-    """The automaton of the schema's documents. Raises NoOracle with the reason where there is none."""
+    """The automaton of the schema's documents, as `language.documents_of` describes it. Raises NoOracle with
+    the reason where there is none."""
     try:
-        return JsonSchemaAutomaton(Schemas(text, draft, asserts_formats))
+        return JsonSchemaAutomaton(Schemas(text, draft, asserts_formats, without), repeats_names)
     except RecursionError as error:
         raise NoOracle("the schema nests too deeply") from error

@@ -6,8 +6,9 @@ and its leading digits; one with an exponent is held to its value times powers o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from math import lcm
 from typing import NamedTuple
@@ -54,6 +55,84 @@ _NEXT: dict[Phase, dict[str, Phase]] = {
 """RFC 8259, section 6; `1` stands for the digits 1 to 9, `e` for both cases."""
 
 CHARACTERS = "-+.eE0123456789"
+
+
+class Numbers:
+    """The literals of one schema. Literals that every continuation makes right or wrong alike are one of
+    them, so that a number of any length needs few states."""
+
+    def __init__(self) -> None:
+        self._literals: dict[tuple[tuple[Formula, ...], Hashable], Literal] = {}
+        self._can_end: dict[tuple[Formula, Literal], bool] = {}
+
+    def after(self, literal: Literal, character: str, formulas: tuple[Formula, ...]) -> Literal | None:
+        """A literal that goes on like the given one with one more character; None where no number goes on
+        so."""
+        following = after(literal, character, formulas)
+        if following is None or not any(formula.atoms for formula in formulas):
+            return following
+        return self._literals.setdefault((formulas, _kind(following, formulas)), following)
+
+    def can_end(self, formula: Formula, literal: Literal) -> bool:
+        """Does some number begin with the literal and satisfy the formula?"""
+        key = (formula, literal)
+        answer = self._can_end.get(key)
+        if answer is None:
+            answer = self._can_end[key] = can_end(formula, literal)
+        return answer
+
+
+def _kind(literal: Literal, formulas: tuple[Formula, ...]) -> Hashable:
+    """Equal for literals that every continuation makes right or wrong alike.
+
+    The value is compared with a bound by its size (the place of its first digit) and, where that is the
+    bound's too, digit by digit. It is a multiple of n / 10^k if its digits without the last zeros have the
+    right residue by n, and enough places are left of the point.
+    """
+    bounds, modulus = _measures(formulas)
+    has_exponent = literal.phase in ("e", "sign", "exponent")
+    shape = (literal.phase, literal.is_negative, literal.exponent, literal.is_small)
+    if literal.digits == 0:
+        return (*shape, 0 if has_exponent else literal.places)
+    digits = str(literal.digits)
+    significant = digits.rstrip("0")
+    compared = (
+        (len(digits) - literal.places, *(_compared(digits, bound) for bound in bounds)) if bounds else ()
+    )
+    if modulus is None:
+        return (*shape, compared)
+    zeros = len(digits) - len(significant)
+    places = (literal.places - zeros,) if has_exponent else (literal.places, zeros)
+    return (*shape, compared, places, int(significant) % modulus)
+
+
+@lru_cache(maxsize=512)
+def _measures(formulas: tuple[Formula, ...]) -> tuple[tuple[str, ...], int | None]:
+    """The digits of all bounds but 0, and a number of which the residue tells every multiple apart; None
+    where no multiples are asked for."""
+    bounds, counts = set(), []
+    for formula in formulas:
+        for value in formula.atoms:
+            if isinstance(value, IsMultiple):
+                counts.append(_without_point(value.divisor))
+            elif isinstance(value, AtLeast | Above) and value.bound:
+                bounds.add(str(_without_point(abs(value.bound))).rstrip("0"))
+    return tuple(sorted(bounds)), lcm(*counts) if counts else None
+
+
+def _without_point(number: Fraction) -> int:
+    """The number times the least power of ten that makes it an integer."""
+    while number.denominator != 1:
+        number *= 10
+    return number.numerator
+
+
+def _compared(digits: str, bound: str) -> int | str:
+    """How digits that may go on compare with a bound's: above it, below it, or equal in so many digits."""
+    for own, other in zip(digits, bound, strict=False):
+        if own != other:
+            return "above" if own > other else "below"
+    return "above" if digits[len(bound) :].strip("0") else min(len(digits), len(bound))
 
 
 def after(literal: Literal, character: str, formulas: tuple[Formula, ...]) -> Literal | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -29,7 +30,7 @@ from harness.oracle.json_schema.atoms import (
     IsType,
     JsonType,
 )
-from harness.oracle.json_schema.formats import format_pattern
+from harness.oracle.json_schema.formats import format_of
 from harness.oracle.json_schema.formula import (
     FALSE,
     TRUE,
@@ -41,6 +42,7 @@ from harness.oracle.json_schema.formula import (
     negation,
     reference,
 )
+from harness.oracle.json_schema.unevaluated import unevaluated_items, unevaluated_members
 from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.pattern import NotAPattern, written_out
 from harness.oracle.judge.unjudgeable import Unjudgeable
@@ -52,11 +54,17 @@ MOST_DIGITS = 400
 """Decimal digits that a bound of a number may have, with its exponent written out."""
 
 
+MOST_VALUES = 12
+"""Values of which `uniqueItems` is followed, one by one."""
+
+
 class Schemas:
     """The subschemas of one document as formulas, made when they are asked for."""
 
-    def __init__(self, text: str, draft: str | None, asserts_formats: bool) -> None:
-        """Raises NoOracle for what is no schema."""
+    def __init__(
+        self, text: str, draft: str | None, asserts_formats: bool, without: frozenset[str] = frozenset()
+    ) -> None:
+        """Reads a schema, leaving out the keywords of `without`. Raises NoOracle for what is no schema."""
         from jsonschema_specifications import REGISTRY
         from referencing.jsonschema import specification_with
 
@@ -68,6 +76,9 @@ class Schemas:
         if self.draft == "draft3":
             raise NoOracle("no reference for draft 3")
         self.asserts_formats = asserts_formats
+        self.without = without
+        self.keywords: dict[str, None] = {}
+        """The keywords that ask something, in the order in which they were read."""
         self.automata: list[Automaton[Any]] = []
         self._numbers: dict[Hashable, int] = {}
         self._made: dict[Hashable, Formula] = {}
@@ -80,7 +91,8 @@ class Schemas:
             self._resolver = registry.resolver_with_root(resource)
         except Exception as error:  # a broken identifier raises whatever the library's parser meets
             raise NoOracle(f"the schema's identifiers cannot be read: {error}"[:200]) from error
-        self.is_dynamic = '"$dynamicAnchor"' in text or '"$recursiveAnchor"' in text
+        self._anchors = re.findall(r'"\$dynamicAnchor"\s*:\s*"([^"]*)"', text)
+        self._is_recursive = '"$recursiveAnchor"' in text
         self.root = self.formula(document, self._resolver)
 
     # ------------------------------------------------------------------------------------------- references
@@ -96,7 +108,25 @@ class Schemas:
             made = self._made[name] = self.formula(contents, resolver)
         return made
 
-    def _reference(self, target: str, resolver: Any) -> Formula:
+    def followed(self, keyword: str, target: str, resolver: Any) -> tuple[Any, Any]:
+        """The subschema that `$ref`, `$dynamicRef` or `$recursiveRef` stands for, and its resolver.
+
+        Raises NoOracle where that is not in the schema, or hangs on the way on which the reference was
+        reached.
+        """
+        contents, resolved = self._looked_up(target, resolver)
+        if keyword == "$dynamicRef" and isinstance(contents, dict) and "$dynamicAnchor" in contents:
+            if len({*self._anchors}) < len(self._anchors) or "meta" in self._anchors:
+                raise NoOracle("$dynamicRef is resolved while a value is read")
+            if contents["$dynamicAnchor"] == "meta":
+                return self._looked_up(_uri(self.draft), resolver)
+        if keyword == "$recursiveRef" and isinstance(contents, dict) and contents.get("$recursiveAnchor"):
+            if self._is_recursive:
+                raise NoOracle("$recursiveRef is resolved while a value is read")
+            return self._looked_up(_uri(self.draft), resolver)
+        return contents, resolved
+
+    def _looked_up(self, target: str, resolver: Any) -> tuple[Any, Any]:
         from referencing.exceptions import Unresolvable
 
         try:
@@ -105,7 +135,10 @@ class Schemas:
             raise NoOracle(f"the reference {target[:80]!r} points out of the schema") from error
         except Exception as error:
             raise NoOracle(f"the reference {target[:80]!r} cannot be followed: {error}"[:200]) from error
-        return self._of_contents(resolved.contents, resolved.resolver)
+        return resolved.contents, resolved.resolver
+
+    def _reference(self, keyword: str, target: str, resolver: Any) -> Formula:
+        return self._of_contents(*self.followed(keyword, target, resolver))
 
     def _of_contents(self, contents: Any, resolver: Any) -> Formula:
         name = id(contents)
@@ -155,7 +188,7 @@ class Schemas:
     def _formula(self, schema: Mapping[str, Any], resolver: Any) -> Formula:
         old = self.draft in ("draft4", "draft6", "draft7")
         if isinstance(schema.get("$ref"), str) and old:
-            return self._reference(schema["$ref"], resolver)
+            return self._reference("$ref", schema["$ref"], resolver)
         identifier = schema.get("id" if self.draft == "draft4" else "$id")
         if isinstance(identifier, str) and not identifier.startswith("#"):
             from referencing.jsonschema import specification_with
@@ -163,25 +196,32 @@ class Schemas:
             specification: Any = specification_with(_uri(self.draft))
             resolver = resolver.in_subresource(specification.create_resource(schema))
         asked: list[Formula] = []
+        if self.without:
+            schema = {keyword: value for keyword, value in schema.items() if keyword not in self.without}
         for keyword, value in schema.items():
-            asked += self._of_keyword(keyword, value, schema, resolver)
+            formulas = tuple(self._of_keyword(keyword, value, schema, resolver))
+            if formulas:
+                self.keywords[keyword] = None
+            asked += formulas
         return conjunction(asked)
 
     def _of_keyword(
         self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
     ) -> Iterable[Formula]:
-        if keyword in ("$ref", "$recursiveRef", "$dynamicRef"):
-            if keyword != "$ref" and self.is_dynamic:
-                raise NoOracle(f"{keyword} is resolved while a value is read")
-            if keyword == "$recursiveRef" and self.draft == "draft2020-12":
-                return ()
-            return (self._reference(value, resolver),)
+        is_new = self.draft in ("draft2019-09", "draft2020-12")
+        if keyword == "$ref" or keyword == {
+            "draft2020-12": "$dynamicRef",
+            "draft2019-09": "$recursiveRef",
+        }.get(self.draft):
+            return (self._reference(keyword, value, resolver),)
+        if keyword == "unevaluatedProperties" and is_new:
+            return (_if("object", unevaluated_members(self, schema, resolver)),)
+        if keyword == "unevaluatedItems" and is_new:
+            return (_if("array", unevaluated_items(self, schema, resolver)),)
         for group in (self._of_any, self._of_string, self._of_number, self._of_array, self._of_object):
             found = group(keyword, value, schema, resolver)
             if found is not None:
                 return (found,)
-        if keyword.startswith("unevaluated") and self.draft not in ("draft4", "draft6", "draft7"):
-            raise NoOracle(f"{keyword} is not resolved")
         return ()  # an annotation, or a keyword that the draft does not know
 
     def _of_any(self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any) -> Formula | None:
@@ -228,8 +268,11 @@ class Schemas:
         if keyword == "pattern":
             return _if("string", self.finds(value))
         if keyword == "format" and self.asserts_formats and isinstance(value, str):
-            pattern = format_pattern(value)
-            return None if pattern is None else _if("string", self._matches(pattern, "python"))
+            wanted = format_of(value)
+            if wanted is None:
+                return None
+            excluded = [] if wanted.but_not is None else [negation(self._matches(wanted.but_not))]
+            return _if("string", conjunction([self._matches(wanted.pattern), *excluded]))
         return None
 
     def _of_number(
@@ -258,18 +301,16 @@ class Schemas:
         if keyword == "items":
             if isinstance(value, list) and not is_new:
                 rest = self.formula(schema.get("additionalItems", True), resolver)
-                return _if(
-                    "array", atom(AllItems(tuple(self._later(each, resolver) for each in value), rest))
-                )
+                return _if("array", atom(AllItems(tuple(self.later(each, resolver) for each in value), rest)))
             prefix = (
-                tuple(self._later(each, resolver) for each in schema.get("prefixItems", ())) if is_new else ()
+                tuple(self.later(each, resolver) for each in schema.get("prefixItems", ())) if is_new else ()
             )
-            rest = self._later(value, resolver)
+            rest = self.later(value, resolver)
             return _if("array", atom(AllItems((TRUE,) * len(prefix), rest)))
         if keyword == "prefixItems" and is_new:
-            return _if("array", atom(AllItems(tuple(self._later(each, resolver) for each in value), TRUE)))
+            return _if("array", atom(AllItems(tuple(self.later(each, resolver) for each in value), TRUE)))
         if keyword == "contains" and self.draft != "draft4":
-            wanted = self._later(value, resolver)
+            wanted = self.later(value, resolver)
             is_counted = self.draft in ("draft2019-09", "draft2020-12")
             least = _count(schema.get("minContains", 1)) if is_counted else 1
             found = atom(Contains(wanted, least)) if least else TRUE
@@ -278,10 +319,7 @@ class Schemas:
                 found = conjunction([found, negation(atom(Contains(wanted, most + 1)))])
             return _if("array", found)
         if keyword == "uniqueItems" and value is True:
-            longest = schema.get("maxItems")
-            if isinstance(longest, int) and longest <= 1:
-                return None
-            raise NoOracle("uniqueItems compares values, which no such language does")
+            return _if("array", self._all_different(schema))
         return None
 
     def _of_object(
@@ -302,7 +340,7 @@ class Schemas:
                 else TRUE
             )
         if keyword == "propertyNames" and self.draft != "draft4":
-            return _if("object", atom(AllNames(self._later(value, resolver))))
+            return _if("object", atom(AllNames(self.later(value, resolver))))
         if keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
             is_new = self.draft in ("draft2019-09", "draft2020-12")
             if is_new == (keyword == "dependencies") and is_new:
@@ -320,18 +358,33 @@ class Schemas:
             return _if("object", conjunction(asked))
         return None
 
+    def _all_different(self, schema: Mapping[str, Any]) -> Formula:
+        """No two items are equal; raises NoOracle unless they come from a short list of values."""
+        longest, items = schema.get("maxItems"), schema.get("items")
+        if isinstance(longest, int) and longest <= 1:
+            return TRUE
+        values = None
+        if isinstance(items, Mapping) and not {"$ref", "prefixItems"} & {*items, *schema}:
+            values = [items["const"]] if "const" in items else items.get("enum")
+            if values is None:
+                values = {"boolean": [True, False], "null": [None]}.get(str(items.get("type")))
+        if values is None or len(values) > MOST_VALUES:
+            raise NoOracle("uniqueItems compares values, which no such language does")
+        equal = dict.fromkeys(self._equals(value) for value in values)
+        return conjunction(negation(atom(Contains(formula, 2))) for formula in equal)
+
     def _members(self, schema: Mapping[str, Any], resolver: Any) -> Formula:
         named = tuple(
-            (name, self._later(each, resolver)) for name, each in sorted(schema.get("properties", {}).items())
+            (name, self.later(each, resolver)) for name, each in sorted(schema.get("properties", {}).items())
         )
         patterns = tuple(
-            (self._search(pattern), self._later(each, resolver))
+            (self.search(pattern), self.later(each, resolver))
             for pattern, each in schema.get("patternProperties", {}).items()
         )
-        others = self._later(schema.get("additionalProperties", True), resolver)
+        others = self.later(schema.get("additionalProperties", True), resolver)
         return _if("object", atom(AllMembers(named, patterns, others)))
 
-    def _later(self, schema: Any, resolver: Any) -> Formula:
+    def later(self, schema: Any, resolver: Any) -> Formula:
         """The formula of a subschema of a part of the value; a reference to it unless it is a boolean."""
         if schema is True or schema == {}:
             return TRUE
@@ -381,9 +434,9 @@ class Schemas:
 
     def finds(self, pattern: str) -> Formula:
         """The ECMA-262 pattern matches somewhere in the string."""
-        return self._starting(self._search(pattern))
+        return self._starting(self.search(pattern))
 
-    def _search(self, pattern: str) -> int:
+    def search(self, pattern: str) -> int:
         key = ("search", pattern)
         if key not in self._numbers:
             try:
@@ -393,10 +446,11 @@ class Schemas:
             self._numbers[key] = self._add(regex_automaton(whole, "python"))
         return self._numbers[key]
 
-    def _matches(self, pattern: str, dialect: Any) -> Formula:
+    def _matches(self, pattern: str) -> Formula:
+        """The string as a whole matches a pattern of the `regex` library."""
         key = ("match", pattern)
         if key not in self._numbers:
-            self._numbers[key] = self._add(regex_automaton(pattern, dialect))
+            self._numbers[key] = self._add(regex_automaton(pattern, "python"))
         return self._starting(self._numbers[key])
 
     def _add(self, automaton: Automaton[Any]) -> int:

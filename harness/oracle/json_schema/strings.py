@@ -131,6 +131,8 @@ class Strings:
         it true?"""
         if not formula.atoms:
             return formula is TRUE
+        if formula.kind == "atom":
+            return True  # an automaton is never in a state from which no sentence can be finished
         key = (formula, within)
         found = self._can_end.get(key)
         if found is None:

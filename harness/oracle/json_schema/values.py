@@ -12,12 +12,12 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NamedTuple
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.json_schema import numbers
 from harness.oracle.json_schema.atoms import (
     TYPES,
     AllItems,
     AllMembers,
     AllNames,
+    AskedItem,
     AtLeastItems,
     AtLeastProperties,
     Contains,
@@ -37,6 +37,7 @@ from harness.oracle.json_schema.formula import (
     polarity,
     rewritten,
 )
+from harness.oracle.json_schema.numbers import Literal, Numbers
 from harness.oracle.json_schema.schemas import Schemas
 from harness.oracle.json_schema.strings import Strings
 
@@ -48,6 +49,18 @@ MOST_ANSWERS = 512
 Names = frozenset[str]
 
 
+class Effect(NamedTuple):
+    """What a part means for one atom of the whole."""
+
+    fact: Hashable
+    """The atom's."""
+    question: Formula
+    """What is asked of the part."""
+    if_true: Formula
+    """What the atom becomes if the part satisfies that."""
+    if_false: Formula
+
+
 class Part(NamedTuple):
     """What is asked of one part of an array or object, and what its answers mean for the whole."""
 
@@ -57,11 +70,7 @@ class Part(NamedTuple):
     """What the whole must know of the part when it has ended."""
     before: tuple[Formula, ...]
     """The formulas of the whole, in which `effects` are replaced."""
-    effects: tuple[tuple[Hashable, Formula, Formula], ...]
-    """An atom of the whole, the formula that the part must satisfy, and what the atom becomes if it
-    does not."""
-    gains: tuple[tuple[Hashable, Formula, Formula], ...]
-    """The same, for what the atom becomes if it does."""
+    effects: tuple[Effect, ...]
     settled: tuple[tuple[Formula, bool], ...] = ()
     """What is asked and has the same answer for every value that is wanted."""
 
@@ -72,6 +81,7 @@ class Values:
     def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas
         self.strings = Strings(schemas.automata)
+        self.numbers = Numbers()
         self._known: dict[Hashable, bool] = {}
         self._open: dict[Hashable, int] = {}
         self._lowest = 1 << 30
@@ -117,7 +127,7 @@ class Values:
         if kind == "boolean":
             return any(boolean_holds(left, value) for value in (True, False))
         if kind == "number":
-            return numbers.can_end(left, numbers.Literal())
+            return self.numbers.can_end(left, Literal())
         if kind == "string":
             return self.strings.can_end(self.strings.simple(left))
         if kind == "array":
@@ -241,7 +251,7 @@ class Values:
         def answer(question: Formula) -> bool:
             return answers[question] if question.atoms else question is TRUE
 
-        asked: list[tuple[Hashable, Formula, Formula]] = []
+        effects: dict[Effect, None] = {}
 
         def of(value: Any) -> Formula:
             if isinstance(value, HasName):
@@ -257,19 +267,19 @@ class Values:
             if wanted is FALSE:
                 return FALSE
             if wanted is not TRUE:
-                asked.append((value, wanted, FALSE))
+                effects[Effect(value, wanted, atom(value), FALSE)] = None
             return atom(value)
 
         left = tuple(rewritten(formula, of) for formula in formulas)
         kept = atoms_of(left)
-        return Part(TRUE, (), left, tuple(dict.fromkeys(each for each in asked if each[0] in kept)), ())
+        return Part(TRUE, (), left, tuple(effect for effect in effects if effect.fact in kept))
 
     # ------------------------------------------------------------------------------------------------ parts
 
     def _after_parts(self, part: Part) -> Iterator[tuple[Formula, ...]]:
         """What can be asked of the whole behind the part, for each combination of answers that some value
         gives."""
-        questions = tuple(dict.fromkeys(wanted for _, wanted, _ in (*part.effects, *part.gains)))
+        questions = tuple(dict.fromkeys(effect.question for effect in part.effects))
         for answers in self.answers(questions, TRUE, self.exists):
             yield behind(part, dict(zip(questions, answers, strict=True)))
 
@@ -298,7 +308,7 @@ class Values:
         """The part with what is wanted of it and asked about it; None if no value lets the whole
         come true.
         """
-        questions = tuple(dict.fromkeys(wanted for _, wanted, _ in (*part.effects, *part.gains)))
+        questions = tuple(dict.fromkeys(effect.question for effect in part.effects))
         good = [
             answers
             for answers in self.answers(questions, TRUE, self.exists)
@@ -335,14 +345,14 @@ def _without_choice(questions: tuple[Formula, ...], good: list[tuple[bool, ...]]
 
 def behind(part: Part, answers: dict[Formula, bool]) -> tuple[Formula, ...]:
     """The formulas of the whole behind a part of which the answers are known."""
-    becomes = {value: after for value, wanted, after in part.effects if not answers[wanted]}
-    becomes |= {value: after for value, wanted, after in part.gains if answers[wanted]}
-    if not becomes:
+    if not part.effects:
         return part.before
+    becomes = {
+        effect.fact: effect.if_true if answers[effect.question] else effect.if_false
+        for effect in part.effects
+    }
     wanted = frozenset(becomes)
-    return tuple(
-        rewritten(formula, lambda value: becomes.get(value) or atom(value), wanted) for formula in part.before
-    )
+    return tuple(rewritten(formula, becomes.__getitem__, wanted) for formula in part.before)
 
 
 def simple_items(formula: Formula) -> Formula:
@@ -358,8 +368,7 @@ def simple_items(formula: Formula) -> Formula:
 
 def next_item(formulas: tuple[Formula, ...]) -> Part:
     """What is asked of the next item of an array."""
-    effects: dict[tuple[Hashable, Formula, Formula], None] = {}
-    gains: dict[tuple[Hashable, Formula, Formula], None] = {}
+    effects: dict[Effect, None] = {}
 
     def of(value: Any) -> Formula:
         if isinstance(value, AtLeastItems):
@@ -369,26 +378,20 @@ def next_item(formulas: tuple[Formula, ...]) -> Part:
             after = AllItems(value.prefix[1:], value.rest)
             if wanted is FALSE:
                 return FALSE
-            if not after.prefix and after.rest is TRUE and wanted is TRUE:
-                return TRUE
-            if wanted is not TRUE:
-                effects[after, wanted, FALSE] = None
-            return atom(after)
+            rest = TRUE if not after.prefix and after.rest is TRUE else atom(after)
+            if wanted is TRUE:
+                return rest
+            asked = AskedItem(wanted, after)
+            effects[Effect(asked, wanted, rest, FALSE)] = None
+            return atom(asked)
         assert isinstance(value, Contains)
-        gains[
-            value, value.formula, TRUE if value.count <= 1 else atom(Contains(value.formula, value.count - 1))
-        ] = None
+        fewer = TRUE if value.count <= 1 else atom(Contains(value.formula, value.count - 1))
+        effects[Effect(value, value.formula, fewer, atom(value))] = None
         return atom(value)
 
     left = tuple(rewritten(formula, of) for formula in formulas)
     kept = atoms_of(left)
-    return Part(
-        TRUE,
-        (),
-        left,
-        tuple(each for each in effects if each[0] in kept),
-        tuple(each for each in gains if each[0] in kept),
-    )
+    return Part(TRUE, (), left, tuple(effect for effect in effects if effect.fact in kept))
 
 
 def atoms_of(formulas: tuple[Formula, ...]) -> frozenset[Any]:

@@ -12,13 +12,16 @@ from typing import Any
 from harness.oracle.judge.pattern import is_pattern
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_HOST = rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*"
+LONGEST_HOST = r"(?=.{1,253}\Z)"
+_HOST = rf"{LONGEST_HOST}{_LABEL}(?:\.{_LABEL})*"
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _TIME = r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]|60)(?:\.[0-9]+)?(?:[Zz]|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))"  # noqa: E501
 _URI_CHARACTER = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
 _AUTHORITY = rf"(?:(?:(?!@){_URI_CHARACTER})*@)?(?:\[(?P<ip>[0-9A-Fa-f:.]+)\]|(?:(?![:@]){_URI_CHARACTER})*)(?::[0-9]*)?"  # noqa: E501
 _URI_REST = rf"(?://{_AUTHORITY}(?:/{_URI_CHARACTER}*)*|/?(?:{_URI_CHARACTER}+(?:/{_URI_CHARACTER}*)*)?)"
 _URI_TAIL = rf"(?:\?(?:{_URI_CHARACTER}|[/?])*)?(?:#(?:{_URI_CHARACTER}|[/?])*)?"
+ANY_ADDRESS = "(?P<ip>[0-9A-Fa-f:.]+)"
+"""What stands in an expression below for an address of which Python's `ipaddress` is asked."""
 FORMATS = {
     "duration": r"P(?:[0-9]+W|(?=[0-9T])(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)?"
     r"(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?)",

@@ -1,0 +1,168 @@
+"""The mask against the documents of a JSON Schema in any spelling.
+
+No choice of white space or order excuses a token that leads to an invalid document, or to none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from harness.checks.exact_mask import spread
+from harness.checks.looking import name_of
+from harness.checks.subject import NotApplicable, Place, Subject
+from harness.oracle.automaton import DEAD, NoOracle
+from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+from harness.oracle.language import documents_of
+from harness.rows.row import Finding
+
+CATEGORY = "masks"
+
+MOST_NAMED = 3
+"""Keywords that a cause names at most; more of them are `several_keywords`."""
+
+
+def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[Finding]:
+    """With each token that the mask allows, some document of the schema goes on, and end-of-sequence is
+    allowed only behind one."""
+    documents = _documents(subject)
+    for place in subject.places("documents"):
+        try:
+            state = documents.run(documents.start, place.text)
+            if state == DEAD and place.tokens:
+                continue  # the backend went where no document goes: found at the place before
+            grammar_object = subject.reach(place.tokens)
+            if grammar_object is None:
+                continue
+            wrong = subject.allowed(grammar_object) & ~subject.trie.mask(documents, state)
+            for cause, tokens in _by_cause(subject, documents, place, np.flatnonzero(wrong).tolist()):
+                yield _finding(subject, place, tokens, cause)
+        except NoOracle as why:
+            raise NotApplicable(str(why)) from why
+
+
+def _documents(
+    subject: Subject, without: frozenset[str] = frozenset(), repeats_names: bool = False
+) -> JsonSchemaAutomaton:
+    case = subject.case
+    if case.grammar.dialect != "json_schema":
+        raise NotApplicable("no JSON Schema")
+    try:
+        return documents_of(case.grammar.text, case.draft, case.asserts_formats, without, repeats_names)
+    except NoOracle as why:
+        raise NotApplicable(str(why)) from why
+
+
+def _finding(subject: Subject, place: Place, tokens: list[int], cause: str) -> Finding:
+    chosen = spread(tokens)
+    names = ", ".join(name_of(subject, token) for token in chosen[:3])
+    return Finding(
+        position=place.position,
+        text=f"after {place.text[-60:]!r} it allows {len(tokens)} token(s) with which no document of the "
+        f"schema goes on, e.g. {names}{EXPLAINED.get(cause, '') or _without(cause)}",
+        cause=cause,
+        instance=place.instance,
+        under=len(tokens),
+        examples=subject.hex_of(chosen),
+        walk=(*place.tokens, chosen[0]),
+    )
+
+
+EXPLAINED = {
+    "special_token": ": it is no text",
+    "duplicate_name": ": the name stands in the object already",
+    "early_end": ": the document has not ended",
+    "control_character": ": in a string it must be escaped",
+    "escape": ": JSON has no such escape",
+    "surrogate": ": half a surrogate pair is no character",
+    "invalid_utf8": ": it is no UTF-8",
+    "number_form": ": JSON has no such number",
+    "no_json": ": it is no JSON",
+    "several_keywords": "; no three keywords alone forbid them",
+}
+"""What is wrong with the tokens, for the causes that are no keywords of the schema."""
+
+
+def _without(cause: str) -> str:
+    names = cause.removeprefix("keyword_").split("+")
+    return f"; without {' and '.join(f'`{name}`' for name in names)} they would be right"
+
+
+def _by_cause(
+    subject: Subject, documents: JsonSchemaAutomaton, place: Place, wrong: list[int]
+) -> Iterator[tuple[str, list[int]]]:
+    """The tokens by what forbids them: JSON itself, or the keywords without which they would be allowed."""
+    vocabulary = subject.vocabulary
+    any_json = documents_of("true")
+    behind = any_json.run(any_json.start, place.text)
+    groups: dict[str, list[int]] = {}
+    for token in wrong:
+        text = vocabulary.tokens[token]
+        if token == vocabulary.eos_token:
+            cause = "" if any_json.accepting(behind) else "early_end"
+        elif not text or token in vocabulary.special_tokens or token in vocabulary.padding_tokens:
+            cause = "special_token"
+        else:
+            end = any_json.viable(place.text + text)
+            cause = "" if end == len(place.text + text) else _no_json(any_json, place.text + text, end)
+        groups.setdefault(cause, []).append(token)
+    of_schema = groups.pop("", [])
+    yield from groups.items()
+    if of_schema:
+        yield _of_schema(subject, documents, place, of_schema), of_schema
+
+
+def _of_schema(subject: Subject, documents: JsonSchemaAutomaton, place: Place, wrong: list[int]) -> str:
+    """What of the schema forbids tokens that JSON allows, by a counter-experiment."""
+    keywords = sorted(documents.schemas.keywords, key=lambda keyword: keyword in BROAD)
+    left, named = {*wrong}, []
+    for keyword in keywords:
+        if keyword in BROAD and _right(subject, place, wrong, frozenset(), repeats_names=True) == {*wrong}:
+            return "duplicate_name"
+        right = _right(subject, place, wrong, frozenset((keyword,)))
+        if right == {*wrong}:
+            return f"keyword_{keyword}"
+        if right & left:
+            named.append(keyword)
+            left -= right
+    return (
+        f"keyword_{'+'.join(sorted(named))}" if not left and len(named) <= MOST_NAMED else "several_keywords"
+    )
+
+
+BROAD = (
+    "type", "properties", "patternProperties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "not", "if",
+    "$ref", "$dynamicRef", "$recursiveRef",
+)  # fmt: skip
+"""Keywords with which much else goes: they are tried behind those that ask one thing."""
+
+
+def _right(
+    subject: Subject, place: Place, tokens: list[int], without: frozenset[str], repeats_names: bool = False
+) -> set[int]:
+    """Those of the tokens that the schema without these keywords allows at the place."""
+    try:
+        relaxed = _documents(subject, without, repeats_names)
+        state = relaxed.run(relaxed.start, place.text)
+        texts = subject.vocabulary.tokens
+        return {
+            token
+            for token in tokens
+            if (
+                relaxed.accepting(state)
+                if token == subject.vocabulary.eos_token
+                else relaxed.run(state, texts[token]) != DEAD
+            )
+        }
+    except (NoOracle, NotApplicable):
+        return set()
+
+
+def _no_json(any_json: JsonSchemaAutomaton, text: bytes, end: int) -> str:
+    """What of JSON the byte at `end` breaks."""
+    where = any_json.place(any_json.run(any_json.start, text[:end]))
+    if where == "string":
+        return "control_character" if text[end] < 0x20 else "invalid_utf8"
+    if where == "escape":
+        return "surrogate" if b"\\u" in text[max(0, end - 10) : end] else "escape"
+    return "number_form" if where == "number" else "no_json"

@@ -1,0 +1,156 @@
+"""`unevaluatedProperties` and `unevaluatedItems`: what the keywords beside them leave over.
+
+Which members or items a subschema beside them has evaluated may depend on whether a value satisfies it, as
+with `anyOf`. So there is one formula for each combination of such conditions. Names, patterns and leading
+items are those of JSON Schema 2020-12, core, section 11, as the judge has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harness.oracle.automaton import NoOracle
+from harness.oracle.json_schema.atoms import AllItems, AllMembers, HasName
+from harness.oracle.json_schema.formula import TRUE, Formula, atom, conjunction, disjunction, negation
+
+if TYPE_CHECKING:
+    from harness.oracle.json_schema.schemas import Schemas
+
+MOST_CONDITIONS = 6
+"""More conditions than these have no reference: there would be a formula for each of 2^n combinations."""
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+class Evaluated(NamedTuple):
+    """What one subschema evaluates of a value for which `condition` holds."""
+
+    condition: Formula
+    is_all: bool = False
+    names: tuple[str, ...] = ()
+    patterns: tuple[int, ...] = ()
+    """The numbers of the automata of names."""
+    items: int = 0
+    """So many of the first items."""
+    some_items: tuple[Formula, ...] = ()
+    """Every item that satisfies one of these."""
+
+
+def unevaluated_members(schemas: Schemas, schema: Mapping[str, Any], resolver: Any) -> Formula:
+    """What `unevaluatedProperties` asks of an object that satisfies all keywords beside it."""
+    wanted = schemas.later(schema["unevaluatedProperties"], resolver)
+    beside = {name: value for name, value in schema.items() if name != "unevaluatedProperties"}
+
+    def rest(evaluated: list[Evaluated]) -> Formula:
+        names = dict.fromkeys(name for entry in evaluated for name in entry.names)
+        patterns = dict.fromkeys(number for entry in evaluated for number in entry.patterns)
+        return atom(
+            AllMembers(
+                tuple((name, TRUE) for name in sorted(names)),
+                tuple((number, TRUE) for number in patterns),
+                wanted,
+            )
+        )
+
+    return _by_conditions(_of_members(schemas, beside, resolver, TRUE, ()), rest)
+
+
+def unevaluated_items(schemas: Schemas, schema: Mapping[str, Any], resolver: Any) -> Formula:
+    """What `unevaluatedItems` asks of an array that satisfies all keywords beside it."""
+    wanted = schemas.later(schema["unevaluatedItems"], resolver)
+    beside = {name: value for name, value in schema.items() if name != "unevaluatedItems"}
+
+    def rest(evaluated: list[Evaluated]) -> Formula:
+        count = max((entry.items for entry in evaluated), default=0)
+        found = [formula for entry in evaluated for formula in entry.some_items]
+        return atom(AllItems((TRUE,) * count, disjunction([wanted, *found])))
+
+    return _by_conditions(_of_items(schemas, beside, resolver, TRUE, ()), rest)
+
+
+def _by_conditions(evaluated: Iterable[Evaluated], rest: Any) -> Formula:
+    """For each combination of conditions, what is asked where exactly those hold."""
+    entries = list(evaluated)
+    always = [entry for entry in entries if entry.condition is TRUE]
+    if any(entry.is_all for entry in always):
+        return TRUE
+    conditions = list(dict.fromkeys(entry.condition for entry in entries if entry.condition is not TRUE))
+    if len(conditions) > MOST_CONDITIONS:
+        raise NoOracle("what is unevaluated depends on too many conditions")
+    parts = []
+    for truths in product((True, False), repeat=len(conditions)):
+        held = {condition for condition, truth in zip(conditions, truths, strict=True) if truth}
+        known = always + [entry for entry in entries if entry.condition in held]
+        asked = TRUE if any(entry.is_all for entry in known) else rest(known)
+        signs = [condition if condition in held else negation(condition) for condition in conditions]
+        parts.append(conjunction([*signs, asked]))
+    return disjunction(parts)
+
+
+def _of_members(
+    schemas: Schemas, schema: Any, resolver: Any, condition: Formula, above: tuple[int, ...]
+) -> Iterator[Evaluated]:
+    if not isinstance(schema, Mapping):
+        return
+    if "additionalProperties" in schema or "unevaluatedProperties" in schema:
+        yield Evaluated(condition, is_all=True)
+        return
+    names = tuple(schema.get("properties", {}))
+    patterns = tuple(schemas.search(pattern) for pattern in schema.get("patternProperties", {}))
+    if names or patterns:
+        yield Evaluated(condition, names=names, patterns=patterns)
+    for inner, below, resolved, path in _in_place(schemas, schema, resolver, condition, above):
+        yield from _of_members(schemas, below, resolved, inner, path)
+    for name, below in schema.get("dependentSchemas", {}).items():
+        yield from _of_members(schemas, below, resolver, conjunction([condition, atom(HasName(name))]), above)
+
+
+def _of_items(
+    schemas: Schemas, schema: Any, resolver: Any, condition: Formula, above: tuple[int, ...]
+) -> Iterator[Evaluated]:
+    if not isinstance(schema, Mapping):
+        return
+    is_new = schemas.draft == "draft2020-12"
+    items = schema.get("items")
+    if (
+        "unevaluatedItems" in schema
+        or ("items" in schema and (is_new or not isinstance(items, list)))
+        or (isinstance(items, list) and "additionalItems" in schema)
+    ):
+        yield Evaluated(condition, is_all=True)
+        return
+    count = len(schema.get("prefixItems", ())) if is_new else len(items or ())
+    # In draft 2019-09 `contains` evaluates no item.
+    found = (schemas.later(schema["contains"], resolver),) if is_new and "contains" in schema else ()
+    if count or found:
+        yield Evaluated(condition, items=count, some_items=found)
+    for inner, below, resolved, path in _in_place(schemas, schema, resolver, condition, above):
+        yield from _of_items(schemas, below, resolved, inner, path)
+
+
+def _in_place(
+    schemas: Schemas, schema: Mapping[str, Any], resolver: Any, condition: Formula, above: tuple[int, ...]
+) -> Iterator[tuple[Formula, Any, Any, tuple[int, ...]]]:
+    """The subschemas that are applied to the value itself: the condition under which they accept it, the
+    subschema, its resolver, and the references followed to it."""
+
+    def under(*formulas: Formula) -> Formula:
+        return conjunction([condition, *formulas])
+
+    for keyword in REFERENCES:
+        if keyword in schema:
+            contents, resolved = schemas.followed(keyword, schema[keyword], resolver)
+            if id(contents) in above:
+                raise NoOracle("what is unevaluated refers to itself")
+            yield condition, contents, resolved, (*above, id(contents))
+    for below in schema.get("allOf", ()):
+        yield condition, below, resolver, above
+    for keyword in ("anyOf", "oneOf"):
+        for below in schema.get(keyword, ()):
+            yield under(schemas.formula(below, resolver)), below, resolver, above
+    if "if" in schema:
+        held = schemas.formula(schema["if"], resolver)
+        yield under(held), schema["if"], resolver, above
+        yield under(held), schema.get("then", True), resolver, above
+        yield under(negation(held)), schema.get("else", True), resolver, above

@@ -1,0 +1,173 @@
+"""The check that every token which a mask allows leads to a document of the schema: wrong backends, the cause
+that is named for each, and the real backends where they are wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.backend.grammar import CompiledGrammar, Grammar
+from harness.backend.registry import make, parse_specs
+from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
+from harness.cases.case import Case, Instance
+from harness.checks.documents import check_every_allowed_token_leads_to_a_document
+from harness.checks.subject import NotApplicable, Subject
+from harness.oracle.automaton import DEAD
+from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+from harness.oracle.language import documents_of
+from harness.oracle.reference import Reference, ReferenceGrammar
+from harness.rows.row import Finding
+
+BYTES = byte_vocabulary()
+
+
+class Relaxed(Reference):
+    """The reference of the schema with some keywords forgotten, or with names written again."""
+
+    without: frozenset[str] = frozenset()
+    repeats_names = False
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return ReferenceGrammar(
+            self, documents_of(grammar.text, None, False, self.without, self.repeats_names)
+        )
+
+
+def forgetting(*keywords: str, vocabulary: Vocabulary = BYTES) -> Reference:
+    adapter = Relaxed(vocabulary)
+    adapter.without = frozenset(keywords)
+    return adapter
+
+
+def found(adapter: Any, schema: Any, *documents: Any, options: dict[str, str] | None = None) -> list[Finding]:
+    text = json.dumps(schema)
+    grammar = Grammar("json_schema", text)
+    instances = tuple(
+        Instance("an instance", each if isinstance(each, bytes) else json.dumps(each).encode(), None)
+        for each in documents
+    )
+    case = Case("0" * 12, "a case", grammar, instances, options=options or {})
+    compiled: CompiledGrammar = adapter.compile(grammar)
+    return list(check_every_allowed_token_leads_to_a_document(Subject(adapter, case, compiled)))
+
+
+SCHEMAS = [
+    ({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"a": 1}, "required"),
+    ({"type": "string", "maxLength": 2}, "ab", "maxLength"),
+    ({"type": "string", "pattern": "^a*$"}, "aa", "pattern"),
+    ({"type": "array", "items": {"const": 0}}, [0], "const"),
+    ({"type": "integer", "maximum": 3}, 3, "maximum"),
+    ({"oneOf": [{"enum": [1, 2]}, {"enum": [2, 3]}]}, 3, "oneOf"),
+    ({"properties": {"a": True}, "additionalProperties": False, "type": "object"}, {"a": 1},
+     "additionalProperties"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "document", "keyword"), SCHEMAS)
+def test_a_backend_that_forgets_a_keyword_is_found_by_its_name(
+    schema: Any, document: Any, keyword: str
+) -> None:
+    findings = found(forgetting(keyword), schema, document, {"b": 1}, [0], 7)
+    assert {finding.cause for finding in findings} == {f"keyword_{keyword}"}
+    assert f"without `{keyword}` they would be right" in findings[0].text
+    assert all(finding.under and not finding.over for finding in findings)
+
+
+@pytest.mark.parametrize(("schema", "document", "keyword"), SCHEMAS)
+def test_the_reference_is_right(schema: Any, document: Any, keyword: str) -> None:
+    for vocabulary in (BYTES, load_vocabulary("probe")):
+        assert found(Reference(vocabulary), schema, document) == []
+
+
+def test_two_keywords_are_named_together() -> None:
+    schema = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "minProperties": 1}
+    (finding, *_) = found(forgetting("required", "minProperties"), schema, {})
+    assert finding.cause == "several_keywords"  # `}` breaks both at once
+    adapter = forgetting("maxLength", "maximum", vocabulary=load_vocabulary("probe"))
+    schema = {"type": ["string", "integer"], "maxLength": 0, "maximum": 0}
+    assert {each.cause for each in found(adapter, schema)} == {"keyword_maxLength+maximum"}
+
+
+def test_a_name_that_is_written_again_is_told() -> None:
+    adapter = Relaxed(BYTES)
+    adapter.repeats_names = True
+    schema = {"type": "object", "properties": {"a": True}}
+    assert {each.cause for each in found(adapter, schema, b'{"a":1,"a":1}')} == {"duplicate_name"}
+
+
+class Bent(Reference):
+    """The reference, with a mask that is bent at every place."""
+
+    bend: Callable[[Bent, Any, Any], None]
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        made = super().compile(grammar)
+        adapter = self
+
+        class Trie:
+            def mask(self, language: JsonSchemaAutomaton, state: int) -> Any:
+                allowed = adapter_trie.mask(language, state)
+                adapter.bend(language, state, allowed)
+                return allowed
+
+        adapter_trie, self.trie = self.trie, Trie()  # type: ignore[assignment]
+        return made
+
+
+def bent(byte: int | None, place: str) -> Reference:
+    """The reference that allows this byte (None: end-of-sequence) too, wherever a document stands so."""
+    adapter = Bent(BYTES)
+
+    def bend(language: JsonSchemaAutomaton, state: int, allowed: Any) -> None:
+        if state != DEAD and language.place(state) == place:
+            allowed[BYTES.eos_token if byte is None else byte] = True
+
+    adapter.bend = bend  # type: ignore[method-assign]
+    return adapter
+
+
+@pytest.mark.parametrize(
+    ("byte", "place", "document", "cause"),
+    [
+        (0x0A, "string", b'"a"', "control_character"),
+        (0xFF, "string", b'"a"', "invalid_utf8"),
+        (ord("x"), "escape", b'"\\n"', "escape"),
+        (ord("-"), "number", b"10", "number_form"),
+        (ord("]"), "between", b"[1]", "no_json"),
+        (None, "string", b'"a"', "early_end"),
+    ],
+)
+def test_what_is_no_json_is_told_apart(byte: int | None, place: str, document: bytes, cause: str) -> None:
+    assert cause in {each.cause for each in found(bent(byte, place), True, document)}
+    assert found(Reference(BYTES), True, document) == []
+
+
+def test_half_a_surrogate_pair_is_no_character() -> None:
+    findings = found(bent(ord('"'), "escape"), True, b'"\\ud800\\udc00"')
+    assert "surrogate" in {each.cause for each in findings}
+
+
+def test_formats_are_constraints_where_the_case_asserts_them() -> None:
+    schema = {"type": "string", "format": "date"}
+    assert found(Reference(BYTES), schema, "2020-01-01") == []
+    findings = found(Reference(BYTES), schema, "2020-01-01", options={"format": "assert"})
+    assert {each.cause for each in findings} == {"keyword_format"}
+    assert found(Reference(BYTES, formats="assert"), schema, "2020-01-01", options={"format": "assert"}) == []
+
+
+def test_without_a_reference_nothing_is_said() -> None:
+    with pytest.raises(NotApplicable, match="uniqueItems"):
+        found(forgetting("uniqueItems"), {"uniqueItems": True}, [])
+
+
+def test_xgrammar_allows_the_bytes_of_surrogates() -> None:
+    """They are no UTF-8 (RFC 3629, section 3); llguidance refuses them."""
+    vocabulary = load_vocabulary("probe")
+    causes = {}
+    for name in ("xgrammar", "llguidance"):
+        (spec,) = parse_specs(name)
+        causes[name] = {each.cause for each in found(make(spec, vocabulary), {"type": "string"}, "ab")}
+    assert causes == {"xgrammar": {"invalid_utf8", "surrogate"}, "llguidance": set()}
