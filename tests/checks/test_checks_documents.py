@@ -4,7 +4,6 @@ that is named for each, and the real backends where they are wrong."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,9 +15,9 @@ from harness.cases.case import Case, Instance
 from harness.checks.documents import check_every_allowed_token_leads_to_a_document
 from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.automaton import DEAD
-from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.language import documents_of
 from harness.oracle.reference import Reference, ReferenceGrammar
+from harness.oracle.trie import TokenSet, TokenTrie
 from harness.rows.row import Finding
 
 BYTES = byte_vocabulary()
@@ -98,34 +97,24 @@ def test_a_name_that_is_written_again_is_told() -> None:
     assert {each.cause for each in found(adapter, schema, b'{"a":1,"a":1}')} == {"duplicate_name"}
 
 
-class Bent(Reference):
-    """The reference, with a mask that is bent at every place."""
+class BentTrie(TokenTrie):
+    """Masks that allow one token (a byte, or end-of-sequence) too, wherever a document stands so."""
 
-    bend: Callable[[Bent, Any, Any], None]
+    def __init__(self, token: int, place: str) -> None:
+        super().__init__(BYTES)
+        self.token, self.place = token, place
 
-    def compile(self, grammar: Grammar) -> ReferenceGrammar:
-        made = super().compile(grammar)
-        adapter = self
-
-        class Trie:
-            def mask(self, language: JsonSchemaAutomaton, state: int) -> Any:
-                allowed = adapter_trie.mask(language, state)
-                adapter.bend(language, state, allowed)
-                return allowed
-
-        adapter_trie, self.trie = self.trie, Trie()  # type: ignore[assignment]
-        return made
+    def mask(self, automaton: Any, state: int) -> TokenSet:
+        allowed = super().mask(automaton, state)
+        if state != DEAD and automaton.place(state) == self.place:
+            allowed[self.token] = True
+        return allowed
 
 
 def bent(byte: int | None, place: str) -> Reference:
-    """The reference that allows this byte (None: end-of-sequence) too, wherever a document stands so."""
-    adapter = Bent(BYTES)
-
-    def bend(language: JsonSchemaAutomaton, state: int, allowed: Any) -> None:
-        if state != DEAD and language.place(state) == place:
-            allowed[BYTES.eos_token if byte is None else byte] = True
-
-    adapter.bend = bend  # type: ignore[method-assign]
+    """The reference that allows this byte (None: end-of-sequence) too at each place of that kind."""
+    adapter = Reference(BYTES)
+    adapter.trie = BentTrie(BYTES.eos_token if byte is None else byte, place)
     return adapter
 
 

@@ -223,4 +223,4 @@ def test_markdown_and_csv_of_kernels_hold_text_only(tmp_path: Path) -> None:
     found = kernels.read(tmp_path / "in")
     assert "'=1+1|" in kernels.text(found, "csv")
     shown = kernels.text(found, "markdown")
-    assert "=1+1\\|&lt;img src=x&gt;\\[a\\]\\(" in shown and "<img" not in shown
+    assert "=1+1\\|&lt;img src=x&gt;\\[a\\](" in shown and "<img" not in shown

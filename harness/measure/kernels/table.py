@@ -52,7 +52,7 @@ def text(stored: StoredKernels, form: str | None) -> str:
         )
     head = _head(stored)
     parts = [
-        markdown(head, MOST_SAID) if form == "markdown" else head,
+        markdown(" ".join(head.split()), MOST_SAID) if form == "markdown" else head,
         *_correctness(stored, form),
         *_times(stored, form),
         *_moves(stored, form),
