@@ -1,4 +1,4 @@
-"""Progress of a command whose steps take long: told by the clock, so that a slow step is not silent."""
+"""The progress of a command, shown by the clock, so that a slow step is not silent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ each second."""
 
 @dataclass(eq=False)
 class Ticker:
-    """Tells on stderr what is being done, how much of it is done and about how long the rest takes.
+    """Shows on stderr what is being done, how much of it is done and about how long the rest takes.
 
     It is one live line on a terminal, and a plain line every ten seconds elsewhere. Used as a context;
     between the steps `step` says what comes next, and `say` prints a line that stays.
@@ -57,11 +57,11 @@ class Ticker:
             self._print(self.line())
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """Prints a line that stays."""
         self._print(one_line(text), stays=True)
 
     def line(self) -> str:
-        """How far it is, in words."""
+        """Returns how much is done, in words."""
         elapsed = self.clock() - self._started
         if not self._total:
             return f"{elapsed:.0f} s: {self._doing}"
@@ -81,7 +81,7 @@ class Ticker:
             self._print(self.line(), stays=not self.stream.isatty())
 
     def _print(self, text: str, stays: bool = False) -> None:
-        """A line that stays, or on a terminal the live line; an empty one only wipes that."""
+        """Prints a line that stays, or on a terminal the live line; an empty text only wipes that."""
         terminal = self.stream.isatty()
         if not terminal and not text:
             return
@@ -96,15 +96,17 @@ class Ticker:
 
 
 def in_words(seconds: float) -> str:
-    """The time in the unit in which people say it: seconds up to two minutes, then minutes, then hours."""
+    """Returns the time as people say it: in seconds up to two minutes, then in minutes, then in hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 class progress_line:
-    """Done, rate, time left and failures so far: one live line on a terminal, a plain line every ten seconds
-    elsewhere."""
+    """Shows how much is done, the rate, the time left and the failures so far.
+
+    It is one live line on a terminal, and a plain line every ten seconds elsewhere.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -120,7 +122,7 @@ class progress_line:
             print(file=self.stream)
 
     def show(self, progress: Progress) -> None:
-        """Tell it."""
+        """Shows the progress, if it is time to."""
         now = time.monotonic()
         if self.first is None:
             self.first, self.started = progress.done, now

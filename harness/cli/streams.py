@@ -50,19 +50,18 @@ class GuardedStream:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
-        """Write it, or nothing where nobody reads any more."""
+        """Writes the text, or nothing where nobody reads any more."""
         with self._deaf():
             self.stream.write(text if self.is_file else self._fit(text))
         return len(text)
 
     def flush(self) -> None:
-        """Flush it, in the same way."""
+        """Flushes the stream, or does nothing where nobody reads any more."""
         with self._deaf():
             self.stream.flush()
 
     def close_quietly(self) -> None:
-        """Nothing of what is still held back is written, and nothing is said of that when the interpreter
-        ends."""
+        """Drops what is still held back, so that the interpreter does not complain of it when it ends."""
         with suppress(OSError, ValueError):
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, self.stream.fileno())
@@ -89,7 +88,7 @@ class GuardedStream:
 
 
 def for_logs(text: str) -> str:
-    """Lines that another program prints (pytest), made fit in the same way."""
+    """Returns lines that another program prints (pytest), made fit in the same way."""
     return _without_commands(visible(text), begins=True) if _is_on_a_service() else visible(text)
 
 
@@ -98,8 +97,10 @@ def _is_on_a_service() -> bool:
 
 
 def _without_commands(text: str, begins: bool) -> str:
-    """The text without a command of a CI service, spelled as JSON may spell it too; `begins`: does it start a
-    line?"""
+    """Returns the text without a command of a CI service, spelled as JSON may spell it too.
+
+    `begins`: does the text start a line?
+    """
     first, end, rest = ("", "", text) if begins else text.partition("\n")
     return _ANYWHERE_COMMAND.sub(r"#\\u0023", first + end + _LINE_COMMAND.sub(r"\1\2\\u003a", rest))
 

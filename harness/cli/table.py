@@ -15,12 +15,12 @@ from harness.text import console, one_line
 
 TABLES = {
     "verdicts": "the figures of each backend",
-    "faults": "the faults by category and cause, in how many cases of each backend",
+    "faults": "the faults by category and cause, in cases of each backend",
     "checks": "in how many cases each check found something",
-    "keywords": "what becomes of each JSON Schema keyword and pair (of a run of the suite keywords)",
-    "spellings": "which spellings each backend accepts (of a run with --spellings)",
+    "keywords": "what becomes of each keyword and pair (of the suite keywords)",
+    "spellings": "which spellings each backend accepts (with run --spellings)",
     "ceilings": "what jumping over forced text could save at most, per suite",
-    "passes": "what each strategy wrote, with how many passes (of a run with --decode)",
+    "passes": "what each strategy wrote, in how many passes (with run --decode)",
     "times": "every figure of a measurement, with percentiles",
     "summary": "what a run ends with: the figures in short, and what to do next",
 }

@@ -21,7 +21,7 @@ LATER = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Our options."""
+    """Adds our options."""
     group = parser.getgroup(MARK, "conformance of grammar backends")
     group.addoption(
         "--grammarbench-backend",
@@ -67,12 +67,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The mark that all our items carry."""
+    """Adds the mark that all our items carry."""
     config.addinivalue_line("markers", f"{MARK}: a case of a suite of GrammarBench, walked through a backend")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """What a reader must know first of the record that outcomes are held against."""
+    """Says what a reader must know first of the record that outcomes are compared with."""
     if not config.getoption("grammarbench_backend"):
         return []
     from harness.cli.plugin.items import header
@@ -86,7 +86,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 def pytest_report_collectionfinish(items: Sequence[pytest.Item]) -> list[str]:
     """Says which sample of the suites the chosen cases are."""
-    if not any(each.get_closest_marker(MARK) for each in items):
+    if not any(item.get_closest_marker(MARK) for item in items):
         return []
     from harness.cli.plugin.items import sampled
 
@@ -97,7 +97,7 @@ def pytest_report_collectionfinish(items: Sequence[pytest.Item]) -> list[str]:
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Our items come behind the repository's own, before `-k` and `-m` choose."""
+    """Adds our items behind the repository's own, before `-k` and `-m` choose."""
     if config.getoption("grammarbench_backend"):
         from harness.cli.plugin.items import collected
 
@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(
 
 @pytest.hookimpl
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What was chosen is walked together, when the first of it is asked for."""
+    """Notes what was chosen, which is walked together when the first of it is asked for."""
     if from_us := _ours(session):
         from harness.cli.plugin.items import chosen
 
@@ -114,7 +114,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """What failed behind other cases and not alone is no test's failure, and is told at the end."""
+    """Keeps for the end what failed behind other cases and not alone, which is no test's failure."""
     if from_us := _ours(session):
         from harness.cli.plugin.items import delayed_lines
 
@@ -122,10 +122,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell it."""
+    """Writes the lines that were kept for the end."""
     for line in terminalreporter.config.stash.get(LATER, []):
         terminalreporter.write_line(line)
 
 
 def _ours(session: pytest.Session) -> Sequence[pytest.Item]:
-    return [each for each in session.items if each.get_closest_marker(MARK) and hasattr(each, "walks")]
+    """Returns our items of the session."""
+    return [item for item in session.items if item.get_closest_marker(MARK) and hasattr(item, "walks")]

@@ -27,8 +27,10 @@ LONGEST = 80
 
 
 def collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytest.Item]:
-    """An item for every case of every suite and backend; what is wrong with an option ends pytest with one
-    line."""
+    """Yields an item for every case of every suite and backend.
+
+    What is wrong with an option ends pytest with one line.
+    """
     try:
         yield from _collected(session, config)
     except BadInput as error:
@@ -46,8 +48,8 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
     if effort is None:
         effort = recorded.effort if recorded else 0
     suites = {
-        each: list(read_cases(find_suite(each)))
-        for each in config.getoption("grammarbench_suite") or walked_by_default()
+        name: list(read_cases(find_suite(name)))
+        for name in config.getoption("grammarbench_suite") or walked_by_default()
     }
     for word in sorted(
         {
@@ -58,7 +60,7 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
         }
     ):
         config.addinivalue_line("markers", f"{word}: a suite, dialect or tag of GrammarBench's cases")
-    specs = [str(each) for text in config.getoption("grammarbench_backend") for each in parse_specs(text)]
+    specs = [str(spec) for text in config.getoption("grammarbench_backend") for spec in parse_specs(text)]
     folder = fresh_folder(getattr(config, "cache", None))
     for number, spec in enumerate(specs, 1):
         walks = Walks(
@@ -81,14 +83,16 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
 
 
 def chosen(items: Sequence[Any]) -> None:
-    """Tell the walks which cases were chosen."""
-    for each in items:
-        each.walks.chosen.add(each.case.id)
+    """Tells the walks which cases were chosen."""
+    for item in items:
+        item.walks.chosen.add(item.case.id)
 
 
 def header(config: pytest.Config) -> list[str]:
-    """What a reader must know first of the record: of what sample it is, and whether its checks can be
-    compared. Raises BadInput."""
+    """Returns what a reader must know first of the record. Raises BadInput.
+
+    It is of what sample the record is, and whether its checks can be compared.
+    """
     if not config.getoption("grammarbench_expect"):
         return []
     recorded, effort = (
@@ -96,29 +100,28 @@ def header(config: pytest.Config) -> list[str]:
         config.getoption("grammarbench_effort"),
     )
     different = recorded.different(recorded.effort if effort is None else effort, recorded.decode)
-    said = [f"the record is of {recorded.sample}; what else fails, fails"] if recorded.sample else []
-    return [
-        f"grammarbench: {for_logs(each)}"
-        for each in (*said, *([f"{different}: only verdicts are compared"] if different else []))
-    ]
+    lines = [f"the record is of {recorded.sample}; what else fails, fails"] if recorded.sample else []
+    lines += [f"{different}: only verdicts are compared"] if different else []
+    return [f"grammarbench: {for_logs(line)}" for line in lines]
 
 
 def sampled(items: Sequence[pytest.Item]) -> list[str]:
-    """A line for each backend of which not all cases of the suites were chosen."""
-    told = []
-    for walks in {id(each.walks): each.walks for each in items if isinstance(each, CaseItem)}.values():
-        mine = Counter(each.suite for each in items if isinstance(each, CaseItem) and each.walks is walks)
+    """Returns a line for each backend of which not all cases of the suites were chosen."""
+    lines = []
+    ours = [item for item in items if isinstance(item, CaseItem)]
+    for walks in {id(item.walks): item.walks for item in ours}.values():
+        mine = Counter(item.suite for item in ours if item.walks is walks)
         suites = {
             name: {"cases": mine[name], "cases_in_all": count} for name, count in walks.cases_in_all.items()
         }
-        if said := sample(suites, "gate"):
-            told.append(f"grammarbench: {for_logs(walks.spec)}: {for_logs(said)}")
-    return told
+        if part := sample(suites, "gate"):
+            lines.append(f"grammarbench: {for_logs(walks.spec)}: {for_logs(part)}")
+    return lines
 
 
 def delayed_lines(items: Sequence[Any]) -> list[str]:
-    """What failed behind others in one process and not alone, a line for each backend and kind."""
-    every = {id(each.walks): each.walks for each in items}.values()
+    """Returns a line for each backend and kind of what failed behind others in one process and not alone."""
+    every = {id(item.walks): item.walks for item in items}.values()
     return [
         f"grammarbench: {for_logs(one_line(line))}"
         for walks in every
@@ -132,11 +135,11 @@ def _named(spec: str, suite: str, case: Case) -> str:
 
 
 def words_of(suite: str, case: Case) -> set[str]:
-    """What can stand behind `-m`."""
+    """Returns the words that can stand behind `-m`."""
     return {
         word
-        for each in (suite, case.grammar.dialect, *case.tags)
-        if (word := re.sub(r"\W+", "_", each).strip("_"))
+        for name in (suite, case.grammar.dialect, *case.tags)
+        if (word := re.sub(r"\W+", "_", name).strip("_"))
     }
 
 
@@ -153,19 +156,19 @@ class CaseItem(pytest.Item):
         self.extra_keyword_matches.update((suite, case.name, case.id))
 
     def setup(self) -> None:
-        """Walk what was chosen, once; a failure of ours is an error here, and no backend's failure."""
+        """Walks what was chosen, once; a failure of ours is an error here, and no backend's failure."""
         try:
             self.walks.walk()
         except BadInput as error:
             pytest.exit(f"grammarbench: {one_line(str(error))}", returncode=pytest.ExitCode.USAGE_ERROR)
         self.outcome = self.walks.outcome(self.suite, self.case)
-        for each in self.outcome.delayed:
-            self.add_report_section("setup", MARK, for_logs(delayed.in_words(each)))
+        for failure in self.outcome.delayed:
+            self.add_report_section("setup", MARK, for_logs(delayed.in_words(failure)))
         if self.outcome.ours:
             pytest.fail(f"harness error (ours): {for_logs(one_line(self.outcome.ours))}", pytrace=False)
 
     def runtest(self) -> None:
-        """Hold the outcome against the record, or against what is right."""
+        """Compares the outcome with the record, or with what is right."""
         outcome = self.outcome
         passes = outcome.came_to in (CaseOutcome.PASSED, CaseOutcome.NOT_JUDGED)
         if outcome.recorded and outcome.faults == outcome.recorded and not passes:
@@ -180,7 +183,7 @@ class CaseItem(pytest.Item):
         if outcome.came_to == CaseOutcome.FAILED or (outcome.recorded and outcome.faults != outcome.recorded):
             raise Wrong(outcome.lines())
         if outcome.came_to == CaseOutcome.DECLINED:
-            pytest.skip(f"declined: {for_logs(outcome.said[0]) if outcome.said else ''}")
+            pytest.skip(f"declined: {for_logs(outcome.problems[0]) if outcome.problems else ''}")
         if outcome.came_to == CaseOutcome.NOT_JUDGED:
             pytest.skip(
                 "not judged: no instance of it has a known verdict, and no check compared its masks "
@@ -188,11 +191,11 @@ class CaseItem(pytest.Item):
             )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What is wrong, and how to see it; no traceback of ours."""
+        """Returns what is wrong, and how to see it, without a traceback of ours."""
         if isinstance(excinfo.value, Wrong):
-            return "\n".join(for_logs(each) for each in excinfo.value.lines)
+            return "\n".join(for_logs(line) for line in excinfo.value.lines)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Shown as the item's place."""
+        """Returns what is shown as the item's place."""
         return self.path, None, self.name

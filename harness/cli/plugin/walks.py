@@ -30,12 +30,14 @@ SESSIONS = 3
 
 
 def fresh_folder(cache: pytest.Cache | None) -> Path:
-    """A folder for this session's runs, in pytest's cache where it has one; all but the last sessions' are
-    removed there."""
+    """Returns a folder for this session's runs, in pytest's cache where it has one.
+
+    All but the last sessions' folders are removed there.
+    """
     if cache is None:
         return Path(tempfile.mkdtemp(prefix="grammarbench-pytest-"))
     kept = cache.mkdir("grammarbench")
-    for old in sorted(each for each in kept.iterdir() if each.is_dir())[: -(SESSIONS - 1)]:
+    for old in sorted(folder for folder in kept.iterdir() if folder.is_dir())[: -(SESSIONS - 1)]:
         shutil.rmtree(old, ignore_errors=True)
     return kept / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
 
@@ -56,28 +58,28 @@ class CaseReport:
     came_to: CaseOutcome
     faults: expected.Faults
     recorded: expected.Faults
-    said: tuple[str, ...]
+    problems: tuple[str, ...]
     """A line for each thing that is wrong."""
     ours: str
     """Why it was not walked through our own fault; empty if it was."""
     command: str
     """Shows it step by step."""
     delayed: tuple[Delayed, ...] = ()
-    """What befell it behind other cases and not alone."""
+    """What failed behind other cases and not alone."""
 
     def lines(self) -> list[str]:
-        """For the report of a failed test."""
+        """Returns the lines for the report of a failed test."""
         new, gone = sorted(self.faults - self.recorded), sorted(self.recorded - self.faults)
         head = f"{self.case.grammar.dialect} {self.case.grammar.text[:400]}"
         changed = [
             f"recorded: {', '.join(sorted(self.recorded))}; new: {', '.join(new) or '-'}; gone: "
             f"{', '.join(gone) or '-'}"
         ]
-        more = [f"and {len(self.said) - MOST_LINES} more"] if len(self.said) > MOST_LINES else []
+        more = [f"and {len(self.problems) - MOST_LINES} more"] if len(self.problems) > MOST_LINES else []
         return [
             head,
             *(changed if self.recorded else []),
-            *self.said[:MOST_LINES],
+            *self.problems[:MOST_LINES],
             *more,
             f"to see it: {self.command}",
         ]
@@ -104,10 +106,10 @@ class Walks:
     @property
     def delayed(self) -> list[Delayed]:
         """What failed behind other cases and not alone."""
-        return [found for rows in (self.rows or {}).values() for found in _delayed(rows)]
+        return [failure for rows in (self.rows or {}).values() for failure in _delayed(rows)]
 
     def walk(self) -> None:
-        """Run the harness, the first time. Raises BadInput."""
+        """Runs the harness, the first time. Raises BadInput."""
         if self.rows is not None:
             return
         self.rows = {}
@@ -141,7 +143,7 @@ class Walks:
         return dict(expected.recorded_faults(expected.arm_of_row(rows[0]), self.recorded.arms)[0] or {})
 
     def outcome(self, suite: str, case: Case) -> CaseReport:
-        """Of one chosen case."""
+        """Returns what came of one chosen case."""
         rows = (self.rows or {}).get((suite, case.id), [])
         folded = CaseRows()
         for row in rows:
@@ -154,15 +156,16 @@ class Walks:
         command = shlex.join(["grammarbench", "repro", str(self.folder), case.id, "--backends", self.spec])
         if self.compares_verdicts:
             faults, recorded = faults & expected.OF_A_VERDICT, recorded & expected.OF_A_VERDICT
-        said = tuple(line for row in rows for line in _said(row))
-        return CaseReport(case, came_to, faults, recorded, said, lost, command, tuple(_delayed(rows)))
+        problems = tuple(line for row in rows for line in _problems(row))
+        return CaseReport(case, came_to, faults, recorded, problems, lost, command, tuple(_delayed(rows)))
 
 
 def _delayed(rows: Iterable[Row]) -> Iterator[Delayed]:
-    return (found for row in rows if (found := delayed_of(row)) is not None)
+    return (failure for row in rows if (failure := delayed_of(row)) is not None)
 
 
-def _said(row: Row) -> list[str]:
+def _problems(row: Row) -> list[str]:
+    """Returns a line for each thing that is wrong with the row."""
     lines = []
     if walk_verdict(row) not in ("pass", "unjudged") and (row.mode != CHECKS_MODE or row.status != "ok"):
         where = f" at token {row.stopped_at}" if row.stopped_at is not None else ""
@@ -174,8 +177,8 @@ def _said(row: Row) -> list[str]:
         text = f": {row.text}" if row.text else ""
         lines.append(one_line(f"{walk_verdict(row)}{where}, {instance}{text}"[:500]))
     lines += [
-        one_line(f"{each.check}{':' if each.cause else ''}{each.cause}: {each.text}"[:500])
-        for each in row.findings
+        one_line(f"{finding.check}{':' if finding.cause else ''}{finding.cause}: {finding.text}"[:500])
+        for finding in row.findings
     ]
     return lines
 
