@@ -180,7 +180,7 @@ def test_an_adapter_that_ends_its_process_or_hangs_costs_only_its_own_scripts(
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys, time\n"
-        "if 'harness.backend.scripts:open_scripts' in sys.orig_argv:\n"
+        "if 'harness.backend.scripts:open_scripts' in ' '.join(sys.orig_argv):\n"
         "    from harness.adapters.outlines_core import OutlinesCore\n"
         "    plain = OutlinesCore.script\n"
         "    ends = {'(x': lambda: os._exit(9), '(y': lambda: time.sleep(60)}\n"
