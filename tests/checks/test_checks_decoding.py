@@ -196,7 +196,7 @@ SCHEMA = {
     "required": ["city", "days"],
     "additionalProperties": False,
 }
-SUITE = [
+SUITE: list[dict[str, Any]] = [
     {
         "description": "call",
         "schema": SCHEMA,
@@ -216,9 +216,10 @@ def run(
     *options: str,
     backends: str = "llguidance,outlines-core",
     vocabulary: str = "probe",
+    cases: list[dict[str, Any]] = SUITE,
 ) -> list[Row]:
     suite = tmp_path / "suite.json"
-    suite.write_text(json.dumps(SUITE))
+    suite.write_text(json.dumps(cases))
     arguments = [
         "run",
         str(suite),
@@ -276,9 +277,9 @@ def test_a_run_tells_what_each_strategy_wrote(
 def test_more_passes_for_the_same_texts_fail_a_gate_and_the_page_tells_what_is_saved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(tmp_path, "before", vocabulary="bytes", backends="reference")
+    run(tmp_path, "before", vocabulary="bytes", backends="reference", cases=SUITE[1:])
     shutil.copytree(tmp_path / "before", tmp_path / "after")
-    (row,) = [each for each in read_rows(tmp_path / "before") if each.counted]
+    (row,) = [row for row in read_rows(tmp_path / "before") if row.counted]
     jumped = row.counted["jump_forward_writes_the_instance"]
     compact = json.JSONEncoder(separators=(",", ":")).encode
     worse = {**jumped, "forced": jumped["forced"] - 2, "passes": jumped["passes"] + 2}
