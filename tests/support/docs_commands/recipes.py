@@ -131,7 +131,7 @@ TUTORIAL = Recipe(
         "grammarbench list backends": r"llguidance +llguidance \d",
         "--vocabularies tekken --out my_run": r"5 of 6|83\.3|stored in my_run",
         "repro my_run shelf --backends llguidance --shrink": "script: fault.py",
-        "report my_run": r"written: my_run/report/report\.html",
+        "report my_run": r"written: (my_run/report|exported)/report\.html",
         "compare my_run --record expected.json": "recorded 12 outcomes",
         "pytest --grammarbench-backend": "1 failed, 4 passed, 1 skipped",
     },
