@@ -74,7 +74,7 @@ def knows_no_dead_ends(patch: pytest.MonkeyPatch) -> None:
 
 
 def lets_items_be_anything(patch: pytest.MonkeyPatch) -> None:
-    right = automaton.next_item
+    right = values.next_item
     patch.setattr(automaton, "next_item", lambda formulas: right((TRUE, *formulas[1:])))
 
 
