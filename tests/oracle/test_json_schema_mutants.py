@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from against_the_judge import differences
 
-from harness.oracle.json_schema import automaton, numbers, schemas, strings
+from harness.oracle.json_schema import automaton, numbers, schemas, strings, values
 from harness.oracle.json_schema.atoms import AtLeast
 from harness.oracle.json_schema.formula import TRUE, Formula
 
