@@ -132,7 +132,8 @@ def stepwise(prompt: list[int], grammar: CompiledGrammar | None, limit: int) -> 
 def test_generate_gives_valid_outputs_each_row_under_its_own_grammar(name: str, do_sample: bool) -> None:
     adapter = adapter_named(name)
     regex = adapter.compile(PATTERN)
-    if "json_schema" in adapter.dialects:
+    # The reference allows white space without end, and a model of random weights writes it.
+    if "json_schema" in adapter.dialects and name != "reference":
         json_grammar, judge = adapter.compile(Grammar("json_schema", SCHEMA)), json.loads(SCHEMA)
     else:
         json_grammar, judge = adapter.compile(Grammar("choice", '["true", "[1]"]')), {}

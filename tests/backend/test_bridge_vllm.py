@@ -74,7 +74,7 @@ def test_what_is_not_a_word_about_the_request_is_the_backends_fault() -> None:
 @pytest.mark.parametrize(
     ("grammar", "error", "message"),
     [
-        (Grammar("json_schema", "{}"), UnsupportedGrammar, "does not support"),
+        (Grammar("structural_tag", "{}"), UnsupportedGrammar, "does not support"),
         (Grammar("regex", "("), InvalidGrammar, "Invalid grammar specification"),
     ],
     ids=lambda each: each.dialect if isinstance(each, Grammar) else "",

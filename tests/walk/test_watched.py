@@ -18,7 +18,7 @@ from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import BACKEND_ERROR, Subject, checks, made, run_check
 from harness.rows.row import OUT_OF_TIME
-from harness.run import coordinator as run
+from harness.run import slot
 from harness.run.limits import Limits
 from harness.walk.watched import PHASES
 
@@ -59,7 +59,7 @@ def test_walks_of_slow_calls_have_an_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["HangsAndIsOurs", "RaisesAndIsOurs"])
 def test_what_is_ours_is_never_accused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "OUR_SECONDS", 2.0)
+    monkeypatch.setattr(slot, "OUR_SECONDS", 2.0)
     case = {"regex": "a+", "tests": [{"text": "aa", "valid": True}]}
     (row,) = walk_all(tmp_path, f"miniatures.slow_in_sum:{name}", [case], Limits(0.2, GIGABYTE)).values()
     assert row.status == "harness_error", row
