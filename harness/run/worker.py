@@ -95,11 +95,13 @@ def serve_case(
     if compiled.grammar is None:
         return
     left_ns = SLOW * checking.seconds * 1e9
+    is_out_of_time = False
     for number in range(max(1, len(case.instances))):
         progress[1] = number
         gc.disable()
         if left_ns <= 0:
-            seen = Observation("skipped", "walk", "not walked: the walks of this case had taken their time")
+            # One instance says whose time it was; a case with skipped instances alone would not.
+            seen = _without_time(is_out_of_time, SLOW * checking.seconds)
         elif case.instances:
             seen = _walk_instance(
                 compiled.grammar, adapter, case.instances[number].content, progress, left_ns
@@ -108,6 +110,7 @@ def serve_case(
             seen = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
         gc.enable()
         left_ns -= seen.wall_ns or 0
+        is_out_of_time |= seen.status == "timeout"
         findings = [
             vars(replace(finding, documented=adapter.documents(finding.cause))) for finding in seen.findings
         ]
@@ -120,6 +123,15 @@ def serve_case(
         answer("walked", seen.samples, seen=told)
     if made(checking.effort, checking.decode):
         _check(adapter, case, compiled, answer, progress, checking)
+
+
+def _without_time(was_told: bool, seconds: float) -> Observation:
+    """What is said of an instance for which the walks before it left no time: once, that the backend took too
+    long."""
+    if was_told:
+        return Observation("skipped", "walk", "not walked: the walks of this case had taken their time")
+    text = f"not walked: the walks before it had taken all the {seconds:g} s that those of a case may take"
+    return Observation("timeout", "walk", text)
 
 
 def _check(

@@ -57,6 +57,19 @@ def test_walks_of_slow_calls_have_an_end(tmp_path: Path) -> None:
     assert (second.status, second.phase) == ("skipped", "walk")
 
 
+def test_walks_that_end_just_as_their_time_does_leave_a_timeout_too(tmp_path: Path) -> None:
+    """Else nobody would say why the other instances were not walked, and it would count as our failure."""
+    tests = [
+        {"text": "a" * count, "valid": True} for count in (8, 50, 51)
+    ]  # nine fills of 0.1 s, the end's too
+    rows = walk_all(
+        tmp_path, "miniatures.slow_in_sum:SlowInSum", [{"regex": "a+", "tests": tests}], Limits(0.3, GIGABYTE)
+    )
+    first, second, third = (rows[key] for key in sorted(rows, key=str))
+    assert (first.status, second.status, third.status) == ("ok", "timeout", "skipped")
+    assert "the walks before it had taken all the 0.9 s" in (second.text or "")
+
+
 @pytest.mark.parametrize("name", ["HangsAndIsOurs", "RaisesAndIsOurs"])
 def test_what_is_ours_is_never_accused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slot, "OUR_SECONDS", 2.0)
