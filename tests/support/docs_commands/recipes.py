@@ -79,7 +79,6 @@ README = Recipe(
         "--grammarbench-backend=xgrammar --grammarbench-suite=regex": SOME_CASES,
     },
     codes={
-        "doctor": NOISY,
         "grammarbench measure": NOISY,
         # The backend fails some cases of the suite: that is what the tests are to show.
         "pytest --grammarbench-backend": (1,),
@@ -95,7 +94,6 @@ README = Recipe(
         "compare versions --gate": "0 came out differently",
     },
     not_run={
-        "git clone": INSTALLS,
         "pip install": INSTALLS,
         "tox run": WHOLE_SUITE,
         "--profile mechanisms": EXPERIMENT,
@@ -289,7 +287,7 @@ RECIPES: dict[str, Recipe] = {
             "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8 --profile default": TWO_RELEASES,
             'bisect xgrammar 0.1.34..0.2.8 speed --case "tool call" --slower compile --vocabularies tekken': SLOWER,  # noqa: E501
         },
-        codes={"doctor": NOISY, "grammarbench measure": NOISY},
+        codes={"grammarbench measure": NOISY},
         says={"bisect": r"toy-choice==1\.2", "table versions": "ttfm"},
         least=8,
     ),
