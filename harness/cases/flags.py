@@ -46,7 +46,7 @@ def _verdict(case: Case, instance: Instance, judge: Judge, both: bool) -> bool |
     draft, formats = case.options.get("draft"), case.options.get("format") == "assert"
     valid = judge.verdict(case.grammar, instance.content, draft=draft, assert_formats=formats)
     if both and valid is not None and case.grammar.dialect == "json_schema":
-        second = judge.second(case.grammar, instance.content, draft=draft, assert_formats=formats)
+        second, _ = judge.second(case.grammar, instance.content, draft=draft, assert_formats=formats)
         return valid if second in (valid, None) else None
     return valid
 
@@ -63,7 +63,7 @@ def _objection(case: Case, instance: Instance, judge: Judge) -> str:
         if said == instance.valid:
             return ""
     others = [
-        judge.second(case.grammar, instance.content, draft=draft, assert_formats=formats)
+        judge.second(case.grammar, instance.content, draft=draft, assert_formats=formats)[0]
         for formats in readings
     ]
     return CONTRADICTED if others == [not instance.valid] * len(others) else ""

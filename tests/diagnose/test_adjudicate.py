@@ -14,13 +14,12 @@ from places import SUPPORT
 
 from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case, Instance, case_id, case_to_line
+from harness.cases.case import Case, Instance, case_id
 from harness.cli import progress
 from harness.cli.main import main
 from harness.cli.progress import Ticker
 from harness.diagnose.adjudicate import WITNESSES, Settings, Summary, adjudicate
 from harness.diagnose.adjudicate.causes import experiments, names_alone, place
-from harness.diagnose.adjudicate.second import load_second
 from harness.errors import BadInput
 
 TESTS = SUPPORT
@@ -339,25 +338,6 @@ def test_each_arm_gets_its_own_cause_and_no_other(tmp_path: Path, monkeypatch: p
     assert not summary.lost and {kind for _, kind, _ in guilty(witnesses)} == {"over_constrained"}
     causes = {name: {cause for arm, _, cause in guilty(witnesses) if arm == name} for name in OWN_CAUSE}
     assert causes == OWN_CAUSE
-
-
-@pytest.mark.parametrize(
-    ("text", "valid"),
-    [
-        ("1e5", True), ("0.0e-999", True), ("-1.5E300", True), ('"x"', False),
-        ("1e999", None), ("-3E-400", None), ('{"a": 1, "a": 2}', None), ("[1", False),
-    ],
-)  # fmt: skip
-def test_the_second_validator_does_not_speak_of_what_it_cannot_read(
-    text: str, valid: bool | None, tmp_path: Path
-) -> None:
-    grammar = Grammar("json_schema", '{"type": "number"}')
-    (tmp_path / "cases.jsonl").write_bytes(
-        case_to_line("s", "1", Case(case_id(grammar), "a number", grammar))
-    )
-    answer, _ = load_second(str(tmp_path / "cases.jsonl"))
-    said, _ = answer({"offset": 0, "formats": False}, text.encode())
-    assert said["valid"] is valid
 
 
 def test_adjudicate_tells_on_stderr_how_far_it_is(

@@ -606,6 +606,28 @@ def test_what_jiter_alone_has_no_room_for_is_not_contested() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("1e5", True), ("0.0e-999", True), ("-1.5E300", True), ('"x"', False),
+        ("1e999", None), ("-3E-400", None), ('{"a": 1, "a": 2}', None), ("[1", False),
+    ],
+)  # fmt: skip
+def test_the_second_validator_does_not_speak_of_what_it_cannot_read(text: str, valid: bool | None) -> None:
+    assert second_verdict('{"type": "number"}', text.encode(), None, False)[0] is valid
+
+
+def test_the_judge_tells_what_the_second_validator_says_with_the_keyword() -> None:
+    least = schema({"minLength": 2, "format": "date"})
+    with Judge() as judge:
+        assert judge.second(least, b'"ab"') == (True, "")
+        assert judge.second(least, b'"a"') == (False, "minLength")
+        assert judge.second(least, b'"ab"', assert_formats=True) == (False, "format")
+        assert judge.second(least, b"1e999") == (None, "") and "no answer" in judge.reason
+        judge.deadline = 0.0
+        assert judge.second(least, b'"ab"') == (None, "") and "out of time" in judge.reason
+
+
+@pytest.mark.parametrize(
     "name",
     ["lu", "IsGreek", "Greek", "InGreek", "L=", "gc=lu", "Script=greek", "sc=", "letter", "Block=Greek"],
 )

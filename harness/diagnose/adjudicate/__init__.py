@@ -10,7 +10,6 @@ over-constrained. Without the same verdict of both validators nobody is blamed.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from harness.diagnose.adjudicate.verdicts import Validators
 from harness.diagnose.adjudicate.witness import Summary as Summary
 from harness.diagnose.adjudicate.witness import Witness as Witness
 from harness.oracle.judge import Judge
+from harness.rows.appending import encoded, write_lines
 from harness.rows.folder import locked
 from harness.rows.row import DECLINED, Row, RunInfo
 from harness.rows.store import read_info, read_rows, refuse_published
@@ -94,21 +94,14 @@ def adjudicate(
             len({(vocabulary, case_id) for vocabulary, _, case_id in compiled}),
         )
         part = folder / f"{WITNESSES}.part"
-        second = Service(
-            "harness.diagnose.adjudicate.second:load_second", {"cases": work.cases}, info.memory_bytes
-        )
-        with open(part, "w") as file, Judge(settings.timeout_s) as judge:
-            try:
-                validators = Validators(judge, second, settings.timeout_s, settings.formats)
-                done = 0
-                for vocabulary in info.vocabularies:
-                    for witness in _in_vocabulary(work, vocabulary, validators, done):
-                        work.summary.add(witness)
-                        file.write(json.dumps(witness.to_json()) + "\n")
-                        file.flush()
-                    done += len({case_id for name, _, case_id in compiled if name == vocabulary})
-            finally:
-                second.close()
+        with open(part, "wb") as file, Judge(settings.timeout_s) as judge:
+            validators = Validators(judge, settings.formats)
+            done = 0
+            for vocabulary in info.vocabularies:
+                for witness in _in_vocabulary(work, vocabulary, validators, done):
+                    work.summary.add(witness)
+                    write_lines(file, [encoded(witness.to_json())])
+                done += len({case_id for name, _, case_id in compiled if name == vocabulary})
         os.replace(part, folder / WITNESSES)
     return work.summary
 

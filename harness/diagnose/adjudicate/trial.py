@@ -269,7 +269,7 @@ class Trial:
             name: answer["refused_at"] for name, answer in replays.items() if answer["refused_at"] is not None
         }
         refusing, accepting = refused_at.keys(), replays.keys() - refused_at.keys()
-        verdict = self.validators.verdict(self.case, self.offset, document)
+        verdict = self.validators.verdict(self.case, document)
         self.known[document] = Replayed(verdict.valid, refused_at)
         self.summary.judged(verdict.valid, verdict.formats_decide, verdict.disagree)
         if verdict.disagree:
@@ -330,9 +330,7 @@ class Trial:
 
         Their answers are remembered, because each arm's experiments are on the same documents."""
         if document not in self.found_valid:
-            self.found_valid[document] = (
-                self.validators.verdict(self.case, self.offset, document).valid is True
-            )
+            self.found_valid[document] = self.validators.verdict(self.case, document).valid is True
         return self.found_valid[document]
 
     def _keep(self, document: bytes, origin: Origin, verdict: DocumentVerdict, blame: Blame) -> None:

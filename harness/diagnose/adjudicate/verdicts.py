@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.backend.process.lost import Lost
-from harness.backend.process.service import Service
 from harness.cases.case import Case
 from harness.oracle.judge import Judge
 
@@ -35,35 +33,28 @@ class DocumentVerdict:
 
 
 class Validators:
-    """The judge and the second validator, for the cases of one run."""
+    """The judge and the second validator, which is asked through the judge's process."""
 
-    def __init__(self, judge: Judge, second: Service, seconds: float, formats: bool) -> None:
-        self.judge, self.second, self.seconds, self.formats = judge, second, seconds, formats
+    def __init__(self, judge: Judge, formats: bool) -> None:
+        self.judge, self.formats = judge, formats
 
-    def verdict(self, case: Case, offset: int, document: bytes) -> DocumentVerdict:
+    def verdict(self, case: Case, document: bytes) -> DocumentVerdict:
         """The verdict on a document. Without `formats`, it must be valid, or invalid, whether formats are
         assertions or not, because backends differ in that."""
         formats = self.formats or case.options.get("format") == "assert"
         modes = [True] if formats else [False, True] if '"format"' in case.grammar.text else [False]
-        options = case.options.get("draft")
+        draft = case.options.get("draft")
         judged = [
-            self.judge.verdict(case.grammar, document, draft=options, assert_formats=mode) for mode in modes
+            self.judge.verdict(case.grammar, document, draft=draft, assert_formats=mode) for mode in modes
         ]
         if None in judged:
             return DocumentVerdict(None)
         if len(set(judged)) > 1:
             return DocumentVerdict(None, formats_decide=True)
-        seconds = [self._second(offset, document, mode) for mode in modes]
+        seconds = [
+            self.judge.second(case.grammar, document, draft=draft, assert_formats=mode) for mode in modes
+        ]
         valid, keyword = seconds[0]
-        if len({each for each, _ in seconds}) > 1:
+        if len({verdict for verdict, _ in seconds}) > 1:
             valid = None
         return DocumentVerdict(judged[0], valid, keyword)
-
-    def _second(self, offset: int, document: bytes, formats: bool) -> tuple[bool | None, str]:
-        try:
-            answer, _ = self.second.ask(
-                {"offset": offset, "formats": formats}, document, seconds=self.seconds
-            )
-        except Lost:
-            return None, ""
-        return answer["valid"], answer.get("keyword", "")

@@ -42,47 +42,46 @@ class Judge:
         self, grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False
     ) -> bool | None:
         """Returns the answer of `is_valid`, or None with a `reason` where there is no verdict in time."""
-        valid: bool | None = self._answer(
-            "verdict", grammar, content, draft=draft, assert_formats=assert_formats
-        )
+        answer = self._answer("verdict", grammar, content, draft=draft, assert_formats=assert_formats)
+        valid: bool | None = answer["found"]
         return valid
 
     def second(
         self, grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False
-    ) -> bool | None:
-        """Returns what the second validator says of a JSON Schema's document; None if it does not answer."""
-        valid: bool | None = self._answer(
-            "second", grammar, content, draft=draft, assert_formats=assert_formats
-        )
-        return valid
+    ) -> tuple[bool | None, str]:
+        """Returns the answer of `second_verdict` for a JSON Schema's document: whether it is valid, and the
+        violated keyword. The answer is None and no keyword where there is none in time."""
+        answer = self._answer("second", grammar, content, draft=draft, assert_formats=assert_formats)
+        return answer["found"], answer.get("keyword", "")
 
     def membership(self, grammar: Grammar, content: bytes) -> Membership | None:
         """Returns the answer of `harness.oracle.judge.membership`, or None with a `reason`: is it a sentence,
         the beginning of one, or neither?"""
-        found: Membership | None = self._answer("membership", grammar, content)
-        return found
+        membership: Membership | None = self._answer("membership", grammar, content)["found"]
+        return membership
 
     def readings_against(
         self, grammar: Grammar, content: bytes, valid: bool, unicode: Collection[str]
     ) -> tuple[str, ...]:
         """Returns the readings (`harness.oracle.regex.readings`) by which an output is not as valid as is
         said; none if that takes too long."""
-        return tuple(self._answer("readings", grammar, content, valid=valid, unicode=sorted(unicode)) or ())
+        answer = self._answer("readings", grammar, content, valid=valid, unicode=sorted(unicode))
+        return tuple(answer["found"] or ())
 
     def close(self) -> None:
         """End the process; a later question starts another."""
         self._service.close()
 
-    def _answer(self, asks: str, grammar: Grammar, content: bytes, **options: Any) -> Any:
+    def _answer(self, asks: str, grammar: Grammar, content: bytes, **options: Any) -> dict[str, Any]:
+        """Returns the handler's answer, and keeps its `reason`; `found` is None where no answer came."""
         question = {"asks": asks, "dialect": grammar.dialect, "text": grammar.text, **options}
         try:
             self._service.wait()
             answer, _ = self._service.ask(question, content, seconds=self.deadline)
         except Lost as lost:
-            self.reason = self._reason_of_loss(lost)
-            return None
+            answer = {"found": None, "reason": self._reason_of_loss(lost)}
         self.reason = answer["reason"]
-        return answer["found"]
+        return answer
 
     def _reason_of_loss(self, lost: Lost) -> str:
         if lost.cause == "load":

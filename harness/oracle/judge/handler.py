@@ -36,7 +36,10 @@ def open_judge() -> tuple[Handler, dict[str, Any]]:
 
 
 def _answer(question: dict[str, Any], content: bytes) -> dict[str, Any]:
-    """Returns what was `found`, None if there is no answer, and the `reason` why there is none."""
+    """Returns what was `found`, None if there is no answer, and the `reason` why there is none.
+
+    What the second validator says has the violated `keyword` too, which is empty for a valid document.
+    """
     grammar, asks = Grammar(question["dialect"], question["text"]), question["asks"]
     try:
         if asks == "membership":
@@ -46,9 +49,9 @@ def _answer(question: dict[str, Any], content: bytes) -> dict[str, Any]:
             return {"found": found, "reason": ""}
         draft, assert_formats = question["draft"], question["assert_formats"]
         if asks == "second":
-            valid, _ = second_verdict(grammar.text, content, draft, assert_formats)
+            valid, keyword = second_verdict(grammar.text, content, draft, assert_formats)
             why = "the second validator has no answer" if valid is None else ""
-            return {"found": valid, "reason": why}
+            return {"found": valid, "reason": why, "keyword": keyword}
         return {
             "found": is_valid(grammar, content, draft=draft, assert_formats=assert_formats),
             "reason": "",

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import math
 import re
 import zlib
@@ -29,6 +28,7 @@ from harness.measure.figures import METRICS, Figures
 from harness.measure.record import read_measurement
 from harness.measure.statistics import geometric_mean
 from harness.outcomes.history.alert_rule import Event, State, events, state
+from harness.rows.appending import encoded
 from harness.shape import json_line, shaped
 
 HISTORY = 1
@@ -159,7 +159,7 @@ def write_once(where: Path, time: str, run: str, lines: Iterable[dict[str, Any]]
     where.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".new")
     with gzip.GzipFile(draft, "wb", mtime=0) as file:
-        file.write(b"".join(json.dumps(line, allow_nan=True).encode() + b"\n" for line in lines))
+        file.write(b"".join(map(encoded, lines)))
     draft.replace(path)
     return path
 
