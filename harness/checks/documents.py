@@ -18,6 +18,8 @@ from harness.rows.row import Finding
 
 CATEGORY = "masks"
 
+TRIAL_SECONDS = 2.0
+"""Processor time of an automaton that serves a counter-experiment only."""
 MOST_NAMED = 3
 """Keywords that a cause names at most; more of them are `several_keywords`."""
 
@@ -48,7 +50,10 @@ def _documents(
     if case.grammar.dialect != "json_schema":
         raise NotApplicable("no JSON Schema")
     try:
-        return documents_of(case.grammar.text, case.draft, case.asserts_formats, without, repeats_names)
+        seconds = TRIAL_SECONDS if without or repeats_names else None
+        return documents_of(
+            case.grammar.text, case.draft, case.asserts_formats, without, repeats_names, seconds
+        )
     except NoOracle as why:
         raise NotApplicable(str(why)) from why
 

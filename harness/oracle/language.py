@@ -41,12 +41,15 @@ def documents_of(
     asserts_formats: bool = False,
     without: frozenset[str] = frozenset(),
     repeats_names: bool = False,
+    seconds: float | None = None,
 ) -> JsonSchemaAutomaton:
     """The automaton of the documents of a JSON Schema in every spelling. Raises NoOracle where there is none.
 
     `draft` is that of a schema without `$schema`. For counter-experiments: the keywords of `without` are left
-    out wherever they stand, and `repeats_names` lets a listed name be written again.
+    out wherever they stand, and `repeats_names` lets a listed name be written again. `seconds` is the
+    processor time that the automaton may take in all, if not the usual one (json_schema/budget.py).
     """
     from harness.oracle.json_schema.automaton import json_schema_automaton
+    from harness.oracle.json_schema.budget import SECONDS
 
-    return json_schema_automaton(schema, draft, asserts_formats, without, repeats_names)
+    return json_schema_automaton(schema, draft, asserts_formats, without, repeats_names, seconds or SECONDS)

@@ -75,3 +75,10 @@ def test_what_has_no_automaton_says_why(schema: dict[str, Any], reason: str) -> 
 )  # fmt: skip
 def test_how_far_a_text_is_the_beginning_of_a_document(schema: Any, text: bytes, viable: int) -> None:
     assert json_schema_automaton(json.dumps(schema)).viable(text) == viable
+
+
+def test_what_takes_too_long_has_no_reference() -> None:
+    schema = {"allOf": [{"pattern": f"(a|b|c){{{n}}}[ab]{{0,9}}x"} for n in range(1, 12)], "type": "string"}
+    with pytest.raises(NoOracle, match=r"0\.05 s of processor time"):
+        automaton = json_schema_automaton(json.dumps(schema), seconds=0.05)
+        automaton.accepts(b'"' + b"a" * 50)

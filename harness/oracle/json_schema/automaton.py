@@ -16,6 +16,7 @@ import numpy as np
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.json_schema import numbers
 from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
+from harness.oracle.json_schema.budget import SECONDS, Budget
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, conjunction, disjunction, negation
 from harness.oracle.json_schema.schemas import Schemas
 from harness.oracle.json_schema.strings import UTF8
@@ -134,16 +135,19 @@ Key: TypeAlias = tuple[Frame, Any]
 class JsonSchemaAutomaton(Automaton[Key]):
     """All documents of a schema, in every spelling."""
 
-    def __init__(self, schemas: Schemas, repeats_names: bool = False) -> None:
+    def __init__(self, schemas: Schemas, repeats_names: bool = False, budget: Budget | None = None) -> None:
         self.schemas = schemas
+        self.budget = budget or Budget()
         self._repeats_names = repeats_names
-        self.values = Values(schemas)
+        self.values = Values(schemas, self.budget)
         self._names: dict[tuple[Formulas, Names, Names], Formula | None] = {}
         self._items: dict[Formulas, Part | None] = {}
         self._beginnings: dict[Names, frozenset[bytes]] = {}
         self._ranges: dict[tuple[Formula, int, int], bool] = {}
         root = schemas.root
-        super().__init__((Start((root,)), None) if self.values.exists(root) else None)
+        with self.budget.spending():
+            exists = self.values.exists(root)
+        super().__init__((Start((root,)), None) if exists else None)
 
     def place(self, state: int) -> Place:
         """Where in a document the state is: what may be broken there besides the schema."""
@@ -167,11 +171,13 @@ class JsonSchemaAutomaton(Automaton[Key]):
 
     def _successors(self, key: Key) -> Iterator[tuple[int, int, Key]]:
         try:
-            found = self._after(key)
+            with self.budget.spending():
+                after = list(self._after(key))
+                self.budget.check()
         except RecursionError as error:
             raise NoOracle("the schema nests too deeply") from error
-        for byte, after in found:
-            yield byte, byte, after
+        for byte, following in after:
+            yield byte, byte, following
 
     def _after(self, key: Key) -> Iterator[tuple[int, Key]]:
         frame, around = key
@@ -483,10 +489,12 @@ def json_schema_automaton(
     asserts_formats: bool = False,
     without: frozenset[str] = frozenset(),
     repeats_names: bool = False,
+    seconds: float = SECONDS,
 ) -> JsonSchemaAutomaton:
     """The automaton of the schema's documents, as `language.documents_of` describes it. Raises NoOracle with
     the reason where there is none."""
     try:
-        return JsonSchemaAutomaton(Schemas(text, draft, asserts_formats, without), repeats_names)
+        schemas = Schemas(text, draft, asserts_formats, without)
+        return JsonSchemaAutomaton(schemas, repeats_names, Budget(seconds))
     except RecursionError as error:
         raise NoOracle("the schema nests too deeply") from error

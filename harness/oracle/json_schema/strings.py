@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
+from harness.oracle.json_schema.budget import Budget
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, is_true, rewritten
 
 MOST_LOOKED_AT = 20_000
@@ -41,8 +42,9 @@ UTF8 = _utf8()
 class Strings:
     """What is known of strings for the automata of one schema."""
 
-    def __init__(self, automata: list[Automaton[Any]]) -> None:
+    def __init__(self, automata: list[Automaton[Any]], budget: Budget) -> None:
         self._automata = automata
+        self._budget = budget
         self._after: dict[tuple[Formula, int, bool], Formula] = {}
         self._can_end: dict[tuple[Formula, int], bool] = {}
         self._universal: dict[tuple[int, int], bool] = {}
@@ -143,6 +145,7 @@ class Strings:
         seen = {(formula, within)}
         waiting = [(formula, within)]
         for here, state in waiting:
+            self._budget.check()
             if state == 0 and self.holds(here):
                 return True
             for byte in self._different(here, state):

@@ -25,6 +25,7 @@ from harness.oracle.json_schema.atoms import (
     IsTrue,
     JsonType,
 )
+from harness.oracle.json_schema.budget import Budget
 from harness.oracle.json_schema.formula import (
     FALSE,
     TRUE,
@@ -78,9 +79,10 @@ class Part(NamedTuple):
 class Values:
     """Decides for one schema. Raises NoOracle where that takes too long."""
 
-    def __init__(self, schemas: Schemas) -> None:
+    def __init__(self, schemas: Schemas, budget: Budget) -> None:
         self.schemas = schemas
-        self.strings = Strings(schemas.automata)
+        self.budget = budget
+        self.strings = Strings(schemas.automata, budget)
         self.numbers = Numbers()
         self._known: dict[Hashable, bool] = {}
         self._open: dict[Hashable, int] = {}
@@ -159,6 +161,7 @@ class Values:
         return False
 
     def _count(self) -> None:
+        self.budget.check()
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise NoOracle("it takes too long to see which values there are")

@@ -1,0 +1,38 @@
+"""What one automaton of JSON Schema may cost: a schema that takes too long has no reference."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harness.oracle.automaton import NoOracle
+
+SECONDS = 12.0
+"""Processor time that an automaton may take in all; of MaskBench's files three in 325 need more than one
+second."""
+
+
+class Budget:
+    """Processor time, which is spent between `spending` and its end only."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = self._left = seconds
+        self._end: float | None = None
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """The time until the end of the block is taken off; blocks within it change nothing."""
+        if self._end is not None:
+            yield
+            return
+        self._end = time.process_time() + self._left
+        try:
+            yield
+        finally:
+            self._left, self._end = self._end - time.process_time(), None
+
+    def check(self) -> None:
+        """Raises NoOracle once the time is over."""
+        if self._end is not None and time.process_time() > self._end:
+            raise NoOracle(f"the reference automaton takes more than {self._seconds:g} s of processor time")
