@@ -6,21 +6,21 @@ stand in the order in which they may import; each imports only from those above 
 
     errors, text, shape     the user's error and exit codes; text for people; records checked when they are read
     backend                 everything between us and a backend: contract, registry, vocabularies, processes, environments
-    oracle                  what is true, told by no backend: automata, the judge, tokenizations, forced text
+    oracle                  what is true, told by no backend: automata, judges, tokenizations, forced text
     cases                   what goes in: cases, suites, corpora, spellings, generated instances, the plan of a run
     rows                    what was seen, on disk
     walk                    one output through one grammar: the replay, and the decode loop with its strategies
     checks                  facts about one compiled case, one function each
-    run                     every case through every backend: coordinator, workers, shards, Ray
+    run                     every case through every backend: coordinator, slots, workers, shards, Ray
     measure                 what a call costs: the measuring engine, statistics, mask kernels
     serve                   what a request costs: the decode loop with a model, and live servers
-    outcomes                what rows mean: outcome, metrics, expected outcomes, differences, history
+    outcomes                what rows mean: outcome, metrics, result, comparisons, expected outcomes, history
     diagnose                why, and since when: repro, shrink, adjudicate, bisect
     report                  how it is shown: the page, tables, figures, the site, exports
     cli                     the user's words: the commands, and the pytest plug-in
 
 Adapters, suites, results and reports stand in folders of their own beside `harness/` and are installed inside
-it.
+it. A file of `adapters/` is one backend; a file whose name begins with `_` belongs to the adapter of that name.
 """  # noqa: E501
 
 from importlib import import_module

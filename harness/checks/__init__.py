@@ -2,7 +2,8 @@
 
 A check is a function `check_<fact>(subject)` in a module of this folder, found without a list; its name
 without `check_` is its id everywhere. A module whose checks are made, not written, has a function `checks()`
-that yields them. Each module names its `CATEGORY`.
+that yields them. Each module names its `CATEGORY`, and a module whose checks tell whether the backend allows
+exactly what it should names the dialects in which they do (`JUDGES`).
 
 In: a case that one backend compiled. Out: findings. A check yields a Finding (position, text, cause and
 counts) for each place where the fact does not hold, and raises NotApplicable where there is nothing to check;

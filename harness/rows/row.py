@@ -191,7 +191,7 @@ OUT_OF_TIME = "skipped: the checks of this case had taken their time"
 
 
 def verdict(status: str, valid: bool | None, accepted: bool | None) -> Verdict:
-    """Returns what one row says of the backend (DESIGN.md, section 4).
+    """Returns what one row says of the backend.
 
     `unjudged` where nobody said whether the instance is valid, and for our own failures, which never count
     against a backend.

@@ -3,7 +3,8 @@ another time.
 
 Outcomes and counts do not depend on the machine and may gate anywhere. Times are judged only where both arms
 were measured in one interleaved run; between two runs they are told as ratios to the reference arm of each,
-and never gate.
+and never gate. `sides` reads an arm, `pairs` puts two together and gates, `counts` and `times` say what
+differs, `pairs_text` says it to people and programs.
 """
 
 from harness.outcomes.compare.counts import Counted as Counted

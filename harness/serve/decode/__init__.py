@@ -1,1 +1,1 @@
-"""Decoding with a real model: models, workloads, settings, and what they measure (DESIGN.md, section 8)."""
+"""Decoding with a real model: models, workloads, settings, and what they measure (docs/decoding.md)."""

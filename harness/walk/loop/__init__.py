@@ -1,2 +1,2 @@
-"""The decode loop, which the harness owns: strategies and the mechanisms of serving engines (DESIGN.md,
-section 8)."""
+"""The decode loop, which the harness owns: strategies and the mechanisms of serving engines
+(docs/decoding.md)."""
