@@ -221,7 +221,7 @@ def _required(kind: type) -> tuple[str, ...]:
 def _dataclass(kind: Any, value: Any, where: str, ready: Mapping[str, Any]) -> Any:
     if not isinstance(value, dict):
         _refuse(where, "an object", value)
-    known = {each.name: each for each in fields(kind) if each.init}
+    known = {field.name: field for field in fields(kind) if field.init}
     for name in value:
         if name not in known or name in ready:
             raise ValueError(f"{where}/{_short(str(name))} is no field that this version knows")

@@ -102,7 +102,7 @@ class Console:
         folded = textwrap.wrap(
             shown, self.width, initial_indent=indent, subsequent_indent=further, drop_whitespace=True
         )
-        return [part for each in folded for part in chop_cells(each, self.width)]
+        return [part for line in folded for part in chop_cells(line, self.width)]
 
     def fit(self, text: str) -> str:
         """Every line folded."""

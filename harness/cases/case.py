@@ -165,10 +165,15 @@ def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Ca
         options = {"draft": draft} | options
     grammar = _grammar(value, where, options.get("draft"))
     instances = tuple(
-        _instance(each, f"{where}: test {number}", number) for number, each in enumerate(tests, 1)
+        _instance(test, f"{where}: test {number}", number) for number, test in enumerate(tests, 1)
     )
     return Case(
-        case_id(grammar), name, grammar, instances, tuple(tags or (str(each) for each in features)), options
+        case_id(grammar),
+        name,
+        grammar,
+        instances,
+        tuple(tags or (str(feature) for feature in features)),
+        options,
     )
 
 

@@ -87,7 +87,7 @@ def write_plan(
             counts = {"cases": 0, "cases_in_all": 0, "instances": 0}
             contested: dict[str, list[str]] = {}
             limits = [profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None]
-            limit = min((each for each in limits if each is not None), default=None)
+            limit = min((limit for limit in limits if limit is not None), default=None)
             chosen = _chosen(suite, limit, seed, only)
             for case in read_cases(suite):
                 if not chosen(case):
@@ -110,7 +110,7 @@ def write_plan(
                     case, judge, questioned=not suite.is_ours and not respell, both=not respell
                 )
                 for why, names in doubted.items():
-                    contested.setdefault(why, []).extend(f"{case.name}: {each}"[:NAMED] for each in names)
+                    contested.setdefault(why, []).extend(f"{case.name}: {name}"[:NAMED] for name in names)
                 digest.update(case_to_line(name, suite.version, case))
                 # Not in the digest: the same cases are the same, whichever backends they are judged for.
                 line = case_to_line(name, suite.version, _read_otherwise(case, judge, unicode))
@@ -134,7 +134,7 @@ def write_plan(
     if not offsets and only:
         check_named(suites, only)
     if not offsets:
-        raise BadInput(f"no case in {', '.join(each.name for each in suites)}")
+        raise BadInput(f"no case in {', '.join(suite.name for suite in suites)}")
     return Plan(offsets, tuple(dialects), told)
 
 
@@ -182,12 +182,12 @@ def _chosen(suite: Suite, limit: int | None, seed: int, only: Collection[str]) -
 def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
     """Raises BadInput, in one short line, if the suites have none of these cases."""
     names = []
-    for case in (each for suite in suites for each in read_cases(suite)):
+    for case in (case for suite in suites for case in read_cases(suite)):
         if case.id in wanted or case.name in wanted:
             return
         names.append(case.name)
     first = next(iter(wanted))
-    where = ", ".join(each.name for each in suites[:LISTED]) + (
+    where = ", ".join(suite.name for suite in suites[:LISTED]) + (
         f" and {len(suites) - LISTED} more" if len(suites) > LISTED else ""
     )
     raise BadInput(f'no case "{first[:100]}" in {where}{did_you_mean(first, names)}')

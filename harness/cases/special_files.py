@@ -34,8 +34,8 @@ def refuse_special_files(options: argparse.Namespace) -> None:
         for path in value if isinstance(value, list) else [value]:
             if isinstance(path, Path):
                 refuse_special_file(path)
-                for each in _files_of(path, name in NESTED):
-                    refuse_special_file(each)
+                for file in _files_of(path, name in NESTED):
+                    refuse_special_file(file)
 
 
 def refuse_special_file(path: Path) -> None:

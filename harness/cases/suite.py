@@ -45,7 +45,7 @@ class Suite:
 def suite_names() -> list[str]:
     """The suites that come with the package."""
     return sorted(
-        Path(str(each)).stem for each in files("harness.suites").iterdir() if each.name.endswith(".jsonl")
+        Path(str(path)).stem for path in files("harness.suites").iterdir() if path.name.endswith(".jsonl")
     )
 
 

@@ -140,9 +140,9 @@ class MeasureHandler:
             (cold,) = passes.traverse(compiled, held.tokens, self.mask)
             parts += [[compile_ns, cold.matcher_new_ns], cold.steps.ravel()]
         warm = passes.traverse(held.compiled, held.tokens, self.mask, repeats)
-        steps = np.stack([each.steps for each in warm])
+        steps = np.stack([one_pass.steps for one_pass in warm])
         parts += [
-            [min(each.matcher_new_ns for each in warm)],
+            [min(one_pass.matcher_new_ns for one_pass in warm)],
             steps.min(axis=0).ravel(),
             steps.sum(axis=1).ravel(),
         ]
@@ -230,7 +230,7 @@ class MeasureHandler:
 
     def _with(self, option: str, value: str) -> Adapter | None:
         if option in dict(self.spec.options) or option not in {
-            each.name for each in option_table(type(self.adapter))
+            option.name for option in option_table(type(self.adapter))
         }:
             return None
         return make(

@@ -58,8 +58,8 @@ def diagnose(
 ) -> Diagnosis:
     """Look at the machine, then measure one backend against itself. Raises BadInput."""
     advice = tuple(look(describe_machine()))
-    for each in advice:
-        say(f"{'ok  ' if each.is_well else 'MIND'} {each.what}: {each.seen}")
+    for line in advice:
+        say(f"{'ok  ' if line.is_well else 'MIND'} {line.what}: {line.seen}")
     backend = backend or default_backend()
     say(f"measuring {backend} against itself ...")
     request = MeasureRequest(

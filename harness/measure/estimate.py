@@ -136,13 +136,13 @@ def pairs(figures: Figures) -> list[tuple[str, str]]:
     return found
 
 
-def is_change(each: Comparison, figures: Figures) -> bool:
+def is_change(comparison: Comparison, figures: Figures) -> bool:
     """Returns whether the comparison is one of two versions of one thing.
 
     Between two backends or two settings of one, a ratio is only a difference.
     """
     arms = {one.name: one for one in figures.measurement.arms}
-    return are_versions(arms[each.base], arms[each.head])
+    return are_versions(arms[comparison.base], arms[comparison.head])
 
 
 def compare(figures: Figures, confirming: Figures | None = None) -> list[Comparison]:
@@ -225,33 +225,35 @@ def _compared(
     return found
 
 
-def confirmation(each: Comparison, confirming: Figures) -> tuple[Interval | None, Judgement]:
+def confirmation(comparison: Comparison, confirming: Figures) -> tuple[Interval | None, Judgement]:
     """The interval and verdict of fresh forks alone; no interval and `inconclusive` if they have no figure of
     it."""
-    cases = [trace.case_id for trace in confirming.families[each.family]]
-    x = per_fork(log_ratios(confirming, each.metric, each.base, each.head, cases))
+    cases = [trace.case_id for trace in confirming.families[comparison.family]]
+    x = per_fork(log_ratios(confirming, comparison.metric, comparison.base, comparison.head, cases))
     if not x:
         return None, "inconclusive"
     second = interval(x)
-    return second, judge(second, each.margin)
+    return second, judge(second, comparison.margin)
 
 
-def _confirmed(each: Comparison, confirming: Figures) -> Comparison:
-    second, said = confirmation(each, confirming)
+def _confirmed(comparison: Comparison, confirming: Figures) -> Comparison:
+    second, said = confirmation(comparison, confirming)
     if second is None:
-        return each
-    if said == each.verdict:
+        return comparison
+    if said == comparison.verdict:
         return _because(
-            each,
-            each.verdict,
+            comparison,
+            comparison.verdict,
             f"confirmed by {second.forks} fresh forks: {second.ratio:.3f} "
             f"[{second.low:.3f}, {second.high:.3f}]",
         )
-    return _because(each, "inconclusive", f"{each.verdict}, but {second.forks} fresh forks say {said}")
+    return _because(
+        comparison, "inconclusive", f"{comparison.verdict}, but {second.forks} fresh forks say {said}"
+    )
 
 
-def _because(each: Comparison, verdict: Verdict, why: str) -> Comparison:
-    return replace(each, verdict=verdict, why=why)
+def _because(comparison: Comparison, verdict: Verdict, why: str) -> Comparison:
+    return replace(comparison, verdict=verdict, why=why)
 
 
 def flagged(comparisons: Iterable[Comparison], figures: Figures) -> list[Comparison]:

@@ -107,7 +107,7 @@ def bound(value: float) -> str:
     return (f"{value:.3f}" if value < 10 else f"{value:.4g}") if math.isfinite(value) else "inf"
 
 
-def forest(each: Comparison) -> str:
+def forest(comparison: Comparison) -> str:
     """The interval on a logarithmic axis from one third to three; `:` are the margins, `|` is one, `o` the
     estimate."""
     middle, span = WIDTH // 2, math.log(3)
@@ -117,12 +117,12 @@ def forest(each: Comparison) -> str:
         return max(0, min(WIDTH - 1, round(middle + share * middle)))
 
     cells = [" "] * WIDTH
-    for place in (column(1 - each.margin), column(1 + each.margin)):
+    for place in (column(1 - comparison.margin), column(1 + comparison.margin)):
         cells[place] = ":"
     cells[middle] = "|"
-    for place in range(column(each.found.low), column(each.found.high) + 1):
+    for place in range(column(comparison.found.low), column(comparison.found.high) + 1):
         cells[place] = "-"
-    cells[column(each.found.ratio)] = "o"
+    cells[column(comparison.found.ratio)] = "o"
     return "".join(cells)
 
 

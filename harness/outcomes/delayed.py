@@ -59,15 +59,16 @@ class DelayedCases:
             self.seen.append(delayed)
 
 
-def in_words(each: Delayed) -> str:
+def in_words(delayed: Delayed) -> str:
     """One of them in one sentence."""
-    return f"{each.case} ({each.suite}) {each.led}{', '.join(one.case for one in each.behind)}{each.said}"
+    before = ", ".join(earlier.case for earlier in delayed.behind)
+    return f"{delayed.case} ({delayed.suite}) {delayed.led}{before}{delayed.said}"
 
 
 def lines(found: Sequence[Delayed]) -> list[str]:
     """All of them in a line for each kind; none if there are none."""
-    kinds = {"behind others and not alone": [each for each in found if each.behind]}
-    kinds["once and not again"] = [each for each in found if not each.behind]
+    kinds = {"behind others and not alone": [delayed for delayed in found if delayed.behind]}
+    kinds["once and not again"] = [delayed for delayed in found if not delayed.behind]
     return [
         f"{_count(mine)} failed {how}; it is counted against nobody: {_names(mine)}"
         for how, mine in kinds.items()
@@ -81,4 +82,4 @@ def _count(found: Sequence[Delayed]) -> str:
 
 def _names(found: Sequence[Delayed]) -> str:
     more = f" and {len(found) - MOST:,} more" if len(found) > MOST else ""
-    return "; ".join(f"{each.case} ({each.suite}, {each.arm})" for each in found[:MOST]) + more
+    return "; ".join(f"{delayed.case} ({delayed.suite}, {delayed.arm})" for delayed in found[:MOST]) + more

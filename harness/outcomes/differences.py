@@ -202,12 +202,12 @@ def difference_lines(found: Differences, most: int | None = 40) -> Iterator[Line
     yield Line(f"{found.compared} case(s) compared, {len(found.cases)} came out differently")
 
 
-def case_lines(each: Difference) -> list[str]:
+def case_lines(difference: Difference) -> list[str]:
     """The case, and a line for each of its parts."""
-    vocabulary, suite, case_id = each.key
+    vocabulary, suite, case_id = difference.key
     lines = [
-        f"  {each.name} ({suite}/{case_id}, {vocabulary})",
-        *(f"    {part.part}: {said(part)}" for part in each.parts),
+        f"  {difference.name} ({suite}/{case_id}, {vocabulary})",
+        *(f"    {part.part}: {said(part)}" for part in difference.parts),
     ]
     return [one_line(line, spelled=True) for line in lines]
 

@@ -96,7 +96,7 @@ def fault_frame(run: Path) -> pd.DataFrame:
     """One line per fault: category, fault, cause, and per arm the number of cases (`*`: all of it documented
     by the backend)."""
     table, info = faults(read_rows(run)), read_info(run)
-    arms = [(each.backend, each.version, each.options) for each in info.arms]
+    arms = [(arm.backend, arm.version, arm.options) for arm in info.arms]
     vocabularies = list(info.vocabularies)
 
     def place(arm: ArmKey) -> tuple[int, int]:

@@ -88,11 +88,11 @@ class Compiles:
 
 
 def _tail(compiles: list[Compile]) -> Tail:
-    middle = median_low(each.ns for each in compiles)
-    slow = sum(each.ns > TIMES * middle for each in compiles)
+    middle = median_low(compiled.ns for compiled in compiles)
+    slow = sum(compiled.ns > TIMES * middle for compiled in compiles)
     return Tail(
-        max(compiles, key=lambda each: each.ns),
+        max(compiles, key=lambda compiled: compiled.ns),
         len(compiles),
-        sum(each.ns > SECOND or each.unfinished for each in compiles),
+        sum(compiled.ns > SECOND or compiled.unfinished for compiled in compiles),
         slow,
     )

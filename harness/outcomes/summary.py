@@ -201,10 +201,10 @@ class ArmSummary:
             mine = [finding for finding in row.findings if finding.check == name]
             if said == "failed":
                 check.failed += 1
-                check.documented += all(each.documented for each in mine if each.cause != MORE)
-                check.causes.update({each.cause for each in mine})
-                check.over += sum(each.over for each in mine)
-                check.under += sum(each.under for each in mine)
+                check.documented += all(finding.documented for finding in mine if finding.cause != MORE)
+                check.causes.update({finding.cause for finding in mine})
+                check.over += sum(finding.over for finding in mine)
+                check.under += sum(finding.under for finding in mine)
             elif said == "passed":
                 check.passed += 1
             elif said == "harness_error":

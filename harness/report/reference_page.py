@@ -228,11 +228,12 @@ def _outcomes() -> list[str]:
 
 def _metrics() -> list[str]:
     of_runs = [
-        (f"`{each.name}`", each.title, each.unit, each.better, _line(each.definition))
-        for each in METRICS.values()
+        (f"`{metric.name}`", metric.title, metric.unit, metric.better, _line(metric.definition))
+        for metric in METRICS.values()
     ]
     distributions = [
-        (f"`{each.name}`", each.title, _line(each.definition)) for each in DISTRIBUTIONS.values()
+        (f"`{distribution.name}`", distribution.title, _line(distribution.definition))
+        for distribution in DISTRIBUTIONS.values()
     ]
     return [
         "## Metrics of a run",
@@ -267,8 +268,8 @@ def _times() -> list[str]:
 
 def _decoding() -> list[str]:
     figures = [
-        (f"`{name}`", each.title, each.unit, each.better, each.definition, each.alias)
-        for name, each in FIGURES.items()
+        (f"`{name}`", figure.title, figure.unit, figure.better, figure.definition, figure.alias)
+        for name, figure in FIGURES.items()
     ]
     return [
         "## Figures of decoding",
@@ -392,7 +393,7 @@ def _explained(names: Iterable[str], meanings: Mapping[Any, str]) -> dict[str, s
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     def line(cells: Sequence[str]) -> str:
-        return f"| {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |"
+        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
     return [line(head), line(["---"] * len(head)), *map(line, rows), ""]
 

@@ -92,7 +92,7 @@ class WorstRow:
 
 
 def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFailure:
-    versions = {each.version for each in info.arms if each.backend == row.backend}
+    versions = {arm.version for arm in info.arms if arm.backend == row.backend}
     backend = (
         row.backend
         + (f"=={row.backend_version}" if len(versions) > 1 else "")
@@ -138,7 +138,7 @@ def text(found: RunSummary, on: Console) -> str:
     first += [line for each in judged_lines(found.arms, {found.info.effort}) for line in on.fold(each)]
     parts = ["\n".join(first)]
     fit = max(1, (on.width - 25) // 13)
-    columns = [_column(each) for each in found.arms]
+    columns = [_column(arm) for arm in found.arms]
     for start in range(0, len(columns), fit):
         chosen = columns[start : start + fit]
         parts.append(grid("", [heading(each) for each in chosen], _sections(chosen), on.width, on.styled))
@@ -218,8 +218,8 @@ def _column(arm: ArmSummary) -> dict[str, Any]:
         "backend_version": arm.version,
         "vocabulary": arm.vocabulary,
     }
-    checks = [each for each in arm.checks.values() if each.looked]
-    failing = sum(each.failed > each.documented for each in checks)
+    checks = [check for check in arm.checks.values() if check.looked]
+    failing = sum(check.failed > check.documented for check in checks)
     return who | {"checks": f"{failing}/{len(checks)}" if checks else ""} | values_of(arm)
 
 
@@ -228,15 +228,15 @@ def _sections(columns: Sequence[dict[str, Any]]) -> list[list[tuple[str, list[st
 
     def rows(names: Iterable[str]) -> list[tuple[str, list[str]]]:
         return [
-            (METRICS[name].title, [number(each[name], METRICS[name].unit) for each in columns])
+            (METRICS[name].title, [number(column[name], METRICS[name].unit) for column in columns])
             for name in names
         ]
 
-    cases = rows([*ALWAYS, *(name for name in IF_ANY if any(each[name] for each in columns))])
-    if any(each["checks"] for each in columns):
-        cases.append(("Checks failing", [each["checks"] or "-" for each in columns]))
+    cases = rows([*ALWAYS, *(name for name in IF_ANY if any(column[name] for column in columns))])
+    if any(column["checks"] for column in columns):
+        cases.append(("Checks failing", [column["checks"] or "-" for column in columns]))
     times = [
-        (f"{name.upper()} {level} (µs)", [_time(each, name, level) for each in columns])
+        (f"{name.upper()} {level} (µs)", [_time(column, name, level) for column in columns])
         for name, level in TIMES
     ]
     return [cases, rows(SHARES), [*times, *rows(["peak_rss"])]]

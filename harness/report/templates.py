@@ -20,9 +20,9 @@ from harness.text import duration, visible
 def asset(name: str) -> str:
     """The text of a file of the content folder, or of another folder on the path of `harness.reports`."""
     folders = [Path(each) for each in import_module("harness.reports").__path__]
-    return next((each / name for each in folders if (each / name).is_file()), folders[0] / name).read_text(
-        "utf-8"
-    )
+    return next(
+        (folder / name for folder in folders if (folder / name).is_file()), folders[0] / name
+    ).read_text("utf-8")
 
 
 def template_environment() -> jinja2.Environment:

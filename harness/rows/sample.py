@@ -24,15 +24,15 @@ def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:
     """The sentence of `sample_of`, made from what a run's first line or a record of outcomes says of its
     suites."""
     parts = {
-        name: (each["cases"], each["cases_in_all"])
-        for name, each in suites.items()
-        if each["cases"] < _in_all(each)
+        name: (suite["cases"], suite["cases_in_all"])
+        for name, suite in suites.items()
+        if suite["cases"] < _in_all(suite)
     }
     if not parts:
         perhaps = [
             name
-            for name, each in suites.items()
-            if "cases_in_all" not in each and each["cases"] == ONCE.get(profile)
+            for name, suite in suites.items()
+            if "cases_in_all" not in suite and suite["cases"] == ONCE.get(profile)
         ]
         return f"a sample: {ONCE[profile]} cases of {' and of '.join(perhaps)}" if perhaps else ""
     if len(suites) == 1:

@@ -255,7 +255,9 @@ def _orders(schema: Any) -> Iterator[Order]:
 def _listed(schema: Any) -> list[list[str]]:
     """The names in each `properties` of the schema."""
     return [
-        list(each["properties"]) for each in _subschemas(schema) if isinstance(each.get("properties"), dict)
+        list(subschema["properties"])
+        for subschema in _subschemas(schema)
+        if isinstance(subschema.get("properties"), dict)
     ]
 
 

@@ -213,7 +213,7 @@ def bisect(
 def kind_of(changed: Sequence[Difference]) -> Kind:
     """The kind of the change: `worse` if faults only came, `better` if they only went (a repair), else
     `other`."""
-    kinds = {each.kind for each in changed}
+    kinds = {change.kind for change in changed}
     return "worse" if kinds == {"worse"} else "better" if kinds == {"better"} else "other"
 
 

@@ -138,7 +138,7 @@ def _script(failure: Failure, messages: list[dict[str, Any]]) -> str:
         valid=failure.instance.valid,
         asserts_formats=failure.case.options.get("format") == "assert",
         draft=failure.case.options.get("draft"),
-        walk=tuple(bytes.fromhex(each) for each in walk if each != END),
+        walk=tuple(bytes.fromhex(token) for token in walk if token != END),
         ends=bool(walk) and walk[-1] == END,
         outcome=outcome_of(failure.row, failure.finding),
         text=failure.finding.text if failure.finding is not None else failure.row.text,

@@ -66,14 +66,14 @@ def _vocabulary(shown: Shown) -> list[str]:
             "vocabulary = [bytes([byte]) for byte in range(256)] + [b'']",
             f"walk = [*{b''.join(shown.walk)!r}{end}]",
         ]
-    ids = {each: number for number, each in enumerate(words)}
+    ids = {word: number for number, word in enumerate(words)}
     for byte in range(256):
         ids.setdefault(bytes([byte]), len(ids))
     end = " + [len(vocabulary) - 1]" if shown.ends else ""
     return [
         f"vocabulary = {list(words)!r}",
         "vocabulary += [bytes([byte]) for byte in range(256) if bytes([byte]) not in vocabulary] + [b'']",
-        f"walk = {[ids[each] for each in shown.walk]!r}{end}",
+        f"walk = {[ids[token] for token in shown.walk]!r}{end}",
     ]
 
 

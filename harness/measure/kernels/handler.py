@@ -46,13 +46,13 @@ def load_kernels(specs: str | None, device: str, threads: int) -> tuple[Handler,
     kernels = [
         {
             "kernel": name,
-            "form": each.form,
-            "devices": sorted(each.kernel.devices),
-            "dtypes": sorted(each.kernel.dtypes),
-            "indices": each.kernel.indices,
-            "documented": dict(each.kernel.documented),
+            "form": subject.form,
+            "devices": sorted(subject.kernel.devices),
+            "dtypes": sorted(subject.kernel.dtypes),
+            "indices": subject.kernel.indices,
+            "documented": dict(subject.kernel.documented),
         }
-        for name, each in found.subjects.items()
+        for name, subject in found.subjects.items()
     ]
     return KernelHandler(found, device), {"backends": list(found.backends), "kernels": kernels}
 
@@ -85,7 +85,7 @@ class KernelHandler:
             "name": torch.cuda.get_device_name() if self.device == "cuda" else "",
             "cuda": str(torch.version.cuda or ""),
             "torch": str(torch.__version__),
-            "compilers": {each: installed_version(each) or "" for each in COMPILERS},
+            "compilers": {compiler: installed_version(compiler) or "" for compiler in COMPILERS},
         }
         return {"on": on}
 

@@ -131,7 +131,7 @@ def situation(probe: Probe, dtype: str, device: str) -> Situation:
     touched = list(
         range(min(probe.batch, mask_rows))
         if probe.rows is None
-        else [each for each in probe.rows if each < probe.batch]
+        else [row for row in probe.rows if row < probe.batch]
     )
     forbidden = np.zeros(shape, dtype=np.bool_)
     for each in touched:

@@ -168,7 +168,8 @@ class Suffixes:
         it (0: none)."""
         self._tree_numbers: dict[tuple[tuple[int, int, int], ...], int] = {(): 0}
         self._classes = [
-            self._tree([each for pair in ranges for each in byte_sequences(*pair)]) for ranges in classes
+            self._tree([sequence for pair in ranges for sequence in byte_sequences(*pair)])
+            for ranges in classes
         ]
         self._parts: list[tuple[int, int]] = [(0, END)]
         self._numbers: dict[tuple[int, int], int] = {}

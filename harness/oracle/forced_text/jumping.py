@@ -27,7 +27,10 @@ def with_jumps(
 
 def without_jumps(objects: Sequence[GrammarObject]) -> list[GrammarObject]:
     """The backend's own objects, for calls that take several of them at once."""
-    return [each.inner if isinstance(each, JumpingObject) else each for each in objects]
+    return [
+        grammar_object.inner if isinstance(grammar_object, JumpingObject) else grammar_object
+        for grammar_object in objects
+    ]
 
 
 class _JumpingGrammar(CompiledGrammar):

@@ -149,7 +149,7 @@ class _Characters:
         """The node at which a character of the class begins. The class must not be empty."""
         if ranges not in self._entries:
             self._entries[ranges] = self._node(
-                [each for first, last in ranges for each in byte_sequences(first, last)]
+                [sequence for first, last in ranges for sequence in byte_sequences(first, last)]
             )
         return self._entries[ranges]
 

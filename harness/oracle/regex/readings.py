@@ -61,9 +61,9 @@ def other_readings(
     older than the newest.
     """
     older = [
-        each
-        for each in VERSIONS[: VERSIONS.index(own_version())]
-        if each in unicode and depends_on_unicode(pattern)
+        version
+        for version in VERSIONS[: VERSIONS.index(own_version())]
+        if version in unicode and depends_on_unicode(pattern)
     ]
     every = [Reading(dialect, version) for version in ("", *older) for dialect in get_args(RegexDialect)]
     return sorted(every[1:], key=lambda each: not are_documented(each.cause, documented))

@@ -250,7 +250,9 @@ class _Reader:
             if self.blanks() >= len(self.pattern):
                 raise _wrong("a class does not end")
             ends = self.next_is("]")
-            following = next((each for each in _OPERATORS if self.next_is(each)), "") if not ends else ""
+            following = (
+                next((operator for operator in _OPERATORS if self.next_is(operator)), "") if not ends else ""
+            )
             if ends or following:
                 found = _combined(operator, found, self.cases(union(*members)))
                 operator, members = following, []

@@ -100,7 +100,7 @@ def lost(before: Counts, after: Counts) -> int:
 def judged(counts: Counts) -> int:
     """Returns how many of these cases were judged: the denominator of `conformance`."""
     return sum(
-        counts.get(each, 0) for each in CASE_OUTCOMES if each not in ("not_judged", "not_measured")
+        counts.get(outcome, 0) for outcome in CASE_OUTCOMES if outcome not in ("not_judged", "not_measured")
     ) - counts.get(BESIDE, 0)
 
 
@@ -222,9 +222,9 @@ def releases(seen: Iterable[SuiteHistory]) -> list[SuiteHistory]:
     a release."""
     latest: dict[str, SuiteHistory] = {}
     first: dict[str, int] = {}
-    for number, each in enumerate(seen):
-        latest[each.version] = each
-        first.setdefault(each.version, number)
+    for number, history in enumerate(seen):
+        latest[history.version] = history
+        first.setdefault(history.version, number)
     ordered = all(release(version)[0] for version in latest)
     return sorted(
         latest.values(),
@@ -236,11 +236,13 @@ def steps(seen: Iterable[SuiteHistory]) -> list[FeatureChange]:
     """Every feature of which a release lost or won cases, against the release before it that was run on the
     same work."""
 
-    def key(each: SuiteHistory) -> tuple[str, ...]:
-        return each.backend, each.options, each.vocabulary, each.suite, each.work
+    def key(history: SuiteHistory) -> tuple[str, ...]:
+        return history.backend, history.options, history.vocabulary, history.suite, history.work
 
     found = []
-    for _, group in groupby(sorted(seen, key=lambda each: (key(each), each.time, each.run)), key=key):
+    for _, group in groupby(
+        sorted(seen, key=lambda history: (key(history), history.time, history.run)), key=key
+    ):
         for before, after in pairwise(releases(group)):
             every = (FeatureChange(before, after, feature) for feature in after.features)
             found += [step for step in every if step.lost or step.won]
@@ -262,7 +264,7 @@ def text(history: Path) -> str:
     seen = read(history)
     last = last_sample(seen)
     lines = [
-        f"outcomes: {len({(each.time, each.run) for each in seen})} run(s)"
+        f"outcomes: {len({(history.time, history.run) for history in seen})} run(s)"
         + (f"; the last is {last}" if last else "")
     ]
     for loss in losses(seen):

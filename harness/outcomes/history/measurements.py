@@ -94,8 +94,8 @@ def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
     figures, measurement = Figures(recorded), recorded.measurement
     comparisons = compare(figures)
     proven = is_proven(comparisons, figures)
-    arms = {each.name: each for each in measurement.arms}
-    reference = next(each for each in measurement.arms if each.role == "reference")
+    arms = {arm.name: arm for arm in measurement.arms}
+    reference = next(arm for arm in measurement.arms if arm.role == "reference")
     ratios = {
         (comparison.head, comparison.metric, comparison.family): comparison
         for comparison in comparisons
@@ -180,7 +180,7 @@ def read(history: Path) -> dict[tuple[str, str], list[Entry]]:
     for path in sorted(history.glob("*/*/*.jsonl.gz")):
         for entry in _entries(path):
             found.setdefault((path.parent.parent.name, path.parent.name), []).append(entry)
-    return {key: sorted(entries, key=lambda each: (each.time, each.run)) for key, entries in found.items()}
+    return {key: sorted(entries, key=lambda entry: (entry.time, entry.run)) for key, entries in found.items()}
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -243,7 +243,7 @@ def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
     before it; under "" the rest."""
     found: dict[str, list[Entry]] = {}
     newest = release("")
-    for _, run in groupby(group, key=lambda each: (each.time, each.run)):
+    for _, run in groupby(group, key=lambda entry: (entry.time, entry.run)):
         *others, head = sorted(run, key=lambda each: (release(each.version), each.version))
         is_release, _ = of_head = release(head.version)
         found.setdefault(head.version if is_release and of_head < newest else "", []).append(head)
@@ -259,7 +259,7 @@ def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
     Where the reference changed, a run that measured the old one against the new one has the factor.
     """
     last = group[-1]
-    if len({each.reference for each in group}) == 1:
+    if len({entry.reference for entry in group}) == 1:
         return list(group)
     factors = {last.reference: 1.0}
     for entry in entries:
@@ -285,15 +285,17 @@ def text(history: Path) -> str:
         runs = len({entry.run for entry in entries})
         lines.append(f"hardware {hardware}, workload {workload}: {runs} run(s)")
         rest: dict[str, Counter[str]] = {}
-        for each in sorted(series(entries), key=lambda one: one.state):
-            last = each.entries[-1]
-            arm = each.backend + (f":{each.options}" if each.options else "")
-            name = f"{arm} {last.version}{' beside newer ones' if each.beside else ''}"
-            if each.state in ("alert", "better"):
-                lines.append(f"  {each.state:7} {name}: {each.metric} {each.family}")
-                lines.append(f"          {last.ratio:.3f} of {last.reference}, {len(each.entries)} run(s)")
-            elif not each.is_reference:
-                rest.setdefault(name, Counter())[each.state] += 1
+        for one_series in sorted(series(entries), key=lambda one: one.state):
+            last = one_series.entries[-1]
+            arm = one_series.backend + (f":{one_series.options}" if one_series.options else "")
+            name = f"{arm} {last.version}{' beside newer ones' if one_series.beside else ''}"
+            if one_series.state in ("alert", "better"):
+                lines.append(f"  {one_series.state:7} {name}: {one_series.metric} {one_series.family}")
+                lines.append(
+                    f"          {last.ratio:.3f} of {last.reference}, {len(one_series.entries)} run(s)"
+                )
+            elif not one_series.is_reference:
+                rest.setdefault(name, Counter())[one_series.state] += 1
         for name, states in rest.items():
             lines.append(
                 f"  {name}: {', '.join(f'{count} figure(s) {state}' for state, count in states.items())}"
@@ -303,13 +305,18 @@ def text(history: Path) -> str:
 
 def alerts(history: Path) -> list[Series]:
     """Every series that is in alert."""
-    return [each for entries in read(history).values() for each in series(entries) if each.state == "alert"]
+    return [
+        one_series
+        for entries in read(history).values()
+        for one_series in series(entries)
+        if one_series.state == "alert"
+    ]
 
 
 def to_json(history: Path) -> list[dict[str, Any]]:
     """Every series, for machines."""
     return [
-        {"hardware": hardware, "workload": workload, **asdict(each)}
+        {"hardware": hardware, "workload": workload, **asdict(one_series)}
         for (hardware, workload), entries in read(history).items()
-        for each in series(entries)
+        for one_series in series(entries)
     ]

@@ -97,8 +97,8 @@ def _samples(info: RunInfo, base: Path | None) -> Iterator[str]:
         yield f"{base} is of {of_base}"
 
 
-def _name(each: ArmSummary) -> str:
-    return f"{each.name} {each.version or '-'} {each.vocabulary}"
+def _name(arm: ArmSummary) -> str:
+    return f"{arm.name} {arm.version or '-'} {arm.vocabulary}"
 
 
 class Noticed:
@@ -183,16 +183,16 @@ def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
     """Every metric of every arm that has a value."""
     for arm in arms:
         values = metrics.values_of(arm)
-        for name, each in metrics.METRICS.items():
+        for name, metric in metrics.METRICS.items():
             value = values[name]
             if value is not None:
                 yield Figure(
                     _name(arm),
                     ALL,
                     name,
-                    each.title,
-                    each.unit,
-                    each.better,
+                    metric.title,
+                    metric.unit,
+                    metric.better,
                     float(value),
                     headline=name in HEADLINE,
                     values=len(arm.cases),
@@ -292,7 +292,7 @@ def _changes(pair: compare.Pair) -> Iterator[Change]:
             what = f"{case.name} ({case.key[1]}/{case.key[2]}): {differences.in_words(case.parts)}"
             yield Change(KINDS[case.kind], name, one_line(what))
     for (count, is_worse), every in _alike(pair.counted).items():
-        cases = [f"{each.before} -> {each.after} ({each.case})" for each in every]
+        cases = [f"{case.before} -> {case.after} ({case.case})" for case in every]
         left_out = f" and {len(cases) - EXAMPLES} more" if len(cases) > EXAMPLES else ""
         number = f" in {len(cases)} cases" if len(cases) > 1 else ""
         yield Change(

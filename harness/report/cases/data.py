@@ -66,10 +66,10 @@ def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
     solve_nothing = frozenset(line.position for line in lines if line.arm.cases and not line.arm.solves_any)
     if len(solve_nothing) == len(lines):
         solve_nothing = frozenset()
-    noted = sorted(cases.seen.values(), key=lambda each: (each.suite, each.name, each.id))
+    noted = sorted(cases.seen.values(), key=lambda case: (case.suite, case.name, case.id))
     names = list(OUTCOMES)
-    signed = [Signed(each.tags, _vector(each, positions, len(lines), names)) for each in noted]
-    chosen = [place for place, each in enumerate(signed) if NOTED.intersection(each.vector)]
+    signed = [Signed(case.tags, _vector(case, positions, len(lines), names)) for case in noted]
+    chosen = [place for place, case in enumerate(signed) if NOTED.intersection(case.vector)]
     groups = grouped(signed, chosen, solve_nothing)
     of = {place: number for number, group in enumerate(groups) for place in group.members}
     failing = set(chosen)
@@ -105,9 +105,9 @@ def _index(
 ) -> dict[str, Any]:
     suites, dialects = (
         list(dict.fromkeys(column))
-        for column in ([each.suite for each in noted], [each.dialect for each in noted])
+        for column in ([case.suite for case in noted], [case.dialect for case in noted])
     )
-    tags = list(dict.fromkeys(tag for each in noted for tag in each.tags))
+    tags = list(dict.fromkeys(tag for case in noted for tag in case.tags))
     place_of = [{name: place for place, name in enumerate(names)} for names in (suites, dialects, tags)]
     group_of = {member: number for number, group in enumerate(groups) for member in group.members}
     runs = {line.run.place: line.run for line in lines}
@@ -130,16 +130,16 @@ def _index(
         "groups": [{"tags": group.tags, "vector": group.vector, "cases": len(group.members),
         "different": group.different} for group in groups],
         "cases": {
-            "id": [each.id for each in noted],
-            "name": [each.name for each in noted],
-            "suite": [place_of[0][each.suite] for each in noted],
-            "dialect": [place_of[1][each.dialect] for each in noted],
-            "tags": [[place_of[2][tag] for tag in each.tags] for each in noted],
+            "id": [case.id for case in noted],
+            "name": [case.name for case in noted],
+            "suite": [place_of[0][case.suite] for case in noted],
+            "dialect": [place_of[1][case.dialect] for case in noted],
+            "tags": [[place_of[2][tag] for tag in case.tags] for case in noted],
             "group": [group_of.get(place, -1) for place in range(len(noted))],
-            "different": [int(differs(each.vector, solve_nothing)) for each in signed],
+            "different": [int(differs(case.vector, solve_nothing)) for case in signed],
         },
-        "outcome": ["".join(LETTERS.get(each.vector[arm],
-        ".") for each in signed) for arm in range(len(lines))],
+        "outcome": ["".join(LETTERS.get(case.vector[arm],
+        ".") for case in signed) for arm in range(len(lines))],
         "compile_us": [of_case[0] for of_case in times],
         "fill_p50_us": [of_case[1] for of_case in times],
         "fill_p99_us": [of_case[2] for of_case in times],

@@ -211,7 +211,7 @@ def ordered(failures: Failures) -> list[Reason]:
     grave = list(KINDS)
     return sorted(
         failures.reasons.values(),
-        key=lambda each: (grave.index(each.kind), -len(each.cases), each.who, each.said),
+        key=lambda reason: (grave.index(reason.kind), -len(reason.cases), reason.who, reason.said),
     )
 
 

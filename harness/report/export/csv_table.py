@@ -30,19 +30,19 @@ def files(result: Result) -> dict[str, str]:
     ]
     failing = [
         (
-            each.arm,
-            each.suite,
-            each.case,
-            each.case_id,
-            " ".join(each.faults),
-            " ".join(each.documented),
-            each.outcome,
-            each.worst,
-            each.said,
-            each.repro,
+            failing_case.arm,
+            failing_case.suite,
+            failing_case.case,
+            failing_case.case_id,
+            " ".join(failing_case.faults),
+            " ".join(failing_case.documented),
+            failing_case.outcome,
+            failing_case.worst,
+            failing_case.said,
+            failing_case.repro,
             result.sample,
         )
-        for each in result.failing
+        for failing_case in result.failing
     ]
     counts = [
         (

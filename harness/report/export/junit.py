@@ -28,8 +28,12 @@ def files(result: Result) -> dict[str, str]:
     )
     tests = failures = skipped = 0
     for count in result.counts:
-        mine = [each for each in result.failing if (each.arm, each.suite) == (count.arm, count.suite)]
-        arm = next(each for each in result.arms if each.name == count.arm)
+        mine = [
+            failing_case
+            for failing_case in result.failing
+            if (failing_case.arm, failing_case.suite) == (count.arm, count.suite)
+        ]
+        arm = next(arm for arm in result.arms if arm.name == count.arm)
         suite = _suite(result, arm, count, mine)
         root.append(suite)
         tests, failures, skipped = (
@@ -50,8 +54,8 @@ def files(result: Result) -> dict[str, str]:
 
 
 def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.Element:
-    listed = [each for each in mine if each.outcome in ("failed", "declined")]
-    documented = [each for each in mine if each not in listed]
+    listed = [failing_case for failing_case in mine if failing_case.outcome in ("failed", "declined")]
+    documented = [failing_case for failing_case in mine if failing_case not in listed]
     silent = [
         (count.not_judged, "not judged: no instance with a known verdict"),
         (count.not_measured, "not measured: a part is missing through our fault"),
@@ -77,8 +81,8 @@ def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.
             suite, "testcase", classname=_fit(name), name=f"{number} cases {why.partition(':')[0]}"
         )
         xml.SubElement(case, "skipped", message=why)
-    for each in listed:
-        _add_case(suite, name, each)
+    for failing_case in listed:
+        _add_case(suite, name, failing_case)
     if notes := _notes(result, count, documented):
         xml.SubElement(suite, "system-out").text = "\n".join(notes)
     return suite
@@ -113,12 +117,13 @@ def _add_case(suite: xml.Element, name: str, failing: Failing) -> None:
 def _notes(result: Result, count: Counts, documented: list[Failing]) -> list[str]:
     """Returns lines about what is no failure: documented faults, and what failed behind other cases only."""
     told = [
-        _fit(f"{each.case} [{each.case_id}]: {', '.join(each.faults)}") for each in documented[:MOST_TOLD]
+        _fit(f"{failing_case.case} [{failing_case.case_id}]: {', '.join(failing_case.faults)}")
+        for failing_case in documented[:MOST_TOLD]
     ]
     lines = ["no failures, for the backend documents them:", *told] if told else []
-    later = [each for each in result.delayed if (each.arm, each.suite) == (count.arm, count.suite)]
+    later = [case for case in result.delayed if (case.arm, case.suite) == (count.arm, count.suite)]
     lines += map(_fit, delayed.lines(later))
-    return [*lines, *(_fit(delayed.in_words(each), 2000) for each in later[:MOST_TOLD])]
+    return [*lines, *(_fit(delayed.in_words(case), 2000) for case in later[:MOST_TOLD])]
 
 
 def _gate(result: Result) -> xml.Element:

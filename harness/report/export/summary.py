@@ -32,7 +32,9 @@ def _lines(result: Result) -> Iterator[str]:
         mine = [change for change in result.changes if change.kind == kind]
         if mine:
             yield f"\n### {len(mine)} {kind}\n"
-            yield from (f"- {markdown(each.arm)}: {markdown(each.what, 300)}" for each in mine[:MOST_LINES])
+            yield from (
+                f"- {markdown(change.arm)}: {markdown(change.what, 300)}" for change in mine[:MOST_LINES]
+            )
             if len(mine) > MOST_LINES:
                 yield f"- and {len(mine) - MOST_LINES} more"
     yield "\n### Cases\n"
@@ -42,11 +44,11 @@ def _lines(result: Result) -> Iterator[str]:
     yield "\n### Figures\n"
     yield tables.figures(result, headline=True)
     kinds = Counter(
-        (each.arm, fault)
-        for each in result.failing
-        if each.outcome == "failed"
-        for fault in each.faults
-        if fault not in each.documented
+        (failing_case.arm, fault)
+        for failing_case in result.failing
+        if failing_case.outcome == "failed"
+        for fault in failing_case.faults
+        if fault not in failing_case.documented
     )
     if kinds:
         yield "\n### What fails most\n"

@@ -18,7 +18,7 @@ def lines(result: Result) -> list[str]:
     level = "error" if result.gate.verdict == "failed" else "warning"
     found = [_command(level, f"GrammarBench {result.gate.verdict}", reason) for reason in result.gate.reasons]
     worse = [change for change in result.changes if change.kind == "worse"]
-    found += [_command(level, each.arm, each.what) for each in worse]
+    found += [_command(level, change.arm, change.what) for change in worse]
     if not found:
         arms: dict[str, int] = {}
         for each in result.counts:

@@ -114,11 +114,11 @@ def best(found: Sequence[Estimate | None], lower: bool = True) -> list[bool]:
     Nobody is, where that is all of them, where there is a single one, and where one of them cannot be ranked:
     it may be the best.
     """
-    known = [each for each in found if each is not None]
-    if len(known) < 2 or not all(each.can_rank for each in known):
+    known = [estimate for estimate in found if estimate is not None]
+    if len(known) < 2 or not all(estimate.can_rank for estimate in known):
         return [False] * len(found)
-    leader = min(known, key=lambda each: each.value if lower else -each.value)
-    tied = [each is not None and overlap(leader, each) for each in found]
+    leader = min(known, key=lambda estimate: estimate.value if lower else -estimate.value)
+    tied = [estimate is not None and overlap(leader, estimate) for estimate in found]
     return [False] * len(found) if sum(tied) == len(known) else tied
 
 
@@ -143,7 +143,7 @@ def order(found: Sequence[Estimate], lower: bool = True) -> list[tuple[int, str]
     before. `≥`: it overlaps with the one before, but not with all of these, so that some of them are proven
     better. The first has no sign.
     """
-    places = [place for place, each in enumerate(found) if each.can_rank]
+    places = [place for place, estimate in enumerate(found) if estimate.can_rank]
     places.sort(key=lambda place: found[place].value if lower else -found[place].value)
     told: list[tuple[int, str]] = []
     equal: list[Estimate] = []

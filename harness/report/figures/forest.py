@@ -52,7 +52,7 @@ def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
 
 def plot(name: str, comparisons: Sequence[Comparison]) -> str:
     """The largest effects on top."""
-    ordered = sorted(comparisons, key=lambda each: -each.found.ratio)
+    ordered = sorted(comparisons, key=lambda comparison: -comparison.found.ratio)
     effects = []
     for each in ordered:
         found, label = each.found, f"{each.metric.replace('_', ' ')} {each.family}"[:44]

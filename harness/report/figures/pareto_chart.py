@@ -103,14 +103,14 @@ def _name(figure: Figure, axes: Axes, bubbles: Sequence[Bubble], edge: Sequence[
     """A label at each point, laid out once the axes are where they will be drawn."""
     labels = [
         axes.annotate(
-            plain(each.label, 28),
-            (each.ns, each.share),
+            plain(bubble.label, 28),
+            (bubble.ns, bubble.share),
             (0.0, 0.0),
             textcoords="offset points",
             fontsize=8.5,
             color=TEXT,
         )
-        for each in bubbles
+        for bubble in bubbles
     ]
     for label in labels:
         label.set_in_layout(False)

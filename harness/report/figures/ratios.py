@@ -38,10 +38,10 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
     two intervals that do not touch differ by more than that. There is none where the reference's copy did not
     come out equivalent.
     """
-    cases = [each.case_id for each in shared_cases(figures)]
+    cases = [case.case_id for case in shared_cases(figures)]
     arms = figures.measurement.arms
-    reference = next(each.name for each in arms if each.role == "reference")
-    copy = next((each.name for each in arms if each.role == "a/a"), None)
+    reference = next(arm.name for arm in arms if arm.role == "reference")
+    copy = next((arm.name for arm in arms if arm.role == "a/a"), None)
     margin = margin_of(_floor(figures, metric, reference, copy))
     why = (
         ""

@@ -18,7 +18,7 @@ from harness.walk.loop.outcome import Completed
 def combined(found: Iterable[Sequence[float]]) -> Interval | None:
     """The interval of the mean over several loads, fork by fork; None of nothing, or where the loads have
     different forks."""
-    rows = [list(each) for each in found if each]
+    rows = [list(row) for row in found if row]
     if not rows or len({len(row) for row in rows}) > 1:
         return None
     return interval(np.mean(rows, axis=0).tolist())
@@ -39,10 +39,10 @@ def batches(inputs: Inputs) -> list[int]:
     """Every batch size at which something was decoded."""
     return sorted(
         {
-            each.setting.batch
+            cell.setting.batch
             for one in inputs.decoded
             for arm in one.decoding.setup.arms
-            for each in usual(one, arm.name)
+            for cell in usual(one, arm.name)
         }
     )
 
@@ -58,8 +58,8 @@ def overhead(subject: Subject, batch: int) -> Estimate | None:
     """Returns what TPOT takes more than without a grammar, as a share, over all workloads; of the first
     record that has it."""
     for decoded, arm in subject.decoded:
-        paired = [decoded.over_none(each) for each in usual(decoded, arm) if each.setting.batch == batch]
-        found = combined(each.x for each in paired if each is not None)
+        paired = [decoded.over_none(cell) for cell in usual(decoded, arm) if cell.setting.batch == batch]
+        found = combined(estimate.x for estimate in paired if estimate is not None)
         if found is not None:
             return _less_one(found)
     return None
@@ -93,7 +93,7 @@ def tpot_guide(inputs: Inputs) -> tuple[float, str] | None:
     """One TPOT without a grammar at batch 1 (the smallest there is), and whose; None where nothing was
     decoded."""
     for decoded in inputs.decoded:
-        cells = [each for arm in decoded.decoding.setup.arms for each in usual(decoded, arm.name, "none")]
+        cells = [cell for arm in decoded.decoding.setup.arms for cell in usual(decoded, arm.name, "none")]
         least = min((cell.setting.batch for cell in cells), default=0)
         values = [
             value

@@ -74,7 +74,7 @@ def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
         if (row["threads"], row["vocabulary"]) == (threads, vocabulary) and row["dtype"] == dtypes[0]
     ]
     names = [each for each in dict.fromkeys(row["kernel"] for row in shown) if each != COPY][:MOST]
-    kernels = tuple(KernelStyle(position, each[:60]) for position, each in enumerate(names))
+    kernels = tuple(KernelStyle(position, name[:60]) for position, name in enumerate(names))
     shares = sorted({row["share"] for row in shown})[:MOST]
     drawn = tuple(
         _chart(f"kernels{number}x{place}", share, [row for row in shown if row["share"] == share], kernels)
@@ -88,7 +88,7 @@ def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
             wrong.setdefault(row["kernel"], {})[
                 f"{row['probe'].replace('_', ' ')}{' (documented)' if row['documented'] else ''}"
             ] = None
-    outcomes = tuple(each for each in OUTCOMES if any(each in found for found in probes.values()))
+    outcomes = tuple(outcome for outcome in OUTCOMES if any(outcome in found for found in probes.values()))
     machine, on = stored.run["machine"], stored.run["on"]
     where = on["name"] or machine.get("cpu_model_name", "CPU")
     about = (

@@ -23,16 +23,16 @@ RIGHT = {
 def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
     """Returns the conformance, and the shares of walks that ended wrongly, of each line."""
 
-    def show(subject: Subject, each: Estimate) -> MatrixCell:
+    def show(subject: Subject, estimate: Estimate) -> MatrixCell:
         assert subject.line is not None
         counts = subject.line.arm.counts()
         rest = counts.cases - counts.judged
         details = (
             f"{counts.passed:,} of {counts.judged:,} judged",
             f"{rest:,} not judged" if rest else "",
-            _shares(each),
+            _shares(estimate),
         )
-        return MatrixCell(number(each.value, "share"), details, each.value)
+        return MatrixCell(number(estimate.value, "share"), details, estimate.value)
 
     column = MatrixColumn("conformance", "conformance", METRICS["conformance"].definition, False)
     estimates = [None if line is None else conformance(line.arm.counts()) for line in lines]
@@ -43,12 +43,12 @@ def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
 
 
 def _walks(lines: Sequence[Line | None], name: str, column: MatrixColumn) -> ColumnFigures:
-    def show(subject: Subject, each: Estimate) -> MatrixCell:
+    def show(subject: Subject, estimate: Estimate) -> MatrixCell:
         assert subject.line is not None
         return MatrixCell(
             f"{METRICS[name].value(subject.line.arm):,}",
-            (f"{number(each.value, 'share')} of walks", _shares(each)),
-            each.value,
+            (f"{number(estimate.value, 'share')} of walks", _shares(estimate)),
+            estimate.value,
         )
 
     def of(line: Line | None) -> Estimate | None:
@@ -66,16 +66,16 @@ def _judged(line: Line) -> int:
     return sum(count for kind, count in line.arm.outcomes.items() if kind not in ("harness_error", "skipped"))
 
 
-def _shares(each: Estimate) -> str:
-    bounds = each.bounds
+def _shares(estimate: Estimate) -> str:
+    bounds = estimate.bounds
     return "" if bounds is None else f"{bounds[0] * 100:.1f}–{bounds[1] * 100:.1f} %"
 
 
 def memory(lines: Sequence[Line | None]) -> ColumnFigures:
     """Returns the peak memory of each line."""
 
-    def show(subject: Subject, each: Estimate) -> MatrixCell:
-        return MatrixCell(number(each.value, "bytes"), (), each.value)
+    def show(subject: Subject, estimate: Estimate) -> MatrixCell:
+        return MatrixCell(number(estimate.value, "bytes"), (), estimate.value)
 
     peaks = [
         None if line is None or line.arm.peak_rss_bytes is None else float(line.arm.peak_rss_bytes)

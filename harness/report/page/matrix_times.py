@@ -90,16 +90,16 @@ def cold(what: Cold, subjects: Sequence[Subject], common: set[tuple[str, str]]) 
     return ColumnFigures(what.column, [of(subject.line) for subject in subjects], _show_time)
 
 
-def _show_time(subject: Subject, each: Estimate) -> MatrixCell:
-    bounds = each.bounds
+def _show_time(subject: Subject, estimate: Estimate) -> MatrixCell:
+    bounds = estimate.bounds
     detail = (
         "few values"
-        if each.few
-        else each.why
+        if estimate.few
+        else estimate.why
         if bounds is None
         else (f"{duration(bounds[0])} – {duration(bounds[1])}")
     )
-    return MatrixCell(duration(each.value) + ("~" if each.few else ""), (detail,), each.value)
+    return MatrixCell(duration(estimate.value) + ("~" if estimate.few else ""), (detail,), estimate.value)
 
 
 WARM = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
@@ -152,10 +152,12 @@ def ratio(subjects: Sequence[Subject], name: str, by: Measured | None) -> Column
             else None
         )
 
-    def show(subject: Subject, each: Estimate) -> MatrixCell:
-        bounds = each.bounds
+    def show(subject: Subject, estimate: Estimate) -> MatrixCell:
+        bounds = estimate.bounds
         return MatrixCell(
-            f"{each.value:.3g}×", (f"{bounds[0]:.3g} – {bounds[1]:.3g}" if bounds else each.why,), each.value
+            f"{estimate.value:.3g}×",
+            (f"{bounds[0]:.3g} – {bounds[1]:.3g}" if bounds else estimate.why,),
+            estimate.value,
         )
 
     about += (
@@ -169,12 +171,12 @@ def ratio(subjects: Sequence[Subject], name: str, by: Measured | None) -> Column
 def overhead(subjects: Sequence[Subject], batch: int) -> ColumnFigures:
     """Returns what decoding under the grammar adds to TPOT at a batch size, of each subject."""
 
-    def show(subject: Subject, each: Estimate) -> MatrixCell:
-        bounds = each.bounds
+    def show(subject: Subject, estimate: Estimate) -> MatrixCell:
+        bounds = estimate.bounds
         return MatrixCell(
-            f"{each.value:+.1%}",
+            f"{estimate.value:+.1%}",
             (f"{bounds[0]:+.1%} – {bounds[1]:+.1%}" if bounds else "one fork: no interval",),
-            each.value,
+            estimate.value,
         )
 
     about = "TPOT over that of the same request without a grammar, in the same round, less one."
@@ -185,12 +187,12 @@ def overhead(subjects: Sequence[Subject], batch: int) -> ColumnFigures:
 def jump_gain(subjects: Sequence[Subject]) -> ColumnFigures:
     """Returns the speed-up by jump-forward, of each subject."""
 
-    def show(subject: Subject, each: Estimate) -> MatrixCell:
-        bounds = each.bounds
+    def show(subject: Subject, estimate: Estimate) -> MatrixCell:
+        bounds = estimate.bounds
         return MatrixCell(
-            f"{each.value:.2f}×",
+            f"{estimate.value:.2f}×",
             (f"{bounds[0]:.2f} – {bounds[1]:.2f}" if bounds else "one fork: no interval",),
-            each.value,
+            estimate.value,
         )
 
     column = MatrixColumn(

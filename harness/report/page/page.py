@@ -82,7 +82,7 @@ def _built(inputs: Inputs, trend: Path | None, split: bool) -> tuple[str, dict[s
 def _render_page(content: Content, environment: jinja2.Environment) -> str:
     """The page with every section that has something to show. Raises BadInput."""
     inputs = content.inputs
-    script = "\n".join(asset(each).strip() for each in SCRIPTS)
+    script = "\n".join(asset(script).strip() for script in SCRIPTS)
     return environment.get_template("page.html.j2").render(
         titles=titles(inputs),
         runs=inputs.runs,
@@ -91,7 +91,7 @@ def _render_page(content: Content, environment: jinja2.Environment) -> str:
         data=Markup(explorer.DATA),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        stylesheet=Markup("\n".join(asset(each).strip() for each in STYLES)),
+        stylesheet=Markup("\n".join(asset(style).strip() for style in STYLES)),
     )
 
 

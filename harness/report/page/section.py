@@ -47,8 +47,8 @@ class Rendered:
 def found_sections() -> dict[str, Section]:
     """All sections in their order, by the names of their modules."""
     modules = [
-        (each.name, import_module(f"{sections.__name__}.{each.name}"))
-        for each in pkgutil.iter_modules(sections.__path__)
+        (module.name, import_module(f"{sections.__name__}.{module.name}"))
+        for module in pkgutil.iter_modules(sections.__path__)
     ]
     return {
         name: module.SECTION

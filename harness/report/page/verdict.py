@@ -71,16 +71,18 @@ def verdict(inputs: Inputs) -> PageVerdict:
         for gate, found in _held(inputs, reasons):
             gates.append(gate)
             baselines.append(gate.against)
-            changes += [each for each in found if each not in changes]
+            changes += [change for change in found if change not in changes]
     word = _word(inputs, gates, bool(missing))
-    reasons += [f"{each} has no end" for each in missing[:LINES]] + [
+    reasons += [f"{part} has no end" for part in missing[:LINES]] + [
         reason for gate in gates for reason in gate.reasons
     ]
     order = {"worse": 0, "other": 1, "better": 2}
     glyphs = {"worse": "▼", "other": "●", "better": "▲"}
     changes.sort(key=lambda each: order[each.kind])
-    shown = tuple((glyphs[each.kind], short(f"{each.arm}: {each.what}", 240)) for each in changes[:LINES])
-    told = tuple(dict.fromkeys(short(each, 240) for each in reasons))[:LINES]
+    shown = tuple(
+        (glyphs[change.kind], short(f"{change.arm}: {change.what}", 240)) for change in changes[:LINES]
+    )
+    told = tuple(dict.fromkeys(short(reason, 240) for reason in reasons))[:LINES]
     baseline = ", ".join(dict.fromkeys(baselines))
     return PageVerdict(
         word,
@@ -117,22 +119,24 @@ def _word(inputs: Inputs, gates: list[Gate], missing: bool) -> str:
         return "INCOMPLETE"
     said = {gate.verdict for gate in gates}
     of_versions = list(_within(inputs))
-    if "failed" in said or any(each.verdict == "regressed" for each in of_versions):
+    if "failed" in said or any(comparison.verdict == "regressed" for comparison in of_versions):
         return "REGRESSED"
-    if "unproven" in said or any(each.verdict == "unproven" for each in of_versions):
+    if "unproven" in said or any(comparison.verdict == "unproven" for comparison in of_versions):
         return "UNPROVEN"
     if not gates:
         return "NO BASELINE"
-    return "INCONCLUSIVE" if any(each.verdict == "inconclusive" for each in of_versions) else "PASS"
+    return (
+        "INCONCLUSIVE" if any(comparison.verdict == "inconclusive" for comparison in of_versions) else "PASS"
+    )
 
 
 def _within(inputs: Inputs) -> Iterator[Comparison]:
     """The comparisons of two versions of one backend with the same options, without the control."""
     for one in inputs.measured:
-        arms = {each.name: each for each in one.figures.measurement.arms}
-        for each in one.comparisons:
-            if is_change(each, one.figures) and arms[each.head].role != "a/a":
-                yield each
+        arms = {arm.name: arm for arm in one.figures.measurement.arms}
+        for comparison in one.comparisons:
+            if is_change(comparison, one.figures) and arms[comparison.head].role != "a/a":
+                yield comparison
 
 
 def samples(inputs: Inputs) -> tuple[str, ...]:
@@ -141,11 +145,9 @@ def samples(inputs: Inputs) -> tuple[str, ...]:
     """
     runs = (*inputs.runs, *inputs.scouting)
     said = {
-        f"{each.info.run}: {each.sample}" if len(runs) > 1 else each.sample: None
-        for each in runs
-        if each.sample
+        f"{run.info.run}: {run.sample}" if len(runs) > 1 else run.sample: None for run in runs if run.sample
     }
-    return tuple(short(each, 400) for each in said)[:LINES]
+    return tuple(short(line, 400) for line in said)[:LINES]
 
 
 def control(inputs: Inputs) -> str:
@@ -154,8 +156,8 @@ def control(inputs: Inputs) -> str:
         return "A/A not measured"
     said = []
     for one in inputs.measured:
-        copies = {each.name for each in one.figures.measurement.arms if each.role == "a/a"}
-        controls = [each for each in one.comparisons if each.head in copies]
+        copies = {arm.name for arm in one.figures.measurement.arms if arm.role == "a/a"}
+        controls = [comparison for comparison in one.comparisons if comparison.head in copies]
         equal = sum(each.verdict == "equivalent" for each in controls)
         if not controls:
             said.append("A/A not measured")
@@ -182,16 +184,16 @@ def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
         each.info.machine.get("cpu_model_name") or each.info.machine.get("cpu")
         for each in (*inputs.runs, *inputs.scouting)
     ]
-    versions = [f"{each.backend} {each.version}" for each in inputs.subjects]
+    versions = [f"{subject.backend} {subject.version}" for subject in inputs.subjects]
     return (
         ("Run", _listed(run for run, _ in runs)),
         ("Date", _listed(started[:16].replace("T", " ") for _, started in runs)),
         ("Hardware key", _listed(hardware) or "not recorded (measured and decoded runs have one)"),
-        ("Machine", _listed(str(each) for each in cpus if each)),
+        ("Machine", _listed(str(cpu) for cpu in cpus if cpu)),
         ("Versions", _listed(versions)),
     )
 
 
 def _listed(values: Iterable[str]) -> str:
-    found = list(dict.fromkeys(each[:60] for each in values))
+    found = list(dict.fromkeys(value[:60] for value in values))
     return ", ".join(found[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")

@@ -48,9 +48,9 @@ def feed(changes: Sequence[FeedEntry], latest: str) -> bytes:
     ElementTree.register_namespace("", ATOM)
     root = ElementTree.Element(f"{{{ATOM}}}feed")
     worse = sorted(
-        (each for each in changes if each.worse), key=lambda each: instant(each.time), reverse=True
+        (change for change in changes if change.worse), key=lambda change: instant(change.time), reverse=True
     )[:ENTRIES]
-    times = [instant(latest), *(instant(each.time) for each in worse)]
+    times = [instant(latest), *(instant(change.time) for change in worse)]
     _add(root, "title", "GrammarBench: regressions")
     _add(root, "id", uuid.uuid5(uuid.NAMESPACE_URL, "grammarbench regressions").urn)
     _add(root, "updated", max(times).isoformat())

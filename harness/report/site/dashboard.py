@@ -97,12 +97,14 @@ def site(folder: Path) -> dict[str, bytes]:
     ]
     seen = conformance.read(folder)
     outcomes = conformance.steps(seen)
-    losses = [each for each in outcomes if each.lost]
+    losses = [outcome for outcome in outcomes if outcome.lost]
     changes = sorted(
         [*_steps(measured), *_outcomes(outcomes)], key=lambda each: instant(each.time), reverse=True
     )
     latest = _latest(measured, seen, losses)
-    times = [each.time for _, entries, _ in measured for each in entries] + [each.time for each in seen]
+    times = [entry.time for _, entries, _ in measured for entry in entries] + [
+        history.time for history in seen
+    ]
     newest = max(times, key=instant, default="")
     html = (
         template_environment()
@@ -111,16 +113,16 @@ def site(folder: Path) -> dict[str, bytes]:
             latest=latest,
             newest=day(newest),
             sample=conformance.last_sample(seen),
-            slow=sum(each.state == "alert" for _, _, every in measured for each in every),
+            slow=sum(series.state == "alert" for _, _, every in measured for series in every),
             runs=len(
-                {(each.time, each.run) for _, entries, _ in measured for each in entries}
-                | {(each.time, each.run) for each in seen}
+                {(entry.time, entry.run) for _, entries, _ in measured for entry in entries}
+                | {(history.time, history.run) for history in seen}
             ),
-            changes=[(each, day(each.time), short(each.title, 200)) for each in changes[:CHANGES]],
+            changes=[(change, day(change.time), short(change.title, 200)) for change in changes[:CHANGES]],
             changes_left_out=len(changes[CHANGES:]),
             places=[_place(*each) for each in measured],
             matrices=features.matrices(
-                seen, {features.key_of(each): _anchor("f", features.key_of(each)) for each in seen}
+                seen, {features.key_of(history): _anchor("f", features.key_of(history)) for history in seen}
             ),
             judged=conformance.judged,
             glyphs=features.GLYPHS,
@@ -148,16 +150,17 @@ def _anchor(kind: str, key: Iterable[str]) -> str:
     return f"{kind}-{hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:12]}"
 
 
-def _plot_key(place: tuple[str, str], each: Series) -> tuple[str, ...]:
-    return *place, each.backend, each.options, each.metric, each.family, each.beside
+def _plot_key(place: tuple[str, str], series: Series) -> tuple[str, ...]:
+    return *place, series.backend, series.options, series.metric, series.family, series.beside
 
 
 def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) -> MachineHistory:
     arms = []
     shown = sorted(
-        (each for each in every if not each.is_reference), key=lambda each: (each.backend, each.options)
+        (series for series in every if not series.is_reference),
+        key=lambda series: (series.backend, series.options),
     )
-    for _, group in groupby(shown, key=lambda each: (each.backend, each.options)):
+    for _, group in groupby(shown, key=lambda series: (series.backend, series.options)):
         plots = sorted(
             group,
             key=lambda each: (
@@ -168,26 +171,35 @@ def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) ->
                 each.family,
             ),
         )
-        arms.append((short(arm(plots[0]), 80), tuple(_plot(place, each) for each in plots)))
+        arms.append((short(arm(plots[0]), 80), tuple(_plot(place, plot) for plot in plots)))
     title = f"Hardware {short(place[0], 24)}, workload {short(place[1], 24)}"
-    references = tuple(sorted({short(each.entries[-1].reference, 80) for each in every}))
-    return MachineHistory(title, len({(each.time, each.run) for each in entries}), references, tuple(arms))
+    references = tuple(sorted({short(series.entries[-1].reference, 80) for series in every}))
+    return MachineHistory(title, len({(entry.time, entry.run) for entry in entries}), references, tuple(arms))
 
 
-def _plot(place: tuple[str, str], each: Series) -> Plot:
-    beside = f", {short(each.beside, 24)} beside newer versions" if each.beside else ""
-    events = tuple((number, event.kind, _told(each, event)) for number, event in enumerate(each.events, 1))
-    title = f"{short(each.metric, 40).replace('_', ' ')}, {short(each.family, 40)}{beside}"
-    table = each.entries[: -TABLE - 1 : -1]
-    is_main = each.family == ALL or bool(each.events)
-    anchor = _anchor("t", _plot_key(place, each))
+def _plot(place: tuple[str, str], series: Series) -> Plot:
+    beside = f", {short(series.beside, 24)} beside newer versions" if series.beside else ""
+    events = tuple(
+        (number, event.kind, _told(series, event)) for number, event in enumerate(series.events, 1)
+    )
+    title = f"{short(series.metric, 40).replace('_', ' ')}, {short(series.family, 40)}{beside}"
+    table = series.entries[: -TABLE - 1 : -1]
+    is_main = series.family == ALL or bool(series.events)
+    anchor = _anchor("t", _plot_key(place, series))
     return Plot(
-        anchor, title, each.state, trend.chart(each), events, table, len(each.entries) - len(table), is_main
+        anchor,
+        title,
+        series.state,
+        trend.chart(series),
+        events,
+        table,
+        len(series.entries) - len(table),
+        is_main,
     )
 
 
-def _told(each: Series, event: Event) -> str:
-    first, at = each.entries[event.since], each.entries[event.at]
+def _told(series: Series, event: Event) -> str:
+    first, at = series.entries[event.since], series.entries[event.at]
     return (
         f"from {day(first.time)} on ({short(first.version, 24)}, run {short(first.run, 40)}), told on "
         f"{day(at.time)}: {said(event)}"
@@ -198,19 +210,19 @@ def _steps(measured: Sequence[Measured]) -> list[FeedEntry]:
     """The events of all series of an arm that fired in the same run are one change."""
     found: dict[tuple[str, ...], list[tuple[Series, Event, str]]] = {}
     for place, _, every in measured:
-        for each in every:
-            for event in each.events:
-                at = each.entries[event.at]
+        for series in every:
+            for event in series.events:
+                at = series.entries[event.at]
                 key: tuple[str, ...] = (
                     *place,
-                    each.backend,
-                    each.options,
-                    each.beside,
+                    series.backend,
+                    series.options,
+                    series.beside,
                     event.kind,
                     at.time,
                     at.run,
                 )
-                found.setdefault(key, []).append((each, event, _anchor("t", _plot_key(place, each))))
+                found.setdefault(key, []).append((series, event, _anchor("t", _plot_key(place, series))))
     changes = []
     for key, group in found.items():
         group.sort(key=lambda each: -abs(each[1].now / each[1].before - 1))
@@ -224,8 +236,8 @@ def _steps(measured: Sequence[Measured]) -> list[FeedEntry]:
         )
         title += f"{short(first.family, 40)} {percent(event)}{rest}"
         details = tuple(
-            f"{short(each.metric, 40)} of {short(each.family, 40)}: {_told(each, event)}"
-            for each, event, _ in group
+            f"{short(series.metric, 40)} of {short(series.family, 40)}: {_told(series, event)}"
+            for series, event, _ in group
         )
         changes.append(FeedEntry(at.time, worse, key, title, details, anchor))
     return changes
@@ -234,10 +246,10 @@ def _steps(measured: Sequence[Measured]) -> list[FeedEntry]:
 def _outcomes(steps: Sequence[FeatureChange]) -> list[FeedEntry]:
     """The features of a suite that a release lost are one change; those that it won another."""
     changes = []
-    for _, group in groupby(steps, key=lambda each: (id(each.before), id(each.after))):
+    for _, group in groupby(steps, key=lambda step: (id(step.before), id(step.after))):
         every = list(group)
         for worse in (True, False):
-            mine = [(each.lost if worse else each.won, each) for each in every]
+            mine = [(step.lost if worse else step.won, step) for step in every]
             found = sorted(
                 (pair for pair in mine if pair[0]),
                 key=lambda pair: (pair[1].feature != EVERY, -pair[0], pair[1].feature),

@@ -79,7 +79,9 @@ def matrices(seen: Sequence[SuiteHistory], anchor_of: dict[tuple[str, ...], str]
     """Returns a table for each backend, options, vocabulary and suite, in that order; `anchor_of` has the id
     of each."""
     found = []
-    for key, group in groupby(sorted(seen, key=lambda each: (key_of(each), each.time, each.run)), key=key_of):
+    for key, group in groupby(
+        sorted(seen, key=lambda history: (key_of(history), history.time, history.run)), key=key_of
+    ):
         every = releases(group)
         found.append(_matrix(every[-RELEASES:], len(every[:-RELEASES]), anchor_of[key]))
     return found
@@ -92,14 +94,18 @@ def key_of(seen: SuiteHistory) -> tuple[str, ...]:
 
 def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> FeatureMatrix:
     last = shown[-1]
-    columns = [FeatureColumn(short(each.version, 24) or "–", day(each.time), False) for each in shown[:1]]
+    columns = [
+        FeatureColumn(short(release.version, 24) or "–", day(release.time), False) for release in shown[:1]
+    ]
     columns += [
         FeatureColumn(short(b.version, 24) or "–", day(b.time), a.work != b.work) for a, b in pairwise(shown)
     ]
     lines, always = [], []
-    for name in sorted({name for each in shown for name in each.features}):
-        cells = tuple(_cell(each, before, name) for before, each in zip([None, *shown], shown, strict=False))
-        there = [each for each in cells if each]
+    for name in sorted({name for release in shown for name in release.features}):
+        cells = tuple(
+            _cell(release, before, name) for before, release in zip([None, *shown], shown, strict=False)
+        )
+        there = [cell for cell in cells if cell]
         if name != EVERY and all(each.passed == each.cases for each in there):
             always.append(short(name, 60))
         else:
@@ -114,7 +120,7 @@ def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> Featur
 
 
 def _order(cells: Sequence[FeatureCell | None]) -> tuple[bool, float]:
-    there = [each for each in cells if each]
+    there = [cell for cell in cells if cell]
     return not any(each.lost for each in there), there[-1].passed / max(1, there[-1].cases)
 
 
@@ -135,7 +141,9 @@ def _cell(seen: SuiteHistory, before: SuiteHistory | None, feature: str) -> Feat
         if share >= 0.4
         else "q0"
     )
-    others = " ".join(f"{GLYPHS[each]}{counts[each]}" for each in CASE_OUTCOMES[1:] if counts.get(each))
+    others = " ".join(
+        f"{GLYPHS[outcome]}{counts[outcome]}" for outcome in CASE_OUTCOMES[1:] if counts.get(outcome)
+    )
     step = (
         FeatureChange(before, seen, feature)
         if before and before.work == seen.work and feature in before.features

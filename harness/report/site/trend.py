@@ -133,9 +133,9 @@ def _drawable(entry: Entry) -> bool:
 def _runs(entries: tuple[Entry, ...]) -> list[list[tuple[int, Entry]]]:
     """The stretches without a hole, each entry with its index."""
     found: list[list[tuple[int, Entry]]] = [[]]
-    for number, each in enumerate(entries):
-        if _drawable(each):
-            found[-1].append((number, each))
+    for number, entry in enumerate(entries):
+        if _drawable(entry):
+            found[-1].append((number, entry))
         elif found[-1]:
             found.append([])
     return [each for each in found if each]

@@ -41,7 +41,7 @@ def ceiling_frame(run: Path) -> pd.DataFrame:
                     name,
                     outputs,
                     total.steps,
-                    *(None if each is None else f"{each:.1%}" for each in shares),
+                    *(None if share is None else f"{share:.1%}" for share in shares),
                 ]
             )
     columns = [
@@ -62,9 +62,9 @@ def _of_case(case: Case, trie: TokenTrie) -> tuple[int, Ceilings]:
     outputs, total = 0, Ceilings()
     try:
         language = language_of(case.grammar)
-        for each in case.instances:
-            if each.valid:
-                total += ceilings(language, trie, trie.vocabulary.encode(each.content)[:LONGEST_WALK])
+        for instance in case.instances:
+            if instance.valid:
+                total += ceilings(language, trie, trie.vocabulary.encode(instance.content)[:LONGEST_WALK])
                 outputs += 1
     except (NoOracle, ValueError):
         pass

@@ -240,20 +240,20 @@ def heading(line: dict[Any, Any]) -> str:
 
 
 def _sections(lines: Sequence[dict[Any, Any]]) -> Iterator[list[tuple[str, list[str]]]]:
-    for name, each in DISTRIBUTIONS.items():
-        short = each.title.split(",")[0]
+    for name, distribution in DISTRIBUTIONS.items():
+        short = distribution.title.split(",")[0]
         yield [
             (f"{short} {level} (µs)", [_level(line, name, level) for line in lines])
             for level in ("avg", *QUANTILES)
         ]
     titles = {"cases": "CASES", "share": "", "walks": "WALKS", "us": "", "bytes": ""}
     # A unit of which nothing is known here stands last, under its own name.
-    for unit in dict.fromkeys([*titles, *(each.unit for each in METRICS.values())]):
+    for unit in dict.fromkeys([*titles, *(metric.unit for metric in METRICS.values())]):
         title = titles.get(unit, unit.upper())
         rows = [
-            (each.title, [number(line[name], unit) for line in lines])
-            for name, each in METRICS.items()
-            if each.unit == unit
+            (metric.title, [number(line[name], unit) for line in lines])
+            for name, metric in METRICS.items()
+            if metric.unit == unit
         ]
         if rows:
             yield [(title, [""] * len(lines)), *rows] if title else rows

@@ -19,7 +19,7 @@ def keywords_json(table: TruthTable) -> str:
     sections = {
         section: {
             key: [
-                {**vars(line[arm]), "cases": [vars(each) for each in line[arm].cases]} for arm in table.arms
+                {**vars(line[arm]), "cases": [vars(case) for case in line[arm].cases]} for arm in table.arms
             ]
             for key, line in lines.items()
         }
@@ -91,6 +91,6 @@ def _word(cell: KeywordCell, named: bool = False) -> str:
     if len(cell.worst) == len(cell.cases):
         return word
     decides = {each.decides for each in cell.worst}
-    if named and not decides & {each.decides for each in cell.cases if each.state != cell.state}:
+    if named and not decides & {case.decides for case in cell.cases if case.state != cell.state}:
         return f"{word} ({markdown(', '.join(sorted(decides)))})"
     return f"{word} {len(cell.worst)}/{len(cell.cases)}"

@@ -73,7 +73,7 @@ def spelling_frame(run: Path) -> pd.DataFrame:
         ) from None
     names = arm_names(info.arms)
     documented = {
-        names[each.backend, each.version, each.options]: frozenset(each.documented) for each in info.arms
+        names[arm.backend, arm.version, arm.options]: frozenset(arm.documented) for arm in info.arms
     }
     named = {names[key]: counts for key, counts in table.items()}
     columns = {

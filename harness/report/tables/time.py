@@ -52,15 +52,15 @@ def _of_set(figures: Figures, arm: str, traces: Sequence[Trace]) -> Iterator[dic
     """Yields the figures of an arm: per case what is per case, per token what is per token."""
     for metric in ("compile", "ttfm", "matcher_new"):
         values = [
-            value for each in traces if (value := figures.median(arm, metric, each.case_id)) is not None
+            value for trace in traces if (value := figures.median(arm, metric, trace.case_id)) is not None
         ]
         yield _line(f"{metric} per case", "ns", [np.array([value]) for value in values])
     steps = figures.structural(arm, traces)
-    yield _line("fill per token, warm", "ns", [each[:, 0] for each in steps])
-    yield _line("accept per token, warm", "ns", [each[:, 1] for each in steps])
+    yield _line("fill per token, warm", "ns", [step[:, 0] for step in steps])
+    yield _line("accept per token, warm", "ns", [step[:, 1] for step in steps])
     yield _line("fill per token, cold", "ns", figures.cold(arm, traces))
     for low, high in ((0, 1), (1, 8), (8, 32), (32, 128), (128, 1 << 30)):
-        here = [each[low:high, 0] for each in steps if len(each) > low]
+        here = [step[low:high, 0] for step in steps if len(step) > low]
         if here:
             yield _line(f"fill at tokens {low} to {min(high, max(map(len, steps))) - 1}, warm", "ns", here)
     jitter = figures.jitter(arm, traces)

@@ -75,7 +75,7 @@ class DefaultAdvice:
 
     def where(self, effect: Effect) -> list[str]:
         """The loads under which the mechanism has that effect."""
-        return [each.load for each in self.switched if each.effect == effect]
+        return [switch.load for switch in self.switched if switch.effect == effect]
 
 
 def switched(decoded: Decoded) -> list[Switched]:
@@ -170,8 +170,8 @@ def text(found: Sequence[Switched]) -> str:
         lines.append(f"  {advice.mechanism}, {advice.arm}"[:50] + f": {counts}")
         lines += [line for one in advice.switched for line in _lines(one)]
     lines += ["", "recommended defaults on this machine; what is undecided may stay as it is"]
-    for mechanism in dict.fromkeys(each.mechanism for each in advices):
-        said = [f"{each.arm} {SAID[each.default]}" for each in advices if each.mechanism == mechanism]
+    for mechanism in dict.fromkeys(advice.mechanism for advice in advices):
+        said = [f"{advice.arm} {SAID[advice.default]}" for advice in advices if advice.mechanism == mechanism]
         lines += textwrap.wrap(
             f"{mechanism}: {', '.join(said)}", 80, initial_indent="  ", subsequent_indent="    "
         )

@@ -66,8 +66,8 @@ def service(request: Completed) -> float:
     )
 
 
-def is_answered(each: Judged) -> bool:
-    return each.completed.end in ANSWERED and not each.completed.fallback and bool(each.completed.ids)
+def is_answered(judged: Judged) -> bool:
+    return judged.completed.end in ANSWERED and not judged.completed.fallback and bool(judged.completed.ids)
 
 
 def of_equal_length(head: Judged, base: Judged) -> bool:

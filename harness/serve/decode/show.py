@@ -55,7 +55,7 @@ def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
         loads.setdefault(_load(cell), []).append(cell)
     parts = []
     for title, cells in loads.items():
-        values = [decoded.values(each, objectives) for each in cells]
+        values = [decoded.values(cell, objectives) for cell in cells]
         parts.append(
             "\n".join(
                 [
@@ -225,7 +225,7 @@ def _losses(decoding: Decoding) -> str:
 
 
 def _findings(decoded: Decoded) -> str:
-    found, count = decoded.findings(), sum(len(each.completed) for each in decoded.decoding.batches)
+    found, count = decoded.findings(), sum(len(batch.completed) for batch in decoded.decoding.batches)
     if not found:
         return f"accounting: {count} requests add up to the token"
     lines = [f"ACCOUNTING: {len(found)} things do not add up, the first of them:"]
@@ -260,9 +260,9 @@ def to_json(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> dict[str
         "is_complete": decoding.is_complete,
         "model": decoding.model,
         "objectives": asdict(objectives),
-        "figures": {name: asdict(each) for name, each in FIGURES.items()},
+        "figures": {name: asdict(figure) for name, figure in FIGURES.items()},
         "cells": [_cell(decoded, cell, objectives) for cell in decoded.cells],
-        "mechanisms": [_advice(each) for each in conclude.advise(conclude.switched(decoded))],
+        "mechanisms": [_advice(advice) for advice in conclude.advise(conclude.switched(decoded))],
         "losses": [
             asdict(loss) | {"setting": decoding.setup.settings[loss.setting].name} for loss in decoding.losses
         ],
@@ -325,16 +325,16 @@ def _paired(of: Paired | None) -> dict[str, Any] | None:
 def _advice(advice: conclude.DefaultAdvice) -> dict[str, Any]:
     tried = [
         {
-            "load": each.load,
-            "effect": each.effect,
-            "why": each.why,
+            "load": switch.load,
+            "effect": switch.effect,
+            "why": switch.why,
             **{
                 name: _paired(of)
-                for name, of in (("e2e", each.e2e), ("ttft", each.ttft), ("tpot", each.tpot))
+                for name, of in (("e2e", switch.e2e), ("ttft", switch.ttft), ("tpot", switch.tpot))
             },
-            "passes_saved": each.saved,
-            "ceiling": each.ceiling,
+            "passes_saved": switch.saved,
+            "ceiling": switch.ceiling,
         }
-        for each in advice.switched
+        for switch in advice.switched
     ]
     return {"mechanism": advice.mechanism, "arm": advice.arm, "default": advice.default, "tried": tried}

@@ -163,8 +163,8 @@ def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
     beside them, and counts."""
     found: list[tuple[DecodeChange, Sequence[float]]] = []
     counts: list[DecodeChange] = []
-    names = {each.name for each in head.decoding.setup.arms}
-    for arm in (each.name for each in base.decoding.setup.arms if each.name in names):
+    names = {arm.name for arm in head.decoding.setup.arms}
+    for arm in (arm.name for arm in base.decoding.setup.arms if arm.name in names):
         before, after = _constrained(base, arm), _constrained(head, arm)
         for setting in before:
             if setting not in after:

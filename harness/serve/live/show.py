@@ -90,7 +90,7 @@ def _loads(seen: LiveSummary) -> list[str]:
             f"{say('output_throughput', rates.output_throughput if rates else None):>6} "
             f"{say('goodput', good):>6}"
         )
-        lines += [f"  {each}" for each in _notes(seen, place, load, mine)]
+        lines += [f"  {note}" for note in _notes(seen, place, load, mine)]
     return lines
 
 

@@ -50,13 +50,13 @@ def scaling(inputs: Inputs) -> list[Scaling]:
 
 
 def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
-    arms = [(each, arm) for each in inputs.subjects for one, arm in each.decoded if one is decoded]
-    sets = [{each.setting.workload for each in usual(decoded, arm)} for _, arm in arms]
+    arms = [(subject, arm) for subject in inputs.subjects for one, arm in subject.decoded if one is decoded]
+    sets = [{cell.setting.workload for cell in usual(decoded, arm)} for _, arm in arms]
     workloads = sorted(set.intersection(*sets)) if sets else []
     charts = []
     for name, title, figure in (("ttft", "TTFT", latency.ttft), ("tpot", "TPOT", latency.tpot)):
         runs = [_run(usual(decoded, arm), workloads, figure, subject) for subject, arm in arms]
-        plain = [each for _, arm in arms for each in usual(decoded, arm, "none")]
+        plain = [cell for _, arm in arms for cell in usual(decoded, arm, "none")]
         runs.append(_run(plain, workloads, figure, None))
         svg = plots.over_batches(
             f"{name}{number}", f"{title} over batch size: one line per arm", title, runs, times=True
@@ -65,9 +65,9 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
     over = []
     for subject, arm in arms:
         points = []
-        for batch in sorted({each.setting.batch for each in usual(decoded, arm)}):
-            paired = [decoded.over_none(each) for each in usual(decoded, arm) if each.setting.batch == batch]
-            found = combined(each.x for each in paired if each is not None)
+        for batch in sorted({cell.setting.batch for cell in usual(decoded, arm)}):
+            paired = [decoded.over_none(cell) for cell in usual(decoded, arm) if cell.setting.batch == batch]
+            found = combined(estimate.x for estimate in paired if estimate is not None)
             if found is not None:
                 points.append((batch, found.ratio - 1, found.low - 1, found.high - 1))
         over.append(plots.Ribbon(subject.position, subject.label, tuple(points)))
@@ -86,7 +86,7 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         "Ribbons: intervals at 99 %, drawn where they fit into the chart (more forks narrow them); the "
         "tables have all."
     )
-    sizes = {each.setting.batch for _, arm in arms for each in usual(decoded, arm)}
+    sizes = {cell.setting.batch for _, arm in arms for cell in usual(decoded, arm)}
     if len(sizes) == 1:
         said += (
             f" Only batch {sizes.pop()}: how it scales was not measured (grammarbench decode --batch 1,8,32)."
@@ -97,7 +97,7 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
 def _chart(
     title: str, svg: str, caption: str, runs: Sequence[plots.Ribbon], say: Callable[[float], str]
 ) -> Chart:
-    sizes = sorted({point[0] for each in runs for point in each.points})
+    sizes = sorted({point[0] for run in runs for point in run.points})
     rows = []
     for run in runs:
         said = {
@@ -116,12 +116,12 @@ def _run(
     """Returns, for each batch, the mean over the workloads of the logarithm of the median request, with a
     ribbon over the forks."""
     points = []
-    for batch in sorted({each.setting.batch for each in cells}):
+    for batch in sorted({cell.setting.batch for cell in cells}):
         by_fork: dict[int, dict[str, list[float]]] = {}
         for cell in cells:
             if cell.setting.batch == batch:
                 for run in cell.warm:
-                    values = values_of([each.completed for each in run.completed], figure)
+                    values = values_of([request.completed for request in run.completed], figure)
                     by_fork.setdefault(run.fork, {}).setdefault(cell.setting.workload, []).extend(values)
         x = [
             float(np.mean([math.log(float(np.median(of[workload]))) for workload in workloads]))

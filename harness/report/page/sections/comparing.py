@@ -167,14 +167,14 @@ def told(inputs: Inputs) -> list[RunPair]:
 
 
 def _told(pair: Pair, where: str) -> RunPair:
-    every = sorted(pair.outcomes.cases, key=lambda each: list(KINDS).index(each.kind))
-    kinds = Counter(each.kind for each in every)
+    every = sorted(pair.outcomes.cases, key=lambda case: list(KINDS).index(case.kind))
+    kinds = Counter(case.kind for case in every)
     counts = ", ".join(
         f"{kinds[kind]:,} with {said}" for kind, said in differences.TITLES.items() if kinds[kind]
     )
     shown = tuple(
-        (KINDS[each.kind], each.key[2], f"{each.key[1]}: {each.name}", _became(each.parts))
-        for each in every[:CASES]
+        (KINDS[case.kind], case.key[2], f"{case.key[1]}: {case.name}", _became(case.parts))
+        for case in every[:CASES]
     )
     title = f"{pair.base.title} → {pair.head.title}"
     return RunPair(
@@ -221,7 +221,7 @@ def spark(series: Series) -> Markup:
     """An inline `<svg>` with a point for each of the last SPARKS runs, and a triangle where the alert rule
     fired; empty for fewer than two points."""
     offset = max(0, len(series.entries) - SPARKS)
-    entries = [(number, each) for number, each in enumerate(series.entries[offset:]) if _drawable(each)]
+    entries = [(number, entry) for number, entry in enumerate(series.entries[offset:]) if _drawable(entry)]
     if len(entries) < 2:
         return Markup()
     low, high = min(each.ratio for _, each in entries), max(each.ratio for _, each in entries)

@@ -23,7 +23,7 @@ def values(page: Content) -> Values:
     inputs = page.inputs
     return {
         "figure": compile_figure(inputs.lines),
-        "compiles": [(each.tails(), each.slowest()) for each in inputs.compiles if each.seen],
+        "compiles": [(compiles.tails(), compiles.slowest()) for compiles in inputs.compiles if compiles.seen],
     }
 
 

@@ -20,8 +20,11 @@ SECTION = Section("definitions", "Definitions", 160, values)
 
 def definitions(inputs: Inputs) -> list[tuple[str, list[tuple[str, str, str]]]]:
     """Title, name and definition of each figure that the page may show, by the kind of its record."""
-    rows = [(each.title, each.name, each.definition) for each in metrics.DISTRIBUTIONS.values()]
-    rows += [(each.title, each.name, each.definition) for each in metrics.METRICS.values()]
+    rows = [
+        (distribution.title, distribution.name, distribution.definition)
+        for distribution in metrics.DISTRIBUTIONS.values()
+    ]
+    rows += [(metric.title, metric.name, metric.definition) for metric in metrics.METRICS.values()]
     found = [("Of rows (grammarbench run)", rows)]
     if inputs.measured:
         found.append(
@@ -34,7 +37,7 @@ def definitions(inputs: Inputs) -> list[tuple[str, list[tuple[str, str, str]]]]:
         found.append(
             (
                 "Of decoding (grammarbench decode)",
-                [(each.title, name, each.definition) for name, each in FIGURES.items()],
+                [(figure.title, name, figure.definition) for name, figure in FIGURES.items()],
             )
         )
     return found

@@ -115,5 +115,5 @@ def _warm(
         drawn.append(
             curves.token_curve([each[:, 0] for each in one.figures.structural(arm, traces)], len(known))
         )
-    frame = Frame(guides, places=[each.position for each in arms])
-    return figure(name, text, drawn, [each.label for each in arms], frame, small=family is not None)
+    frame = Frame(guides, places=[arm.position for arm in arms])
+    return figure(name, text, drawn, [arm.label for arm in arms], frame, small=family is not None)

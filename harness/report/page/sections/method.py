@@ -142,7 +142,7 @@ def _measured(one: Measured) -> Box:
         ),
         (
             "rounds made again",
-            f"{sum(each.again > 0 for each in slots):,} of {len(slots):,} slots (a processor was taken away)",
+            f"{sum(slot.again > 0 for slot in slots):,} of {len(slots):,} slots (a processor was taken away)",
         ),
         ("noise floor", ", ".join(f"{name} {value:.2%}" for name, value in floors.items()) or "not measured"),
         (

@@ -25,9 +25,10 @@ def values(page: Content) -> Values:
 def metrics_by_unit() -> list[tuple[str, list[Metric]]]:
     """A title and its metrics for each unit that some metric has; a unit without a title stands last, under
     its own name."""
-    units = dict.fromkeys([*UNITS, *(each.unit for each in METRICS.values())])
+    units = dict.fromkeys([*UNITS, *(metric.unit for metric in METRICS.values())])
     groups = [
-        (UNITS.get(unit, unit), [each for each in METRICS.values() if each.unit == unit]) for unit in units
+        (UNITS.get(unit, unit), [metric for metric in METRICS.values() if metric.unit == unit])
+        for unit in units
     ]
     return [(title, group) for title, group in groups if group]
 

@@ -26,7 +26,7 @@ SECTION = Section("times", "Pareto", 20, values)
 def pareto(matrix: Matrix) -> Chart:
     """Warm times where any arm was measured, else those of the walks; arms that solve nothing, or have no
     time, are named in the table."""
-    places = {each.key: place for place, each in enumerate(matrix.columns)}
+    places = {column.key: place for place, column in enumerate(matrix.columns)}
     warm = "warm_p99" in places and any(
         cells[places["warm_p99"]].value is not None for _, cells in matrix.rows
     )
@@ -40,7 +40,7 @@ def pareto(matrix: Matrix) -> Chart:
                 pareto_chart.Bubble(subject.position, subject.label, ns.value, right.value, size.value)
             )
         rows.append((subject.label, ns.text, right.text, size.text))
-    edge = _on_frontier(matrix, key, {each.position for each in bubbles})
+    edge = _on_frontier(matrix, key, {bubble.position for bubble in bubbles})
     heads = (
         "Arm",
         f"{'warm mask' if warm else 'mask, walked once'} p99",
@@ -59,7 +59,7 @@ def pareto(matrix: Matrix) -> Chart:
         "proven both faster and more often "
         "right), the table says; without intervals that is not ranked."
     )
-    most = max((each.ns for each in bubbles), default=0.0)
+    most = max((bubble.ns for bubble in bubbles), default=0.0)
     about = f"{TITLE}: one bubble per arm, the slowest at {duration(most)}"
     return Chart(TITLE, Markup(pareto_chart.pareto("pareto", about, bubbles, label)), caption, heads, table)
 

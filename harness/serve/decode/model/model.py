@@ -236,7 +236,9 @@ class Model:
         """Returns what the model is, with sizes in bytes. `read_bytes` are the weights that a pass of one
         token reads, without a table of input embeddings that is not also the head's."""
         model = self.network.model
-        weights = {id(each): each.numel() * each.element_size() for each in model.parameters()}
+        weights = {
+            id(parameter): parameter.numel() * parameter.element_size() for parameter in model.parameters()
+        }
         table, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
         held = memory_bytes(self.network.cache)
         shape = SHAPES.get(self.name)
@@ -245,7 +247,7 @@ class Model:
             "kind": "shape" if shape else "real",
             "like": shape.like if shape else self.name,
             "type": model.config.model_type,
-            "parameters": sum(each.numel() for each in model.parameters()),
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
             "weight_bytes": sum(weights.values()),
             "read_bytes": sum(weights.values()) - (0 if table is head else weights[id(table)]),
             "cache_bytes_per_token": held // (self.rows * self.network.capacity),
