@@ -109,6 +109,13 @@ def _joined(
     return _formula(kind, ordered, frozenset().union(*(part.atoms for part in ordered)))
 
 
+def parts_of(formula: Formula) -> tuple[Formula, ...]:
+    """What the formula joins by "and" or "or"; itself for every other one."""
+    if formula.kind in ("and", "or"):
+        return tuple(part for part in formula.parts if isinstance(part, Formula))
+    return (formula,)
+
+
 def rewritten(
     formula: Formula, of: Callable[[Hashable], Formula], wanted: frozenset[Hashable] | None = None
 ) -> Formula:

@@ -15,7 +15,16 @@ from typing import NamedTuple
 
 from harness.oracle.automaton import NoOracle
 from harness.oracle.json_schema.atoms import Above, AtLeast, IsMultiple, IsSpelledInteger
-from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, constant, is_true, rewritten
+from harness.oracle.json_schema.formula import (
+    FALSE,
+    TRUE,
+    Formula,
+    atom,
+    constant,
+    is_true,
+    parts_of,
+    rewritten,
+)
 
 MOST_STEPS = 10_000
 """Multiples that are tried before a combination of divisors has no reference."""
@@ -78,7 +87,11 @@ class Numbers:
         key = (formula, literal)
         answer = self._can_end.get(key)
         if answer is None:
-            answer = self._can_end[key] = can_end(formula, literal)
+            if formula.kind == "or":
+                answer = any(self.can_end(part, literal) for part in parts_of(formula))
+            else:
+                answer = can_end(formula, literal)
+            self._can_end[key] = answer
         return answer
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
 from harness.oracle.json_schema.budget import Budget
-from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, is_true, rewritten
+from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, is_true, parts_of, rewritten
 
 MOST_LOOKED_AT = 20_000
 """Formulas that are looked at to decide whether one can come true."""
@@ -135,6 +135,8 @@ class Strings:
             return formula is TRUE
         if formula.kind == "atom":
             return True  # an automaton is never in a state from which no sentence can be finished
+        if formula.kind == "or":
+            return any(self.can_end(part, within) for part in parts_of(formula))
         key = (formula, within)
         found = self._can_end.get(key)
         if found is None:

@@ -35,6 +35,7 @@ from harness.oracle.json_schema.formula import (
     disjunction,
     is_true,
     negation,
+    parts_of,
     polarity,
     rewritten,
 )
@@ -144,6 +145,8 @@ class Values:
             return True
         if not formula.atoms:
             return False
+        if formula.kind == "or":
+            return any(self.array_can_end(part) for part in parts_of(formula))
         return self._decide(("array", formula), lambda: self._array_search(formula))
 
     def _array_search(self, formula: Formula) -> bool:
@@ -175,6 +178,8 @@ class Values:
             return True
         if not formula.atoms:
             return False
+        if formula.kind == "or":
+            return any(self.object_can_end(part, listed, seen) for part in parts_of(formula))
         free = useful_names(formula, listed - seen)
         return self._decide(
             ("object", formula, listed, free), lambda: self._object_search(formula, listed, free)
@@ -182,6 +187,8 @@ class Values:
 
     def _object_search(self, formula: Formula, listed: Names, free: Names) -> bool:
         """Members commute, so each listed name is taken or left in turn, and other names follow."""
+        if all(isinstance(part.parts[0], HasName | AllMembers | AllNames) for part in parts_of(formula)):
+            return self._required_can_come(formula, free)
         required = {value.name for value in formula.atoms if isinstance(value, HasName)}
         reached = {formula: None}
         for name in sorted(free, key=lambda name: (name not in required, name)):
@@ -210,6 +217,21 @@ class Values:
                         reached[after] = None
                         waiting.append(after)
         return False
+
+    def _required_can_come(self, formula: Formula, free: Names) -> bool:
+        """The answer for a formula that wants some names and something of all members: no other member helps,
+        and of these each must be possible by itself."""
+        required = {value.name for value in formula.atoms if isinstance(value, HasName)}
+        others = conjunction(part for part in parts_of(formula) if not isinstance(part.parts[0], HasName))
+        if not required <= free:
+            return False
+        for name in required:
+            self._count()
+            part = self.next_member((others,), name, self.answers_of((others,), name))
+            wanted = conjunction(effect.question for effect in part.effects)
+            if part.before[0] is FALSE or not self.exists(wanted):
+                return False
+        return True
 
     def _other_members(self, formula: Formula, listed: Names) -> Iterator[Part]:
         """Every kind of member whose name is not listed."""
