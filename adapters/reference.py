@@ -9,7 +9,8 @@ from harness.oracle import reference
 
 
 class Reference(reference.Reference):
-    """JSON Schemas (any spelling), regular expressions, EBNF and choices, exactly. `mask=bool` fills the
-    second mask format; `formats=assert` makes `format` a constraint."""
+    """JSON Schemas, regular expressions, EBNF and choices, exactly. `mask=bool` fills the second mask format;
+    `formats=assert` makes `format` a constraint; `layout=compact` and `layout=spaced` allow a JSON document
+    one spelling, as Python writes it."""
 
     is_ours = True

@@ -10,6 +10,7 @@ from harness.oracle.automaton import Automaton, NoOracle
 
 if TYPE_CHECKING:
     from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+    from harness.oracle.json_schema.layout import Layout
 
 # The automata are imported where they are asked for: a walk without checks needs none.
 
@@ -42,14 +43,19 @@ def documents_of(
     without: frozenset[str] = frozenset(),
     repeats_names: bool = False,
     seconds: float | None = None,
+    layout: Layout | None = None,
 ) -> JsonSchemaAutomaton:
-    """The automaton of the documents of a JSON Schema in every spelling. Raises NoOracle where there is none.
+    """The automaton of the documents of a JSON Schema in every spelling, or in those of a layout. Raises
+    NoOracle where there is none.
 
     `draft` is that of a schema without `$schema`. For counter-experiments: the keywords of `without` are left
-    out wherever they stand, and `repeats_names` lets a listed name be written again. `seconds` is the
-    processor time that the automaton may take in all, if not the usual one (json_schema/budget.py).
+    out wherever they stand, and `repeats_names` lets a listed name be written again, whatever the layout.
+    `seconds` is the processor time that the automaton may take in all, if not the usual one
+    (json_schema/budget.py).
     """
     from harness.oracle.json_schema.automaton import json_schema_automaton
     from harness.oracle.json_schema.budget import SECONDS
 
-    return json_schema_automaton(schema, draft, asserts_formats, without, repeats_names, seconds or SECONDS)
+    return json_schema_automaton(
+        schema, draft, asserts_formats, without, repeats_names, seconds or SECONDS, layout
+    )

@@ -22,6 +22,7 @@ from harness.backend.grammar import (
 )
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
+from harness.oracle.json_schema.layout import LAYOUTS, LayoutName
 from harness.oracle.language import documents_of, language_of
 from harness.oracle.trie import trie_of
 
@@ -101,9 +102,10 @@ class ReferenceGrammar(CompiledGrammar):
 
 
 class Reference(Adapter):
-    """Compiles JSON Schemas (any spelling of their documents), regular expressions, EBNF and choices exactly.
+    """Compiles JSON Schemas (their documents in any spelling), regular expressions, EBNF and choices exactly.
 
-    `mask=bool` selects the second mask format, `formats=assert` makes `format` a constraint.
+    `mask=bool` selects the second mask format, `formats=assert` makes `format` a constraint, and
+    `layout=compact` or `layout=spaced` leaves a JSON document one spelling of all but its fractions.
     """
 
     distribution: ClassVar[str] = ""
@@ -115,8 +117,10 @@ class Reference(Adapter):
         *,
         mask: Literal["bitmask", "bool"] = "bitmask",
         formats: Literal["annotate", "assert"] = "annotate",
+        layout: LayoutName = "any",
     ) -> None:
         super().__init__(vocabulary)
+        self._layout = LAYOUTS[layout]
         self.asserts_formats = formats == "assert"
         self.mask_format = mask
         self.trie = trie_of(vocabulary)
@@ -135,5 +139,5 @@ class Reference(Adapter):
 
     def _language(self, grammar: Grammar) -> Automaton[Any]:
         if grammar.dialect == "json_schema":
-            return documents_of(grammar.text, None, self.asserts_formats)
+            return documents_of(grammar.text, None, self.asserts_formats, layout=self._layout)
         return language_of(grammar)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
 import pytest
+from side_by_side import first_difference
 
 from harness.backend.vocabulary import load_vocabulary
-from harness.oracle.automaton import DEAD, Automaton
+from harness.oracle.automaton import Automaton
 from harness.oracle.ebnf.automaton import ebnf_automaton
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.trie import trie_of
@@ -84,22 +84,7 @@ def automata(schema: Any, rule: str) -> tuple[Automaton[Any], Automaton[Any]]:
 
 @pytest.mark.parametrize(("schema", "rule"), PAIRS, ids=[json.dumps(schema)[:60] for schema, _ in PAIRS])
 def test_the_same_bytes_may_come_after_every_text(schema: Any, rule: str) -> None:
-    own, other = automata(schema, rule)
-    behind: dict[tuple[int, int], bytes] = {(own.start, other.start): b""}
-    waiting = list(behind)
-    for here in waiting:
-        text = behind[here]
-        own.expand(np.array(here[:1], dtype=np.int32))
-        other.expand(np.array(here[1:], dtype=np.int32))
-        rows = own.table[here[0]], other.table[here[1]]
-        assert own.accepting(here[0]) == other.accepting(here[1]), text
-        different = np.flatnonzero((rows[0] == DEAD) != (rows[1] == DEAD)).tolist()
-        assert different == [], (text, bytes(different))
-        for byte in np.flatnonzero(rows[0]).tolist():
-            after = int(rows[0][byte]), int(rows[1][byte])
-            if after not in behind and len(behind) < MOST_PAIRS:
-                behind[after] = text + bytes((byte,))
-                waiting.append(after)
+    assert first_difference(*automata(schema, rule), MOST_PAIRS) is None
 
 
 @pytest.mark.parametrize("place", [0, 7, 12, 20, 22])

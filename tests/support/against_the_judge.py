@@ -4,6 +4,7 @@ documents, and on completions of what it allows."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from functools import cache
 from heapq import heappop, heappush
 from random import Random
@@ -14,6 +15,7 @@ from small_schemas import documents, whole_schema
 
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.automaton import json_schema_automaton
+from harness.oracle.json_schema.layout import Layout
 from harness.oracle.judge.schema import document_is_valid
 from harness.oracle.judge.unjudgeable import Unjudgeable
 
@@ -66,17 +68,37 @@ def differences(number: int) -> list[str]:
     """What is wrong with the automaton of one schema, a line each; nothing where it has none."""
     schema = json.dumps(whole_schema(number))
     try:
-        return _differences(number, schema, json_schema_automaton(schema))
+        return _differences(number, schema, json_schema_automaton(schema), DOCUMENTS, lambda text: True)
     except NoOracle:
         return []  # also where that shows only at a place of a document
 
 
-def _differences(number: int, schema: str, automaton: Automaton[Any]) -> list[str]:
+def differences_in_layout(
+    number: int, layout: Layout, texts: Iterable[bytes], is_spelled: Callable[[bytes], bool]
+) -> list[str]:
+    """The same of the automaton of one schema and a layout, whose spellings are those for which `is_spelled`
+    is true."""
+    schema = json.dumps(whole_schema(number))
+    try:
+        automaton = json_schema_automaton(schema, layout=layout)
+        return _differences(number, schema, automaton, texts, is_spelled)
+    except NoOracle:
+        return []
+
+
+def _differences(
+    number: int,
+    schema: str,
+    automaton: Automaton[Any],
+    texts: Iterable[bytes],
+    is_spelled: Callable[[bytes], bool],
+) -> list[str]:
     random, wrong, valid = Random(number), [], []
-    for text in DOCUMENTS:
+    for text in texts:
         truth = judged(schema, text)
         if truth is None:
             continue
+        truth = truth and is_spelled(text)
         if automaton.accepts(text) != truth:
             wrong.append(f"{number}: {text!r} is {truth} in {schema}, refused from {automaton.viable(text)}")
         elif truth:
@@ -100,6 +122,6 @@ def _differences(number: int, schema: str, automaton: Automaton[Any]) -> list[st
                 wrong.append(f"{number}: nothing goes on from {document!r} in {schema}")
                 continue
             document += rest or b""
-            if rest is not None and judged(schema, document) is False:
+            if rest is not None and (judged(schema, document) is False or not is_spelled(document)):
                 wrong.append(f"{number}: {document!r} is allowed and not valid in {schema}")
     return wrong

@@ -53,6 +53,11 @@ class IsSpelledInteger:
 
 
 @dataclass(frozen=True)
+class IsMinusZero:
+    """The number is zero, with the sign `-`."""
+
+
+@dataclass(frozen=True)
 class AtLeastCharacters:
     """The string has at least `count` more characters."""
 

@@ -2,8 +2,8 @@
 
 Each value on the stack has a formula that is true of exactly those completions with which the values around
 it can still be completed as the schema wants. So a state is kept only if its topmost value can be completed,
-and a dead end is never entered. Every spelling is allowed: white space, the order of members, escapes, and
-forms of numbers.
+and a dead end is never entered. A layout says which spellings are allowed: of white space, the order of
+members, escapes, and forms of numbers.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from harness.oracle.json_schema import numbers
 from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
 from harness.oracle.json_schema.budget import SECONDS, Budget
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, conjunction, disjunction, negation
+from harness.oracle.json_schema.layout import ESCAPES, EVERY_SPELLING, Layout, Ranges, common
 from harness.oracle.json_schema.schemas import Schemas
-from harness.oracle.json_schema.strings import UTF8
+from harness.oracle.json_schema.spellable import spellable_values
 from harness.oracle.json_schema.values import (
     Names,
     Part,
@@ -28,19 +29,20 @@ from harness.oracle.json_schema.values import (
     behind,
     boolean_holds,
     listed_names,
+    names_in_order,
     next_item,
     object_holds,
     simple_items,
 )
-from harness.oracle.utf8 import LAST, byte_sequences
+from harness.oracle.utf8 import byte_sequences
 
-WHITESPACE = b" \t\n\r"
-ESCAPES = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 8, 0x66: 12, 0x6E: 10, 0x72: 13, 0x74: 9}
-"""RFC 8259, section 7: the byte behind a backslash, and the character that both are."""
 HEX = b"0123456789abcdefABCDEF"
 
 Formulas: TypeAlias = tuple[Formula, ...]
 """First what is wanted of the value, then what the value around it asks about it."""
+Space: TypeAlias = int | bytes
+"""How many characters of white space were read in front of what comes next, while a layout counts them; or
+what is still to be read of a separator."""
 
 
 class Start(NamedTuple):
@@ -50,6 +52,7 @@ class Start(NamedTuple):
     """Empty for an item of the array around it, which says what is asked of the item."""
     may_close: bool = False
     """Instead, the array may end here: nothing is in it yet."""
+    space: Space = 0
 
 
 class Word(NamedTuple):
@@ -83,6 +86,7 @@ class Array(NamedTuple):
     """An item has ended."""
 
     formulas: Formulas
+    space: Space = 0
 
 
 class Items(NamedTuple):
@@ -97,13 +101,18 @@ class Object(NamedTuple):
     formulas: Formulas
     listed: Names
     seen: Names
+    """The listed names that may not come any more."""
     is_empty: bool = False
+    order: tuple[str, ...] = ()
+    """The listed names as the layout orders them; empty if it does not."""
+    space: Space = 0
 
 
 class Comma(NamedTuple):
     """A name comes next."""
 
     object: Object
+    space: Space = 0
 
 
 class Colon(NamedTuple):
@@ -112,6 +121,8 @@ class Colon(NamedTuple):
     part: Part
     listed: Names
     seen: Names
+    order: tuple[str, ...] = ()
+    space: Space = 0
 
 
 class Member(NamedTuple):
@@ -120,10 +131,13 @@ class Member(NamedTuple):
     part: Part
     listed: Names
     seen: Names
+    order: tuple[str, ...] = ()
 
 
 class Done(NamedTuple):
     """The document has ended."""
+
+    space: Space = 0
 
 
 Frame: TypeAlias = Start | Word | Number | Text | Array | Items | Object | Comma | Colon | Member | Done
@@ -133,19 +147,31 @@ Key: TypeAlias = tuple[Frame, Any]
 
 
 class JsonSchemaAutomaton(Automaton[Key]):
-    """All documents of a schema, in every spelling."""
+    """All documents of a schema, in the spellings of a layout."""
 
-    def __init__(self, schemas: Schemas, repeats_names: bool = False, budget: Budget | None = None) -> None:
+    def __init__(
+        self,
+        schemas: Schemas,
+        repeats_names: bool = False,
+        budget: Budget | None = None,
+        layout: Layout = EVERY_SPELLING,
+    ) -> None:
         self.schemas = schemas
         self.budget = budget or Budget()
+        self.layout = layout
         self._repeats_names = repeats_names
-        self.values = Values(schemas, self.budget)
-        self._names: dict[tuple[Formulas, Names, Names], Formula | None] = {}
+        self._behind_comma, self._behind_colon = (text or 0 for text in layout.separators or (b"", b""))
+        self._longest_inside = layout.longest_run if layout.separators is None else 0
+        self._hex = HEX if layout.hex_digits == "any" else HEX[:16]
+        self._escaped = layout.escaped()
+        self._has_all_hex = layout.hex_escapes == EVERY_SPELLING.hex_escapes
+        self.values = Values(schemas, layout, self.budget)
+        self._names: dict[tuple[Formulas, Names, Names, tuple[str, ...]], Formula | None] = {}
         self._items: dict[Formulas, Part | None] = {}
         self._beginnings: dict[Names, frozenset[bytes]] = {}
         self._ranges: dict[tuple[Formula, int, int], bool] = {}
-        root = schemas.root
         with self.budget.spending():
+            root = conjunction([schemas.root, spellable_values(schemas, layout)])
             exists = self.values.exists(root)
         super().__init__((Start((root,)), None) if exists else None)
 
@@ -181,7 +207,10 @@ class JsonSchemaAutomaton(Automaton[Key]):
 
     def _after(self, key: Key) -> Iterator[tuple[int, Key]]:
         frame, around = key
-        if isinstance(frame, Start):
+        space = getattr(frame, "space", 0)
+        if isinstance(space, bytes):
+            yield space[0], (frame._replace(space=space[1:] or 0), around)
+        elif isinstance(frame, Start):
             yield from self._start(frame, key)
         elif isinstance(frame, Word):
             rest = frame.rest[1:]
@@ -194,12 +223,24 @@ class JsonSchemaAutomaton(Automaton[Key]):
         elif isinstance(frame, Text):
             yield from self._text(frame, around)
         else:
-            yield from ((byte, key) for byte in WHITESPACE)
+            yield from self._whitespace(key)
             yield from self._between(frame, around)
+
+    def _whitespace(self, key: Key) -> Iterator[tuple[int, Key]]:
+        frame, around = key
+        is_outside = isinstance(frame, Done) or (isinstance(frame, Start) and around is None)
+        most = self.layout.longest_run if is_outside else self._longest_inside
+        if is_outside and not self.layout.is_surrounded:
+            return
+        if most is None:
+            yield from ((byte, key) for byte in self.layout.whitespace)
+        elif frame.space < most:
+            after = (frame._replace(space=frame.space + 1), around)
+            yield from ((byte, after) for byte in self.layout.whitespace)
 
     def _start(self, frame: Start, key: Key) -> Iterator[tuple[int, Key]]:
         around = key[1]
-        yield from ((byte, key) for byte in WHITESPACE)
+        yield from self._whitespace(key)
         if not frame.formulas:
             array, outside = around
             if frame.may_close:
@@ -227,7 +268,8 @@ class JsonSchemaAutomaton(Automaton[Key]):
         formulas = tuple(self._of_type(each, "object") for each in frame.formulas)
         listed = listed_names(*formulas)
         if self.values.object_can_end(formulas[0], listed, frozenset()):
-            yield 0x7B, (Object(formulas, listed, frozenset(), True), around)
+            order = names_in_order(formulas) if self.layout.order == "listed" else ()
+            yield 0x7B, (Object(formulas, listed, frozenset(), True, order), around)
 
     def _opened(self, formulas: Formulas, around: Any) -> Key:
         formulas = tuple(map(simple_items, formulas))
@@ -246,14 +288,14 @@ class JsonSchemaAutomaton(Automaton[Key]):
         formulas = tuple(map(simple_items, behind(part, known)))
         if isinstance(frame, Items):
             return (Array(formulas), outside)
-        return (Object(formulas, frame.listed, frame.seen), outside)
+        return (Object(formulas, frame.listed, frame.seen, False, frame.order), outside)
 
     # ---------------------------------------------------------------------------------- between the values
 
     def _between(self, frame: Frame, around: Any) -> Iterator[tuple[int, Key]]:
         if isinstance(frame, Array):
             if self._item(frame.formulas) is not None:
-                yield 0x2C, (Start(()), (frame, around))
+                yield 0x2C, (Start((), False, self._behind_comma), (frame._replace(space=0), around))
             if array_holds(frame.formulas[0]):
                 yield 0x5D, self._ended(tuple(map(array_holds, frame.formulas[1:])), around)
         elif isinstance(frame, Object):
@@ -264,14 +306,15 @@ class JsonSchemaAutomaton(Automaton[Key]):
                 if frame.is_empty:
                     yield 0x22, self._named(frame, name, around)
                 else:
-                    yield 0x2C, (Comma(frame), around)
+                    yield 0x2C, (Comma(frame._replace(space=0), self._behind_comma), around)
         elif isinstance(frame, Comma):
             name = self._name(frame.object)
             assert name is not None
             yield 0x22, self._named(frame.object, name, around)
         elif isinstance(frame, Colon):
             part = frame.part
-            yield 0x3A, (Start((part.wanted, *part.asked)), (Member(part, frame.listed, frame.seen), around))
+            value = Start((part.wanted, *part.asked), False, self._behind_colon)
+            yield 0x3A, (value, (Member(part, frame.listed, frame.seen, frame.order), around))
 
     def _item(self, formulas: Formulas) -> Part | None:
         """The next item of an array; None if no further item may come."""
@@ -282,11 +325,11 @@ class JsonSchemaAutomaton(Automaton[Key]):
     def _named(self, frame: Object, name: Formula, around: Any) -> Key:
         questions = self.values.name_questions(frame.formulas)
         text = Text((name, *questions), name=b"" if frame.listed else None, is_name=True)
-        return (text, (frame._replace(is_empty=False), around))
+        return (text, (frame._replace(is_empty=False, space=0), around))
 
     def _name(self, frame: Object) -> Formula | None:
         """The formula of the names that may come next; None if there is none."""
-        key = (frame.formulas, frame.listed, frame.seen)
+        key = (frame.formulas, frame.listed, frame.seen, frame.order)
         if key not in self._names:
             values = self.values
             good = frozenset(
@@ -312,9 +355,17 @@ class JsonSchemaAutomaton(Automaton[Key]):
         if name is not None:
             answers = values.answers_of(frame.formulas, name)
         assert answers is not None
-        seen = frame.seen | {name} if name is not None else frame.seen
+        seen = self._seen(frame, name)
         part = values.next_member(frame.formulas, name, answers)
         return values.wanted(part, lambda formula: values.object_can_end(formula, frame.listed, seen))
+
+    def _seen(self, frame: Object, name: str | None) -> Names:
+        """The listed names that may not come behind a name (None: one that is not listed)."""
+        if name is None:
+            return frame.listed if self.layout.unlisted == "last" else frame.seen
+        if frame.order:
+            return frame.seen | {*frame.order[: frame.order.index(name) + 1]}
+        return frame.seen | {name}
 
     # ----------------------------------------------------------------------------------------------- numbers
 
@@ -338,13 +389,13 @@ class JsonSchemaAutomaton(Automaton[Key]):
         if frame.within == 0:
             if strings.holds(frame.formulas[0]):
                 yield 0x22, self._text_ended(frame, around)
-            if self._some(frame.formulas[0], 0, LAST):
+            if self._some_of(frame.formulas[0], self._escaped):
                 yield 0x5C, (frame._replace(escape=(0,)), around)
         kinds = self._kinds(frame.formulas)
         begun = self._begun(around[0].listed) if frame.name is not None else frozenset()
         after: dict[Any, Key | None] = {}
-        for byte, within in enumerate(UTF8[frame.within]):
-            if within < 0 or byte < 0x20 or byte in (0x22, 0x5C):
+        for byte, within in enumerate(strings.within[frame.within] if frame.within else strings.first):
+            if within < 0:
                 continue
             name = frame.name + bytes((byte,)) if frame.name is not None else None
             if name is not None and name not in begun:
@@ -392,28 +443,31 @@ class JsonSchemaAutomaton(Automaton[Key]):
         answers = dict(zip(questions, map(strings.holds, frame.formulas[1:]), strict=True))
         part = self._member(owner, name, answers)
         assert part is not None
-        seen = owner.seen | {name} if name is not None and not self._repeats_names else owner.seen
-        return (Colon(part, owner.listed, seen), outside)
+        seen = owner.seen if self._repeats_names else self._seen(owner, name)
+        return (Colon(part, owner.listed, seen, owner.order), outside)
 
     def _escape(self, frame: Text, around: Any) -> Iterator[tuple[int, Key]]:
         stage, *begun = frame.escape
         wanted = frame.formulas[0]
-        is_free = frame.name is None and not any(formula.atoms for formula in frame.formulas)
+        is_free = (
+            self._has_all_hex and frame.name is None and not any(formula.atoms for formula in frame.formulas)
+        )
         if stage == 0:
             for byte, point in ESCAPES.items():
-                if self._some(wanted, point, point):
+                if byte in self.layout.short_escapes and self._some(wanted, point, point):
                     yield byte, self._character(frame, point, around)
-            yield 0x75, (frame._replace(escape=(1, 0, 0)), around)
+            if self._some_of(wanted, self.layout.hex_escapes):
+                yield 0x75, (frame._replace(escape=(1, 0, 0)), around)
         elif stage == 2:
             yield 0x5C, (frame._replace(escape=(3, *begun)), around)
         elif stage == 3:
             yield 0x75, (frame._replace(escape=(4, 0, 0, *begun)), around)
         else:
             bits, count, *high = begun
-            for byte in HEX:
+            for byte in self._hex:
                 value, left = bits * 16 + int(chr(byte), 16), 3 - count
                 first, last = value << 4 * left, ((value + 1) << 4 * left) - 1
-                if not any(self._some(wanted, low, up) for low, up in _points(first, last, *high)):
+                if not self._some_of(wanted, common(_points(first, last, *high), self.layout.hex_escapes)):
                     continue
                 if is_free:
                     value = _surrogate(value, count + 1)
@@ -434,6 +488,9 @@ class JsonSchemaAutomaton(Automaton[Key]):
         if name is not None and name not in self._begun(around[0].listed):
             name = None
         return (Text(formulas, 0, (), name, frame.is_name), around)
+
+    def _some_of(self, formula: Formula, ranges: Ranges) -> bool:
+        return any(self._some(formula, first, last) for first, last in ranges)
 
     def _some(self, formula: Formula, first: int, last: int) -> bool:
         """May the string go on with a character between these two, both included, and be completed?"""
@@ -468,19 +525,19 @@ def _surrogate(bits: int, count: int) -> int:
     return (begins & 0xFC) << 4 * (count - 2) if begins >= 0xD8 and begins <= 0xDF else 0
 
 
-def _points(first: int, last: int, high: int | None = None) -> list[tuple[int, int]]:
+def _points(first: int, last: int, high: int | None = None) -> Ranges:
     """The characters that a UTF-16 unit between these two begins or, behind a high surrogate, ends."""
     if high is not None:
         low, up = max(first, 0xDC00), min(last, 0xDFFF)
         base = 0x10000 + ((high - 0xD800) << 10) - 0xDC00
-        return [(base + low, base + up)] if low <= up else []
+        return ((base + low, base + up),) if low <= up else ()
     found = [(first, min(last, 0xD7FF))] if first <= 0xD7FF else []
     if max(first, 0xD800) <= min(last, 0xDBFF):
         low, up = max(first, 0xD800) - 0xD800, min(last, 0xDBFF) - 0xD800
         found.append((0x10000 + (low << 10), 0x10000 + (up << 10) + 0x3FF))
     if last >= 0xE000:
         found.append((max(first, 0xE000), last))
-    return found
+    return tuple(found)
 
 
 def json_schema_automaton(
@@ -490,11 +547,12 @@ def json_schema_automaton(
     without: frozenset[str] = frozenset(),
     repeats_names: bool = False,
     seconds: float = SECONDS,
+    layout: Layout | None = None,
 ) -> JsonSchemaAutomaton:
     """The automaton of the schema's documents, as `language.documents_of` describes it. Raises NoOracle with
     the reason where there is none."""
     try:
         schemas = Schemas(text, draft, asserts_formats, without)
-        return JsonSchemaAutomaton(schemas, repeats_names, Budget(seconds))
+        return JsonSchemaAutomaton(schemas, repeats_names, Budget(seconds), layout or EVERY_SPELLING)
     except RecursionError as error:
         raise NoOracle("the schema nests too deeply") from error

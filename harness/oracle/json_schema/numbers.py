@@ -14,14 +14,16 @@ from math import lcm
 from typing import NamedTuple
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.json_schema.atoms import Above, AtLeast, IsMultiple, IsSpelledInteger
+from harness.oracle.json_schema.atoms import Above, AtLeast, IsMinusZero, IsMultiple, IsSpelledInteger
 from harness.oracle.json_schema.formula import (
     FALSE,
     TRUE,
     Formula,
     atom,
+    conjunction,
     constant,
     is_true,
+    negation,
     parts_of,
     rewritten,
 )
@@ -70,7 +72,9 @@ class Numbers:
     """The literals of one schema. Literals that every continuation makes right or wrong alike are one of
     them, so that a number of any length needs few states."""
 
-    def __init__(self) -> None:
+    def __init__(self, exponents: str) -> None:
+        """`exponents` is as in a layout."""
+        self._exponents = exponents
         self._literals: dict[tuple[tuple[Formula, ...], Hashable], Literal] = {}
         self._can_end: dict[tuple[Formula, Literal], bool] = {}
 
@@ -78,6 +82,11 @@ class Numbers:
         """A literal that goes on like the given one with one more character; None where no number goes on
         so."""
         following = after(literal, character, formulas)
+        if following is not None and (
+            (self._exponents == "none" and following.phase == "e")
+            or (self._exponents == "signed" and literal.phase == "e" and following.phase == "exponent")
+        ):
+            return None
         if following is None or not any(formula.atoms for formula in formulas):
             return following
         return self._literals.setdefault((formulas, _kind(following, formulas)), following)
@@ -90,7 +99,8 @@ class Numbers:
             if formula.kind == "or":
                 answer = any(self.can_end(part, literal) for part in parts_of(formula))
             else:
-                answer = can_end(formula, literal)
+                search = can_end_without_exponent if self._exponents == "none" else can_end
+                answer = search(formula, literal)
             self._can_end[key] = answer
         return answer
 
@@ -212,11 +222,20 @@ def ends_well(formula: Formula, literal: Literal) -> bool:
     """May the literal end here, with the formula satisfied?"""
     if literal.phase not in ENDS:
         return False
+    formula = _with_zero(formula, literal.is_negative and literal.digits == 0)
     return (
         holds(formula, value_of(literal), literal.phase in ("zero", "integer"))
         if formula.atoms
         else formula is TRUE
     )
+
+
+def _with_zero(formula: Formula, is_minus_zero: bool) -> Formula:
+    """The formula where it is known whether the number is zero with a sign."""
+    value = IsMinusZero()
+    if value not in formula.atoms:
+        return formula
+    return rewritten(formula, lambda _: constant(is_minus_zero), frozenset((value,)))
 
 
 def can_end(formula: Formula, literal: Literal) -> bool:
@@ -225,12 +244,15 @@ def can_end(formula: Formula, literal: Literal) -> bool:
         return formula is TRUE
     phase = literal.phase
     if phase in ("e", "sign", "exponent"):
+        formula = _with_zero(formula, literal.is_negative and literal.digits == 0)
         return any(holds(formula, value, False) for value in _with_exponents(formula, literal))
     signs = (False, True) if phase == "start" else (literal.is_negative,)
     for is_negative in signs:
         if phase == "zero":
             # The integer ends here, or is a fraction or has an exponent.
-            if holds(formula, Fraction(0), True) or _exists(formula, is_negative, 0, False):
+            if holds(_with_zero(formula, is_negative), Fraction(0), True):
+                return True
+            if _exists(formula, is_negative, 0, False):
                 return True
             continue
         if phase in ("start", "minus", "integer") and _exists(formula, is_negative, literal.digits, True):
@@ -238,6 +260,51 @@ def can_end(formula: Formula, literal: Literal) -> bool:
         if _exists(formula, is_negative, literal.digits, False):
             return True
     return False
+
+
+def can_end_without_exponent(formula: Formula, literal: Literal) -> bool:
+    """Does some number without an exponent begin with the literal and satisfy the formula?
+
+    What was read says then in which window the size of the number lies; digits of an integer that may go on,
+    in which windows.
+    """
+    if not formula.atoms:
+        return formula is TRUE
+    phase, digits = literal.phase, literal.digits
+    if phase in ("start", "minus"):
+        return can_end(formula, literal)  # any size can still come
+    is_negative = literal.is_negative
+    if phase in ("point", "fraction"):
+        step = Fraction(10) ** -literal.places
+        return _exists_in(formula, is_negative, digits * step, (digits + 1) * step)
+    if phase == "zero":
+        return holds(_with_zero(formula, is_negative), Fraction(0), True) or _exists_in(
+            formula, is_negative, Fraction(0), Fraction(1)
+        )
+    if _exists(formula, is_negative, digits, True):
+        return True
+    bounds = [abs(value.bound) for value in formula.atoms if isinstance(value, AtLeast | Above)]
+    divisors = [value.divisor for value in formula.atoms if isinstance(value, IsMultiple)]
+    largest, period = max(bounds, default=Fraction(0)), _common(divisors) if divisors else Fraction(1)
+    step = Fraction(1)
+    while True:
+        if _exists_in(formula, is_negative, digits * step, (digits + 1) * step):
+            return True
+        if digits * step > largest and step > 2 * period:
+            return (
+                False  # every combination of divisors was in this window, and no bound tells later ones apart
+            )
+        step *= 10
+
+
+def _exists_in(formula: Formula, is_negative: bool, low: Fraction, high: Fraction) -> bool:
+    """Is there a number with this sign and a fraction, of a size from `low` to before `high`, that satisfies
+    the formula?"""
+    if is_negative:
+        inside = [negation(atom(Above(-low))), atom(Above(-high))]
+    else:
+        inside = [atom(AtLeast(low)), negation(atom(AtLeast(high)))]
+    return _exists(conjunction([formula, *inside]), is_negative, 0, False)
 
 
 def _with_exponents(formula: Formula, literal: Literal) -> Iterator[Fraction]:
@@ -269,7 +336,9 @@ def _exists(formula: Formula, is_negative: bool, digits: int, is_spelled: bool) 
     )
     sign = -1 if is_negative else 1
     for size in sizes:
-        if _begins(size, digits, is_spelled) and holds(formula, sign * size, is_spelled):
+        if _begins(size, digits, is_spelled) and holds(
+            _with_zero(formula, is_negative and size == 0), sign * size, is_spelled
+        ):
             return True
     for low, high in zip(sizes, [*sizes[1:], None], strict=True):
         inside = sign * (low + 1 if high is None else (low + high) / 2)
@@ -280,7 +349,9 @@ def _exists(formula: Formula, is_negative: bool, digits: int, is_spelled: bool) 
 
 
 def _between(value: object, inside: Fraction) -> Formula:
-    """Bounds have one value between two neighbouring bounds."""
+    """Bounds have one value between two neighbouring bounds, and zero is one of these."""
+    if isinstance(value, IsMinusZero):
+        return FALSE
     if isinstance(value, AtLeast):
         return constant(inside >= value.bound)
     return constant(inside > value.bound) if isinstance(value, Above) else atom(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -42,6 +42,7 @@ from harness.oracle.json_schema.formula import (
     negation,
     reference,
 )
+from harness.oracle.json_schema.layout import Ranges
 from harness.oracle.json_schema.unevaluated import unevaluated_items, unevaluated_members
 from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.pattern import NotAPattern, written_out
@@ -82,6 +83,7 @@ class Schemas:
         self.automata: list[Automaton[Any]] = []
         self._numbers: dict[Hashable, int] = {}
         self._made: dict[Hashable, Formula] = {}
+        self._makers: dict[Hashable, Callable[[], Formula]] = {}
         self._found: dict[Hashable, tuple[Any, Any]] = {}
         self._kept: list[Any] = []
         try:
@@ -104,9 +106,16 @@ class Schemas:
             self._made[name] = (
                 FALSE  # only while it is made: a formula holds references, not what they stand for
             )
-            contents, resolver = self._found[name]
-            made = self._made[name] = self.formula(contents, resolver)
+            if name in self._makers:
+                made = self._made[name] = self._makers[name]()
+            else:
+                made = self._made[name] = self.formula(*self._found[name])
         return made
+
+    def defined(self, name: Hashable, make: Callable[[], Formula]) -> Formula:
+        """A reference to a formula that is made when it is looked up, so that it may refer to itself."""
+        self._makers.setdefault(name, make)
+        return reference(name)
 
     def followed(self, keyword: str, target: str, resolver: Any) -> tuple[Any, Any]:
         """The subschema that `$ref`, `$dynamicRef` or `$recursiveRef` stands for, and its resolver.
@@ -375,7 +384,7 @@ class Schemas:
 
     def _members(self, schema: Mapping[str, Any], resolver: Any) -> Formula:
         named = tuple(
-            (name, self.later(each, resolver)) for name, each in sorted(schema.get("properties", {}).items())
+            (name, self.later(each, resolver)) for name, each in schema.get("properties", {}).items()
         )
         patterns = tuple(
             (self.search(pattern), self.later(each, resolver))
@@ -416,7 +425,7 @@ class Schemas:
             length = [_at_least(AtLeastItems, len(value)), negation(_at_least(AtLeastItems, len(value) + 1))]
             items = atom(AllItems(tuple(self._equals(each) for each in value), FALSE))
             return conjunction([_is("array"), *length, items])
-        named = tuple((name, self._equals(each)) for name, each in sorted(value.items()))
+        named = tuple((name, self._equals(each)) for name, each in value.items())
         present = [atom(HasName(name)) for name in value]
         return conjunction([_is("object"), *present, atom(AllMembers(named, (), FALSE))])
 
@@ -431,6 +440,11 @@ class Schemas:
         if key not in self._numbers:
             self._numbers[key] = self._add(ChoiceAutomaton(known))
         return self._starting(self._numbers[key])
+
+    def consists_of(self, characters: Ranges) -> Formula:
+        """The string has no other characters."""
+        listed = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in characters)
+        return self._matches(f"[{listed}]*" if listed else "")
 
     def finds(self, pattern: str) -> Formula:
         """The ECMA-262 pattern matches somewhere in the string."""

@@ -4,6 +4,7 @@ come true."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
 from harness.oracle.json_schema.budget import Budget
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, is_true, parts_of, rewritten
+from harness.oracle.json_schema.layout import Ranges
+from harness.oracle.utf8 import ByteRange, byte_sequences
 
 MOST_LOOKED_AT = 20_000
 """Formulas that are looked at to decide whether one can come true."""
@@ -39,12 +42,44 @@ def _utf8() -> list[list[int]]:
 UTF8 = _utf8()
 
 
+@cache
+def of_raw_characters(raw: Ranges) -> tuple[list[list[int]], list[int]]:
+    """For strings in which only these characters may stand as they are: UTF8, with further rows for what must
+    follow the first bytes of characters of which only some may; and the row of first bytes."""
+    table = [*UTF8]
+    numbers: dict[frozenset[tuple[ByteRange, ...]], int] = {}
+
+    def row_of(sequences: frozenset[tuple[ByteRange, ...]]) -> list[int]:
+        row = [-1] * 256
+        for byte in range(256):
+            rest = frozenset(each[1:] for each in sequences if each[0][0] <= byte <= each[0][1])
+            if rest:
+                row[byte] = number_of(rest)
+        return row
+
+    def number_of(sequences: frozenset[tuple[ByteRange, ...]]) -> int:
+        if () in sequences:
+            return 0
+        if sequences not in numbers:
+            row = row_of(sequences)
+            if row not in table:
+                table.append(row)
+            numbers[sequences] = table.index(row)
+        return numbers[sequences]
+
+    first = row_of(frozenset(each for low, high in raw for each in byte_sequences(low, high)))
+    return table, first
+
+
 class Strings:
     """What is known of strings for the automata of one schema."""
 
-    def __init__(self, automata: list[Automaton[Any]], budget: Budget) -> None:
+    def __init__(self, automata: list[Automaton[Any]], raw: Ranges, budget: Budget) -> None:
         self._automata = automata
         self._budget = budget
+        self.within, self.first = of_raw_characters(raw)
+        """What must follow behind each byte of a character that stands as it is: within it, as in UTF8 or in
+        one of its further rows, and at its beginning."""
         self._after: dict[tuple[Formula, int, bool], Formula] = {}
         self._can_end: dict[tuple[Formula, int], bool] = {}
         self._universal: dict[tuple[int, int], bool] = {}
@@ -133,7 +168,7 @@ class Strings:
         it true?"""
         if not formula.atoms:
             return formula is TRUE
-        if formula.kind == "atom":
+        if formula.kind == "atom" and within < len(UTF8):
             return True  # an automaton is never in a state from which no sentence can be finished
         if formula.kind == "or":
             return any(self.can_end(part, within) for part in parts_of(formula))
@@ -151,7 +186,7 @@ class Strings:
             if state == 0 and self.holds(here):
                 return True
             for byte in self._different(here, state):
-                following = (self.after_byte(here, byte, state == 0), UTF8[state][byte])
+                following = (self.after_byte(here, byte, state == 0), self.within[state][byte])
                 if following[0] is TRUE:
                     return True
                 if following[0] is FALSE or following in seen:
@@ -166,7 +201,7 @@ class Strings:
 
     def _different(self, formula: Formula, within: int) -> Iterator[int]:
         """One byte of each kind that the automata tell apart."""
-        rows = [UTF8[within]]
+        rows = [self.within[within]]
         for value in formula.atoms:
             if isinstance(value, InLanguage):
                 automaton = self._automata[value.automaton]

@@ -39,6 +39,7 @@ from harness.oracle.json_schema.formula import (
     polarity,
     rewritten,
 )
+from harness.oracle.json_schema.layout import Layout
 from harness.oracle.json_schema.numbers import Literal, Numbers
 from harness.oracle.json_schema.schemas import Schemas
 from harness.oracle.json_schema.strings import Strings
@@ -80,11 +81,11 @@ class Part(NamedTuple):
 class Values:
     """Decides for one schema. Raises NoOracle where that takes too long."""
 
-    def __init__(self, schemas: Schemas, budget: Budget) -> None:
+    def __init__(self, schemas: Schemas, layout: Layout, budget: Budget) -> None:
         self.schemas = schemas
         self.budget = budget
-        self.strings = Strings(schemas.automata, budget)
-        self.numbers = Numbers()
+        self.strings = Strings(schemas.automata, layout.raw, budget)
+        self.numbers = Numbers(layout.exponents)
         self._known: dict[Hashable, bool] = {}
         self._open: dict[Hashable, int] = {}
         self._lowest = 1 << 30
@@ -424,6 +425,22 @@ def atoms_of(formulas: tuple[Formula, ...]) -> frozenset[Any]:
     return frozenset().union(*(formula.atoms for formula in formulas)) if formulas else frozenset()
 
 
+def atoms_in_order(formulas: tuple[Formula, ...]) -> list[Any]:
+    """The atoms of all of them, in the order in which they stand there first."""
+    found: dict[Any, None] = {}
+    seen: set[Formula] = set()
+    waiting = list(formulas)[::-1]
+    while waiting:
+        formula = waiting.pop()
+        if formula in seen:
+            continue
+        seen.add(formula)
+        if formula.kind == "atom":
+            found[formula.parts[0]] = None
+        waiting += [part for part in formula.parts[::-1] if isinstance(part, Formula)]
+    return list(found)
+
+
 def useful_names(formula: Formula, free: Names) -> Names:
     """The names of `free` whose members can help to make the formula true."""
     helping, hindering = polarity(formula)
@@ -449,6 +466,16 @@ def listed_names(*formulas: Formula) -> Names:
         elif isinstance(value, AllMembers):
             names |= {name for name, _ in value.named}
     return frozenset(names)
+
+
+def names_in_order(formulas: tuple[Formula, ...]) -> tuple[str, ...]:
+    """The names that the formulas list, in the order in which they first list them: those for whose values
+    they ask something, then those that must or must not be there."""
+    atoms = atoms_in_order(formulas)
+    with_values = [name for value in atoms if isinstance(value, AllMembers) for name, _ in value.named]
+    return tuple(
+        dict.fromkeys([*with_values, *(value.name for value in atoms if isinstance(value, HasName))])
+    )
 
 
 def boolean_holds(formula: Formula, value: bool) -> bool:

@@ -1,0 +1,107 @@
+"""Which values have a spelling in a layout, as a formula that is asked beside the schema."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from harness.oracle.json_schema.atoms import (
+    AllItems,
+    AllMembers,
+    AllNames,
+    Contains,
+    IsMinusZero,
+    IsMultiple,
+    IsSpelledInteger,
+    IsType,
+    JsonType,
+)
+from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, conjunction, disjunction, negation
+from harness.oracle.json_schema.layout import EVERY_CHARACTER, Layout
+from harness.oracle.json_schema.schemas import Schemas
+from harness.oracle.json_schema.values import atoms_in_order, names_in_order
+
+
+def spellable_values(schemas: Schemas, layout: Layout) -> Formula:
+    """True of the values that the layout can spell; of a number, whether the literal is one of the layout."""
+    asked = _of_scalars(schemas, layout)
+    if layout.unlisted == "never":
+        asked = conjunction([asked, _only_listed(schemas, (schemas.root,))])
+    return asked
+
+
+def _of_scalars(schemas: Schemas, layout: Layout) -> Formula:
+    """All strings and numbers, at any depth, are such that the layout can spell them."""
+    asked: list[Formula] = []
+    characters = layout.characters()
+    if characters != EVERY_CHARACTER:
+        string = schemas.consists_of(characters)
+        asked += [_if("string", string), _if("object", atom(AllNames(string)))]
+    if layout.integers_are_digits:
+        literal = disjunction([negation(atom(IsMultiple(Fraction(1)))), atom(IsSpelledInteger())])
+        asked.append(_if("number", literal))
+    if not layout.has_minus_zero:
+        asked.append(_if("number", negation(atom(IsMinusZero()))))
+    if not asked:
+        return TRUE
+
+    def whole() -> Formula:
+        return conjunction([*asked, *_below(below)])
+
+    below = schemas.defined("spellable", whole)
+    return below
+
+
+def _below(formula: Formula) -> tuple[Formula, Formula]:
+    """Every item of an array, and every member of an object, satisfies the formula."""
+    return _if("array", atom(AllItems((), formula))), _if("object", atom(AllMembers((), (), formula)))
+
+
+def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...]) -> Formula:
+    """No object of a value has a name that none of the formulas lists that could apply to the object: none of
+    these for the value itself."""
+
+    def below(found: list[Formula]) -> Formula:
+        return _only_listed(
+            schemas, tuple(dict.fromkeys(each for each in found if each not in (TRUE, FALSE)))
+        )
+
+    def whole() -> Formula:
+        of_arrays = tuple(schemas.restricted(formula, "array") for formula in formulas)
+        items: list[Formula] = []
+        for value in atoms_in_order(of_arrays):
+            if isinstance(value, AllItems):
+                items += [*value.prefix, value.rest]
+            elif isinstance(value, Contains):
+                items.append(value.formula)
+        of_objects = tuple(schemas.restricted(formula, "object") for formula in formulas)
+        named = tuple(
+            (name, below(_asked_of(schemas, of_objects, name))) for name in names_in_order(of_objects)
+        )
+        return conjunction(
+            [
+                _if("array", atom(AllItems((), below(items)))),
+                _if("object", atom(AllMembers(named, (), FALSE))),
+            ]
+        )
+
+    return schemas.defined(("only listed", formulas), whole)
+
+
+def _asked_of(schemas: Schemas, formulas: tuple[Formula, ...], name: str) -> list[Formula]:
+    """What any of the formulas asks of the member with this name."""
+    found: list[Formula] = []
+    for value in atoms_in_order(formulas):
+        if isinstance(value, AllMembers):
+            own = [formula for listed, formula in value.named if listed == name]
+            own += [
+                formula
+                for number, formula in value.patterns
+                if schemas.automata[number].accepts(name.encode("utf-8", "surrogatepass"))
+            ]
+            found += own or [value.others]
+    return found
+
+
+def _if(kind: JsonType, formula: Formula) -> Formula:
+    """The formula asks nothing of values of other types."""
+    return disjunction([negation(atom(IsType(kind))), formula])
