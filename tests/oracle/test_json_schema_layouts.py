@@ -55,7 +55,7 @@ def test_a_layout_has_no_spelling_that_json_has_not(place: int) -> None:
         json_schema_automaton(json.dumps(schema), layout=layout),
         json_schema_automaton(json.dumps(schema)),
     )
-    assert first_difference(own, other, MOST_PAIRS, other_may_have_more=True) is None
+    assert first_difference(own, other, 400, other_may_have_more=True) is None
 
 
 # ------------------------------------------------------------------------------------------- the judge's word
@@ -183,10 +183,10 @@ def wrong_in(number: int, layout: Layout) -> list[str]:
 
 @pytest.mark.parametrize("layout", STRICT, ids=["compact", "never", "blanks"])
 def test_what_a_strict_layout_allows_leads_to_a_document(layout: Layout) -> None:
-    assert [line for number in range(8) for line in wrong_in(number, layout)] == []
+    assert [line for number in range(6) for line in wrong_in(number, layout)] == []
 
 
-@pytest.mark.parametrize("number", range(30))
+@pytest.mark.parametrize("number", range(12))
 def test_an_order_of_names_leaves_out_no_value(number: int) -> None:
     """Of each object that is valid in some order, one order is that of the layout."""
     schema = json.dumps(whole_schema(number))
@@ -240,7 +240,7 @@ def lists_no_names_below(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_counts_blanks(patch: pytest.MonkeyPatch) -> None:
-    def wrong(self: Any, key: Any) -> Any:
+    def wrong(self: Any, frame: Any, read: int, key: Any) -> Any:
         return ((byte, key) for byte in self.layout.whitespace)
 
     patch.setattr(automaton.JsonSchemaAutomaton, "_whitespace", wrong)

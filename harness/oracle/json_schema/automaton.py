@@ -140,7 +140,9 @@ class Done(NamedTuple):
     space: Space = 0
 
 
-Frame: TypeAlias = Start | Word | Number | Text | Array | Items | Object | Comma | Colon | Member | Done
+Gap: TypeAlias = Start | Array | Object | Comma | Colon | Done
+"""Between two tokens of JSON, where white space may stand."""
+Frame: TypeAlias = Gap | Word | Number | Text
 Place: TypeAlias = Literal["string", "escape", "number", "between"]
 Key: TypeAlias = tuple[Frame, Any]
 """The topmost value, and the key of those around it (None: it is the document)."""
@@ -207,12 +209,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
 
     def _after(self, key: Key) -> Iterator[tuple[int, Key]]:
         frame, around = key
-        space = getattr(frame, "space", 0)
-        if isinstance(space, bytes):
-            yield space[0], (frame._replace(space=space[1:] or 0), around)
-        elif isinstance(frame, Start):
-            yield from self._start(frame, key)
-        elif isinstance(frame, Word):
+        if isinstance(frame, Word):
             rest = frame.rest[1:]
             yield (
                 frame.rest[0],
@@ -222,25 +219,29 @@ class JsonSchemaAutomaton(Automaton[Key]):
             yield from self._number(frame, around)
         elif isinstance(frame, Text):
             yield from self._text(frame, around)
+        elif isinstance(frame.space, bytes):
+            yield frame.space[0], (_with_space(frame, frame.space[1:] or 0), around)
         else:
-            yield from self._whitespace(key)
-            yield from self._between(frame, around)
+            yield from self._whitespace(frame, frame.space, key)
+            if isinstance(frame, Start):
+                yield from self._start(frame, around)
+            else:
+                yield from self._between(frame, around)
 
-    def _whitespace(self, key: Key) -> Iterator[tuple[int, Key]]:
-        frame, around = key
+    def _whitespace(self, frame: Gap, read: int, key: Key) -> Iterator[tuple[int, Key]]:
+        """What follows behind one more character of white space, of which so many were read."""
+        around = key[1]
         is_outside = isinstance(frame, Done) or (isinstance(frame, Start) and around is None)
         most = self.layout.longest_run if is_outside else self._longest_inside
         if is_outside and not self.layout.is_surrounded:
             return
         if most is None:
             yield from ((byte, key) for byte in self.layout.whitespace)
-        elif frame.space < most:
-            after = (frame._replace(space=frame.space + 1), around)
+        elif read < most:
+            after = (_with_space(frame, read + 1), around)
             yield from ((byte, after) for byte in self.layout.whitespace)
 
-    def _start(self, frame: Start, key: Key) -> Iterator[tuple[int, Key]]:
-        around = key[1]
-        yield from self._whitespace(key)
+    def _start(self, frame: Start, around: Any) -> Iterator[tuple[int, Key]]:
         if not frame.formulas:
             array, outside = around
             if frame.may_close:
@@ -292,7 +293,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
 
     # ---------------------------------------------------------------------------------- between the values
 
-    def _between(self, frame: Frame, around: Any) -> Iterator[tuple[int, Key]]:
+    def _between(self, frame: Gap, around: Any) -> Iterator[tuple[int, Key]]:
         if isinstance(frame, Array):
             if self._item(frame.formulas) is not None:
                 yield 0x2C, (Start((), False, self._behind_comma), (frame._replace(space=0), around))
@@ -514,6 +515,10 @@ class JsonSchemaAutomaton(Automaton[Key]):
                 if self._sequence(after, ranges, place + 1):
                     return True
         return False
+
+
+def _with_space(frame: Gap, space: Space) -> Gap:
+    return frame._replace(space=space)
 
 
 def _surrogate(bits: int, count: int) -> int:
