@@ -122,8 +122,8 @@ class Shares:
     forks_s: float
     """Wall time of the forks once their arms were loaded, as the coordinator took it."""
     once_s: float
-    """Of these, what counts and mechanisms took in the arms: calls of the backend too, and not timed
-    as such."""
+    """The part of these seconds that counts and mechanisms took in the arms. They call the backend too, and
+    are not timed as calls."""
 
 
 def shares(recorded: Recorded) -> Shares:

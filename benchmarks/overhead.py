@@ -130,8 +130,8 @@ def quick_cases(folder: Path, corpus: Path, backend: str) -> None:
 
 
 def compared(loop_name: str, rounds: list[Round]) -> str:
-    """Of the cases that every round walked alike: the medians, and the median ratio of the same fill in both,
-    of all and of each tenth.
+    """The report of the cases that every round walked alike: the medians, and the median ratio of the same
+    fill in both, over all fills and over each tenth of them.
 
     Where fills are of two kinds, short and long, a median lies in the gap between them and moves with a few
     of either kind; the ratio of the same fill does not. The tenths go from the shortest fills to the longest.

@@ -182,8 +182,8 @@ def of_logs(
 
 
 def best_is_judged(figures: Sequence[Figure], promise: str) -> list[Figure]:
-    """Of figures of one subject, lower is better: the smallest is held to the promise, the others
-    are shown.
+    """The figures of one subject, where lower is better: the smallest is held to the promise, the others
+    are only shown.
     """
     found = [figure for figure in figures if figure.value is not None]
     best = min(found, key=lambda candidate: candidate.value or 0.0) if found else figures[0]

@@ -43,7 +43,7 @@ def with_verdicts(
 
 
 def _verdict(case: Case, instance: Instance, judge: Judge, both: bool) -> bool | None:
-    draft, formats = case.options.get("draft"), case.options.get("format") == "assert"
+    draft, formats = case.draft, case.asserts_formats
     valid = judge.verdict(case.grammar, instance.content, draft=draft, assert_formats=formats)
     if both and valid is not None and case.grammar.dialect == "json_schema":
         second, _ = judge.second(case.grammar, instance.content, draft=draft, assert_formats=formats)
@@ -54,8 +54,10 @@ def _verdict(case: Case, instance: Instance, judge: Judge, both: bool) -> bool |
 def _objection(case: Case, instance: Instance, judge: Judge) -> str:
     """Why the `valid` that the case states is not believed; empty where it is. Where the case does not say
     whether formats are constraints, both readings must contradict it."""
-    draft, asserted = case.options.get("draft"), case.options.get("format") == "assert"
-    readings = [True] if asserted else [False, True] if '"format"' in case.grammar.text else [False]
+    draft = case.draft
+    readings = (
+        [True] if case.asserts_formats else [False, True] if '"format"' in case.grammar.text else [False]
+    )
     for formats in readings:
         said = judge.verdict(case.grammar, instance.content, draft=draft, assert_formats=formats)
         if said is None:

@@ -198,7 +198,7 @@ def _problem(case: Case) -> str:
     dialect."""
     if case.grammar.dialect != "json_schema":
         return ""
-    check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.options.get("draft"))  # noqa: E731
+    check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.draft)  # noqa: E731
     said = deep(check, case.name)
     return f"not a JSON Schema: {said}" if said else ""
 

@@ -145,7 +145,7 @@ BROAD = (
 def _right(
     subject: Subject, place: Place, tokens: list[int], without: frozenset[str], repeats_names: bool = False
 ) -> set[int]:
-    """Those of the tokens that the schema without these keywords allows at the place."""
+    """Returns which of the tokens the schema allows at the place if these keywords are left out of it."""
     try:
         relaxed = _documents(subject, without, repeats_names)
         state = relaxed.run(relaxed.start, place.text)

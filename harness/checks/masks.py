@@ -33,7 +33,7 @@ SILENT, ALLOWED, NEAR, FAR = 64, 24, 200, 200
 first byte."""
 
 SURE = 3
-"""So many disagreements of one kind at one place are confirmed with a fresh object each; the others are
+"""How many disagreements of one kind at one place are confirmed, each with a fresh object; further ones are
 believed."""
 
 REFUSALS = 8

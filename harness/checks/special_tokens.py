@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from harness.checks.subject import NotApplicable, Subject
 from harness.checks.tokenization import accepted_instances, spell, token_name
 from harness.oracle.automaton import DEAD
-from harness.oracle.judge import Unjudgeable, is_valid
 from harness.rows.row import Finding
 
 CATEGORY = "special tokens"
@@ -134,12 +133,7 @@ def _is_valid(subject: Subject, spot: Spot, text: bytes) -> bool:
     """Is the text valid there, in the judge's eyes? False if nobody knows."""
     if subject.case.grammar.dialect != "json_schema":
         return True  # `_may_be_written` has said so
-    options = subject.case.options
-    document, formats = spot.text + text + spot.behind, options.get("format") == "assert"
-    try:
-        return is_valid(subject.case.grammar, document, draft=options.get("draft"), assert_formats=formats)
-    except Unjudgeable:
-        return False
+    return subject.judged(spot.text + text + spot.behind) is True
 
 
 def _wrong_id(subject: Subject, spot: Spot, token: int) -> list[Finding] | None:

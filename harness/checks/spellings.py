@@ -10,7 +10,6 @@ from itertools import islice
 
 from harness.cases.spellings import FAMILY, LAYOUTS, RAW_DELETE, layouts, read, respelled
 from harness.checks.subject import NotApplicable, Subject
-from harness.oracle.judge import Unjudgeable, is_valid
 from harness.rows.row import Finding
 
 CATEGORY = "spellings"
@@ -53,7 +52,7 @@ def _documents(subject: Subject) -> Iterator[tuple[int, str, bytes]]:
         if number not in texts:
             texts[number] = _texts(subject, subject.case.instances[number].content)
         text = texts[number].get(name)
-        if text is not None and _is_valid(subject, text):
+        if text is not None and subject.judged(text):
             yield number, name, text
 
 
@@ -70,19 +69,6 @@ def _texts(subject: Subject, content: bytes) -> dict[str, bytes]:
         return {}
     others = {name: text for name, text in plain.items() if text != plain[taken]}
     return others | respelled(value, LAYOUTS[taken])
-
-
-def _is_valid(subject: Subject, text: bytes) -> bool:
-    options = subject.case.options
-    try:
-        return is_valid(
-            subject.case.grammar,
-            text,
-            draft=options.get("draft"),
-            assert_formats=options.get("format") == "assert",
-        )
-    except Unjudgeable:
-        return False
 
 
 def _refused(subject: Subject, text: bytes) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from harness.backend.grammar import Adapter, CompiledGrammar, GrammarObject, all
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case
 from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.judge import Unjudgeable, is_valid
 from harness.oracle.language import language_of
 from harness.oracle.trie import TokenSet, TokenTrie, trie_of
 from harness.walk.watched import Progress, Watch, unwatched, watched_adapter, watched_grammar
@@ -168,6 +169,14 @@ class Subject:
             return self.language.run(self.language.start, text)
         except NoOracle as why:
             raise NotApplicable(str(why)) from why
+
+    def judged(self, text: bytes) -> bool | None:
+        """Returns whether the judge calls the text valid; None where there is no verdict."""
+        case = self.case
+        try:
+            return is_valid(case.grammar, text, draft=case.draft, assert_formats=case.asserts_formats)
+        except (Unjudgeable, RecursionError):
+            return None
 
     def valid(self) -> list[int]:
         """Returns the numbers of the instances that are known to be valid."""

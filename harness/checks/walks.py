@@ -22,7 +22,7 @@ from harness.backend.grammar import GrammarObject
 from harness.backend.vocabulary import Vocabulary
 from harness.checks.readings import reading_of
 from harness.checks.subject import NotApplicable, Subject
-from harness.oracle.judge import Unjudgeable, is_json, is_valid
+from harness.oracle.judge import Unjudgeable, is_json
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 
@@ -98,12 +98,13 @@ def _json_fault(subject: Subject, text: bytes) -> tuple[str, str] | None:
     try:
         if not is_json(text):
             return "no_json", "the walk ended, and its text is no JSON"
-        options = subject.case.options
-        formats = options.get("format") == "assert"
-        valid = is_valid(subject.case.grammar, text, draft=options.get("draft"), assert_formats=formats)
     except (Unjudgeable, RecursionError):
         return None
-    return None if valid else ("invalid", "the walk ended, and its text violates the schema")
+    return (
+        ("invalid", "the walk ended, and its text violates the schema")
+        if subject.judged(text) is False
+        else None
+    )
 
 
 def _excerpt(text: bytes, limit: int = 160) -> str:

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
+Ranges = tuple[tuple[int, int], ...]
+"""Ranges of code points, both ends included."""
 ByteRange = tuple[int, int]
 """The first and the last byte of a range, both included."""
 
 SURROGATES = (0xD800, 0xDFFF)
 LAST = 0x10FFFF
+EVERY: Ranges = ((0, SURROGATES[0] - 1), (SURROGATES[1] + 1, LAST))
+"""Every Unicode scalar value, and so every character that UTF-8 spells."""
 
 # Where the encoding changes its length.
 _BANDS = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, LAST))
+
+
+def merged(pairs: Iterable[tuple[int, int]]) -> Ranges:
+    """Returns the same code points as ranges that are in order, disjoint, and as few as possible."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(pairs):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def common(ranges: Ranges, others: Ranges) -> Ranges:
+    """Returns the code points that are in both, for short lists of ranges that are each disjoint."""
+    return tuple(
+        (max(first, low), min(last, high))
+        for first, last in ranges
+        for low, high in others
+        if max(first, low) <= min(last, high)
+    )
 
 
 @cache

@@ -22,7 +22,8 @@ from miniatures.wrong_walks import (
 from harness.backend.grammar import Adapter, Dialect, Grammar
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case, Instance, case_id
-from harness.checks import Subject, run_check, walks
+from harness.checks import Subject, run_check
+from harness.checks import subject as subject_module
 from harness.checks.walks import LAST, SOFT, check_walks_end_and_validate, lean_walk
 from harness.oracle.judge import is_json
 from harness.rows.row import Finding
@@ -134,7 +135,7 @@ def test_the_judge_works_at_our_expense(monkeypatch: pytest.MonkeyPatch) -> None
         seen.append(PHASES[watched.progress[0]])
         return True
 
-    monkeypatch.setattr(walks, "is_valid", judge)
+    monkeypatch.setattr(subject_module, "is_valid", judge)
     assert list(check_walks_end_and_validate(watched)) == []
     assert seen == ["oracle"]
 

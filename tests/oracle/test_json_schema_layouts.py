@@ -25,9 +25,9 @@ from harness.oracle.ebnf.automaton import ebnf_automaton
 from harness.oracle.json_schema import automaton, numbers, spellable, strings
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.json_schema.formula import TRUE
-from harness.oracle.json_schema.layout import LAYOUTS, Layout, LayoutName, common, united
+from harness.oracle.json_schema.layout import LAYOUTS, Layout, LayoutName
 from harness.oracle.reference import Reference
-from harness.oracle.utf8 import LAST
+from harness.oracle.utf8 import LAST, common, merged
 
 MOST_PAIRS = 1_500
 FREE: dict[str, Any] = {"order": "any", "unlisted": "anywhere"}
@@ -287,5 +287,5 @@ def reaches_an_end(compiled: Any, text: bytes) -> bool:
 
 
 def test_ranges_of_characters_are_joined_and_cut() -> None:
-    assert united(((5, 9), (0, 2), (3, 4), (12, 12))) == ((0, 9), (12, 12))
+    assert merged(((5, 9), (0, 2), (3, 4), (12, 12))) == ((0, 9), (12, 12))
     assert common(((0, 9), (12, 20)), ((4, 13), (20, 30))) == ((4, 9), (12, 13), (20, 20))

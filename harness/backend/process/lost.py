@@ -21,7 +21,8 @@ class Lost(Exception):
     text: str
     """Why it was lost, in one line; this is also the text of the exception."""
     whose: Whose = "backend"
-    """Whose fault it is. A handler answers what a backend raises, so that what it raises itself is ours."""
+    """This says whose fault the loss is. A handler answers what a backend raises, so an exception of the
+    handler itself is ours."""
     cause: Cause = "crash"
     signal: str = ""
     """The name of the signal that ended the process, for example SIGSEGV; empty if none did."""

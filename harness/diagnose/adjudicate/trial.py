@@ -37,7 +37,8 @@ ALONE = (16, 2, 48)
 """Each arm writes one document by itself for each of these: the number of tokens after which the walk begins
 to close."""
 FINISHING = (0, 8, 24)
-"""The same numbers for the walks from a disputed token, one for each try."""
+"""A walk from a disputed token is tried once for each of these numbers of tokens, after which it begins to
+close."""
 FOLLOW_UP_LIMIT = 4
 """After this many tokenization-only refusals by the same arms, only every n-th is followed up, with the same
 n."""

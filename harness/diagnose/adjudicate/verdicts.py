@@ -41,9 +41,9 @@ class Validators:
     def verdict(self, case: Case, document: bytes) -> DocumentVerdict:
         """The verdict on a document. Without `formats`, it must be valid, or invalid, whether formats are
         assertions or not, because backends differ in that."""
-        formats = self.formats or case.options.get("format") == "assert"
+        formats = self.formats or case.asserts_formats
         modes = [True] if formats else [False, True] if '"format"' in case.grammar.text else [False]
-        draft = case.options.get("draft")
+        draft = case.draft
         judged = [
             self.judge.verdict(case.grammar, document, draft=draft, assert_formats=mode) for mode in modes
         ]

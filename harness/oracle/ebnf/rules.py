@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.oracle.ebnf.syntax import Body, Productions, Ranges
-from harness.oracle.utf8 import ByteRange, byte_sequences
+from harness.oracle.ebnf.syntax import Body, Productions
+from harness.oracle.utf8 import ByteRange, Ranges, byte_sequences
 
 
 @dataclass(frozen=True)

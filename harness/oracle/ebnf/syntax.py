@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.utf8 import LAST, SURROGATES
+from harness.oracle.utf8 import LAST, SURROGATES, Ranges, merged
 
 MAX_CHARACTERS = 500_000
 MAX_SYMBOLS = 100_000
@@ -20,7 +20,6 @@ Symbol = int
 
 Body = tuple[Symbol, ...]
 
-Ranges = tuple[tuple[int, int], ...]
 """A set of code points: inclusive ranges, in order and apart from each other. Surrogates among them mean
 nothing."""
 
@@ -191,7 +190,7 @@ class _Reader:
             ranges.append((first, last))
         if not ranges:
             raise self.error(token, "a class is empty")
-        return _complement(_joined(ranges)) if negated else _joined(ranges)
+        return _complement(merged(ranges)) if negated else merged(ranges)
 
     def point(self, spelling: str, escapes: dict[str, str], token: _Token) -> int:
         """The one code point that is spelled plainly or as an escape."""
@@ -277,16 +276,6 @@ class _Reader:
     def error(self, token: _Token, message: str) -> NoOracle:
         line = 1 + len(re.findall(r"\r\n|\r|\n", self.text[: token.position]))
         return NoOracle(f"not of the form, line {line}: {message}"[:200])
-
-
-def _joined(ranges: list[tuple[int, int]]) -> Ranges:
-    joined: list[tuple[int, int]] = []
-    for first, last in sorted(ranges):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
-        else:
-            joined.append((first, last))
-    return tuple(joined)
 
 
 def _complement(ranges: Ranges) -> Ranges:

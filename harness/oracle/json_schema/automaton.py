@@ -18,7 +18,7 @@ from harness.oracle.json_schema import numbers
 from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
 from harness.oracle.json_schema.budget import SECONDS, Budget
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, conjunction, disjunction, negation
-from harness.oracle.json_schema.layout import ESCAPES, EVERY_SPELLING, Layout, Ranges, common
+from harness.oracle.json_schema.layout import ESCAPES, EVERY_SPELLING, Layout
 from harness.oracle.json_schema.schemas import Schemas
 from harness.oracle.json_schema.spellable import spellable_values
 from harness.oracle.json_schema.values import (
@@ -34,7 +34,7 @@ from harness.oracle.json_schema.values import (
     object_holds,
     simple_items,
 )
-from harness.oracle.utf8 import byte_sequences
+from harness.oracle.utf8 import Ranges, byte_sequences, common
 
 HEX = b"0123456789abcdefABCDEF"
 
@@ -74,9 +74,9 @@ class Text(NamedTuple):
     within: int = 0
     """What must follow within a character, as in `strings.UTF8`."""
     escape: tuple[int, ...] = ()
-    """Of an escape that was begun: 0 for the backslash; then 1 and the bits and the count of hexadecimal
-    digits; a high surrogate before them makes it 2 (its backslash), 3 (its `u`) or 4 (its digits), and stands
-    last."""
+    """The escape that was begun, empty outside one. It is `(0,)` behind the backslash and `(1, bits, count)`
+    behind so many hexadecimal digits; behind a high surrogate it is `(2, high)` before the second backslash,
+    `(3, high)` before its `u`, and `(4, bits, count, high)` in its digits."""
     name: bytes | None = None
     """For the name of a member: what was read of it, while a listed name begins so."""
     is_name: bool = False

@@ -7,16 +7,12 @@ that it cannot spell stands in no string, and a name that the schema does not li
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
-from harness.oracle.utf8 import LAST, SURROGATES
-
-Ranges: TypeAlias = tuple[tuple[int, int], ...]
-"""Code points: the first and the last of each range, both included."""
+from harness.oracle.utf8 import EVERY, LAST, Ranges, common, merged
 
 ESCAPES = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 8, 0x66: 12, 0x6E: 10, 0x72: 13, 0x74: 9}
 """RFC 8259, section 7: the byte behind a backslash, and the character that both are."""
-EVERY_CHARACTER: Ranges = ((0, SURROGATES[0] - 1), (SURROGATES[1] + 1, LAST))
 UNESCAPED: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, LAST))
 """RFC 8259, section 7: the characters that may stand in a string as they are."""
 
@@ -28,7 +24,7 @@ class Layout:
     whitespace: bytes = b" \t\n\r"
     """The characters of which white space consists."""
     longest_run: int | None = None
-    """So many of them may stand between two tokens of JSON, at most; None: any number."""
+    """How many of them may stand between two tokens of JSON at most; None is any number."""
     separators: tuple[bytes, bytes] | None = None
     """If given, exactly these stand behind each comma and behind each colon, and there is no other white
     space inside the document."""
@@ -57,32 +53,11 @@ class Layout:
     def escaped(self) -> Ranges:
         """The characters that have an escape."""
         shorts = tuple((ESCAPES[byte], ESCAPES[byte]) for byte in self.short_escapes)
-        return united(self.hex_escapes + shorts)
+        return merged(self.hex_escapes + shorts)
 
     def characters(self) -> Ranges:
         """The characters that have any spelling."""
-        return common(united(self.raw + self.escaped()), EVERY_CHARACTER)
-
-
-def united(ranges: Ranges) -> Ranges:
-    """The same code points as few ranges, in order."""
-    found: list[tuple[int, int]] = []
-    for first, last in sorted(ranges):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(last, found[-1][1]))
-        else:
-            found.append((first, last))
-    return tuple(found)
-
-
-def common(ranges: Ranges, others: Ranges) -> Ranges:
-    """The code points that are in both."""
-    return tuple(
-        (max(first, low), min(last, high))
-        for first, last in ranges
-        for low, high in others
-        if max(first, low) <= min(last, high)
-    )
+        return common(merged(self.raw + self.escaped()), EVERY)
 
 
 EVERY_SPELLING = Layout()

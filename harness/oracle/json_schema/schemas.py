@@ -42,12 +42,12 @@ from harness.oracle.json_schema.formula import (
     negation,
     reference,
 )
-from harness.oracle.json_schema.layout import Ranges
 from harness.oracle.json_schema.unevaluated import unevaluated_items, unevaluated_members
 from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.pattern import NotAPattern, written_out
 from harness.oracle.judge.unjudgeable import Unjudgeable
 from harness.oracle.regex.automaton import regex_automaton
+from harness.oracle.utf8 import Ranges
 
 LARGEST_COUNT = 100_000
 """A larger bound on a count of characters, items or members has no reference."""
@@ -224,9 +224,9 @@ class Schemas:
         }.get(self.draft):
             return (self._reference(keyword, value, resolver),)
         if keyword == "unevaluatedProperties" and is_new:
-            return (_if("object", unevaluated_members(self, schema, resolver)),)
+            return (if_type("object", unevaluated_members(self, schema, resolver)),)
         if keyword == "unevaluatedItems" and is_new:
-            return (_if("array", unevaluated_items(self, schema, resolver)),)
+            return (if_type("array", unevaluated_items(self, schema, resolver)),)
         for group in (self._of_any, self._of_string, self._of_number, self._of_array, self._of_object):
             found = group(keyword, value, schema, resolver)
             if found is not None:
@@ -271,17 +271,17 @@ class Schemas:
         self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
     ) -> Formula | None:
         if keyword == "minLength":
-            return _if("string", _at_least(AtLeastCharacters, value))
+            return if_type("string", _at_least(AtLeastCharacters, value))
         if keyword == "maxLength":
-            return _if("string", negation(_at_least(AtLeastCharacters, value + 1)))
+            return if_type("string", negation(_at_least(AtLeastCharacters, value + 1)))
         if keyword == "pattern":
-            return _if("string", self.finds(value))
+            return if_type("string", self.finds(value))
         if keyword == "format" and self.asserts_formats and isinstance(value, str):
             wanted = format_of(value)
             if wanted is None:
                 return None
             excluded = [] if wanted.but_not is None else [negation(self._matches(wanted.but_not))]
-            return _if("string", conjunction([self._matches(wanted.pattern), *excluded]))
+            return if_type("string", conjunction([self._matches(wanted.pattern), *excluded]))
         return None
 
     def _of_number(
@@ -289,35 +289,37 @@ class Schemas:
     ) -> Formula | None:
         if keyword == "minimum":
             is_exclusive = self.draft == "draft4" and schema.get("exclusiveMinimum") is True
-            return _if("number", atom((Above if is_exclusive else AtLeast)(_bound(value))))
+            return if_type("number", atom((Above if is_exclusive else AtLeast)(_bound(value))))
         if keyword == "maximum":
             is_exclusive = self.draft == "draft4" and schema.get("exclusiveMaximum") is True
-            return _if("number", negation(atom((AtLeast if is_exclusive else Above)(_bound(value)))))
+            return if_type("number", negation(atom((AtLeast if is_exclusive else Above)(_bound(value)))))
         if keyword == "exclusiveMinimum" and self.draft != "draft4":
-            return _if("number", atom(Above(_bound(value))))
+            return if_type("number", atom(Above(_bound(value))))
         if keyword == "exclusiveMaximum" and self.draft != "draft4":
-            return _if("number", negation(atom(AtLeast(_bound(value)))))
+            return if_type("number", negation(atom(AtLeast(_bound(value)))))
         if keyword == "multipleOf":
-            return _if("number", atom(IsMultiple(_bound(value))))
+            return if_type("number", atom(IsMultiple(_bound(value))))
         return None
 
     def _of_array(self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any) -> Formula | None:
         is_new = self.draft == "draft2020-12"
         if keyword == "minItems":
-            return _if("array", _at_least(AtLeastItems, value))
+            return if_type("array", _at_least(AtLeastItems, value))
         if keyword == "maxItems":
-            return _if("array", negation(_at_least(AtLeastItems, value + 1)))
+            return if_type("array", negation(_at_least(AtLeastItems, value + 1)))
         if keyword == "items":
             if isinstance(value, list) and not is_new:
                 rest = self.formula(schema.get("additionalItems", True), resolver)
-                return _if("array", atom(AllItems(tuple(self.later(each, resolver) for each in value), rest)))
+                return if_type(
+                    "array", atom(AllItems(tuple(self.later(each, resolver) for each in value), rest))
+                )
             prefix = (
                 tuple(self.later(each, resolver) for each in schema.get("prefixItems", ())) if is_new else ()
             )
             rest = self.later(value, resolver)
-            return _if("array", atom(AllItems((TRUE,) * len(prefix), rest)))
+            return if_type("array", atom(AllItems((TRUE,) * len(prefix), rest)))
         if keyword == "prefixItems" and is_new:
-            return _if("array", atom(AllItems(tuple(self.later(each, resolver) for each in value), TRUE)))
+            return if_type("array", atom(AllItems(tuple(self.later(each, resolver) for each in value), TRUE)))
         if keyword == "contains" and self.draft != "draft4":
             wanted = self.later(value, resolver)
             is_counted = self.draft in ("draft2019-09", "draft2020-12")
@@ -326,20 +328,20 @@ class Schemas:
             if is_counted and "maxContains" in schema:
                 most = _count(schema["maxContains"])
                 found = conjunction([found, negation(atom(Contains(wanted, most + 1)))])
-            return _if("array", found)
+            return if_type("array", found)
         if keyword == "uniqueItems" and value is True:
-            return _if("array", self._all_different(schema))
+            return if_type("array", self._all_different(schema))
         return None
 
     def _of_object(
         self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
     ) -> Formula | None:
         if keyword == "minProperties":
-            return _if("object", _at_least(AtLeastProperties, value))
+            return if_type("object", _at_least(AtLeastProperties, value))
         if keyword == "maxProperties":
-            return _if("object", negation(_at_least(AtLeastProperties, value + 1)))
+            return if_type("object", negation(_at_least(AtLeastProperties, value + 1)))
         if keyword == "required" and isinstance(value, list):
-            return _if("object", conjunction(atom(HasName(name)) for name in value))
+            return if_type("object", conjunction(atom(HasName(name)) for name in value))
         members = ("properties", "patternProperties", "additionalProperties")
         if keyword in members:
             # One atom for the three, where the first of them stands.
@@ -349,7 +351,7 @@ class Schemas:
                 else TRUE
             )
         if keyword == "propertyNames" and self.draft != "draft4":
-            return _if("object", atom(AllNames(self.later(value, resolver))))
+            return if_type("object", atom(AllNames(self.later(value, resolver))))
         if keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
             is_new = self.draft in ("draft2019-09", "draft2020-12")
             if is_new == (keyword == "dependencies") and is_new:
@@ -364,7 +366,7 @@ class Schemas:
                     else self.formula(needs, resolver)
                 )
                 asked.append(disjunction([negation(atom(HasName(name))), then]))
-            return _if("object", conjunction(asked))
+            return if_type("object", conjunction(asked))
         return None
 
     def _all_different(self, schema: Mapping[str, Any]) -> Formula:
@@ -391,7 +393,7 @@ class Schemas:
             for pattern, each in schema.get("patternProperties", {}).items()
         )
         others = self.later(schema.get("additionalProperties", True), resolver)
-        return _if("object", atom(AllMembers(named, patterns, others)))
+        return if_type("object", atom(AllMembers(named, patterns, others)))
 
     def later(self, schema: Any, resolver: Any) -> Formula:
         """The formula of a subschema of a part of the value; a reference to it unless it is a boolean."""
@@ -493,7 +495,7 @@ def _is(kind: Any) -> Formula:
     return atom(IsType(kind))
 
 
-def _if(kind: JsonType, formula: Formula) -> Formula:
+def if_type(kind: JsonType, formula: Formula) -> Formula:
     """A keyword asks nothing of values of other types."""
     return disjunction([negation(_is(kind)), formula])
 

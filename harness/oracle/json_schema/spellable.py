@@ -12,13 +12,12 @@ from harness.oracle.json_schema.atoms import (
     IsMinusZero,
     IsMultiple,
     IsSpelledInteger,
-    IsType,
-    JsonType,
 )
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, conjunction, disjunction, negation
-from harness.oracle.json_schema.layout import EVERY_CHARACTER, Layout
-from harness.oracle.json_schema.schemas import Schemas
+from harness.oracle.json_schema.layout import Layout
+from harness.oracle.json_schema.schemas import Schemas, if_type
 from harness.oracle.json_schema.values import atoms_in_order, names_in_order
+from harness.oracle.utf8 import EVERY
 
 
 def spellable_values(schemas: Schemas, layout: Layout) -> Formula:
@@ -33,14 +32,14 @@ def _of_scalars(schemas: Schemas, layout: Layout) -> Formula:
     """All strings and numbers, at any depth, are such that the layout can spell them."""
     asked: list[Formula] = []
     characters = layout.characters()
-    if characters != EVERY_CHARACTER:
+    if characters != EVERY:
         string = schemas.consists_of(characters)
-        asked += [_if("string", string), _if("object", atom(AllNames(string)))]
+        asked += [if_type("string", string), if_type("object", atom(AllNames(string)))]
     if layout.integers_are_digits:
         literal = disjunction([negation(atom(IsMultiple(Fraction(1)))), atom(IsSpelledInteger())])
-        asked.append(_if("number", literal))
+        asked.append(if_type("number", literal))
     if not layout.has_minus_zero:
-        asked.append(_if("number", negation(atom(IsMinusZero()))))
+        asked.append(if_type("number", negation(atom(IsMinusZero()))))
     if not asked:
         return TRUE
 
@@ -53,7 +52,7 @@ def _of_scalars(schemas: Schemas, layout: Layout) -> Formula:
 
 def _below(formula: Formula) -> tuple[Formula, Formula]:
     """Every item of an array, and every member of an object, satisfies the formula."""
-    return _if("array", atom(AllItems((), formula))), _if("object", atom(AllMembers((), (), formula)))
+    return if_type("array", atom(AllItems((), formula))), if_type("object", atom(AllMembers((), (), formula)))
 
 
 def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...]) -> Formula:
@@ -79,8 +78,8 @@ def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...]) -> Formula:
         )
         return conjunction(
             [
-                _if("array", atom(AllItems((), below(items)))),
-                _if("object", atom(AllMembers(named, (), FALSE))),
+                if_type("array", atom(AllItems((), below(items)))),
+                if_type("object", atom(AllMembers(named, (), FALSE))),
             ]
         )
 
@@ -100,8 +99,3 @@ def _asked_of(schemas: Schemas, formulas: tuple[Formula, ...], name: str) -> lis
             ]
             found += own or [value.others]
     return found
-
-
-def _if(kind: JsonType, formula: Formula) -> Formula:
-    """The formula asks nothing of values of other types."""
-    return disjunction([negation(atom(IsType(kind))), formula])

@@ -13,8 +13,7 @@ from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
 from harness.oracle.json_schema.budget import Budget
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, is_true, parts_of, rewritten
-from harness.oracle.json_schema.layout import Ranges
-from harness.oracle.utf8 import ByteRange, byte_sequences
+from harness.oracle.utf8 import ByteRange, Ranges, byte_sequences
 
 MOST_LOOKED_AT = 20_000
 """Formulas that are looked at to decide whether one can come true."""
@@ -23,8 +22,8 @@ MOST_UNIVERSAL = 12
 
 
 def _utf8() -> list[list[int]]:
-    """By what must follow (0: a new character), the same behind each byte; -1 where the byte is no UTF-8
-    there."""
+    """Returns a table: in row `state` and column `byte`, the state behind the byte, or -1 where UTF-8 has no
+    such byte. State 0 stands between characters; the others say which bytes a character still lacks."""
     table = [[-1] * 256 for _ in range(8)]
     for first, last, after in (
         (0x00, 0x7F, 0), (0xC2, 0xDF, 1), (0xE0, 0xE0, 4), (0xE1, 0xEC, 2), (0xED, 0xED, 5), (0xEE, 0xEF, 2),

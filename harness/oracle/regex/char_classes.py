@@ -17,12 +17,12 @@ import numpy as np
 from harness.backend.unicode_age import VERSIONS, newer_than, version_of
 from harness.oracle.automaton import NoOracle
 from harness.oracle.regex import ecma_classes
-from harness.oracle.utf8 import LAST, SURROGATES
+from harness.oracle.utf8 import EVERY as EVERY
+from harness.oracle.utf8 import LAST, common, merged
 
 Ranges = tuple[tuple[int, int], ...]
 """Ranges of scalar values, both ends included: in order, disjoint, and as few as possible."""
 
-EVERY: Ranges = ((0, SURROGATES[0] - 1), (SURROGATES[1] + 1, LAST))
 DIGITS: Ranges = ecma_classes.DIGITS
 ASCII_WORD: Ranges = ecma_classes.WORD
 NEWLINE: Ranges = ((10, 10),)
@@ -30,25 +30,13 @@ NEWLINE: Ranges = ((10, 10),)
 
 def ranges_of(pairs: Iterable[tuple[int, int]]) -> Ranges:
     """The ranges in order and merged, without surrogates."""
-    merged: list[tuple[int, int]] = []
-    for first, last in sorted(part for pair in pairs for part in _scalar(*pair)):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = merged[-1][0], max(merged[-1][1], last)
-        else:
-            merged.append((first, last))
-    return tuple(merged)
+    return merged(part for pair in pairs for part in common((pair,), EVERY))
 
 
 @lru_cache(maxsize=4096)
 def one(point: int) -> Ranges:
     """The set of a single character; empty if it is a surrogate."""
     return ranges_of([(point, point)])
-
-
-def _scalar(first: int, last: int) -> Iterator[tuple[int, int]]:
-    for low, high in EVERY:
-        if max(first, low) <= min(last, high):
-            yield max(first, low), min(last, high)
 
 
 def union(*sets: Ranges) -> Ranges:

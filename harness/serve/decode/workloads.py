@@ -100,13 +100,19 @@ def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
     texts: list[ReferenceText] = []
     seen: dict[str, int] = {}
     for case in cases:
-        draft, asserts = case.options.get("draft"), case.options.get("format") == "assert"
         for each in (instance for instance in case.instances if instance.valid):
             name = f"{case.name}: {each.name}"
             seen[name] = seen.get(name, 0) + 1
             unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
             texts.append(
-                ReferenceText(unique, case.grammar, each.content, draft, asserts, REASONING in case.tags)
+                ReferenceText(
+                    unique,
+                    case.grammar,
+                    each.content,
+                    case.draft,
+                    case.asserts_formats,
+                    REASONING in case.tags,
+                )
             )
     return tuple(texts)
 

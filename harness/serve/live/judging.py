@@ -46,8 +46,7 @@ def _is_valid(judge: Judge, case: Case, content: bytes) -> bool | None:
     if case.grammar.dialect == "ebnf":
         found = judge.membership(case.grammar, content)
         return None if found is None else found == "sentence"
-    draft, formats = case.options.get("draft"), case.options.get("format") == "assert"
-    return judge.verdict(case.grammar, content, draft=draft, assert_formats=formats)
+    return judge.verdict(case.grammar, content, draft=case.draft, assert_formats=case.asserts_formats)
 
 
 def outputs(lived: Lived, role: str = "constrained") -> Iterator[Answer]:
