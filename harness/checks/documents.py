@@ -1,4 +1,4 @@
-"""The mask against the documents of a JSON Schema in any spelling.
+"""The mask against the outputs of a JSON Schema or a structural tag, with documents in any spelling.
 
 No choice of white space or order excuses a token that leads to an invalid document, or to none."""
 
@@ -8,15 +8,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.checks.exact_mask import spread
+from harness.backend.grammar import Grammar
+from harness.checks.exact_mask import is_no_utf8, spread
 from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
-from harness.oracle.language import documents_of
+from harness.oracle.language import outputs_of
+from harness.oracle.structural_tag import StructuralTagAutomaton, tag_of_any_documents
 from harness.rows.row import Finding
 
 CATEGORY = "masks"
+
+Outputs = JsonSchemaAutomaton | StructuralTagAutomaton
 
 TRIAL_SECONDS = 2.0
 """Processor time of an automaton that serves a counter-experiment only."""
@@ -25,8 +29,8 @@ MOST_NAMED = 3
 
 
 def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[Finding]:
-    """With each token that the mask allows, some document of the schema goes on, and end-of-sequence is
-    allowed only behind one."""
+    """With each token that the mask allows, some document of the schema (or output of the structural tag)
+    goes on, and end-of-sequence is allowed only behind one."""
     documents = _documents(subject)
     for place in subject.places("documents"):
         try:
@@ -45,17 +49,21 @@ def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[
 
 def _documents(
     subject: Subject, without: frozenset[str] = frozenset(), repeats_names: bool = False
-) -> JsonSchemaAutomaton:
+) -> Outputs:
     case = subject.case
-    if case.grammar.dialect != "json_schema":
-        raise NotApplicable("no JSON Schema")
     try:
         seconds = TRIAL_SECONDS if without or repeats_names else None
-        return documents_of(
-            case.grammar.text, case.draft, case.asserts_formats, without, repeats_names, seconds
-        )
+        return outputs_of(case.grammar, case.draft, case.asserts_formats, without, repeats_names, seconds)
     except NoOracle as why:
         raise NotApplicable(str(why)) from why
+
+
+def _of_any_documents(subject: Subject) -> Outputs:
+    """The outputs, were every JSON document valid."""
+    grammar = subject.case.grammar
+    if grammar.dialect == "json_schema":
+        return outputs_of(Grammar("json_schema", "true"))
+    return outputs_of(Grammar(grammar.dialect, tag_of_any_documents(grammar.text)))
 
 
 def _finding(subject: Subject, place: Place, tokens: list[int], cause: str) -> Finding:
@@ -63,8 +71,9 @@ def _finding(subject: Subject, place: Place, tokens: list[int], cause: str) -> F
     names = ", ".join(name_of(subject, token) for token in chosen[:3])
     return Finding(
         position=place.position,
-        text=f"after {place.text[-60:]!r} it allows {len(tokens)} token(s) with which no document of the "
-        f"schema goes on, e.g. {names}{EXPLAINED.get(cause, '') or _without(cause)}",
+        text=f"after {place.text[-60:]!r} it allows {len(tokens)} token(s) with which no "
+        f"{WANTED[subject.case.grammar.dialect]} goes on, e.g. {names}"
+        f"{EXPLAINED.get(cause, '') or _without(cause)}",
         cause=cause,
         instance=place.instance,
         under=len(tokens),
@@ -73,16 +82,20 @@ def _finding(subject: Subject, place: Place, tokens: list[int], cause: str) -> F
     )
 
 
+WANTED = {"json_schema": "document of the schema", "structural_tag": "output of the structural tag"}
 EXPLAINED = {
     "special_token": ": it is no text",
     "duplicate_name": ": the name stands in the object already",
-    "early_end": ": the document has not ended",
+    "early_end": ": the output may not end there",
     "control_character": ": in a string it must be escaped",
     "escape": ": JSON has no such escape",
     "surrogate": ": half a surrogate pair is no character",
     "invalid_utf8": ": it is no UTF-8",
     "number_form": ": JSON has no such number",
     "no_json": ": it is no JSON",
+    "outside_tag": ": it completes a trigger with which no structure begins",
+    "begin": ": no structure begins so",
+    "end": ": the tag does not end so",
     "several_keywords": "; no three keywords alone forbid them",
 }
 """What is wrong with the tokens, for the causes that are no keywords of the schema."""
@@ -94,11 +107,11 @@ def _without(cause: str) -> str:
 
 
 def _by_cause(
-    subject: Subject, documents: JsonSchemaAutomaton, place: Place, wrong: list[int]
+    subject: Subject, documents: Outputs, place: Place, wrong: list[int]
 ) -> Iterator[tuple[str, list[int]]]:
     """The tokens by what forbids them: JSON itself, or the keywords without which they would be allowed."""
     vocabulary = subject.vocabulary
-    any_json = documents_of("true")
+    any_json = _of_any_documents(subject)
     behind = any_json.run(any_json.start, place.text)
     groups: dict[str, list[int]] = {}
     for token in wrong:
@@ -117,9 +130,9 @@ def _by_cause(
         yield _of_schema(subject, documents, place, of_schema), of_schema
 
 
-def _of_schema(subject: Subject, documents: JsonSchemaAutomaton, place: Place, wrong: list[int]) -> str:
+def _of_schema(subject: Subject, documents: Outputs, place: Place, wrong: list[int]) -> str:
     """What of the schema forbids tokens that JSON allows, by a counter-experiment."""
-    keywords = sorted(documents.schemas.keywords, key=lambda keyword: keyword in BROAD)
+    keywords = sorted(documents.keywords, key=lambda keyword: keyword in BROAD)
     left, named = {*wrong}, []
     for keyword in keywords:
         if keyword in BROAD and _right(subject, place, wrong, frozenset(), repeats_names=True) == {*wrong}:
@@ -163,9 +176,13 @@ def _right(
         return set()
 
 
-def _no_json(any_json: JsonSchemaAutomaton, text: bytes, end: int) -> str:
-    """What of JSON the byte at `end` breaks."""
+def _no_json(any_json: Outputs, text: bytes, end: int) -> str:
+    """What of JSON, or of a structural tag, the byte at `end` breaks."""
     where = any_json.place(any_json.run(any_json.start, text[:end]))
+    if where == "outside_tag" and is_no_utf8(text[: end + 1]):
+        return "invalid_utf8"
+    if where in ("outside_tag", "begin", "end"):
+        return where
     if where == "string":
         return "control_character" if text[end] < 0x20 else "invalid_utf8"
     if where == "escape":

@@ -100,7 +100,7 @@ def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: Token
         return "partial_utf8"
     if not under.any() and _passes_a_possible_end(subject, place, over):
         return "possible_end"
-    if not over.any() and all(_is_no_utf8(place.text + text) for text in texts):
+    if not over.any() and all(is_no_utf8(place.text + text) for text in texts):
         return "invalid_utf8"
     if all(not text.strip(b" \t\r\n") for text in texts):
         return "whitespace"
@@ -182,7 +182,7 @@ def _ends_inside_a_character(text: bytes) -> bool:
     return False
 
 
-def _is_no_utf8(text: bytes) -> bool:
+def is_no_utf8(text: bytes) -> bool:
     """Is the text no beginning of any UTF-8?"""
     try:
         text.decode()

@@ -11,6 +11,7 @@ from harness.oracle.automaton import Automaton, NoOracle
 if TYPE_CHECKING:
     from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
     from harness.oracle.json_schema.layout import Layout
+    from harness.oracle.structural_tag import StructuralTagAutomaton
 
 # The automata are imported where they are asked for: a walk without checks needs none.
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=8)
 def language_of(grammar: Grammar) -> Automaton[Any]:
     """The reference automaton of a regex (Python's dialect, matching the whole output), of an EBNF grammar
-    (docs/ebnf.md) or of a choice. Raises NoOracle for a grammar that has none, and for every JSON Schema: its
-    documents may be spelled in more ways than a backend must allow (`documents_of`)."""
+    (docs/ebnf.md) or of a choice. Raises NoOracle for a grammar that has none, and for every JSON Schema and
+    structural tag: their documents may be spelled in more ways than a backend must allow (`outputs_of`)."""
     if grammar.dialect == "regex":
         from harness.oracle.regex.automaton import regex_automaton
 
@@ -59,3 +60,32 @@ def documents_of(
     return json_schema_automaton(
         schema, draft, asserts_formats, without, repeats_names, seconds or SECONDS, layout
     )
+
+
+@lru_cache(maxsize=8)
+def outputs_of(
+    grammar: Grammar,
+    draft: str | None = None,
+    asserts_formats: bool = False,
+    without: frozenset[str] = frozenset(),
+    repeats_names: bool = False,
+    seconds: float | None = None,
+    layout: Layout | None = None,
+) -> JsonSchemaAutomaton | StructuralTagAutomaton:
+    """The automaton of the outputs of a JSON Schema or of a structural tag (docs/structural_tags.md), with
+    documents in every spelling, or in those of a layout. The rest is said of `documents_of`.
+
+    Raises NoOracle where there is none, and for the other dialects.
+    """
+
+    def of_schema(schema: str) -> JsonSchemaAutomaton:
+        return documents_of(schema, draft, asserts_formats, without, repeats_names, seconds, layout)
+
+    if grammar.dialect == "json_schema":
+        return of_schema(grammar.text)
+    if grammar.dialect == "structural_tag":
+        from harness.oracle.json_schema.budget import SECONDS
+        from harness.oracle.structural_tag import structural_tag_automaton
+
+        return structural_tag_automaton(grammar.text, of_schema, seconds or SECONDS)
+    raise NoOracle("neither a JSON Schema nor a structural tag")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from harness.backend.grammar import (
+    DIALECTS,
     Adapter,
     Bitmask,
     BoolMask,
@@ -23,7 +24,7 @@ from harness.backend.grammar import (
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.layout import LAYOUTS, LayoutName
-from harness.oracle.language import documents_of, language_of
+from harness.oracle.language import language_of, outputs_of
 from harness.oracle.trie import trie_of
 
 
@@ -102,14 +103,15 @@ class ReferenceGrammar(CompiledGrammar):
 
 
 class Reference(Adapter):
-    """Compiles JSON Schemas (their documents in any spelling), regular expressions, EBNF and choices exactly.
+    """Compiles JSON Schemas (their documents in any spelling), structural tags, regular expressions, EBNF and
+    choices exactly.
 
     `mask=bool` selects the second mask format, `formats=assert` makes `format` a constraint, and
     `layout=compact` or `layout=spaced` leaves a JSON document one spelling of all but its fractions.
     """
 
     distribution: ClassVar[str] = ""
-    dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema", "regex", "ebnf", "choice"})
+    dialects: ClassVar[frozenset[Dialect]] = frozenset(DIALECTS)
 
     def __init__(
         self,
@@ -127,8 +129,6 @@ class Reference(Adapter):
         self.words = (vocabulary.size + 31) // 32
 
     def compile(self, grammar: Grammar) -> ReferenceGrammar:
-        if grammar.dialect not in self.dialects:
-            raise UnsupportedGrammar(f"no reference automaton for {grammar.dialect}")
         try:
             language = self._language(grammar)
         except NoOracle as why:
@@ -138,6 +138,6 @@ class Reference(Adapter):
         return ReferenceGrammar(self, language)
 
     def _language(self, grammar: Grammar) -> Automaton[Any]:
-        if grammar.dialect == "json_schema":
-            return documents_of(grammar.text, None, self.asserts_formats, layout=self._layout)
+        if grammar.dialect in ("json_schema", "structural_tag"):
+            return outputs_of(grammar, None, self.asserts_formats, layout=self._layout)
         return language_of(grammar)

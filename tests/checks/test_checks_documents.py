@@ -15,7 +15,7 @@ from harness.cases.case import Case, Instance
 from harness.checks.documents import check_every_allowed_token_leads_to_a_document
 from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.automaton import DEAD
-from harness.oracle.language import documents_of
+from harness.oracle.language import outputs_of
 from harness.oracle.reference import Reference, ReferenceGrammar
 from harness.oracle.trie import TokenSet, TokenTrie
 from harness.rows.row import Finding
@@ -30,9 +30,7 @@ class Relaxed(Reference):
     repeats_names = False
 
     def compile(self, grammar: Grammar) -> ReferenceGrammar:
-        return ReferenceGrammar(
-            self, documents_of(grammar.text, None, False, self.without, self.repeats_names)
-        )
+        return ReferenceGrammar(self, outputs_of(grammar, None, False, self.without, self.repeats_names))
 
 
 def forgetting(*keywords: str, vocabulary: Vocabulary = BYTES) -> Reference:
@@ -42,8 +40,12 @@ def forgetting(*keywords: str, vocabulary: Vocabulary = BYTES) -> Reference:
 
 
 def found(adapter: Any, schema: Any, *documents: Any, options: dict[str, str] | None = None) -> list[Finding]:
-    text = json.dumps(schema)
-    grammar = Grammar("json_schema", text)
+    return found_in(adapter, Grammar("json_schema", json.dumps(schema)), *documents, options=options)
+
+
+def found_in(
+    adapter: Any, grammar: Grammar, *documents: Any, options: dict[str, str] | None = None
+) -> list[Finding]:
     instances = tuple(
         Instance("an instance", each if isinstance(each, bytes) else json.dumps(each).encode(), None)
         for each in documents
@@ -147,9 +149,49 @@ def test_formats_are_constraints_where_the_case_asserts_them() -> None:
     assert found(Reference(BYTES, formats="assert"), schema, "2020-01-01", options={"format": "assert"}) == []
 
 
+def tag(schema: Any, triggers: tuple[str, ...] = ("<f",)) -> Grammar:
+    structure = {"begin": "<f>", "schema": schema, "end": "</f>"}
+    return Grammar("structural_tag", json.dumps({"triggers": triggers, "structures": [structure]}))
+
+
+@pytest.mark.parametrize(
+    ("byte", "place", "cause"),
+    [
+        (0xFF, "outside_tag", "invalid_utf8"),
+        (ord("g"), "outside_tag", "outside_tag"),
+        (ord("g"), "begin", "begin"),
+        (ord("g"), "end", "end"),
+        (ord("-"), "number", "number_form"),
+        (ord("]"), "between", "no_json"),
+        (None, "begin", "early_end"),
+        (None, "number", "early_end"),
+        (None, "end", "early_end"),
+    ],
+)
+def test_what_is_no_tag_is_told_apart(byte: int | None, place: str, cause: str) -> None:
+    grammar = tag({"type": "integer"}, ("<f", "<g"))
+    for adapter, causes in ((bent(byte, place), {cause}), (Reference(BYTES), set[str]())):
+        findings = found_in(adapter, grammar, b"a <f>-1</f> b")
+        assert {each.cause for each in findings} == causes
+        assert all("no output of the structural tag goes on" in each.text for each in findings)
+
+
+@pytest.mark.parametrize(("schema", "document", "keyword"), SCHEMAS)
+def test_keywords_are_named_in_tags_too(schema: Any, document: Any, keyword: str) -> None:
+    output = b"a <f>" + json.dumps(document).encode() + b"</f>"
+    outputs = output, b'<f>{"b": 1}</f>', b"<f>[0]</f>", b"<f>7</f>"
+    findings = found_in(forgetting(keyword), tag(schema), *outputs)
+    assert {finding.cause for finding in findings} == {f"keyword_{keyword}"}
+    assert found_in(Reference(load_vocabulary("probe")), tag(schema), *outputs) == []
+
+
 def test_without_a_reference_nothing_is_said() -> None:
     with pytest.raises(NotApplicable, match="uniqueItems"):
         found(forgetting("uniqueItems"), {"uniqueItems": True}, [])
+    with pytest.raises(NotApplicable, match="uniqueItems"):
+        found_in(forgetting("uniqueItems"), tag({"uniqueItems": True}), b"")
+    with pytest.raises(NotApplicable, match="neither a JSON Schema nor a structural tag"):
+        found_in(Reference(BYTES), Grammar("regex", "a"), b"a")
 
 
 def test_xgrammar_allows_the_bytes_of_surrogates() -> None:

@@ -159,6 +159,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
         layout: Layout = EVERY_SPELLING,
     ) -> None:
         self.schemas = schemas
+        self.keywords = schemas.keywords
         self.budget = budget or Budget()
         self.layout = layout
         self._repeats_names = repeats_names
