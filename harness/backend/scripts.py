@@ -95,13 +95,13 @@ def _unfit(arm: Arm) -> str:
     """Returns why the arm cannot be asked; empty if it can."""
     if not arm.distribution or arm.backend not in names():
         return "no library of its own" if not arm.distribution else f"no adapter of its name {HERE}"
-    found = "" if arm.python else installed_version(arm.distribution) or ""
-    if not found:
+    installed = "" if arm.python else installed_version(arm.distribution) or ""
+    if not installed:
         return f"{arm.distribution[:80]} {arm.version[:40]} is not installed {HERE}"
     return (
         ""
-        if arm.version.startswith(found)
-        else (f"{arm.distribution} {found} is installed {HERE}, not {arm.version[:40]}")
+        if arm.version.startswith(installed)
+        else (f"{arm.distribution} {installed} is installed {HERE}, not {arm.version[:40]}")
     )
 
 

@@ -17,7 +17,9 @@ from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS
 from harness.shape import LONGEST_LINE, json_line, shaped
 
-GRAMMAR_KEYS: dict[str, Dialect] = {("schema" if each == "json_schema" else each): each for each in DIALECTS}
+GRAMMAR_KEYS: dict[str, Dialect] = {
+    ("schema" if dialect == "json_schema" else dialect): dialect for dialect in DIALECTS
+}
 CASE_KEYS = [*GRAMMAR_KEYS, "description", "tests", "tags", "options", "notes"]
 OPTIONS = ["draft", "format"]
 
@@ -107,11 +109,11 @@ def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Ite
         for number, tool in enumerate(tools, 1):
             yield _case_of_tool(tool, f"{where}: tool {number}", draft)
     elif isinstance(value, list):
-        for number, each in enumerate(value, 1):
+        for number, item in enumerate(value, 1):
             here = f"{where}: case {number}"
-            if not isinstance(each, dict):
-                raise BadInput(f"{here} is {_kind(each)}, not an object with a grammar and tests")
-            yield _case(each, f"{stem}: {each.get('description', number)}", here, draft)
+            if not isinstance(item, dict):
+                raise BadInput(f"{here} is {_kind(item)}, not an object with a grammar and tests")
+            yield _case(item, f"{stem}: {item.get('description', number)}", here, draft)
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
     elif isinstance(value, bool) or (
@@ -156,7 +158,7 @@ def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Ca
     if not isinstance(features, list | dict):
         raise BadInput(f'{where}: "features" of "meta" is {_kind(features)}, neither a list nor an object')
     options = value.get("options", {})
-    if not (isinstance(options, dict) and all(isinstance(each, str) for each in options.values())):
+    if not (isinstance(options, dict) and all(isinstance(option, str) for option in options.values())):
         raise BadInput(f'{where}: "options" must be an object of strings')
     for option in options:
         if option not in OPTIONS:
@@ -195,7 +197,7 @@ def _grammar(value: dict[str, Any], where: str, draft: str | None) -> Grammar:
         if not isinstance(grammar, dict | bool):
             raise BadInput(f'{where}: "schema" is {_kind(grammar)}; a JSON Schema is an object or a boolean')
     elif dialect == "choice":
-        if not (isinstance(grammar, list) and grammar and all(isinstance(each, str) for each in grammar)):
+        if not (isinstance(grammar, list) and grammar and all(isinstance(choice, str) for choice in grammar)):
             raise BadInput(f'{where}: "choice" must be a non-empty list of strings')
     elif dialect == "structural_tag":
         if not (isinstance(grammar, dict) and {"triggers", "structures"} <= grammar.keys()):
@@ -220,10 +222,10 @@ def _with_draft(dialect: Dialect, grammar: Any, draft: str | None) -> Any:
         return {"$schema": DRAFT_URIS[draft]} | grammar if isinstance(grammar, dict) else grammar
     if dialect == "structural_tag" and isinstance(grammar["structures"], list):
         structures = [
-            each | {"schema": _with_draft("json_schema", each["schema"], draft)}
-            if isinstance(each, dict) and "schema" in each
-            else each
-            for each in grammar["structures"]
+            structure | {"schema": _with_draft("json_schema", structure["schema"], draft)}
+            if isinstance(structure, dict) and "schema" in structure
+            else structure
+            for structure in grammar["structures"]
         ]
         return grammar | {"structures": structures}
     return grammar
@@ -305,24 +307,31 @@ def case_from_line(line: bytes) -> tuple[str, str, Case]:
     Raises BadInput for any other line."""
     value = json_line(line, "cases.jsonl")
     try:
-        told = shaped(_Line, value)
-        if not _ID.fullmatch(told.id):
-            raise ValueError(f"{told.id[:80]!r} is no id of a case")
-        instances = tuple(map(_instance_of, told.instances))
+        stored = shaped(_Line, value)
+        if not _ID.fullmatch(stored.id):
+            raise ValueError(f"{stored.id[:80]!r} is no id of a case")
+        instances = tuple(map(_instance_of, stored.instances))
     except ValueError as error:
         raise BadInput(
             f"cases.jsonl: a line that is no case ({error}); the file was changed or damaged"
         ) from error
     return (
-        told.suite,
-        told.suite_version,
-        Case(told.id, told.name, Grammar(told.dialect, told.grammar), instances, told.tags, told.options),
+        stored.suite,
+        stored.suite_version,
+        Case(
+            stored.id,
+            stored.name,
+            Grammar(stored.dialect, stored.grammar),
+            instances,
+            stored.tags,
+            stored.options,
+        ),
     )
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of `cases.jsonl`; each of its instances has the parts of `_ToldInstance`, in their order."""
+    """A line of `cases.jsonl`; each of its instances has the parts of `_InstanceParts`, in their order."""
 
     suite: str
     suite_version: str
@@ -336,7 +345,7 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class _ToldInstance:
+class _InstanceParts:
     """An instance in a line of `cases.jsonl`, its content in base64; what `_flags` adds need not be there."""
 
     name: str
@@ -347,16 +356,20 @@ class _ToldInstance:
 
 
 _ID = re.compile(r"[0-9a-f]{12}(-[0-9]+)?")
-_PARTS = tuple(each.name for each in fields(_ToldInstance))
+_PARTS = tuple(part.name for part in fields(_InstanceParts))
 
 
 def _instance_of(parts: tuple[Any, ...]) -> Instance:
     """The instance from its parts. Raises ValueError."""
     if len(parts) > len(_PARTS):
         raise ValueError(f"an instance of {len(parts)} parts")
-    told = shaped(_ToldInstance, dict(zip(_PARTS, parts, strict=False)))
+    stored = shaped(_InstanceParts, dict(zip(_PARTS, parts, strict=False)))
     return Instance(
-        told.name, base64.b64decode(told.content, validate=True), told.valid, told.contested, told.contrary
+        stored.name,
+        base64.b64decode(stored.content, validate=True),
+        stored.valid,
+        stored.contested,
+        stored.contrary,
     )
 
 

@@ -68,8 +68,8 @@ def _git(folder: Path, *arguments: str) -> None:
             "git is not installed; install it, or clone the corpus by hand and give its folder as SUITE"
         ) from error
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["git said nothing"])[-1]
+        message = (done.stderr.strip().splitlines() or ["git said nothing"])[-1]
         raise BadInput(
-            f"git {arguments[0]} failed: {said}; is there a network? a copy of the corpus can be "
+            f"git {arguments[0]} failed: {message}; is there a network? a copy of the corpus can be "
             "given to run as a folder"
         )

@@ -59,10 +59,10 @@ def _objection(case: Case, instance: Instance, judge: Judge) -> str:
         [True] if case.asserts_formats else [False, True] if '"format"' in case.grammar.text else [False]
     )
     for formats in readings:
-        said = judge.verdict(case.grammar, instance.content, draft=draft, assert_formats=formats)
-        if said is None:
+        verdict = judge.verdict(case.grammar, instance.content, draft=draft, assert_formats=formats)
+        if verdict is None:
             return UNREADABLE if judge.reason.startswith("contested") else ""
-        if said == instance.valid:
+        if verdict == instance.valid:
             return ""
     others = [
         judge.second(case.grammar, instance.content, draft=draft, assert_formats=formats)[0]

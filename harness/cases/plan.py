@@ -78,11 +78,11 @@ def write_plan(
     """
     offsets = array("q")
     dialects: list[str] = []
-    told: dict[str, dict[str, Any]] = {}
+    described: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
     with open(path, "wb") as file, Judge(JUDGE_SECONDS) as judge:
         for suite in suites:
-            name = _unused_name(suite.name, told)
+            name = _unused_name(suite.name, described)
             digest = hashlib.sha256()
             counts = {"cases": 0, "cases_in_all": 0, "instances": 0}
             contested: dict[str, list[str]] = {}
@@ -125,9 +125,9 @@ def write_plan(
                 counts["cases"] += 1
                 counts["cases_in_all"] += 1
                 counts["instances"] += len(case.instances)
-            told[name] = {"version": suite.version, "sha256": digest.hexdigest(), **counts}
+            described[name] = {"version": suite.version, "sha256": digest.hexdigest(), **counts}
             if contested:
-                told[name]["contested"] = contested
+                described[name]["contested"] = contested
     if problems:
         more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
         raise BadInput(f"{problems[0]}{more}")
@@ -135,7 +135,7 @@ def write_plan(
         check_named(suites, only)
     if not offsets:
         raise BadInput(f"no case in {', '.join(suite.name for suite in suites)}")
-    return Plan(offsets, tuple(dialects), told)
+    return Plan(offsets, tuple(dialects), described)
 
 
 def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
@@ -199,8 +199,8 @@ def _problem(case: Case) -> str:
     if case.grammar.dialect != "json_schema":
         return ""
     check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.draft)  # noqa: E731
-    said = deep(check, case.name)
-    return f"not a JSON Schema: {said}" if said else ""
+    problem = deep(check, case.name)
+    return f"not a JSON Schema: {problem}" if problem else ""
 
 
 def _read_otherwise(case: Case, judge: Judge, unicode: Collection[str]) -> Case:

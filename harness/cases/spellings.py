@@ -89,8 +89,8 @@ def read(content: bytes) -> Value:
         raise ValueError("too large to be spelled again")
     literals: list[str] = []
 
-    def numbered(found: re.Match[str]) -> str:
-        literals.append(found[0])
+    def numbered(match: re.Match[str]) -> str:
+        literals.append(match[0])
         return f'"{len(literals) - 1}"'
 
     skeleton = _STRING.sub(numbered, content.decode("utf-8"))
@@ -113,22 +113,22 @@ def _no_constant(name: str) -> NoReturn:
 def _filled(value: Any, literals: list[str]) -> Value:
     """The value with its strings in the place of the numbers that stand for them."""
     if isinstance(value, dict):
-        members = {Name(literals[int(name)]): _filled(each, literals) for name, each in value.items()}
+        members = {Name(literals[int(name)]): _filled(member, literals) for name, member in value.items()}
         if len(members) < len(value):
             raise ValueError("a name twice in one object")
         return members
     if isinstance(value, list):
-        return [_filled(each, literals) for each in value]
+        return [_filled(item, literals) for item in value]
     return Text(literals[int(value)]) if isinstance(value, str) else value
 
 
 def _depth(value: Value) -> int:
     deepest, stack = 0, [(value, 1)]
     while stack:
-        each, depth = stack.pop()
+        inner, depth = stack.pop()
         deepest = max(deepest, depth)
-        if isinstance(each, dict | list):
-            stack += [(below, depth + 1) for below in (each.values() if isinstance(each, dict) else each)]
+        if isinstance(inner, dict | list):
+            stack += [(below, depth + 1) for below in (inner.values() if isinstance(inner, dict) else inner)]
     return deepest
 
 
@@ -157,14 +157,14 @@ def _container(value: dict[Name, Value] | list[Value], style: Style, depth: int)
         outer = style.padding if style.indent is None else style.newline + style.indent * depth
         between = style.comma if style.indent is None else style.comma + inner
         yield inner
-        for number, each in enumerate(value):
+        for number, member in enumerate(value):
             if number:
                 yield between
             if isinstance(value, dict):
-                yield style.string(each) + style.colon
-                yield from _parts(value[each], style, depth + 1)
+                yield style.string(member) + style.colon
+                yield from _parts(value[member], style, depth + 1)
             else:
-                yield from _parts(each, style, depth + 1)
+                yield from _parts(member, style, depth + 1)
         yield outer
     yield closing
 
@@ -180,7 +180,7 @@ def plain_string(text: str) -> str:
 
 def _escaped(quoted: str, characters: re.Pattern[str]) -> str:
     """The string with those characters as `\\uXXXX`; one beyond the first plane becomes two surrogates."""
-    return characters.sub(lambda found: json.dumps(found[0])[1:-1], quoted)
+    return characters.sub(lambda match: json.dumps(match[0])[1:-1], quoted)
 
 
 _UNICODE_ESCAPE = re.compile(r"\\(u[0-9a-f]{4}|.)")
@@ -196,16 +196,16 @@ def _first_escaped(text: Text, is_name: bool) -> str:
 
 
 def _first_letter_escaped(quoted: str) -> str:
-    return re.sub(r'^"([A-Za-z0-9])', lambda found: f'"\\u{ord(found[1]):04x}', quoted)
+    return re.sub(r'^"([A-Za-z0-9])', lambda match: f'"\\u{ord(match[1]):04x}', quoted)
 
 
 def _long_escapes(quoted: str) -> str:
-    return _SHORT_ESCAPE.sub(lambda found: f"\\u{_CODES[found[1]]:04x}", quoted)
+    return _SHORT_ESCAPE.sub(lambda match: f"\\u{_CODES[match[1]]:04x}", quoted)
 
 
 def _upper_escapes(quoted: str) -> str:
     return _UNICODE_ESCAPE.sub(
-        lambda found: "\\u" + found[1][1:].upper() if len(found[1]) == 5 else found[0], quoted
+        lambda match: "\\u" + match[1][1:].upper() if len(match[1]) == 5 else match[0], quoted
     )
 
 
@@ -273,7 +273,7 @@ NUMBERS: dict[str, Callable[[str], str]] = {
 def reordered(value: Value, order: Callable[[list[Name]], list[Name]]) -> Value:
     if isinstance(value, dict):
         return {name: reordered(value[name], order) for name in order(list(value))}
-    return [reordered(each, order) for each in value] if isinstance(value, list) else value
+    return [reordered(item, order) for item in value] if isinstance(value, list) else value
 
 
 ORDERS: dict[str, Callable[[list[Name]], list[Name]]] = {
@@ -369,7 +369,7 @@ def spelled(case: Case) -> Case:
 
     Names, escapes and numbers are spelled in two layouts, because a backend may insist on one.
     """
-    found: list[Instance] = []
+    respellings: list[Instance] = []
     for number, instance in enumerate(case.instances):
         try:
             value = read(instance.content) if instance.valid else None
@@ -382,8 +382,8 @@ def spelled(case: Case) -> Case:
                 for layout in BASES
                 for name, text in respelled(value, LAYOUTS[layout]).items()
             }
-            found += [
+            respellings += [
                 Instance(str(SpelledName(layout, name, number)), text, None)
                 for (layout, name), text in texts.items()
             ]
-    return replace(case, instances=tuple(found))
+    return replace(case, instances=tuple(respellings))

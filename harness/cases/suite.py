@@ -69,12 +69,12 @@ def find_suite(wanted: str) -> Suite:
             return replace(_suite_of_file(path), is_ours=True)
     path = Path(wanted)
     if _is(path.is_dir):
-        found = tuple(
-            sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl") and each.is_file())
+        paths = tuple(
+            sorted(file for file in path.rglob("*") if file.suffix in (".json", ".jsonl") and file.is_file())
         )
-        if not found:
+        if not paths:
             raise BadInput(f"{wanted}: no .json or .jsonl file in this folder")
-        return Suite(_writable(path.resolve().name), "", "", found)
+        return Suite(_writable(path.resolve().name), "", "", paths)
     if _is(path.is_file):
         return _suite_of_file(path)
     refuse_special_file(path)
@@ -122,12 +122,12 @@ def _is_header(value: object) -> bool:
 def read_cases(suite: Suite) -> Iterator[Case]:
     """Every case of the suite, in order; ids are unique within it (a second case with the same grammar gets
     `-2`). Raises BadInput."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for path in suite.files:
         for case in _cases_of_file(path):
-            seen[case.id] = seen.get(case.id, 0) + 1
-            if seen[case.id] > 1:
-                case = Case(f"{case.id}-{seen[case.id]}", *list(vars(case).values())[1:])
+            counts[case.id] = counts.get(case.id, 0) + 1
+            if counts[case.id] > 1:
+                case = Case(f"{case.id}-{counts[case.id]}", *list(vars(case).values())[1:])
             yield case
 
 

@@ -86,10 +86,10 @@ class MeasureHandler:
         try:
             switches, busy, start = _switches(), time.process_time(), time.perf_counter_ns()
             arguments = {name: value for name, value in message.items() if name not in ("op", "number")}
-            said, blob = operations[message["op"]](**arguments)
+            reply, blob = operations[message["op"]](**arguments)
             wall, busy = time.perf_counter_ns() - start, time.process_time() - busy
             return {
-                **said,
+                **reply,
                 "wall_ns": wall,
                 "cpu_ns": int(busy * 1e9),
                 "switches": _switches() - switches,
@@ -161,9 +161,9 @@ class MeasureHandler:
             if overrides(one, "jump_forward")
             else NOTHING,
         }
-        return {name: len(each) for name, each in parts.items()}, np.concatenate(list(parts.values())).astype(
-            "<i8"
-        ).tobytes()
+        return {name: len(times) for name, times in parts.items()}, np.concatenate(
+            list(parts.values())
+        ).astype("<i8").tobytes()
 
     def batch(self, offset: int, size: int, threads: int, repeats: int) -> Answer:
         """Time filling a batch, int64 `[repeats]`, on one thread or on several; empty for several if the
@@ -190,11 +190,11 @@ class MeasureHandler:
         before = _resident()
         reset_peak_rss()
         compiled = self.adapter.compile(held.grammar)
-        said: dict[str, Any] = {"compile_peak_bytes": max(0, peak_rss() - before)}
+        counted: dict[str, Any] = {"compile_peak_bytes": max(0, peak_rss() - before)}
         try:
-            said["serialized_bytes"] = len(compiled.serialize())
+            counted["serialized_bytes"] = len(compiled.serialize())
         except NotImplementedError:
-            said["serialized_bytes"] = None
+            counted["serialized_bytes"] = None
         grammar_object, digest, allowed, forced = compiled.start(), hashlib.sha256(), 0, 0
         fill, offers_jumps = self.mask.filler(grammar_object), overrides(grammar_object, "jump_forward")
         for token in held.tokens:
@@ -205,8 +205,8 @@ class MeasureHandler:
             if offers_jumps:
                 forced += _forced_bytes(grammar_object)
             grammar_object.accept_token(token)
-        said |= {"masks": len(held.tokens), "masks_sha256": digest.hexdigest()[:16], "allowed": allowed}
-        return {**said, "forced_bytes": forced if offers_jumps else None}, b""
+        counted |= {"masks": len(held.tokens), "masks_sha256": digest.hexdigest()[:16], "allowed": allowed}
+        return {**counted, "forced_bytes": forced if offers_jumps else None}, b""
 
     def variant(self, offset: int, option: str, value: str, repeats: int) -> Answer:
         """Compile times of the same backend with one option more, int64 `[repeats]`; empty if there is no
@@ -219,14 +219,14 @@ class MeasureHandler:
         adapter = self.variants[option]
         if adapter is None:
             return {}, b""
-        clock, found, grammar = time.perf_counter_ns, [], self.prepared[offset].grammar
+        clock, times, grammar = time.perf_counter_ns, [], self.prepared[offset].grammar
         with self._all_processors(option == "threads"):
             adapter.compile(grammar)
             for _ in range(repeats):
                 start = clock()
                 adapter.compile(grammar)
-                found.append(clock() - start)
-        return {}, np.array(found, "<i8").tobytes()
+                times.append(clock() - start)
+        return {}, np.array(times, "<i8").tobytes()
 
     def _with(self, option: str, value: str) -> Adapter | None:
         if option in dict(self.spec.options) or option not in {

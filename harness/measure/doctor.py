@@ -139,52 +139,52 @@ def _governor(config: str) -> MachineState:
     return MachineState(what, f"{governor} ({config}){hint}" if governor else f"{config}{hint}", steady)
 
 
-def text(found: Diagnosis) -> str:
+def text(diagnosis: Diagnosis) -> str:
     """Returns what can be concluded here, in plain words."""
     by_metric: dict[str, list[Comparison]] = {}
-    for comparison in found.comparisons:
+    for comparison in diagnosis.comparisons:
         by_metric.setdefault(comparison.metric, []).append(comparison)
     apart = ", ".join(
         f"{comparison.metric} {comparison.family}"
-        for comparison in found.comparisons
+        for comparison in diagnosis.comparisons
         if comparison.verdict != "equivalent"
     )
     lines = [
-        f"hardware {found.hardware}; {found.backend} against itself: "
+        f"hardware {diagnosis.hardware}; {diagnosis.backend} against itself: "
         + (
             "equivalent everywhere"
-            if found.proven
+            if diagnosis.proven
             else f"not equivalent in {apart}: there, times would be called unproven"
         ),
-        f"the hypervisor took {found.stolen:.1%} of the time; {found.remade} of {found.slots} slots were "
-        "made again",
+        f"the hypervisor took {diagnosis.stolen:.1%} of the time; {diagnosis.remade} of {diagnosis.slots} "
+        "slots were made again",
         "",
         f"{'metric':12} {'noise floor':>12} {'margin':>8} {'smallest change that would be seen':>36}",
     ]
     for metric in METRICS:
         for comparison in by_metric.get(metric, []):
-            seen = comparison.margin + 2 * comparison.found.half_width
-            shown = f"{seen:.1%}" if math.isfinite(seen) else "none: one fork"
+            effect = comparison.margin + 2 * comparison.found.half_width
+            shown = f"{effect:.1%}" if math.isfinite(effect) else "none: one fork"
             lines.append(
                 f"{metric:12} {comparison.floor:12.2%} {comparison.margin:8.1%} {shown:>36}  "
                 f"{comparison.family}"
             )
-    lines += ["", *conclusions(found, by_metric)]
+    lines += ["", *conclusions(diagnosis, by_metric)]
     return "\n".join(lines)
 
 
-def to_json(found: Diagnosis) -> dict[str, Any]:
+def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
     """The diagnosis as JSON: the advice, the comparisons of the arm with itself, and what can be
     concluded."""
     by_metric: dict[str, list[Comparison]] = {}
-    for comparison in found.comparisons:
+    for comparison in diagnosis.comparisons:
         by_metric.setdefault(comparison.metric, []).append(comparison)
-    return {**asdict(found), "conclusions": list(conclusions(found, by_metric))}
+    return {**asdict(diagnosis), "conclusions": list(conclusions(diagnosis, by_metric))}
 
 
-def conclusions(found: Diagnosis, by_metric: dict[str, list[Comparison]]) -> Sequence[str]:
+def conclusions(diagnosis: Diagnosis, by_metric: dict[str, list[Comparison]]) -> Sequence[str]:
     """A sentence for each kind of claim."""
-    said = []
+    sentences = []
     for metric, what in (
         ("fill", "a slower mask"),
         ("compile", "a slower compile"),
@@ -196,25 +196,25 @@ def conclusions(found: Diagnosis, by_metric: dict[str, list[Comparison]]) -> Seq
             if comparison.verdict == "equivalent"
         ]
         if not effects:
-            said.append(
+            sentences.append(
                 f"- {what} between two versions cannot be told here: two arms of identical code "
                 "were not equivalent"
             )
         elif max(effects) < 0.25:
-            said.append(
+            sentences.append(
                 f"- {what} between two versions is seen from {max(effects):.0%} on; less is called "
                 "no change or left open"
             )
         else:
-            said.append(
+            sentences.append(
                 f"- {what} is seen from {max(effects):.0%} on only: enough to tell backends apart, "
                 "not versions"
             )
-    if found.stolen > STOLEN:
-        said.append(
+    if diagnosis.stolen > STOLEN:
+        sentences.append(
             "- the hypervisor takes time away: measure at another hour, or on another machine, "
             "before you believe a small change"
         )
-    if any(not advice.is_well for advice in found.advice):
-        said.append("- mind what is marked above; it makes these figures worse than they need be")
-    return said
+    if any(not advice.is_well for advice in diagnosis.advice):
+        sentences.append("- mind what is marked above; it makes these figures worse than they need be")
+    return sentences

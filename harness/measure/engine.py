@@ -143,7 +143,7 @@ class MeasureEngine:
                 if self._owes(running_arm, trace):
                     self._lose(running_arm, trace, why)
             return
-        self.clocks[running_arm.arm.name] = running_arm.service.said["clock_ns"]
+        self.clocks[running_arm.arm.name] = running_arm.service.description["clock_ns"]
 
     def _is_slow(self, running_arm: MeasuringArm, trace: Trace) -> bool:
         return (running_arm.arm.backend, trace.case_id) in self.slow

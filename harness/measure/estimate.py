@@ -49,15 +49,15 @@ def log_ratios(
 ) -> dict[int, dict[str, dict[int, float]]]:
     """The values ln(head / base) by fork, case and round, where both arms have a figure."""
     cells = figures.cells[metric]
-    found: dict[int, dict[str, dict[int, float]]] = {}
+    ratios_by_fork: dict[int, dict[str, dict[int, float]]] = {}
     for case in cases:
         ours, theirs = cells.get((head, case), {}), cells.get((base, case), {})
         for fork in ours.keys() & theirs.keys():
             rounds = ours[fork].keys() & theirs[fork].keys()
             if rounds:
                 ratios = {number: math.log(ours[fork][number] / theirs[fork][number]) for number in rounds}
-                found.setdefault(fork, {})[case] = ratios
-    return found
+                ratios_by_fork.setdefault(fork, {})[case] = ratios
+    return ratios_by_fork
 
 
 def per_fork(ratios: Mapping[int, Mapping[str, Mapping[int, float]]]) -> list[float]:
@@ -114,9 +114,9 @@ def mean_ratio(figures: Figures, metric: str, base: str, head: str, cases: Seque
             else:
                 values = [
                     float(s)
-                    for key, each in figures.shapes.items()
+                    for key, slot in figures.shapes.items()
                     if key[:2] == (arm, case)
-                    for s in each.sums[:, column]
+                    for s in slot.sums[:, column]
                 ]
             means.append(np.mean(values) if values else math.nan)
         ratios.append(math.log(means[0] / means[1]))
@@ -128,12 +128,12 @@ def pairs(figures: Figures) -> list[tuple[str, str]]:
     backend against which it is compared (`base_of`)."""
     arms = [measured for measured in figures.measurement.arms if measured.role != "a/a"]
     reference = next(arm for arm in arms if arm.role == "reference")
-    found = [(reference.name, arm.name) for arm in arms if arm is not reference]
+    paired = [(reference.name, arm.name) for arm in arms if arm is not reference]
     for head in arms:
         base = base_of(head, arms)
-        if base is not None and (base.name, head.name) not in found:
-            found.append((base.name, head.name))
-    return found
+        if base is not None and (base.name, head.name) not in paired:
+            paired.append((base.name, head.name))
+    return paired
 
 
 def is_change(comparison: Comparison, figures: Figures) -> bool:
@@ -160,22 +160,26 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
         for metric in METRICS
         for family in figures.families
     }
-    controls = [each for each, _ in _compared(figures, [(reference, again)], floors)] if again else []
+    controls = [control for control, _ in _compared(figures, [(reference, again)], floors)] if again else []
     proven = {(control.metric, control.family) for control in controls if control.verdict == "equivalent"}
-    found = _compared(figures, pairs(figures), floors)
+    compared = _compared(figures, pairs(figures), floors)
     judged = []
-    standing = false_discovery([chance(x, each.margin) for each, x in found])
-    for (each, _), stands in zip(found, standing, strict=True):
-        if (each.metric, each.family) not in proven and again:
-            judged.append(_because(each, "unproven", "two arms of identical code were not equivalent here"))
-        elif each.verdict in ("regressed", "improved") and not stands:
+    standing = false_discovery([chance(x, comparison.margin) for comparison, x in compared])
+    for (comparison, _), stands in zip(compared, standing, strict=True):
+        if (comparison.metric, comparison.family) not in proven and again:
             judged.append(
-                _because(each, "inconclusive", "does not stand at a false discovery rate of one percent")
+                _because(comparison, "unproven", "two arms of identical code were not equivalent here")
             )
-        elif each.verdict in ("regressed", "improved") and confirming is not None:
-            judged.append(_confirmed(each, confirming))
+        elif comparison.verdict in ("regressed", "improved") and not stands:
+            judged.append(
+                _because(
+                    comparison, "inconclusive", "does not stand at a false discovery rate of one percent"
+                )
+            )
+        elif comparison.verdict in ("regressed", "improved") and confirming is not None:
+            judged.append(_confirmed(comparison, confirming))
         else:
-            judged.append(each)
+            judged.append(comparison)
     return [
         *(
             _because(control, "unproven", OF_ITSELF) if control.verdict == "inconclusive" else control
@@ -189,7 +193,7 @@ def _compared(
     figures: Figures, wanted: Sequence[tuple[str, str]], floors: Mapping[tuple[str, str], float]
 ) -> list[tuple[Comparison, list[float]]]:
     """Each comparison with the numbers per fork on which it rests."""
-    found = []
+    compared = []
     copies = {arm.name for arm in figures.measurement.arms if arm.role == "a/a"}
     for base, head in wanted:
         for metric in METRICS:
@@ -203,7 +207,7 @@ def _compared(
                 estimate, margin = interval(x), margin_of(floor)
                 verdict: Judgement = judge(estimate, margin)
                 plain = mean_ratio(figures, metric, base, head, shared)
-                found.append(
+                compared.append(
                     (
                         Comparison(
                             base,
@@ -222,7 +226,7 @@ def _compared(
                         x,
                     )
                 )
-    return found
+    return compared
 
 
 def confirmation(comparison: Comparison, confirming: Figures) -> tuple[Interval | None, Judgement]:
@@ -237,10 +241,10 @@ def confirmation(comparison: Comparison, confirming: Figures) -> tuple[Interval 
 
 
 def _confirmed(comparison: Comparison, confirming: Figures) -> Comparison:
-    second, said = confirmation(comparison, confirming)
+    second, verdict = confirmation(comparison, confirming)
     if second is None:
         return comparison
-    if said == comparison.verdict:
+    if verdict == comparison.verdict:
         return _because(
             comparison,
             comparison.verdict,
@@ -248,7 +252,7 @@ def _confirmed(comparison: Comparison, confirming: Figures) -> Comparison:
             f"[{second.low:.3f}, {second.high:.3f}]",
         )
     return _because(
-        comparison, "inconclusive", f"{comparison.verdict}, but {second.forks} fresh forks say {said}"
+        comparison, "inconclusive", f"{comparison.verdict}, but {second.forks} fresh forks say {verdict}"
     )
 
 

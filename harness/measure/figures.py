@@ -70,17 +70,17 @@ def shape(slot: Slot, figures: Nanoseconds) -> SlotFigures:
     )
 
 
-def values_of(found: SlotFigures) -> dict[str, float]:
+def values_of(slot: SlotFigures) -> dict[str, float]:
     """The metrics for which this slot has a figure, in nanoseconds above 0."""
     values = {
-        "fill": float(found.warm[:, 0].sum()),
-        "accept": float(found.warm[:, 1].sum()),
-        "matcher_new": float(found.matcher_new_ns),
+        "fill": float(slot.warm[:, 0].sum()),
+        "accept": float(slot.warm[:, 1].sum()),
+        "matcher_new": float(slot.matcher_new_ns),
     }
-    if found.compile_ns is not None and found.cold_matcher_new_ns is not None:
-        values["compile"] = float(found.compile_ns)
-        values["cold_fill"] = float(found.cold[:, 0].sum())
-        values["ttfm"] = float(found.compile_ns) + float(found.cold_matcher_new_ns) + float(found.cold[0, 0])
+    if slot.compile_ns is not None and slot.cold_matcher_new_ns is not None:
+        values["compile"] = float(slot.compile_ns)
+        values["cold_fill"] = float(slot.cold[:, 0].sum())
+        values["ttfm"] = float(slot.compile_ns) + float(slot.cold_matcher_new_ns) + float(slot.cold[0, 0])
     # A clock that saw no time pass has measured nothing, and there is no ratio to it.
     return {metric: value for metric, value in values.items() if value > 0}
 
@@ -121,11 +121,11 @@ class Figures:
     @cached_property
     def cells(self) -> dict[str, dict[tuple[str, str], CaseTimes]]:
         """The cells by metric, and then by arm and case."""
-        found: dict[str, dict[tuple[str, str], CaseTimes]] = {metric: {} for metric in METRICS}
-        for (arm, case, fork, number), each in self.shapes.items():
-            for metric, value in values_of(each).items():
-                found[metric].setdefault((arm, case), {}).setdefault(fork, {})[number] = value
-        return found
+        times: dict[str, dict[tuple[str, str], CaseTimes]] = {metric: {} for metric in METRICS}
+        for (arm, case, fork, number), slot in self.shapes.items():
+            for metric, value in values_of(slot).items():
+                times[metric].setdefault((arm, case), {}).setdefault(fork, {})[number] = value
+        return times
 
     @cached_property
     def tokens(self) -> dict[str, int]:
@@ -140,10 +140,10 @@ class Figures:
     @cached_property
     def families(self) -> dict[str, list[Trace]]:
         """The cases by suite and dialect; if there are several families, also all cases as one."""
-        found: dict[str, list[Trace]] = {}
+        families: dict[str, list[Trace]] = {}
         for trace in self.measurement.traces:
-            found.setdefault(trace.family, []).append(trace)
-        return found if len(found) == 1 else found | {ALL: list(self.measurement.traces)}
+            families.setdefault(trace.family, []).append(trace)
+        return families if len(families) == 1 else families | {ALL: list(self.measurement.traces)}
 
     def own_set(self, arm: str) -> list[Trace]:
         """The cases that were measured on this arm."""
@@ -162,30 +162,30 @@ class Figures:
         everything measured."""
         wanted = [trace.case_id for trace in traces]
         least: dict[str, Nanoseconds] = {}
-        for (name, case, _, _), each in self.shapes.items():
+        for (name, case, _, _), slot in self.shapes.items():
             if name == arm:
-                least[case] = np.minimum(least[case], each.warm) if case in least else each.warm
+                least[case] = np.minimum(least[case], slot.warm) if case in least else slot.warm
         return [least[case].astype(float) for case in wanted if case in least]
 
     def cold(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
         """Returns, for each case, the fills of the first passes after fresh compiles: for each token the
         median over them."""
         wanted = {trace.case_id for trace in traces}
-        found: dict[str, list[Nanoseconds]] = {}
-        for (name, case, _, _), each in self.shapes.items():
-            if name == arm and case in wanted and len(each.cold):
-                found.setdefault(case, []).append(each.cold[:, 0])
-        return [np.median(np.stack(passes), axis=0) for passes in found.values()]
+        cold_passes: dict[str, list[Nanoseconds]] = {}
+        for (name, case, _, _), slot in self.shapes.items():
+            if name == arm and case in wanted and len(slot.cold):
+                cold_passes.setdefault(case, []).append(slot.cold[:, 0])
+        return [np.median(np.stack(passes), axis=0) for passes in cold_passes.values()]
 
     def jitter(self, arm: str, traces: Iterable[Trace]) -> list[float]:
         """Returns, for each case, the slowest pass over the fastest: noise that the machine added, not a
         figure of the backend's."""
         wanted = {trace.case_id for trace in traces}
-        found: dict[str, list[float]] = {}
-        for (name, case, _, _), each in self.shapes.items():
+        sums_by_case: dict[str, list[float]] = {}
+        for (name, case, _, _), slot in self.shapes.items():
             if name == arm and case in wanted:
-                found.setdefault(case, []).extend(each.sums.sum(axis=1).tolist())
-        return [max(sums) / min(sums) for sums in found.values() if min(sums) > 0]
+                sums_by_case.setdefault(case, []).extend(slot.sums.sum(axis=1).tolist())
+        return [max(sums) / min(sums) for sums in sums_by_case.values() if min(sums) > 0]
 
     def median(self, arm: str, metric: str, case: str) -> float | None:
         """The median over forks and rounds; None if there is no figure."""

@@ -57,7 +57,7 @@ def traverse(compiled: CompiledGrammar, tokens: Sequence[int], mask: Mask, count
     The stamps become arrays after the last pass: between two passes that work would cool what the next one's
     first fill finds warm.
     """
-    return [_as_pass(each) for each in [_stamped(compiled, tokens, mask) for _ in range(count)]]
+    return [_as_pass(stamped) for stamped in [_stamped(compiled, tokens, mask) for _ in range(count)]]
 
 
 def _stamped(compiled: CompiledGrammar, tokens: Sequence[int], mask: Mask) -> Stamped:
@@ -110,15 +110,15 @@ def rollbacks(compiled: CompiledGrammar, tokens: Sequence[int], passes: int) -> 
     clock = time.perf_counter_ns
 
     def one_pass() -> list[int]:
-        grammar_object, found = compiled.start(), []
+        grammar_object, times = compiled.start(), []
         take_back = grammar_object.rollback
         for token in tokens[:-1]:
             grammar_object.accept_token(token)
             start = clock()
             take_back(1)
-            found.append(clock() - start)
+            times.append(clock() - start)
             grammar_object.accept_token(token)
-        return found
+        return times
 
     return _least(one_pass, passes)
 
@@ -130,12 +130,12 @@ def asked(
     forced text; int64 `[tokens]`."""
 
     def one_pass() -> list[int]:
-        grammar_object, found = compiled.start(), []
+        grammar_object, times = compiled.start(), []
         for token in tokens:
             spent, _answer = timed(getattr(grammar_object, question))
-            found.append(spent)
+            times.append(spent)
             grammar_object.accept_token(token)
-        return found
+        return times
 
     return _least(one_pass, passes)
 
@@ -154,12 +154,12 @@ def batches(
     masks: Bitmask = np.zeros((size, (adapter.vocabulary.size + 31) // 32), np.int32)
     clock, fill = time.perf_counter_ns, adapter.fill_bitmasks
     fill(objects, masks)  # threads are started, caches filled
-    found = []
+    times = []
     for _ in range(repeats):
         start = clock()
         fill(objects, masks)
-        found.append(clock() - start)
-    return np.array(found, np.int64)
+        times.append(clock() - start)
+    return np.array(times, np.int64)
 
 
 def _least(one_pass: Callable[[], list[int]], passes: int) -> Nanoseconds:

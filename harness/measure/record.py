@@ -135,8 +135,8 @@ def read_measurement(folder: Path) -> Recorded:
     end = None
     names = [column.name for column in fields(Slot)]
     with RecordLines(folder / ROUNDS, PROTOCOL, "measurement") as lines:
-        found = _measurement(lines.first())
-        arms, cases = {arm.name for arm in found.arms}, {trace.case_id for trace in found.traces}
+        measurement = _measurement(lines.first())
+        arms, cases = {arm.name for arm in measurement.arms}, {trace.case_id for trace in measurement.traces}
         for kind, line in lines:
             if kind == "slot":
                 slot = shaped(Slot, {name: line[name] for name in names if name in line})
@@ -150,18 +150,18 @@ def read_measurement(folder: Path) -> Recorded:
             else:
                 is_shaped = kind in _OTHERS and "error" not in line
                 others.append({"kind": kind, **(shaped(_OTHERS[kind], line) if is_shaped else line)})
-    return Recorded(folder, found, tuple(slots), tuple(others), end, read_integers(folder / FIGURES))
+    return Recorded(folder, measurement, tuple(slots), tuple(others), end, read_integers(folder / FIGURES))
 
 
 def _measurement(line: dict[str, Any]) -> Measurement:
-    found = shaped(Measurement, line)
-    if [arm.role for arm in found.arms].count("reference") != 1 or len(
-        {arm.name for arm in found.arms}
-    ) < len(found.arms):
+    measurement = shaped(Measurement, line)
+    if [arm.role for arm in measurement.arms].count("reference") != 1 or len(
+        {arm.name for arm in measurement.arms}
+    ) < len(measurement.arms):
         raise ValueError("a measurement has one reference among its arms, and no two arms of one name")
-    if len({trace.case_id for trace in found.traces}) < len(found.traces):
+    if len({trace.case_id for trace in measurement.traces}) < len(measurement.traces):
         raise ValueError("a case is measured twice")
-    return found
+    return measurement
 
 
 class _Fork(TypedDict):

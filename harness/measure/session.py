@@ -236,9 +236,9 @@ def plan_traces(
         arm = names[row.backend, row.backend_version, row.options]
         if row.instance is not None and row.valid and row.tokens:
             tokens[row.suite, row.case_id, row.instance] = row.tokens
-        said = verdict(row.status, row.valid, row.accepted)
-        if said != "pass":
-            why: str = row.status if row.status != "ok" else said
+        judged = verdict(row.status, row.valid, row.accepted)
+        if judged != "pass":
+            why: str = row.status if row.status != "ok" else judged
             problems.setdefault((row.suite, row.case_id), {}).setdefault(arm, why)
     dialects: dict[str, set[str]] = {}
     for row in rows:
@@ -277,7 +277,7 @@ def _offsets(folder: Path) -> Iterator[int]:
 def workload_key(info: RunInfo, traces: Sequence[Trace], profile: MeasureProfile) -> str:
     """A hash, in 12 hex digits, of everything but machine, software and arms that decides what a figure
     means."""
-    vocabularies = {name: each["sha256"] for name, each in info.vocabularies.items()}
+    vocabularies = {name: vocabulary["sha256"] for name, vocabulary in info.vocabularies.items()}
     measured = [(trace.suite, trace.case_id, trace.instance) for trace in traces]
-    said = [PROTOCOL, vocabularies, measured, profile.rounds, profile.pass_seconds]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+    parts = [PROTOCOL, vocabularies, measured, profile.rounds, profile.pass_seconds]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]

@@ -135,10 +135,10 @@ def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console 
     for comparison in comparisons:
         margins[comparison.metric] = max(comparison.margin, margins.get(comparison.metric, 0.0))
     proven = is_proven(comparisons, figures)
-    said = "proven: two arms of identical code came out equivalent everywhere"
+    sentence = "proven: two arms of identical code came out equivalent everywhere"
     if not proven:
-        said = "UNPROVEN in part: two arms of identical code did not come out equivalent everywhere"
-    verdict, *more = on.fold(said)
+        sentence = "UNPROVEN in part: two arms of identical code did not come out equivalent everywhere"
+    verdict, *more = on.fold(sentence)
     lines = [
         on.paint(verdict, "good" if proven else "open"),
         *more,
@@ -160,10 +160,10 @@ def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console 
 def smallest_effect(comparisons: Sequence[Comparison], figures: Figures) -> dict[str, float]:
     """Returns, by metric, the margin plus the width of the widest interval between versions of one thing (the
     A/A arm at least)."""
-    found: dict[str, float] = {}
+    effects: dict[str, float] = {}
     for comparison in comparisons:
         if is_change(comparison, figures):
-            found[comparison.metric] = max(
-                found.get(comparison.metric, 0.0), comparison.margin + 2 * comparison.found.half_width
+            effects[comparison.metric] = max(
+                effects.get(comparison.metric, 0.0), comparison.margin + 2 * comparison.found.half_width
             )
-    return {metric: found[metric] for metric in METRICS if metric in found}
+    return {metric: effects[metric] for metric in METRICS if metric in effects}

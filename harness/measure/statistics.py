@@ -137,14 +137,14 @@ def student_quantile(share: float, degrees: int) -> float:
     return (low + high) / 2
 
 
-def judge(found: Interval, margin: float) -> Judgement:
+def judge(estimate: Interval, margin: float) -> Judgement:
     """The verdict on a lower-is-better figure: its interval is outside, inside or across the margin (0.05
     means five percent)."""
-    if found.low > 1 + margin:
+    if estimate.low > 1 + margin:
         return "regressed"
-    if found.high < 1 - margin:
+    if estimate.high < 1 - margin:
         return "improved"
-    if 1 - margin <= found.low and found.high <= 1 + margin:
+    if 1 - margin <= estimate.low and estimate.high <= 1 + margin:
         return "equivalent"
     return "inconclusive"
 
@@ -196,11 +196,11 @@ def quantile_interval(
     values = np.concatenate(groups)
     order = np.argsort(values, kind="stable")
     label = np.repeat(np.arange(len(groups)), [len(group) for group in groups])[order]
-    found = np.empty(resamples)
+    quantiles = np.empty(resamples)
     for index in range(resamples):
         # How often each group is drawn is how often each of its values counts: one sort serves all resamples.
         times = np.bincount(rng.integers(0, len(groups), len(groups)), minlength=len(groups))
         reached = np.cumsum(times[label])
-        found[index] = values[order[np.searchsorted(reached, max(reached[-1] * share, 1))]]
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2])
+        quantiles[index] = values[order[np.searchsorted(reached, max(reached[-1] * share, 1))]]
+    low, high = np.quantile(quantiles, [(1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2])
     return float(low), float(high)

@@ -59,9 +59,11 @@ class Appender:
         self.count += 1
         write_lines(self.lines, [encoded({"kind": kind, **line, **named})])
 
-    def finish(self, finished: str, **said: Any) -> None:
+    def finish(self, finished: str, **closing: Any) -> None:
         """Writes the last line, which says that the record is complete."""
-        write_lines(self.lines, [encoded({"kind": "end", "finished": finished, "lines": self.count, **said})])
+        write_lines(
+            self.lines, [encoded({"kind": "end", "finished": finished, "lines": self.count, **closing})]
+        )
         os.fsync(self.figures.fileno())
         os.fsync(self.lines.fileno())
 

@@ -37,14 +37,14 @@ def describe_machine() -> dict[str, Any]:
     import pyperf
 
     known = pyperf.Run([1.0], collect_metadata=True).get_metadata()
-    found = {name: str(known[name]) for name in KEYS if name in known}
+    metadata = {name: str(known[name]) for name in KEYS if name in known}
     versions = {
         distribution.name: distribution.version
         for distribution in distributions()
         if distribution.name in PACKAGES
     }
     return {
-        **found,
+        **metadata,
         "python": platform.python_version(),
         "cpus_usable": str(usable_processors()),
         "memory_bytes": str(_memory_bytes()),
@@ -96,9 +96,9 @@ def hardware() -> dict[str, str]:
     }
 
 
-def hardware_key(found: dict[str, str]) -> str:
+def hardware_key(described: dict[str, str]) -> str:
     """A key of 12 hex digits for the hardware."""
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _gpu() -> str:
@@ -106,7 +106,7 @@ def _gpu() -> str:
     version = _first_line("/proc/driver/nvidia/version").partition("Kernel Module")[2].split()
     if not version:
         return ""
-    names = [_value_of("Model", each) for each in sorted(glob("/proc/driver/nvidia/gpus/*/information"))[:1]]
+    names = [_value_of("Model", file) for file in sorted(glob("/proc/driver/nvidia/gpus/*/information"))[:1]]
     return f"{''.join(names)} driver {version[0].partition('.')[0]}"
 
 

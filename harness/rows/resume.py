@@ -44,7 +44,7 @@ def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
     """
     good = 0
     is_complete = False
-    found: list[StoredCase] = []
+    cases: list[StoredCase] = []
     try:
         for _, offset, value in lines(folder):
             is_complete = value["kind"] == "end"
@@ -52,24 +52,24 @@ def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
                 # What thousands of cases share is held once.
                 case = (*(intern(value[name]) for name in CASE_IDENTITY[:-1]), value[CASE_IDENTITY[-1]])
                 samples = sum(value["samples"]) if value["samples"] else 0
-                if found and found[-1].identity == case:
-                    last = found.pop()
+                if cases and cases[-1].identity == case:
+                    last = cases.pop()
                     statuses = (*last.statuses, intern(value["status"]))
-                    found.append(StoredCase(case, statuses, last.begin, offset, max(last.samples, samples)))
+                    cases.append(StoredCase(case, statuses, last.begin, offset, max(last.samples, samples)))
                 else:
-                    found.append(StoredCase(case, (intern(value["status"]),), good, offset, samples))
+                    cases.append(StoredCase(case, (intern(value["status"]),), good, offset, samples))
             good = offset
     except TornLine as torn:
         good = torn.offset
     # Rows of one case stand together; only the last case can be there in part.
-    if found and len(found[-1].statuses) < owed.get((found[-1].identity[-2], found[-1].identity[-1]), 0):
-        good = found.pop().begin
+    if cases and len(cases[-1].statuses) < owed.get((cases[-1].identity[-2], cases[-1].identity[-1]), 0):
+        good = cases.pop().begin
     # Samples are written before the rows that name them, so they are short only if the machine went down.
     path = folder / "samples.i64"
     there = path.stat().st_size // 8 if path.exists() else 0
-    while found and found[-1].samples > there:
-        good = found.pop().begin
-    return Stored(tuple(found), good, is_complete)
+    while cases and cases[-1].samples > there:
+        good = cases.pop().begin
+    return Stored(tuple(cases), good, is_complete)
 
 
 def resume(

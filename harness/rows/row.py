@@ -212,7 +212,7 @@ def row_to_json(row: Row) -> dict[str, Any]:
     # Not `asdict`, which copies every value: this is most of what the coordinator does.
     lists = {
         "findings": [vars(finding) for finding in row.findings],
-        "behind": [vars(each) for each in row.behind],
+        "behind": [vars(before) for before in row.behind],
     }
     return {"kind": "row", **vars(row), **lists}
 
@@ -225,11 +225,11 @@ def finding_from_json(value: dict[str, Any]) -> Finding:
 
 def row_from_json(value: dict[str, Any]) -> Row:
     """The row from the object that a line of `rows.jsonl` holds."""
-    fields = {name: each for name, each in value.items() if name != "kind"}
+    fields = {name: content for name, content in value.items() if name != "kind"}
     fields["tags"] = tuple(fields["tags"])
     fields["samples"] = tuple(fields["samples"]) if fields["samples"] else None
     fields["findings"] = tuple(map(finding_from_json, fields["findings"]))
-    fields["behind"] = tuple(Before(**each) for each in fields.get("behind", ()))
+    fields["behind"] = tuple(Before(**before) for before in fields.get("behind", ()))
     if fields["mode"] == FORMER_CHECKS_MODE:
         fields["mode"] = CHECKS_MODE
     return Row(**fields)

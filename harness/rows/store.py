@@ -245,7 +245,7 @@ class TornLine(BadInput):
 def read_info(folder: Path) -> RunInfo:
     """The run's first line. Raises BadInput."""
     for _, _, value in lines(folder):
-        fields = {name: each for name, each in value.items() if name != "kind"}
+        fields = {name: content for name, content in value.items() if name != "kind"}
         if fields["format"] != FORMAT:
             raise BadInput(f"{folder}: written in format {fields['format']}, this version reads {FORMAT}")
         fields |= {name: tuple(fields.get(name, ())) for name in ("argv", "asked")}
@@ -259,7 +259,7 @@ def read_rows(folder: Path) -> Iterator[Row]:
 
     Raises BadInput.
     """
-    seen: set[tuple[object, ...]] = set()
+    keys: set[tuple[object, ...]] = set()
     without_samples = published_without(folder, "samples.i64")
     for number, _, value in lines(folder):
         if value["kind"] == "row":
@@ -267,9 +267,9 @@ def read_rows(folder: Path) -> Iterator[Row]:
             if without_samples:
                 row = replace(row, samples=None)
             key = identity(row)
-            if key in seen:
+            if key in keys:
                 raise BadInput(f"{folder}/rows.jsonl:{number}: the same walk stands here twice")
-            seen.add(key)
+            keys.add(key)
             yield row
 
 
@@ -321,14 +321,14 @@ def read_cases(folder: Path) -> Iterator[tuple[str, str, Case]]:
     """Yields the suite, the suite's version and the case for every case of the run. Raises BadInput."""
     try:
         with open(folder / "cases.jsonl", "rb") as file:
-            seen: set[tuple[str, str]] = set()
+            keys: set[tuple[str, str]] = set()
             for line in bounded_lines(file, "cases.jsonl", LONGEST_CASE):
                 suite, version, case = case_from_line(line)
-                if (suite, case.id) in seen:
+                if (suite, case.id) in keys:
                     raise BadInput(
                         f"cases.jsonl: the case {case.id} stands here twice; the file was changed or damaged"
                     )
-                seen.add((suite, case.id))
+                keys.add((suite, case.id))
                 yield suite, version, case
     except FileNotFoundError as error:
         refuse_published(

@@ -29,7 +29,7 @@ def test_it_answers_with_what_was_asked_and_the_bytes_behind_it(service: Service
     for number, blob in enumerate((b"", b"abc", big)):
         answer, reversed_blob = service.ask({"asked": number}, blob, seconds=30)
         assert answer == {"echo": {"asked": number}} and reversed_blob == blob[::-1]
-    assert service.said["greeting"] == "hello"
+    assert service.description["greeting"] == "hello"
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ class Scripted:
     answer: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, *_: object) -> None:
-        self.said = {"load_s": 1.0}
+        self.description = {"load_s": 1.0}
 
     def start(self) -> None: ...
 

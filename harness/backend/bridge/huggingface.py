@@ -23,8 +23,10 @@ def huggingface_tokenizer(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
     if vocabulary.name.startswith("hf:"):
         from transformers import AutoTokenizer
 
-        found: Any = AutoTokenizer.from_pretrained(vocabulary.name.removeprefix("hf:"), local_files_only=True)
-        return cast("PreTrainedTokenizerFast", found)
+        tokenizer: Any = AutoTokenizer.from_pretrained(
+            vocabulary.name.removeprefix("hf:"), local_files_only=True
+        )
+        return cast("PreTrainedTokenizerFast", tokenizer)
     return _made(vocabulary)
 
 

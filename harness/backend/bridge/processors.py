@@ -82,21 +82,21 @@ class GrammarLogitsProcessor:
             if grammar is not None
         }
 
-    def _follow(self, ids: torch.Tensor, seen: torch.Tensor) -> None:
+    def _follow(self, ids: torch.Tensor, earlier: torch.Tensor) -> None:
         if (
-            len(ids) != len(seen)
+            len(ids) != len(earlier)
             or ids.shape[1] < self._prompt
-            or not _same(ids[:, : self._prompt], seen[:, : self._prompt])
+            or not _same(ids[:, : self._prompt], earlier[:, : self._prompt])
         ):
             raise ValueError(
-                f"other prompts than in the first call ({len(seen)} of {self._prompt} ids); make a new "
+                f"other prompts than in the first call ({len(earlier)} of {self._prompt} ids); make a new "
                 "processor for each generate"
             )
-        shared = min(ids.shape[1], seen.shape[1])
-        if _same(ids[:, :shared], seen[:, :shared]) and ids.shape[1] >= seen.shape[1]:
+        shared = min(ids.shape[1], earlier.shape[1])
+        if _same(ids[:, :shared], earlier[:, :shared]) and ids.shape[1] >= earlier.shape[1]:
             for row, tokens in enumerate(ids[:, shared:].tolist()):
                 self._lead(row, tokens, Follower.extend)
-        elif ids.shape[1] > seen.shape[1]:
+        elif ids.shape[1] > earlier.shape[1]:
             raise ValueError(
                 "rows have changed behind the prompt while they grew: beam search is not "
                 "supported, use num_beams=1"

@@ -60,12 +60,12 @@ def think_end_id(vocabulary: Vocabulary, text: str = "</think>") -> int:
     Raises BadInput if there is neither.
     """
     named = [token for token, name in vocabulary.special_tokens.items() if name == text]
-    found = named[0] if named else vocabulary.ids_by_bytes.get(text.encode())
-    if found is None:
+    token_id = named[0] if named else vocabulary.ids_by_bytes.get(text.encode())
+    if token_id is None:
         raise BadInput(
             f"vocabulary {vocabulary.name} has no token {text!r} to end the thinking; name one that it has"
         )
-    return found
+    return token_id
 
 
 class ReasoningAdapter(Adapter):

@@ -30,7 +30,7 @@ def run_checks(
         except Lost as lost:
             yield CheckResult("load", "error", str(lost))
             return
-        for number, name in enumerate(service.said["names"]):
+        for number, name in enumerate(service.description["names"]):
             try:
                 result, _ = service.ask({"check": number}, seconds=timeout_s)
             except Lost as lost:
@@ -49,10 +49,10 @@ def open_checks(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
         adapter = make(backend, load_vocabulary(vocabulary))
     except ValueError as error:
         raise BadInput(str(error)) from error
-    found = contract.checks()
+    checks = contract.checks()
 
     def run_one(question: dict[str, Any], blob: bytes) -> Answer:
-        (result,) = contract.check_adapter(adapter, [found[question["check"]]])
+        (result,) = contract.check_adapter(adapter, [checks[question["check"]]])
         return vars(result), b""
 
-    return run_one, {"names": [contract.check_name(check) for check in found]}
+    return run_one, {"names": [contract.check_name(check) for check in checks]}

@@ -28,9 +28,9 @@ def check_rollback_restores(adapter: Adapter) -> None:
             grammar_object = end.reach()
             take_back(grammar_object, count)
             place = path[len(end.tokens) - count]
-            seen = place.state(grammar_object)
+            state = place.state(grammar_object)
             expect(
-                seen == states[len(place.tokens)], place, f"reached by rollback({count}), it looks different"
+                state == states[len(place.tokens)], place, f"reached by rollback({count}), it looks different"
             )
             again = accepted(grammar_object, end.tokens[len(place.tokens) :])
             expect(

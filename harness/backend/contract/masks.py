@@ -59,10 +59,10 @@ def check_a_fill_does_not_move(adapter: Adapter) -> None:
         expect(
             bool((first == second).all()), place, f"filled a second time, {difference(place, first, second)}"
         )
-        seen, before = [
+        after, before = [
             (asked.is_accepting(), asked.is_terminated()) for asked in (grammar_object, untouched)
         ]
-        expect(seen == before, place, "a fill changes whether the output may end, or has ended")
+        expect(after == before, place, "a fill changes whether the output may end, or has ended")
 
 
 def check_the_mask_says_what_accept_token_does(adapter: Adapter) -> None:

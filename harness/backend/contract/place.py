@@ -127,17 +127,17 @@ def starts(
 
     Raises NotApplicable if it compiles none.
     """
-    found: list[tuple[Place, list[int]]] = []
+    places_at_start: list[tuple[Place, list[int]]] = []
     for grammar, text in samples:
         if grammar.dialect in adapter.dialects:
             try:
                 compiled = adapter.compile(grammar)
             except (UnsupportedGrammar, InvalidGrammar):
                 continue
-            found.append((Place(adapter, grammar, compiled, ()), spell(adapter.vocabulary, text)))
-    if not found:
+            places_at_start.append((Place(adapter, grammar, compiled, ()), spell(adapter.vocabulary, text)))
+    if not places_at_start:
         raise NotApplicable("the adapter compiles none of the sample grammars")
-    return found
+    return places_at_start
 
 
 def paths(adapter: Adapter, samples: tuple[tuple[Grammar, bytes], ...] = OPEN) -> Iterator[list[Place]]:

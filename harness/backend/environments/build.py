@@ -162,7 +162,7 @@ def build(source: Source, say: Callable[[str], None] = print) -> Path:
 def folder_of(source: Source) -> Path:
     """Returns the environment's folder. For another interpreter, another environment under it, or another
     version of what they share, it is another folder."""
-    told = [
+    parts = [
         platform.python_implementation(),
         sys.version,
         sys.prefix,
@@ -170,7 +170,7 @@ def folder_of(source: Source) -> Path:
         source.digest,
         _shared(),
     ]
-    key = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+    key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
     return cache_folder() / f"{canonicalize_name(source.distribution)}-{source.version or 'local'}-{key}"
 
 
@@ -225,17 +225,17 @@ def _build(source: Source, folder: Path, lock: int) -> None:
                 break
             must("lacks what it requires", *install, *missing)
         try:
-            found = _asked(python, "verify", source.distribution)
+            verified = _asked(python, "verify", source.distribution)
         except BadInput as error:
             raise BadInput(f"{source.target} {error}; the installation's log is {path}") from error
-    version = Version(str(found["version"]))
+    version = Version(str(verified["version"]))
     if source.version is not None and version != Version(source.version):
         raise BadInput(f"{source.target}: version {version} was installed; all of it is in {path}")
     label = f"{'.' if version.local else '+'}local.{source.digest[:8]}" if source.digest else ""
     draft = folder / f"{MARKER}.part"
     made_for = {
         "distribution": source.distribution,
-        "version": f"{found['version']}{label}",
+        "version": f"{verified['version']}{label}",
         "from": source.target,
     }
     draft.write_text(json.dumps(made_for), "utf-8")

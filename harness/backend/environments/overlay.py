@@ -24,8 +24,8 @@ def missing(name: str) -> list[str]:
 
     Raises ValueError for one of the shared distributions.
     """
-    found: dict[str, None] = {}
-    waiting, seen = [distribution(name)], {name.lower()}
+    unmet: dict[str, None] = {}
+    waiting, visited = [distribution(name)], {name.lower()}
     while waiting:
         for requirement in _requirements(waiting.pop()):
             try:
@@ -39,11 +39,11 @@ def missing(name: str) -> list[str]:
                         f"needs {_for_installer(requirement)}; this environment {here}, which all "
                         "arms of a run share"
                     )
-                found[_for_installer(requirement)] = None
-            elif there.metadata["Name"].lower() not in seen and _is_own(there):
-                seen.add(there.metadata["Name"].lower())
+                unmet[_for_installer(requirement)] = None
+            elif there.metadata["Name"].lower() not in visited and _is_own(there):
+                visited.add(there.metadata["Name"].lower())
                 waiting.append(there)
-    return list(found)
+    return list(unmet)
 
 
 def _requirements(of: Distribution) -> Iterator[Requirement]:
@@ -68,15 +68,15 @@ def verify(name: str) -> str:
     """Returns the version of the distribution. Raises ValueError if it is not imported from this environment
     itself.
     """
-    found = distribution(name)
-    if not _is_own(found):
+    installed = distribution(name)
+    if not _is_own(installed):
         raise ValueError(
-            f"is shadowed by version {found.version} in {found.locate_file('')}; is that "
+            f"is shadowed by version {installed.version} in {installed.locate_file('')}; is that "
             "folder on PYTHONPATH?"
         )
     packages = {
         Path(str(file)).parts[0].partition(".")[0]
-        for file in found.files or []
+        for file in installed.files or []
         if _is_importable(Path(str(file)))
     }
     for package in sorted(packages):
@@ -89,7 +89,7 @@ def verify(name: str) -> str:
         origin = Path(imported.__file__ or next(iter(imported.__path__))).resolve()
         if not origin.is_relative_to(Path(sys.prefix).resolve()):
             raise ValueError(f"is installed, but {package} is imported from {origin}")
-    return found.version
+    return installed.version
 
 
 def _is_importable(file: Path) -> bool:

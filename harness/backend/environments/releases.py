@@ -40,12 +40,12 @@ def released(distribution: str) -> list[str]:
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=dict(os.environ)
     )
-    found = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
-    if done.returncode or not found:
+    listed = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
+    if done.returncode or not listed:
         last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-1:]
         raise BadInput(f"the releases of {distribution} cannot be listed: {''.join(last)}")
     yanked = _yanked(distribution)
-    versions = [version for version in re.split(r",\s*", found[1].strip()) if _is_version(version)]
+    versions = [version for version in re.split(r",\s*", listed[1].strip()) if _is_version(version)]
     return sorted((version for version in versions if Version(version) not in yanked), key=Version)
 
 

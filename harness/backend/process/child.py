@@ -74,13 +74,13 @@ def main(arguments: list[str]) -> None:
     if asked["page"] is not None:
         asked["arguments"]["page"] = memoryview(mmap.mmap(asked["page"], PAGE_BYTES)).cast("q")
     try:
-        handler, said = load(asked["loader"], asked["arguments"])
+        handler, description = load(asked["loader"], asked["arguments"])
     except BaseException as error:
         is_input = isinstance(error, BadInput)
         text = str(error) if is_input else describe(error)
         send(control, {"event": "failed", "input": is_input, "text": text})
         return
-    send(control, {"event": "ready", **said})
+    send(control, {"event": "ready", **description})
     gc.collect()
     gc.freeze()
     if asked["fork"]:

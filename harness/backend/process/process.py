@@ -126,12 +126,12 @@ class Process:
         last: dict[int, None] = {}
         for _ in range(LOOKS):
             below = () if self.child in (None, self.popen.pid) else tuple(descendants(self.child))
-            found = dict.fromkeys((*below, *descendants(self.popen.pid, but=self.child)))
-            found.pop(self.child or 0, None)
-            running = [pid for pid in found if is_running(pid)]
-            if running or found == last:
+            strays = dict.fromkeys((*below, *descendants(self.popen.pid, but=self.child)))
+            strays.pop(self.child or 0, None)
+            running = [pid for pid in strays if is_running(pid)]
+            if running or strays == last:
                 return running
-            last = found
+            last = strays
         return []
 
     def kill_children(self) -> None:
@@ -172,7 +172,7 @@ def start(asked: Start) -> Process:
     with tempfile.TemporaryFile() as shared:
         shared.truncate(PAGE_BYTES)
         theirs = (request_read, reply_write, control_write, *([shared.fileno()] if asked.has_page else []))
-        told = {
+        settings = {
             "loader": asked.loader,
             "arguments": dict(asked.arguments),
             "request": request_read,
@@ -184,7 +184,7 @@ def start(asked: Start) -> Process:
         }
         output = output_write if asked.keeps_output else subprocess.DEVNULL
         popen = subprocess.Popen(
-            [*module("harness.backend.process", asked.python), json.dumps(told)],
+            [*module("harness.backend.process", asked.python), json.dumps(settings)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,

@@ -48,8 +48,8 @@ class Service:
     """Keep the end of what the process prints for `Lost.printed`; otherwise it goes nowhere."""
     has_page: bool = False
     """Share a page of memory with the loader, which gets it as its argument `page`."""
-    said: dict[str, Any] = field(default_factory=dict)
-    """What it said of itself when it was ready."""
+    description: dict[str, Any] = field(default_factory=dict)
+    """What the process told of itself when it was ready."""
     page: Page | None = None
     """The integers that the process shares with us; they stay readable when it is lost."""
     _process: Process | None = None
@@ -233,7 +233,7 @@ class Service:
         lost = None
         for event in events:
             if event["event"] == "ready":
-                self.said = event
+                self.description = event
             elif event["event"] == "failed":
                 self.close()
                 if event["input"]:
@@ -255,16 +255,16 @@ def ask_all(
     services: Mapping[str, Service], message: Mapping[str, Any], blob: bytes = b"", *, seconds: float
 ) -> dict[str, Answer | Lost]:
     """Sends the same request to all services at once; returns each one's answer or loss, by its name."""
-    found: dict[str, Answer | Lost] = {}
+    answers: dict[str, Answer | Lost] = {}
     for name, service in services.items():
         try:
             service.post(message, blob)
         except Lost as why:
-            found[name] = why
+            answers[name] = why
     for name, service in services.items():
-        if name not in found:
+        if name not in answers:
             try:
-                found[name] = service.take(seconds)
+                answers[name] = service.take(seconds)
             except Lost as why:
-                found[name] = why
-    return {name: found[name] for name in services}
+                answers[name] = why
+    return {name: answers[name] for name in services}

@@ -49,8 +49,8 @@ class ProcessState:
     def changes(self) -> list[str]:
         """Returns the names, for people, of what is no longer as it was."""
         now = self._look()
-        found = [name for name, was in self._others.items() if now[name] != was]
-        return found + [name for name, was in self._spaces.items() if not _stands(was, SPACES[name])]
+        changed = [name for name, was in self._others.items() if now[name] != was]
+        return changed + [name for name, was in self._spaces.items() if not _stands(was, SPACES[name])]
 
     def _look(self) -> dict[str, Any]:
         return {
@@ -86,7 +86,7 @@ def _folder() -> str:
 def _identity(descriptor: int) -> tuple[int, int] | None:
     """Returns the device and the number of the open file; None if it is closed."""
     try:
-        seen = fstat(descriptor)
+        status = fstat(descriptor)
     except OSError:
         return None
-    return seen.st_dev, seen.st_ino
+    return status.st_dev, status.st_ino

@@ -44,7 +44,7 @@ class NoInstance(Exception):
 
 
 @dataclass
-class Found:
+class Candidates:
     """Candidates as texts, grouped by the judge's verdict."""
 
     valid: dict[str, Any] = field(default_factory=dict)
@@ -69,9 +69,9 @@ def specs() -> Iterator[Spec]:
 
 def case_of(spec: Spec) -> dict[str, Any]:
     """The case as a line of a suite. Raises NoInstance."""
-    found = find(spec)
+    candidates = find_candidates(spec)
     random = Random(f"{SEED} choice {spec.name}")
-    valid, forbidden = found.valid, found.forbidden or found.leaning
+    valid, forbidden = candidates.valid, candidates.forbidden or candidates.leaning
     wrong = _beside(forbidden, valid, FORBIDDEN, random)
     right = _beside(valid, {text: forbidden[text] for text in wrong}, VALID, random)
     tests = [{"description": _short(text), "data": valid[text], "valid": True} for text in right]
@@ -87,10 +87,10 @@ def case_of(spec: Spec) -> dict[str, Any]:
     return case | ({"options": spec.options} if spec.options else {})
 
 
-def find(spec: Spec) -> Found:
+def find_candidates(spec: Spec) -> Candidates:
     """Draws candidates until there are enough of each kind. Raises NoInstance."""
     random = Random(f"{SEED} {spec.name}")
-    found, seen = Found(), set[str]()
+    candidates, drawn = Candidates(), set[str]()
     whole, free = _grammar(spec.schema), _grammar(without(spec.schema, spec.path, spec.decides))
     single = _grammar(without(spec.schema, spec.path, spec.beside)) if spec.beside else None
     declared = list(_declarations(spec.schema))
@@ -98,19 +98,20 @@ def find(spec: Spec) -> Found:
         for _ in range(ROUND):
             value = candidate(spec.schema, random)
             text = json_text(value)
-            if text not in seen and _has_an_order(value, declared):
-                seen.add(text)
+            if text not in drawn and _has_an_order(value, declared):
+                drawn.add(text)
                 if _allows(whole, text, spec):
-                    found.valid[text] = value
+                    candidates.valid[text] = value
                 elif _allows(free, text, spec):
                     alone = single is None or not _allows(single, text, spec)
-                    (found.forbidden if alone else found.leaning)[text] = value
-        if len(found.valid) >= VALID and len(found.forbidden) >= FORBIDDEN:
-            return found
-    if found.valid and (found.forbidden or found.leaning):
-        return found
+                    (candidates.forbidden if alone else candidates.leaning)[text] = value
+        if len(candidates.valid) >= VALID and len(candidates.forbidden) >= FORBIDDEN:
+            return candidates
+    if candidates.valid and (candidates.forbidden or candidates.leaning):
+        return candidates
     raise NoInstance(
-        f"{spec.name}: {len(found.valid)} valid, {len(found.forbidden)} forbidden of {len(seen)} candidates"
+        f"{spec.name}: {len(candidates.valid)} valid, {len(candidates.forbidden)} forbidden of {len(drawn)} "
+        "candidates"
     )
 
 
@@ -119,11 +120,11 @@ def _declarations(schema: Any) -> Iterator[set[str]]:
     if isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict):
             yield set(schema["properties"])
-        for each in schema.values():
-            yield from _declarations(each)
+        for subschema in schema.values():
+            yield from _declarations(subschema)
     elif isinstance(schema, list):
-        for each in schema:
-            yield from _declarations(each)
+        for subschema in schema:
+            yield from _declarations(subschema)
 
 
 def _has_an_order(value: Any, declared: list[set[str]]) -> bool:
@@ -132,7 +133,7 @@ def _has_an_order(value: Any, declared: list[set[str]]) -> bool:
     if not isinstance(value, dict):
         return True
     names = set(value) & set().union(*declared)
-    return not names or any(names <= each for each in declared)
+    return not names or any(names <= declaration for declaration in declared)
 
 
 def _grammar(schema: Any) -> Grammar:

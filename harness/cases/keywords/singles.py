@@ -30,7 +30,7 @@ FORMATS = (
 )
 
 TYPES: dict[str, str | list[str]] = {
-    each: each for each in ("null", "boolean", "integer", "number", "string", "array", "object")
+    name: name for name in ("null", "boolean", "integer", "number", "string", "array", "object")
 } | {
     "string or null": ["string", "null"],
     "integer or string": ["integer", "string"],

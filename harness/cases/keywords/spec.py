@@ -55,7 +55,8 @@ def without(schema: Any, path: tuple[str | int, ...], keyword: str) -> Any:
     step, rest = path[0], path[1:]
     if isinstance(step, int):
         return [
-            without(each, rest, keyword) if number == step else each for number, each in enumerate(schema)
+            without(member, rest, keyword) if number == step else member
+            for number, member in enumerate(schema)
         ]
     return {name: without(value, rest, keyword) if name == step else value for name, value in schema.items()}
 

@@ -159,7 +159,9 @@ def _flattened(node: Schema, root: Schema, random: Random) -> Schema:
         for keyword in ("if", "then", "else", "not")
         if keyword in node and random.random() < 0.5
     ]
-    branches += [each for each in node.get("dependentSchemas", {}).values() if random.random() < 0.5]
+    branches += [
+        dependent for dependent in node.get("dependentSchemas", {}).values() if random.random() < 0.5
+    ]
     for branch in branches:
         if isinstance(branch, dict):
             _join(flat, _flattened(branch, root, random))
@@ -214,7 +216,7 @@ def _string(node: Schema, random: Random) -> str:
 
 
 def _number(node: Schema, kind: str, random: Random) -> int | float:
-    near: list[int | float] = [node[each] for each in _KINDS["integer"] if each in node]
+    near: list[int | float] = [node[keyword] for keyword in _KINDS["integer"] if keyword in node]
     step: int | float = node.get("multipleOf", 1)
     value = (
         random.choice(near) + step * random.choice((-1, 0, 0, 1, 2))
@@ -227,18 +229,18 @@ def _number(node: Schema, kind: str, random: Random) -> int | float:
 
 
 def _array(node: Schema, root: Schema, random: Random, depth: int) -> list[Any]:
-    bounds = [node[each] for each in ("minItems", "maxItems", "minContains") if each in node]
+    bounds = [node[keyword] for keyword in ("minItems", "maxItems", "minContains") if keyword in node]
     length = (
         max(0, random.choice(bounds) + random.choice((-1, 0, 1)))
         if bounds and random.random() < 0.7
         else random.randrange(4)
     )
-    tuples = [node[each] for each in ("prefixItems", "items") if isinstance(node.get(each), list)]
+    tuples = [node[keyword] for keyword in ("prefixItems", "items") if isinstance(node.get(keyword), list)]
     first: list[Any] = tuples[0] if tuples else []
     rest = [
-        node[each]
-        for each in ("items", "additionalItems", "unevaluatedItems")
-        if isinstance(node.get(each), dict)
+        node[keyword]
+        for keyword in ("items", "additionalItems", "unevaluatedItems")
+        if isinstance(node.get(keyword), dict)
     ]
     items: list[Any] = []
     for number in range(length):
@@ -264,12 +266,14 @@ def _object(node: Schema, root: Schema, random: Random, depth: int) -> dict[str,
         conditions |= node.get(keyword, {})
     for name, then in conditions.items():
         others += [
-            each for each in (name, *(then if isinstance(then, list) else ())) if random.random() < 0.5
+            dependent
+            for dependent in (name, *(then if isinstance(then, list) else ()))
+            if random.random() < 0.5
         ]
     if node.keys() & {*_KINDS["object"], "not", "if"} - {"properties", "required"} or not declared:
         others += random.sample(NAMES, random.choice((0, 0, 1) if conditions else (0, 0, 1, 1, 2, 3)))
     value: dict[str, Any] = {}
-    for name in [*names, *(each for each in dict.fromkeys(others) if each not in declared)]:
+    for name in [*names, *(other for other in dict.fromkeys(others) if other not in declared)]:
         value[name] = _value(_property(node, name, declared), root, random, depth + 1)
     return value
 

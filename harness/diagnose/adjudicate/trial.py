@@ -337,7 +337,7 @@ class Trial:
     def _keep(self, document: bytes, origin: Origin, verdict: DocumentVerdict, blame: Blame) -> None:
         """Keeps the shortest document of each arm, kind and cause."""
         assert verdict.judge is not None and verdict.second is not None
-        documented = self.arms[blame.arm].said["documented"] if blame.arm in self.arms else []
+        documented = self.arms[blame.arm].description["documented"] if blame.arm in self.arms else []
         witness = Witness(
             case_id=self.case.id,
             case=self.case.name,

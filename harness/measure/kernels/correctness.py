@@ -39,38 +39,38 @@ def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str)
             apply(made.logits, made.bitmask, *([] if probe.rows is None else [list(probe.rows)]))
             _finish(device)
         except BaseException as error:  # a panic in Rust is no Exception
-            raised = told(error)
+            raised = error_text(error)
     try:
         _finish(device)
         differing = _differing(made.buffer, before, dtype)
         mask_differs = not torch.equal(made.mask_buffer, mask_before)
     except RuntimeError as error:
-        return ProbeResult("crashed", raised or told(error))
+        return ProbeResult("crashed", raised or error_text(error))
     if raised:
         if bool(differing.any()) or mask_differs:
             return ProbeResult("failed", f"it wrote, and then raised {raised}")
         return ProbeResult("passed" if probe.refuse else "refused", raised)
-    said, nans = _compared(made, probe, dtype)
+    faults, nans = _compared(made, probe, dtype)
     if mask_differs:
-        said.append("it changed the mask")
+        faults.append("it changed the mask")
     if probe.refuse:
-        said.insert(0, "it did not refuse")
-    if said and warned:
-        said.append(f"it warned: {one_line(str(warned[-1].message))}")
+        faults.insert(0, "it did not refuse")
+    if faults and warned:
+        faults.append(f"it warned: {one_line(str(warned[-1].message))}")
     if nans:
-        said.append(f"{nans} NaN became NaN with other bits")
-        return ProbeResult("failed" if len(said) > 1 else "passed", "; ".join(said)[:LONGEST_TEXT])
-    return ProbeResult("failed" if said else "passed", "; ".join(said)[:LONGEST_TEXT])
+        faults.append(f"{nans} NaN became NaN with other bits")
+        return ProbeResult("failed" if len(faults) > 1 else "passed", "; ".join(faults)[:LONGEST_TEXT])
+    return ProbeResult("failed" if faults else "passed", "; ".join(faults)[:LONGEST_TEXT])
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The error in one line."""
     return f"{type(error).__name__}: {one_line(' '.join(str(error).split()))}"[:LONGEST_TEXT]
 
 
-def differences(found: torch.Tensor, expected: torch.Tensor, dtype: str) -> int:
+def differences(actual: torch.Tensor, expected: torch.Tensor, dtype: str) -> int:
     """Returns how many values differ in a bit."""
-    return int(_differing(found, expected, dtype).sum())
+    return int(_differing(actual, expected, dtype).sum())
 
 
 def _finish(device: str) -> None:
@@ -80,36 +80,36 @@ def _finish(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def _differing(found: torch.Tensor, expected: torch.Tensor, dtype: str) -> torch.Tensor:
+def _differing(actual: torch.Tensor, expected: torch.Tensor, dtype: str) -> torch.Tensor:
     import torch
 
     bits = getattr(torch, ODD_BITS[dtype])
-    return found.view(bits) != expected.view(bits)
+    return actual.view(bits) != expected.view(bits)
 
 
 def _compared(made: Situation, probe: Probe, dtype: str) -> tuple[list[str], int]:
     """The kinds of differences, each with its number and first example; and the number of NaNs with other
     bits, which is no fault."""
-    found = made.buffer.cpu()
-    wrong = _differing(found, made.expected, dtype)
-    other_nans = wrong & found.isnan() & made.expected.isnan()
+    actual = made.buffer.cpu()
+    wrong = _differing(actual, made.expected, dtype)
+    other_nans = wrong & actual.isnan() & made.expected.isnan()
     wrong &= ~other_nans
     stray = wrong & (made.place < 0)
     inside = wrong & (made.place >= 0)
     should_be_forbidden = inside & made.expected.isneginf()
-    said = []
+    faults = []
     for where, what in (
         (stray, "written outside the logits"),
         (should_be_forbidden, "forbidden and not -inf"),
     ):
         if count := int(where.sum()):
-            said.append(f"{count} {what}, first {_at(made, probe, where)}")
+            faults.append(f"{count} {what}, first {_at(made, probe, where)}")
     rest = inside & ~should_be_forbidden
     if count := int(rest.sum()):
         first = int(rest.nonzero()[0])
-        changed = f"{float(made.expected[first]):g} became {float(found[first]):g}"
-        said.append(f"{count} to be left alone and changed, first {_at(made, probe, rest)}: {changed}")
-    return said, int(other_nans.sum())
+        changed = f"{float(made.expected[first]):g} became {float(actual[first]):g}"
+        faults.append(f"{count} to be left alone and changed, first {_at(made, probe, rest)}: {changed}")
+    return faults, int(other_nans.sum())
 
 
 def _at(made: Situation, probe: Probe, where: torch.Tensor) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from harness.backend.process.child import Answer, Handler
 from harness.backend.registry import installed_version
 from harness.errors import BadInput
-from harness.measure.kernels.correctness import examine, told
+from harness.measure.kernels.correctness import examine, error_text
 from harness.measure.kernels.movement import time_movement
 from harness.measure.kernels.rounds import Effort
 from harness.measure.kernels.situations import PROBES
@@ -42,7 +42,7 @@ def load_kernels(specs: str | None, device: str, threads: int) -> tuple[Handler,
     if device == "cuda" and not torch.cuda.is_available():
         raise BadInput("there is no CUDA device here; use --device cpu")
     torch.set_num_threads(threads)
-    found = find_subjects(specs)
+    kernels_found = find_subjects(specs)
     kernels = [
         {
             "kernel": name,
@@ -52,16 +52,19 @@ def load_kernels(specs: str | None, device: str, threads: int) -> tuple[Handler,
             "indices": subject.kernel.indices,
             "documented": dict(subject.kernel.documented),
         }
-        for name, subject in found.subjects.items()
+        for name, subject in kernels_found.subjects.items()
     ]
-    return KernelHandler(found, device), {"backends": list(found.backends), "kernels": kernels}
+    return KernelHandler(kernels_found, device), {
+        "backends": list(kernels_found.backends),
+        "kernels": kernels,
+    }
 
 
 class KernelHandler:
     """Answers requests on one kind of device."""
 
-    def __init__(self, found: KernelsFound, device: str) -> None:
-        self.subjects, self.device = found.subjects, device
+    def __init__(self, kernels_found: KernelsFound, device: str) -> None:
+        self.subjects, self.device = kernels_found.subjects, device
         self.loaded: Callable[[str], Callable[..., object]] = cache(
             lambda name: self.subjects[name].kernel.load()
         )
@@ -94,15 +97,15 @@ class KernelHandler:
         try:
             self.loaded(message["kernel"])
         except BaseException as error:  # a compiler that fails raises what it likes
-            return {"problem": told(error)}
+            return {"problem": error_text(error)}
         return {"problem": ""}
 
     def probe(self, message: dict[str, Any]) -> dict[str, Any]:
         """The outcome of the probe of that name."""
-        (probe,) = (each for each in PROBES if each.name == message["probe"])
+        (probe,) = (candidate for candidate in PROBES if candidate.name == message["probe"])
         self.compile_anew(message["kernel"], VARIANTS)
-        seen = examine(self.loaded(message["kernel"]), probe, message["dtype"], self.device)
-        return {"outcome": seen.outcome, "text": seen.text}
+        result = examine(self.loaded(message["kernel"]), probe, message["dtype"], self.device)
+        return {"outcome": result.outcome, "text": result.text}
 
     def time(self, message: dict[str, Any]) -> dict[str, Any]:
         """The rows of a point."""

@@ -42,24 +42,24 @@ def by_turns(calls: Mapping[str, Call], clock: Clock, effort: Effort, *, rewarm:
     With `rewarm`, one more call that is not timed goes before each sample: caches then hold what the call
     itself left.
     """
-    found = {}
+    samples_by_name = {}
     with collector_off():
         for name, call in calls.items():
             if rewarm:
                 call()
             once = max(1, clock.time_ns(call, 1))
-            found[name] = Samples(min(MOST_CALLS, max(1, SAMPLE_NS // once)))
+            samples_by_name[name] = Samples(min(MOST_CALLS, max(1, SAMPLE_NS // once)))
         for number in range(effort.rounds):
             order = list(calls)[:: -1 if number % 2 else 1]
             for name in order:
-                samples = found[name]
+                samples = samples_by_name[name]
                 if len(samples.totals_ns) >= effort.least and sum(samples.totals_ns) >= effort.budget_ns:
                     continue
                 if rewarm:
                     calls[name]()
                     clock.finish()
                 samples.totals_ns.append(clock.time_ns(calls[name], samples.calls))
-    return found
+    return samples_by_name
 
 
 @contextmanager

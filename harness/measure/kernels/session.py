@@ -112,7 +112,7 @@ class KernelRun:
             started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             device=self.device,
             on=self.service.ask({"op": "describe"}, seconds=PROBE_SECONDS)[0]["on"],
-            backends=self.service.said["backends"],
+            backends=self.service.description["backends"],
             machine=describe_machine(),
             plan=asdict(self.plan),
         )
@@ -139,7 +139,7 @@ class KernelRun:
     def load_all(self) -> list[dict[str, Any]]:
         """Write a line for each kernel; returns those that can be asked on this device and have probes."""
         usable = []
-        for kernel in self.service.said["kernels"]:
+        for kernel in self.service.description["kernels"]:
             name = kernel["kernel"]
             problem = (
                 "" if self.device in kernel["devices"] else f"exists on {', '.join(kernel['devices'])} only"
@@ -167,16 +167,16 @@ class KernelRun:
             for dtype in kernel["dtypes"] if probe.every_dtype else ["float32"]:
                 if dtype not in kernel["dtypes"]:
                     continue
-                seen, hung = self.probe(kernel["kernel"], probe.name, dtype, seconds)
+                result, hung = self.probe(kernel["kernel"], probe.name, dtype, seconds)
                 seconds = PROBE_SECONDS
-                self.counts[seen["outcome"]] += 1
-                documented = kernel["documented"].get(probe.name, "") if seen["outcome"] == "failed" else ""
+                self.counts[result["outcome"]] += 1
+                documented = kernel["documented"].get(probe.name, "") if result["outcome"] == "failed" else ""
                 self.write(
                     "probe",
                     kernel=kernel["kernel"],
                     probe=probe.name,
                     dtype=dtype,
-                    **seen,
+                    **result,
                     documented=documented,
                 )
                 if hung:
@@ -187,12 +187,12 @@ class KernelRun:
         """Returns its outcome and text, and whether it hung; a child that is lost in it has `crashed`."""
         message = {"op": "probe", "kernel": kernel, "probe": probe, "dtype": dtype}
         try:
-            seen, _ = self.service.ask(message, seconds=seconds)
+            answer, _ = self.service.ask(message, seconds=seconds)
         except Lost as why:
             return {"outcome": _outcome(why), "text": str(why)}, why.cause == "timeout"
-        if seen["outcome"] == "crashed":  # the device answers nothing more in that child
+        if answer["outcome"] == "crashed":  # the device answers nothing more in that child
             self.service.close()
-        return {"outcome": seen["outcome"], "text": seen["text"]}, False
+        return {"outcome": answer["outcome"], "text": answer["text"]}, False
 
     def time_all(self, threads: int) -> None:
         """Time every point on that many threads."""
@@ -205,11 +205,11 @@ class KernelRun:
                 )
                 last = now
             kernels = [
-                each["kernel"]
-                for each in self.service.said["kernels"]
-                if each["kernel"] not in self.unfit
-                and point.dtype in each["dtypes"]
-                and self.device in each["devices"]
+                kernel["kernel"]
+                for kernel in self.service.description["kernels"]
+                if kernel["kernel"] not in self.unfit
+                and point.dtype in kernel["dtypes"]
+                and self.device in kernel["devices"]
             ]
             for row in self.time_point(kernels, point):
                 self.write("time", **row, threads=threads)

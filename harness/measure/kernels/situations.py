@@ -134,10 +134,10 @@ def situation(probe: Probe, dtype: str, device: str) -> Situation:
         else [row for row in probe.rows if row < probe.batch]
     )
     forbidden = np.zeros(shape, dtype=np.bool_)
-    for each in touched:
+    for row in touched:
         known = min(probe.vocabulary, words * 32)
-        forbidden[each, :known] = ~bits[each, :known]
-        forbidden[each, known:] = True
+        forbidden[row, :known] = ~bits[row, :known]
+        forbidden[row, known:] = True
     view = expected.as_strided(shape, (row, column), MARGIN)
     view.masked_fill_(torch.from_numpy(forbidden), float("-inf"))
 

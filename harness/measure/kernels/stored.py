@@ -160,14 +160,14 @@ def _concluded(times: list[Row]) -> list[Row]:
     rated = [_rate(row) for row in times]
     copies = [row for row in rated if row["kernel"] == COPY and "gb_per_s" in row]
     sound = {
-        tuple(row[each] for each in POINT): row["gb_per_s"]
+        tuple(row[name] for name in POINT): row["gb_per_s"]
         for row in copies
         if row["gb_per_s"]
         >= PLAUSIBLE * max(copy["gb_per_s"] for copy in copies if copy["bytes"] >= row["bytes"])
     }
     return [
         row | {"of_copy": row["gb_per_s"] / sound[key]}
-        if "gb_per_s" in row and (key := tuple(row[each] for each in POINT)) in sound
+        if "gb_per_s" in row and (key := tuple(row[name] for name in POINT)) in sound
         else row
         for row in rated
     ]

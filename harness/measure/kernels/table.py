@@ -67,11 +67,11 @@ def _csv(stored: StoredKernels) -> str:
     writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in stored.times:
-        told = {
-            name: spreadsheet(one_line(each, MOST_SAID, spelled=True)) if isinstance(each, str) else each
-            for name, each in row.items()
+        cells = {
+            name: spreadsheet(one_line(value, MOST_SAID, spelled=True)) if isinstance(value, str) else value
+            for name, value in row.items()
         }
-        writer.writerow(told | {"samples": len(row.get("totals_ns", ()))})
+        writer.writerow(cells | {"samples": len(row.get("totals_ns", ()))})
     return file.getvalue()
 
 
@@ -79,7 +79,9 @@ def _head(stored: StoredKernels) -> str:
     machine, on = stored.run["machine"], stored.run["on"]
     where = on["name"] or machine.get("cpu_model_name", "CPU")
     versions = ", ".join(
-        f"{each['backend']} {each['version']}" for each in stored.run["backends"] if each["version"]
+        f"{backend['backend']} {backend['version']}"
+        for backend in stored.run["backends"]
+        if backend["version"]
     )
     return "\n".join(
         textwrap.wrap(
@@ -117,9 +119,9 @@ def _correctness(stored: StoredKernels, form: str | None) -> Iterable[str]:
             yield _list(title, [*lines, *wrong], form)
     missing = [f"{row['kernel']}: {one_line(row['problem'])}" for row in stored.kernels if row["problem"]]
     missing += [
-        f"{each['backend']}: {one_line(each['problem'])}"
-        for each in stored.run["backends"]
-        if each["problem"]
+        f"{backend['backend']}: {one_line(backend['problem'])}"
+        for backend in stored.run["backends"]
+        if backend["problem"]
     ]
     if missing:
         yield _list("NOT HERE", missing, form)
@@ -141,8 +143,8 @@ def _about(rows: Sequence[Row]) -> str:
     first."""
     first = rows[0]
     types = ", ".join(row["dtype"] for row in rows)
-    said = f"{first['kernel']}: {first['probe'].replace('_', ' ')} ({types}): {one_line(first['text'])}"
-    return f"{said} Documented: {first['documented']}" if first["documented"] else said
+    sentence = f"{first['kernel']}: {first['probe'].replace('_', ' ')} ({types}): {one_line(first['text'])}"
+    return f"{sentence} Documented: {first['documented']}" if first["documented"] else sentence
 
 
 def _times(stored: StoredKernels, form: str | None) -> Iterable[str]:

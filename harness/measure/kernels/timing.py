@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.measure.kernels.clock import Call, Clock, clock_of
-from harness.measure.kernels.correctness import differences, told
+from harness.measure.kernels.correctness import differences, error_text
 from harness.measure.kernels.masks import bytes_needed, random_masks
 from harness.measure.kernels.rounds import Effort, by_turns
 from harness.measure.kernels.subjects import KernelSubject
@@ -86,7 +86,7 @@ def time_point(
                 }
             calls[name], rows[name]["no_graph"] = clock.prepare(call)
         except BaseException as error:  # a panic in Rust is no Exception
-            rows[name] |= {"outcome": "refused", "text": told(error)}
+            rows[name] |= {"outcome": "refused", "text": error_text(error)}
             _end_if_lost(clock)
     footprint = logits.nbytes + masks.packed.nbytes
     copy, moved = copy_call(footprint, device)

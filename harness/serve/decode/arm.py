@@ -165,17 +165,18 @@ class DecodeHandler:
             dtype=self.dtype,
         )
         self.model.prepare((1, self.model.chunk))
-        said = {
+        reply = {
             "build_s": time.perf_counter() - start,
             "threads": torch.get_num_threads(),
             "model": self.model.describe(),
             "workloads": {
-                name: [self._lengths(text) for text in found.texts] for name, found in self.workloads.items()
+                name: [self._lengths(text) for text in workload.texts]
+                for name, workload in self.workloads.items()
             },
         }
         gc.collect()
         gc.freeze()
-        return said, b""
+        return reply, b""
 
     def _lengths(self, text: ReferenceText) -> dict[str, Any]:
         return {
@@ -215,7 +216,7 @@ class DecodeHandler:
     def _answer(self, asked: Setting, made: Sequence[Request], served: Served) -> Answer:
         texts = self.workloads[asked.workload].texts
         numbers = {request.name: number for number, request in enumerate(made)}
-        said: dict[str, Any] = {
+        reply: dict[str, Any] = {
             "wall_ns": served.wall_ns,
             "passes": served.passes,
             "peak_bytes": self._peak(),
@@ -227,11 +228,11 @@ class DecodeHandler:
         }
         for done in served.completed:
             number = numbers[done.name]
-            said["texts"].append(answer(texts[number % len(texts)], done.ids, self.vocabulary).hex())
-            said["as_replayed"].append(
+            reply["texts"].append(answer(texts[number % len(texts)], done.ids, self.vocabulary).hex())
+            reply["as_replayed"].append(
                 self._as_replayed(made[number], done) if asked.mode == "replay" else None
             )
-        return said, np.array(served.steps, "<i8").reshape(-1, len(STEP)).tobytes()
+        return reply, np.array(served.steps, "<i8").reshape(-1, len(STEP)).tobytes()
 
     def _as_replayed(self, request: Request, done: Completed) -> bool:
         assert request.reference is not None

@@ -82,7 +82,7 @@ def switched(decoded: Decoded) -> list[Switched]:
     """Every mechanism of the record, on every arm, under every load under which it was tried."""
     setup = decoded.decoding.setup
     losses = {(loss.arm, loss.setting): loss.why for loss in decoded.decoding.losses}
-    found = []
+    switches = []
     for mechanism in setup.mechanisms:
         for arm in setup.arms:
             if arm.role == "a/a":
@@ -93,8 +93,8 @@ def switched(decoded: Decoded) -> list[Switched]:
             )
             off, on = setup.settings[mechanism["off"]], setup.settings[mechanism["on"]]
             lost = losses.get((arm.name, mechanism["on"])) or losses.get((arm.name, mechanism["off"])) or ""
-            found.append(_switched(mechanism["name"], arm.name, off, on, decoded.runs(*sides), lost))
-    return found
+            switches.append(_switched(mechanism["name"], arm.name, off, on, decoded.runs(*sides), lost))
+    return switches
 
 
 def _switched(
@@ -129,13 +129,13 @@ def _effect(
     return effect, ""
 
 
-def advise(found: Sequence[Switched]) -> list[DefaultAdvice]:
+def advise(switches: Sequence[Switched]) -> list[DefaultAdvice]:
     """One advice for each mechanism and arm, in their order."""
     grouped: dict[tuple[str, str], list[Switched]] = {}
-    for each in found:
-        grouped.setdefault((each.mechanism, each.arm), []).append(each)
+    for switch in switches:
+        grouped.setdefault((switch.mechanism, switch.arm), []).append(switch)
     return [
-        DefaultAdvice(mechanism, arm, _default({each.effect for each in of}), tuple(of))
+        DefaultAdvice(mechanism, arm, _default({switch.effect for switch in of}), tuple(of))
         for (mechanism, arm), of in grouped.items()
     ]
 
@@ -150,12 +150,12 @@ def _default(effects: set[Effect]) -> Literal["on", "off", "by load", "either", 
     return "either" if effects == {"equal"} else "open"
 
 
-def text(found: Sequence[Switched]) -> str:
+def text(switches: Sequence[Switched]) -> str:
     """The figures of every mechanism, then the advice that follows from them, as text of at most 80
     columns."""
-    if not found:
+    if not switches:
         return ""
-    advices = advise(found)
+    advices = advise(switches)
     head = (
         f"mechanisms, on over off: E2E decides; a whole interval more than {MARGIN:.0%} from 1 wins or loses"
     )
@@ -165,15 +165,19 @@ def text(found: Sequence[Switched]) -> str:
         f"    {'load':24} {'':9} {'E2E':>18} {'TTFT':>5} {'TPOT':>5} {'passes':>6}",
     ]
     for advice in advices:
-        told: tuple[Effect, ...] = ("wins", "loses", "equal", "undecided")
-        counts = ", ".join(f"{effect} {len(advice.where(effect))}" for effect in told if advice.where(effect))
+        effects: tuple[Effect, ...] = ("wins", "loses", "equal", "undecided")
+        counts = ", ".join(
+            f"{effect} {len(advice.where(effect))}" for effect in effects if advice.where(effect)
+        )
         lines.append(f"  {advice.mechanism}, {advice.arm}"[:50] + f": {counts}")
         lines += [line for one in advice.switched for line in _lines(one)]
     lines += ["", "recommended defaults on this machine; what is undecided may stay as it is"]
     for mechanism in dict.fromkeys(advice.mechanism for advice in advices):
-        said = [f"{advice.arm} {SAID[advice.default]}" for advice in advices if advice.mechanism == mechanism]
+        defaults = [
+            f"{advice.arm} {SAID[advice.default]}" for advice in advices if advice.mechanism == mechanism
+        ]
         lines += textwrap.wrap(
-            f"{mechanism}: {', '.join(said)}", 80, initial_indent="  ", subsequent_indent="    "
+            f"{mechanism}: {', '.join(defaults)}", 80, initial_indent="  ", subsequent_indent="    "
         )
     return "\n".join(lines)
 
@@ -194,10 +198,10 @@ def ratio(of: Paired) -> str:
     if of.found is None:
         return "-"
     high = of.found.high
-    told = (
+    upper = (
         f"{high:.2f}" if high < 9.995 else f"{high:.1f}" if high < 99 else ">99" if high < math.inf else "inf"
     )
-    return f"{of.found.ratio:.2f} [{of.found.low:.2f}, {told}]"
+    return f"{of.found.ratio:.2f} [{of.found.low:.2f}, {upper}]"
 
 
 def _short(of: Paired) -> str:

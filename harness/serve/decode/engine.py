@@ -141,7 +141,7 @@ class DecodeEngine:
         try:
             running_arm.service.wait()
             whose = "harness_error"
-            load_s = 0.0 if running_arm.loaded else float(running_arm.service.said["load_s"])
+            load_s = 0.0 if running_arm.loaded else float(running_arm.service.description["load_s"])
             answer, _ = running_arm.service.ask(
                 {"op": "open", **_needs(self.setup.settings)}, seconds=BUILD_SECONDS
             )
@@ -149,8 +149,8 @@ class DecodeEngine:
             self._lose(fork, running_arm, range(len(self.setup.settings)), whose, str(why))
             return False
         running_arm.is_open = running_arm.loaded = True
-        said = {name: answer[name] for name in ("build_s", "threads", "model", "workloads")}
-        self.recorder.child(Child(fork=fork, place=place, arm=running_arm.arm.name, load_s=load_s, **said))
+        facts = {name: answer[name] for name in ("build_s", "threads", "model", "workloads")}
+        self.recorder.child(Child(fork=fork, place=place, arm=running_arm.arm.name, load_s=load_s, **facts))
         return True
 
     def _run(self, running_arm: DecodingArm, turn: Turn) -> None:

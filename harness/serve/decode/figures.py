@@ -62,31 +62,31 @@ class Decoded:
     def batches(self) -> dict[Key, dict[tuple[int, int], DecodedBatch]]:
         """The runs by arm, role and setting, and within these by fork and round. Of a run that was made
         again, it has the last one."""
-        found: dict[Key, dict[tuple[int, int], DecodedBatch]] = {}
+        batches: dict[Key, dict[tuple[int, int], DecodedBatch]] = {}
         for batch in self.decoding.batches:
-            found.setdefault((batch.arm, batch.role, batch.setting), {})[batch.fork, batch.round] = batch
-        return found
+            batches.setdefault((batch.arm, batch.role, batch.setting), {})[batch.fork, batch.round] = batch
+        return batches
 
     @cached_property
     def cells(self) -> list[DecodeCell]:
         """The cells in the order of settings; in each setting the arms in their order, the unconstrained run
         first."""
-        arms = {each.name: number for number, each in enumerate(self.decoding.setup.arms)}
+        arms = {arm.name: number for number, arm in enumerate(self.decoding.setup.arms)}
         settings = self.decoding.setup.settings
         first = {setting.plain: place for place, setting in reversed(list(enumerate(settings)))}
 
         def order(key: Key) -> tuple[int, int, bool, int]:
             return first[settings[key[2]].plain], arms.get(key[0], len(arms)), key[1] != "none", key[2]
 
-        found = []
+        cells = []
         for key in sorted(self.batches, key=order):
-            runs = [each for _, each in sorted(self.batches[key].items(), key=lambda item: item[0])]
+            runs = [run for _, run in sorted(self.batches[key].items(), key=lambda item: item[0])]
             warm, cold = (
                 tuple(run for run in runs if not run.is_cold),
                 tuple(run for run in runs if run.is_cold),
             )
-            found.append(DecodeCell(key[0], key[1], key[2], settings[key[2]], warm, cold))
-        return found
+            cells.append(DecodeCell(key[0], key[1], key[2], settings[key[2]], warm, cold))
+        return cells
 
     def key_of(self, cell: DecodeCell) -> Key:
         return cell.arm, cell.role, cell.place
@@ -95,9 +95,9 @@ class Decoded:
         """The pairs of warm runs of both keys with the same fork and round."""
         ours, theirs = self.batches.get(head, {}), self.batches.get(base, {})
         return [
-            (ours[each], theirs[each])
-            for each in sorted(ours.keys() & theirs.keys())
-            if not ours[each].is_cold
+            (ours[fork_round], theirs[fork_round])
+            for fork_round in sorted(ours.keys() & theirs.keys())
+            if not ours[fork_round].is_cold
         ]
 
     def unconstrained(self, cell: DecodeCell) -> Key | None:
@@ -140,7 +140,7 @@ class Decoded:
         """The figures of `titles.FIGURES` without the ratios of two runs: times with percentiles, the others
         as one number each."""
         done, judged = latency.answered(cell.completed), cell.judged
-        found: Values = {
+        values: Values = {
             "ttft": _levels(done, latency.ttft),
             "ttft_cold": _levels(
                 latency.answered(request.completed for run in cell.cold for request in run.completed),
@@ -154,8 +154,8 @@ class Decoded:
             "e2e": _levels(done, latency.e2e),
             "service": _levels(done, overhead.service),
         }
-        found |= self._rates(cell, objectives) | _of_steps(cell.warm)
-        found |= {
+        values |= self._rates(cell, objectives) | _of_steps(cell.warm)
+        values |= {
             "tokens_per_pass": latency.tokens_per_pass(done),
             "saved_share": overhead.saved_share(done),
             "valid": right.valid(judged).share,
@@ -169,15 +169,15 @@ class Decoded:
             ),
             "waited": _levels(
                 [request for request in cell.completed if request.compile_state],
-                lambda each: float(each.waited_ns),
+                lambda request: float(request.waited_ns),
             ),
             "grammar": _levels(
                 [request for request in done if request.compile_state],
-                lambda each: sum(each.grammar_ns) / len(each.ids),
+                lambda request: sum(request.grammar_ns) / len(request.ids),
             ),
-            "peak": float(max((each.peak_bytes for each in (*cell.cold, *cell.warm)), default=0)) or None,
+            "peak": float(max((batch.peak_bytes for batch in (*cell.cold, *cell.warm)), default=0)) or None,
         }
-        return found
+        return values
 
     def _rates(self, cell: DecodeCell, objectives: Objectives) -> Values:
         """The medians over the warm runs of the figures that belong to a run and not to a request."""
@@ -186,12 +186,12 @@ class Decoded:
         }
         for run in cell.warm:
             completed = [request.completed for request in run.completed]
-            found, good = latency.rates(completed), latency.goodput(completed, objectives)
-            if found is not None and good is not None:
+            rates, good = latency.rates(completed), latency.goodput(completed, objectives)
+            if rates is not None and good is not None:
                 for name, value in (
-                    ("output_throughput", found.output_throughput),
-                    ("total_throughput", found.total_throughput),
-                    ("request_throughput", found.request_throughput),
+                    ("output_throughput", rates.output_throughput),
+                    ("total_throughput", rates.total_throughput),
+                    ("request_throughput", rates.request_throughput),
                     ("goodput", good),
                 ):
                     per_run[name].append(value)
@@ -200,12 +200,12 @@ class Decoded:
     def own_spelling(self, cell: DecodeCell) -> dict[str, int]:
         """Returns the number of ids of each text's own spelling."""
         return {
-            each["name"]: each["tokens"] for each in self.decoding.workloads.get(cell.setting.workload, [])
+            text["name"]: text["tokens"] for text in self.decoding.workloads.get(cell.setting.workload, [])
         }
 
     def findings(self) -> list[tuple[DecodedBatch, accounting.Finding]]:
         """Everything that does not add up, in any run, cold ones included."""
-        found: list[tuple[DecodedBatch, accounting.Finding]] = []
+        findings: list[tuple[DecodedBatch, accounting.Finding]] = []
         for cell in self.cells:
             beside = self.batches.get(self.stepwise(cell) or ("", "none", -1), {})
             for run in (*cell.cold, *cell.warm):
@@ -217,8 +217,8 @@ class Decoded:
                     broken += accounting.against_stepwise(
                         completed, [request.completed for request in other.completed]
                     )
-                found += [(run, request) for request in broken]
-        return found
+                findings += [(run, request) for request in broken]
+        return findings
 
 
 def stepwise_of(setting: Setting) -> Setting:
@@ -245,6 +245,6 @@ def _of_steps(runs: Sequence[DecodedBatch]) -> Values:
         "own": "own_ns",
     }
     return {
-        name: latency.percentiles([float(each) for table in columns for each in table[column]])
+        name: latency.percentiles([float(value) for table in columns for value in table[column]])
         for name, column in names.items()
     }

@@ -29,11 +29,11 @@ class Mechanism:
 
 def mechanisms(usual: Setting) -> list[Mechanism]:
     """Every switch under the load of `usual`; `usual` itself is one side of most of them."""
-    found = [
+    listed = [
         Mechanism(strategy, usual, replace(usual, strategy=strategy))
         for strategy in ("jump_forward", "interleaved", "speculative")
     ]
-    found += [
+    listed += [
         Mechanism("overlap", replace(usual, overlap=False), usual),
         Mechanism("batch_fill", usual, replace(usual, batch_fill=True)),
         Mechanism("own_kernel", usual, replace(usual, kernel=OWN)),
@@ -41,8 +41,8 @@ def mechanisms(usual: Setting) -> list[Mechanism]:
     ]
     if usual.batch in RATES:
         cold = replace(usual, cache=False, rate=RATES[usual.batch], texts=2 * usual.batch)
-        found.append(Mechanism("asynchronous_compile", replace(cold, compile_workers=0), cold))
-    return found
+        listed.append(Mechanism("asynchronous_compile", replace(cold, compile_workers=0), cold))
+    return listed
 
 
 def experiment(
@@ -50,14 +50,16 @@ def experiment(
 ) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...]]:
     """All settings, those of one load together, and each mechanism with the places of its two sides among
     them."""
-    found: list[Mechanism] = []
+    planned: list[Mechanism] = []
     for workload in workloads:
         for batch in BATCHES:
-            found += mechanisms(replace(usual, workload=workload, batch=batch, texts=max(batch, usual.texts)))
-    every = list(dict.fromkeys(side for mechanism in found for side in (mechanism.off, mechanism.on)))
+            planned += mechanisms(
+                replace(usual, workload=workload, batch=batch, texts=max(batch, usual.texts))
+            )
+    every = list(dict.fromkeys(side for mechanism in planned for side in (mechanism.off, mechanism.on)))
     loads = [mechanism.plain for mechanism in every]
-    every.sort(key=lambda each: loads.index(each.plain))
+    every.sort(key=lambda setting: loads.index(setting.plain))
     return tuple(every), tuple(
         {"name": mechanism.name, "off": every.index(mechanism.off), "on": every.index(mechanism.on)}
-        for mechanism in found
+        for mechanism in planned
     )

@@ -94,21 +94,21 @@ def paired(
     is left out and counted.
     """
     logs: dict[int, dict[str, dict[int, float]]] = {}
-    seen: set[str] = set()
+    compared_names: set[str] = set()
     for head, base in runs:
         theirs = _by_name(base)
-        found = logs.setdefault(head.fork, {})
+        of_fork = logs.setdefault(head.fork, {})
         for ours in head.completed:
             other = theirs.get(ours.completed.name)
             if other is None:
                 continue
-            seen.add(ours.completed.name)
+            compared_names.add(ours.completed.name)
             above, below = figure(ours.completed), figure(other.completed)
             if comparable(ours, other) and above and below and above > 0 and below > 0:
-                found.setdefault(ours.completed.name, {})[head.round] = math.log(above / below)
+                of_fork.setdefault(ours.completed.name, {})[head.round] = math.log(above / below)
     shared = set.intersection(*(set(names) for names in logs.values())) if logs else set()
     x = tuple(per_fork(logs)) if shared else ()
-    return Paired(interval(x) if x else None, x, len(shared), len(seen - shared))
+    return Paired(interval(x) if x else None, x, len(shared), len(compared_names - shared))
 
 
 def speed_up(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> SpeedUp:
@@ -120,10 +120,10 @@ def speed_up(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> SpeedUp:
     """
     logs: dict[int, dict[str, dict[int, float]]] = {}
     sides = [(_by_name(strategy), _by_name(stepwise), strategy) for strategy, stepwise in runs]
-    seen = {name for ours, theirs, _ in sides for name in ours.keys() & theirs.keys()}
+    all_names = {name for ours, theirs, _ in sides for name in ours.keys() & theirs.keys()}
     names = {
         name
-        for name in seen
+        for name in all_names
         if all(
             name in ours and name in theirs and of_equal_text(ours[name], theirs[name])
             for ours, theirs, _ in sides
@@ -138,8 +138,8 @@ def speed_up(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> SpeedUp:
         if spent[0] > 0 < spent[1]:
             logs.setdefault(run.fork, {}).setdefault("", {})[run.round] = math.log(spent[1] / spent[0])
     x = tuple(per_fork(logs))
-    found = Paired(interval(x) if x else None, x, len(names), len(seen - names))
-    return SpeedUp(found, passes[1] / passes[0] if passes[0] else None, passes[1] - passes[0])
+    pairing = Paired(interval(x) if x else None, x, len(names), len(all_names - names))
+    return SpeedUp(pairing, passes[1] / passes[0] if passes[0] else None, passes[1] - passes[0])
 
 
 def _by_name(run: DecodedBatch) -> dict[str, Judged]:

@@ -75,11 +75,13 @@ def ends(requests: Sequence[Judged]) -> dict[str, int]:
 def refusals(requests: Sequence[Judged]) -> dict[str, int]:
     """The reasons for which requests were refused, aborted, failed or ran without their grammar, the most
     frequent first."""
-    said = (
+    endings = (
         (request.completed.fallback or request.completed.end, request.completed.why) for request in requests
     )
-    told = (f"{kind}: {why}" if why else kind for kind, why in said if kind not in (*ANSWERED, "cancelled"))
-    return dict(Counter(told).most_common())
+    reasons = (
+        f"{kind}: {why}" if why else kind for kind, why in endings if kind not in (*ANSWERED, "cancelled")
+    )
+    return dict(Counter(reasons).most_common())
 
 
 def drift(requests: Sequence[Judged], own_spelling: Mapping[str, int]) -> float | None:

@@ -69,7 +69,7 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
     """Run the decoding, and return its folder. Raises BadInput; what was measured until then stays in the
     folder."""
     planned, switched, rounds = _plan(request)
-    found = {name: find_workload(name) for name in dict.fromkeys(setting.workload for setting in planned)}
+    workloads = {name: find_workload(name) for name in dict.fromkeys(setting.workload for setting in planned)}
     specs = parse_specs(request.backends)
     model = _prepare_model(request.model)
     vocabulary = prepare_vocabulary(request.vocabulary or (VOCABULARY if model in SHAPES else f"hf:{model}"))
@@ -108,7 +108,7 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
             f"{len(planned)} settings x {len(setup.arms)} backends x {setup.forks} forks of {rounds} rounds "
             f"and a cold one, into {folder}"
         )
-        _run(folder, setup, found, request, say)
+        _run(folder, setup, workloads, request, say)
     return folder
 
 
@@ -180,7 +180,7 @@ def _arms(described: Description) -> tuple[MeasuredArm, ...]:
 def _run(
     folder: Path,
     setup: DecodeSetup,
-    found: dict[str, Workload],
+    workloads: dict[str, Workload],
     request: DecodeRequest,
     say: Callable[[str], None],
 ) -> None:
@@ -188,7 +188,7 @@ def _run(
     with DecodeRecorder(folder, setup) as recorder, Judge() as judging:
 
         def right(workload: str, number: int, output: bytes) -> Right:
-            texts = found[workload].texts
+            texts = workloads[workload].texts
             key = (workload, number % len(texts), output)
             if key not in verdicts:
                 verdicts[key] = judge(texts[key[1]], output, judging)

@@ -90,7 +90,7 @@ def _head(decoding: Decoding, objectives: Objectives) -> str:
     ]
     if not decoding.is_complete:
         lines.append("INCOMPLETE: the record has no end; it gates nothing")
-    return "\n".join(line for each in lines for line in _wrap(each))
+    return "\n".join(line for paragraph in lines for line in _wrap(paragraph))
 
 
 def _model(decoding: Decoding) -> str:
@@ -144,13 +144,13 @@ def _times(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Value
     lines = [
         f"{'arm':17} {'':5} {'TTFT':>7} {'TPOT':>7} {'E2E':>7} {'tok/s':>6} {'good/s':>6} {'TPOT x none':>17}"
     ]
-    for cell, found in zip(cells, values, strict=True):
-        times = " ".join(f"{say(name, median(found, name)):>7}" for name in ("ttft", "tpot", "e2e"))
+    for cell, cell_values in zip(cells, values, strict=True):
+        times = " ".join(f"{say(name, median(cell_values, name)):>7}" for name in ("ttft", "tpot", "e2e"))
         paired = decoded.over_none(cell)
         over = "" if paired is None else ratio(paired)
         rates = (
-            f"{say('output_throughput', number(found, 'output_throughput')):>6} "
-            f"{say('goodput', number(found, 'goodput')):>6}"
+            f"{say('output_throughput', number(cell_values, 'output_throughput')):>6} "
+            f"{say('goodput', number(cell_values, 'goodput')):>6}"
         )
         lines += [f"{_name(cell)} {times} {rates} {over:>17}".rstrip(), *_knobs(cell)]
         if paired is not None and paired.left_out:
@@ -165,16 +165,16 @@ def _outcomes(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Va
         f"{'arm':17} {'':5} {'saved':>6} {'t/pass':>6} {'speed':>5} {'ceil.':>5} {'valid':>7} {'solved':>6} "
         f"{'fallb.':>6} {'peak':>8}",
     ]
-    for cell, found in zip(cells, values, strict=True):
+    for cell, cell_values in zip(cells, values, strict=True):
         gain = decoded.speed_up(cell)
         speed = "" if gain is None or gain.found.found is None else f"{gain.found.found.ratio:.2f}"
         ceiling = "" if gain is None or gain.ceiling is None else f"{gain.ceiling:.2f}"
         shares = (
-            f"{say('saved_share', number(found, 'saved_share')):>6} "
-            f"{say('tokens_per_pass', number(found, 'tokens_per_pass')):>6}"
+            f"{say('saved_share', number(cell_values, 'saved_share')):>6} "
+            f"{say('tokens_per_pass', number(cell_values, 'tokens_per_pass')):>6}"
         )
         outcome = f"{right.valid(cell.judged)!s:>7} " + " ".join(
-            f"{say(name, number(found, name)):>{width}}"
+            f"{say(name, number(cell_values, name)):>{width}}"
             for name, width in (("solved", 6), ("fallback", 6), ("peak", 8))
         )
         lines += [f"{_name(cell)} {shares} {speed:>5} {ceiling:>5} {outcome}", *_knobs(cell)]
@@ -194,16 +194,16 @@ def _inside(cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
         "itl": "ITL",
     }
     lines = [f"{'arm':17} {'':5} " + " ".join(f"{column:>7}" for column in columns.values())]
-    for cell, found in zip(cells, values, strict=True):
+    for cell, cell_values in zip(cells, values, strict=True):
         lines += [
-            f"{_name(cell)} " + " ".join(f"{say(name, median(found, name)):>7}" for name in columns),
+            f"{_name(cell)} " + " ".join(f"{say(name, median(cell_values, name)):>7}" for name in columns),
             *_knobs(cell),
         ]
     return lines
 
 
 def _losses(decoding: Decoding) -> str:
-    said = dict.fromkeys(
+    losses = dict.fromkeys(
         f"{loss.arm}, {decoding.setup.settings[loss.setting].name}: {loss.whose.replace('_', ' ')}: "
         f"{loss.why}"
         for loss in decoding.losses
@@ -214,36 +214,36 @@ def _losses(decoding: Decoding) -> str:
                 "not measured:",
                 *(
                     line
-                    for each in said
-                    for line in textwrap.wrap(each, 78, initial_indent="  ", subsequent_indent="    ")
+                    for loss in losses
+                    for line in textwrap.wrap(loss, 78, initial_indent="  ", subsequent_indent="    ")
                 ),
             ]
         )
-        if said
+        if losses
         else ""
     )
 
 
 def _findings(decoded: Decoded) -> str:
-    found, count = decoded.findings(), sum(len(batch.completed) for batch in decoded.decoding.batches)
-    if not found:
+    findings, count = decoded.findings(), sum(len(batch.completed) for batch in decoded.decoding.batches)
+    if not findings:
         return f"accounting: {count} requests add up to the token"
-    lines = [f"ACCOUNTING: {len(found)} things do not add up, the first of them:"]
-    for batch, each in found[:5]:
+    lines = [f"ACCOUNTING: {len(findings)} things do not add up, the first of them:"]
+    for batch, finding in findings[:5]:
         where = f"{batch.arm}, {decoded.decoding.setting(batch).name}, fork {batch.fork}, round {batch.round}"
-        lines += textwrap.wrap(f"{where}: {each}", 78, initial_indent="  ", subsequent_indent="    ")
+        lines += textwrap.wrap(f"{where}: {finding}", 78, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines)
 
 
-def median(found: Values, name: str) -> float | None:
+def median(values: Values, name: str) -> float | None:
     """The median of a figure with percentiles; None if the figure is missing."""
-    value = found[name]
+    value = values[name]
     return value["p50"] if isinstance(value, dict) else value
 
 
-def number(found: Values, name: str) -> float | None:
+def number(values: Values, name: str) -> float | None:
     """The value of a figure that is one number; None if it is missing."""
-    value = found[name]
+    value = values[name]
     return None if isinstance(value, dict) else value
 
 
@@ -272,9 +272,9 @@ def to_json(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> dict[str
                 "setting": decoding.setting(batch).name,
                 "fork": batch.fork,
                 "round": batch.round,
-                "says": str(each),
+                "says": str(finding),
             }
-            for batch, each in decoded.findings()
+            for batch, finding in decoded.findings()
         ],
     }
 
@@ -289,7 +289,7 @@ def _cell(decoded: Decoded, cell: DecodeCell, objectives: Objectives) -> dict[st
         "overhead": _paired(decoded.over_none(cell)),
         "overhead_e2e": _paired(decoded.over_none(cell, e2e)),
         "speed_up": _gain(gain),
-        "counts": dict(sum((Counter(each.counts) for each in cell.warm), Counter())),
+        "counts": dict(sum((Counter(batch.counts) for batch in cell.warm), Counter())),
         "ends": right.ends(cell.judged),
         "refusals": right.refusals(cell.judged),
     }

@@ -134,25 +134,27 @@ def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
     arms = decoded.decoding.setup.arms
     reference = next((arm.name for arm in arms if arm.role == "reference"), None)
     copy = next((arm.name for arm in arms if arm.role == "a/a"), None)
-    found = list(_times(decoded, base, head))
-    judged = _standing(found)
+    changes = list(_times(decoded, base, head))
+    judged = _standing(changes)
     if copy is None:
-        said = "no second arm of identical code in this record shows what this machine can tell apart"
+        reason = "no second arm of identical code in this record shows what this machine can tell apart"
         judged = [
-            replace(change, why=change.why or said) if change.verdict in ("regressed", "improved") else change
+            replace(change, why=change.why or reason)
+            if change.verdict in ("regressed", "improved")
+            else change
             for change in judged
         ]
     if copy is not None and reference is not None:
         proven = {
-            (each.setting, each.figure)
-            for each, _ in _times(decoded, reference, copy)
-            if each.verdict == "equivalent"
+            (change.setting, change.figure)
+            for change, _ in _times(decoded, reference, copy)
+            if change.verdict == "equivalent"
         }
-        said = "two arms of identical code were not equivalent here"
+        reason = "two arms of identical code were not equivalent here"
         judged = [
             change
             if (change.setting, change.figure) in proven
-            else replace(change, verdict="unproven", why=said)
+            else replace(change, verdict="unproven", why=reason)
             for change in judged
         ]
     return [*judged, *_counts(_constrained(decoded, base), _constrained(decoded, head), base, head)]
@@ -161,7 +163,7 @@ def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
 def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
     """The changes between arms of the same name, in settings that both records have: ratios to what ran
     beside them, and counts."""
-    found: list[tuple[DecodeChange, Sequence[float]]] = []
+    changes: list[tuple[DecodeChange, Sequence[float]]] = []
     counts: list[DecodeChange] = []
     names = {arm.name for arm in head.decoding.setup.arms}
     for arm in (arm.name for arm in base.decoding.setup.arms if arm.name in names):
@@ -177,19 +179,19 @@ def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
                     for ours, theirs in zip(of(base, before[setting]), of(head, after[setting]), strict=False)
                 ]
                 if x:
-                    found.append((_change(arm, arm, setting.name, figure, x), x))
+                    changes.append((_change(arm, arm, setting.name, figure, x), x))
         counts += _counts(before, after, arm, arm)
-    return [*_standing(found), *counts]
+    return [*_standing(changes), *counts]
 
 
 def _overhead_x(decoded: Decoded, cell: DecodeCell) -> Sequence[float]:
-    found = decoded.over_none(cell)
-    return () if found is None else found.x
+    pairing = decoded.over_none(cell)
+    return () if pairing is None else pairing.x
 
 
 def _strategy_x(decoded: Decoded, cell: DecodeCell) -> Sequence[float]:
-    found = decoded.speed_up(cell)
-    return () if found is None else [-x for x in found.found.x]
+    gain = decoded.speed_up(cell)
+    return () if gain is None else [-x for x in gain.found.x]
 
 
 RATIOS: dict[str, Callable[[Decoded, DecodeCell], Sequence[float]]] = {
@@ -206,26 +208,28 @@ def _times(decoded: Decoded, base: str, head: str) -> Iterator[tuple[DecodeChang
             continue
         runs = decoded.runs(decoded.key_of(cell), decoded.key_of(theirs[setting]))
         for figure, of in TIMES.items():
-            found = overhead.paired(runs, of)
-            if found.x:
-                yield _change(base, head, setting.name, figure, found.x), found.x
+            pairing = overhead.paired(runs, of)
+            if pairing.x:
+                yield _change(base, head, setting.name, figure, pairing.x), pairing.x
 
 
 def _change(base: str, head: str, setting: str, figure: str, x: Sequence[float]) -> DecodeChange:
-    found = interval(x)
-    return DecodeChange(base, head, setting, figure, found, SMALLEST_MARGIN, judge(found, SMALLEST_MARGIN))
+    estimate = interval(x)
+    return DecodeChange(
+        base, head, setting, figure, estimate, SMALLEST_MARGIN, judge(estimate, SMALLEST_MARGIN)
+    )
 
 
-def _standing(found: Sequence[tuple[DecodeChange, Sequence[float]]]) -> list[DecodeChange]:
+def _standing(changes: Sequence[tuple[DecodeChange, Sequence[float]]]) -> list[DecodeChange]:
     """The changes, of which only those that a false discovery rate of one percent over all of them leaves
     keep their verdict."""
-    stands = false_discovery([chance(x, each.margin) for each, x in found])
-    said = "does not stand at a false discovery rate of one percent"
+    stands = false_discovery([chance(x, change.margin) for change, x in changes])
+    reason = "does not stand at a false discovery rate of one percent"
     return [
-        each
-        if stand or each.verdict not in ("regressed", "improved")
-        else replace(each, verdict="inconclusive", why=said)
-        for (each, _), stand in zip(found, stands, strict=True)
+        change
+        if stand or change.verdict not in ("regressed", "improved")
+        else replace(change, verdict="inconclusive", why=reason)
+        for (change, _), stand in zip(changes, stands, strict=True)
     ]
 
 

@@ -98,17 +98,17 @@ def find_workload(wanted: str) -> Workload:
 def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
     """The valid instances as texts; a name that occurs again gets a number."""
     texts: list[ReferenceText] = []
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for case in cases:
-        for each in (instance for instance in case.instances if instance.valid):
-            name = f"{case.name}: {each.name}"
-            seen[name] = seen.get(name, 0) + 1
-            unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
+        for instance in (instance for instance in case.instances if instance.valid):
+            name = f"{case.name}: {instance.name}"
+            counts[name] = counts.get(name, 0) + 1
+            unique = name if counts[name] == 1 else f"{name} #{counts[name]}"
             texts.append(
                 ReferenceText(
                     unique,
                     case.grammar,
-                    each.content,
+                    instance.content,
                     case.draft,
                     case.asserts_formats,
                     REASONING in case.tags,
@@ -169,7 +169,7 @@ def requests(
         )
     texts = workload.texts[:count]
     references = [reference(text, vocabulary) for text in texts]
-    told = [
+    instructions = [
         _encode(vocabulary, text.grammar.text.encode("utf-8", "surrogatepass"), text.name)[-prompt_tokens:]
         for text in texts
     ]
@@ -178,10 +178,10 @@ def requests(
     for number in range(count):
         at = number % len(texts)
         text, ids = texts[at], references[at]
-        filler = random.Random(f"{seed} {number}").choices(plain, k=prompt_tokens - len(told[at]))
+        filler = random.Random(f"{seed} {number}").choices(plain, k=prompt_tokens - len(instructions[at]))
         request = Request(
             name=text.name if number < len(texts) else f"{text.name} ({number // len(texts) + 1})",
-            prompt=(*filler, *told[at]),
+            prompt=(*filler, *instructions[at]),
             limit=len(ids) if limit is None else limit,
             grammar=text.grammar,
             reference=ids if mode == "replay" else None,

@@ -114,20 +114,20 @@ def body_of(
 
 def not_offered(server: Server, sources: Sequence[Source]) -> dict[int, str]:
     """Why cases are not sent with their grammar, by the place of the case."""
-    found = {}
+    refused = {}
     offered = server.dialect.fields(server.endpoint)
     for place, source in enumerate(sources):
         dialect = source.case.grammar.dialect
         if dialect not in offered:
-            found[place] = (
+            refused[place] = (
                 f"declined: not offered: {server.dialect.name} takes no {dialect} at {server.endpoint}"
             )
             continue
         try:
             body_of(server, sampling=_TRY, prompt="", number=0, grammar=source.case.grammar)
         except RecursionError:
-            found[place] = "declined: not offered: the grammar nests too deeply to be sent"
-    return found
+            refused[place] = "declined: not offered: the grammar nests too deeply to be sent"
+    return refused
 
 
 _TRY = Sampling(1, 0.0, "", 0)

@@ -116,8 +116,8 @@ class Client:
         try:
             await self._timed(body, collected)
             failure = None
-        except RequestFailure as found:
-            failure = found
+        except RequestFailure as raised:
+            failure = raised
         except Exception as error:  # nothing that a server provokes may end the session
             failure = RequestFailure("harness_error", "stream", f"{type(error).__name__}: {error}")
         finally:
@@ -174,16 +174,16 @@ class Client:
             collected.status = response.status_code
             if response.status_code != 200:
                 wait(2 * SAID_S)
-                said = await _bounded(response, SAID_BYTES)
-                raise _by_status(response.status_code, _message(said))
+                refusal = await _bounded(response, SAID_BYTES)
+                raise _by_status(response.status_code, _message(refusal))
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "text/event-stream":
                 wait(2 * SAID_S)
-                said = await _bounded(response, SAID_BYTES)
+                refusal = await _bounded(response, SAID_BYTES)
                 raise RequestFailure(
                     "malformed",
                     "stream",
-                    f"no stream of events but {kind or 'no content type'}: {_message(said)}",
+                    f"no stream of events but {kind or 'no content type'}: {_message(refusal)}",
                 )
             await self._listen(response, collected, wait)
 
@@ -201,8 +201,8 @@ class Client:
                         return
                     if collected.message_ns:
                         wait(self.deadlines.stall_s)
-        except ServerError as told:
-            raise RequestFailure("failed", "stream", str(told)) from told
+        except ServerError as raised:
+            raise RequestFailure("failed", "stream", str(raised)) from raised
         except BadStream as bad:
             raise RequestFailure("malformed", "stream", str(bad)) from bad
         if collected.finish_reason is not None and not reader.is_within_event:
@@ -231,41 +231,41 @@ async def session(url: str, deadlines: Deadlines, key: ApiKey) -> AsyncIterator[
         yield http
 
 
-def _by_status(status: int | None, said: str) -> RequestFailure:
+def _by_status(status: int | None, message: str) -> RequestFailure:
     end: End = "refused" if status is not None and 400 <= status < 500 else "failed"
-    return RequestFailure(end, "status", f"{status}: {said}")
+    return RequestFailure(end, "status", f"{status}: {message}")
 
 
 def _transport(error: Exception, collected: Collected) -> RequestFailure:
     """The failure for a connection that ended too early, or that did not carry HTTP."""
     library = httpx()
-    said = str(error) or type(error).__name__
+    message = str(error) or type(error).__name__
     is_cut = isinstance(error, library.NetworkError) or any(
-        each in said for each in ("closed connection", "disconnected", "incomplete")
+        sign in message for sign in ("closed connection", "disconnected", "incomplete")
     )
     if isinstance(error, library.RemoteProtocolError) and not is_cut:
-        return RequestFailure("malformed", "stream" if collected.status else "status", f"not HTTP: {said}")
+        return RequestFailure("malformed", "stream" if collected.status else "status", f"not HTTP: {message}")
     return RequestFailure(
-        "dropped", "stream" if collected.status else "status", f"the connection ended: {said}"
+        "dropped", "stream" if collected.status else "status", f"the connection ended: {message}"
     )
 
 
 async def _bounded(response: Any, most: int) -> bytes:
     """The body's first bytes, at most `most`, or those that came before an error: the status says more than
     the body."""
-    said = bytearray()
+    body = bytearray()
     with suppress(TimeoutError, httpx().TransportError):
         async with asyncio.timeout(SAID_S):
             async for received in response.aiter_raw():
-                said += received
-                if len(said) >= most:
+                body += received
+                if len(body) >= most:
                     break
-    return bytes(said[:most])
+    return bytes(body[:most])
 
 
-def _message(said: bytes) -> str:
+def _message(body: bytes) -> str:
     """The message in an error's body, if the body has a form that these servers write."""
-    text = said.decode("utf-8", "replace").strip()
+    text = body.decode("utf-8", "replace").strip()
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

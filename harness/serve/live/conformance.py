@@ -51,29 +51,29 @@ class DialectCounts:
     def __str__(self) -> str:
         beside = f"; without a grammar {self.plain_valid}/{self.plain_judged}" if self.plain_judged else ""
         counts = f"{self.valid}/{self.judged} outputs valid{beside}"
-        said = {
+        sentences = {
             "kept": "kept",
             "broken": "BROKEN",
             "ignored": "THE SERVER IGNORES THE GRAMMAR",
             "unproven": "nothing shown: no output could be judged",
         }
-        return f"{self.dialect}: {said[self.finding]}" + (f": {counts}" if self.judged else "")
+        return f"{self.dialect}: {sentences[self.finding]}" + (f": {counts}" if self.judged else "")
 
 
 def conformance(lived: Lived, dialects: dict[tuple[str, str], Dialect]) -> list[DialectCounts]:
     """One entry for each dialect that was sent. `dialects` gives the dialect of a case by its suite and
     id."""
-    found: dict[Dialect, dict[Role, list[Answer]]] = {}
+    by_dialect: dict[Dialect, dict[Role, list[Answer]]] = {}
     for answer in lived.answers:
         if (answer.suite, answer.case_id) not in dialects:
             raise BadInput(
                 f"{lived.folder}: an answer to a case that cases.jsonl does not hold; the folder "
                 "was changed or damaged"
             )
-        found.setdefault(dialects[answer.suite, answer.case_id], {"constrained": [], "none": []})[
+        by_dialect.setdefault(dialects[answer.suite, answer.case_id], {"constrained": [], "none": []})[
             answer.role
         ].append(answer)
-    return [_kept(lived, dialect, each) for dialect, each in sorted(found.items())]
+    return [_kept(lived, dialect, answers) for dialect, answers in sorted(by_dialect.items())]
 
 
 def _kept(lived: Lived, dialect: Dialect, answers: dict[Role, list[Answer]]) -> DialectCounts:

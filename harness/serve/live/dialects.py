@@ -79,8 +79,8 @@ _SGLANG: dict[Dialect, Fields] = {
 _LLAMA_CPP: dict[Dialect, Fields] = {"json_schema": _field("json_schema"), "ebnf": _field("grammar")}
 
 DIALECTS: dict[str, ServerDialect] = {
-    each.name: each
-    for each in (
+    dialect.name: dialect
+    for dialect in (
         ServerDialect("openai", {"json_schema": _response_format}),
         ServerDialect("vllm", _STRUCTURED, _STRUCTURED),
         ServerDialect("vllm-guided", _GUIDED, _GUIDED),
@@ -156,5 +156,5 @@ def _text(value: Any) -> str:
 
 
 def _before(version: str, bound: tuple[int, int]) -> bool:
-    found = re.match(r"(\d+)\.(\d+)", version)
-    return found is not None and (int(found[1]), int(found[2])) < bound
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return match is not None and (int(match[1]), int(match[2])) < bound

@@ -98,8 +98,8 @@ def values(answers: Iterable[Answer], name: str) -> list[float]:
     """The figure's values over the answered requests that have it; for `itl` all gaps, pooled."""
     if name == "itl":
         return [gap for answer in answered(answers) for gap in itl(answer)]
-    found = (TIMES[name](answer) for answer in answered(answers))
-    return [answer for answer in found if answer is not None]
+    times = (TIMES[name](answer) for answer in answered(answers))
+    return [answer for answer in times if answer is not None]
 
 
 def rates(answers: Sequence[Answer]) -> Rates | None:
@@ -131,13 +131,13 @@ def goodput(
 ) -> float | None:
     """Good requests a second, over the same time as the throughput; with `right`, requests with an invalid
     text are not good."""
-    found = rates(answers)
-    if found is None:
+    throughput = rates(answers)
+    if throughput is None:
         return None
     good = sum(
         is_good(answer, objectives) and (right is None or right(answer) != "invalid") for answer in answers
     )
-    return good / found.seconds
+    return good / throughput.seconds
 
 
 def tokens_per_message(answers: Iterable[Answer]) -> float | None:
@@ -158,8 +158,8 @@ class AnswerCounts:
 
 def counted(answers: Iterable[Answer]) -> AnswerCounts:
     """The counts over the answered requests."""
-    said = [answer.heard.usage.output is not None for answer in answered(answers)]
-    return AnswerCounts(sum(said), len(said) - sum(said))
+    is_counted = [answer.heard.usage.output is not None for answer in answered(answers)]
+    return AnswerCounts(sum(is_counted), len(is_counted) - sum(is_counted))
 
 
 def ends(answers: Iterable[Answer]) -> dict[str, int]:

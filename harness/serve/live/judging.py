@@ -44,15 +44,15 @@ def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
 
 def _is_valid(judge: Judge, case: Case, content: bytes) -> bool | None:
     if case.grammar.dialect == "ebnf":
-        found = judge.membership(case.grammar, content)
-        return None if found is None else found == "sentence"
+        membership = judge.membership(case.grammar, content)
+        return None if membership is None else membership == "sentence"
     return judge.verdict(case.grammar, content, draft=case.draft, assert_formats=case.asserts_formats)
 
 
 def outputs(lived: Lived, role: str = "constrained") -> Iterator[Answer]:
     """The answers of that role, in the order in which they were due, without those that we cancelled."""
     mine = (answer for answer in lived.answers if answer.role == role and answer.heard.end != "cancelled")
-    return iter(sorted(mine, key=lambda each: (each.load, each.number)))
+    return iter(sorted(mine, key=lambda answer: (answer.load, answer.number)))
 
 
 def with_outputs(sources: Sequence[Source], lived: Lived) -> list[Source]:
@@ -85,8 +85,10 @@ def rows(sources: Sequence[Source], lived: Lived, declined: dict[int, str]) -> I
         key = source.suite, source.case.id
         if place in declined:
             yield [_blank(source, lived, "unsupported", "dialect", declined[place])]
-        elif found := by_case.get(key):
-            yield [_row(source, lived, number, each, key in refused) for number, each in enumerate(found)]
+        elif answers := by_case.get(key):
+            yield [
+                _row(source, lived, number, answer, key in refused) for number, answer in enumerate(answers)
+            ]
 
 
 def _blank(source: Source, lived: Lived, status: Status, phase: str, text: str) -> Row:

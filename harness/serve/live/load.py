@@ -70,13 +70,13 @@ def read_trace(path: Path) -> tuple[float, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: cannot be read: {error}") from error
     try:
-        found = tuple(float(line) for line in lines)
+        times = tuple(float(line) for line in lines)
     except ValueError as error:
         raise BadInput(f"{path}: {error}; write one number a line, seconds after the start") from error
-    if not found:
+    if not times:
         raise BadInput(f"{path}: empty; write one number a line, seconds after the start")
-    arrivals.trace(found)
-    return found
+    arrivals.trace(times)
+    return times
 
 
 Send = Callable[[int, int], Awaitable[None]]

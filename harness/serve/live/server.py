@@ -75,19 +75,19 @@ def find_server(
         raise BadInput(f'unknown dialect "{dialect}"{did_you_mean(dialect, list(DIALECTS))}')
     httpx()
     facts = asyncio.run(_facts(base, key, deadlines))
-    found = recognise(facts)
-    if dialect is None and found is None:
+    recognised = recognise(facts)
+    if dialect is None and recognised is None:
         raise BadInput(
             f"{base}: cannot tell what server this is; name it with --dialect ({', '.join(DIALECTS)})"
         )
-    name = dialect or (found[0] if found else "")
+    name = dialect or (recognised[0] if recognised else "")
     wanted = model or model_of(facts)
     if wanted is None:
         raise BadInput(f"{base}: lists no model at /v1/models; name one with --model")
     kind = DIALECTS[name]
     if not kind.fields(endpoint):
         raise BadInput(f"the dialect {name} takes no grammar at {endpoint}; leave out --endpoint")
-    return Server(base, kind, key.scrub(found[1]) if found else "", wanted, endpoint)
+    return Server(base, kind, key.scrub(recognised[1]) if recognised else "", wanted, endpoint)
 
 
 async def _facts(base: str, key: ApiKey, deadlines: Deadlines) -> dict[str, Any]:
@@ -105,7 +105,7 @@ async def _facts(base: str, key: ApiKey, deadlines: Deadlines) -> dict[str, Any]
             if status == 200 and value is not None:
                 facts[path] = value
             # The version stands in a path of its own, which comes after the one that tells them apart.
-            if (found := recognise(facts)) and (found[1] or found[0] == "openai"):
+            if (recognised := recognise(facts)) and (recognised[1] or recognised[0] == "openai"):
                 break
     return facts
 

@@ -95,7 +95,7 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
         try:
             plan = write_plan(suites, Profile(request.cases, JUDGE_SECONDS, ()), request.sampling.seed, draft)
             with open(draft, "rb") as file:
-                sources = [Source(*each) for each in map(case_from_line, file)]
+                sources = [Source(*parts) for parts in map(case_from_line, file)]
             os.replace(draft, folder / "cases.jsonl")
         finally:
             draft.unlink(missing_ok=True)
@@ -182,7 +182,7 @@ class LoadSender:
         order = (
             sent
             if load.kind == "first"
-            else [sent[each] for each in asking.order(len(sent), load.requests, sampling.seed)]
+            else [sent[place] for place in asking.order(len(sent), load.requests, sampling.seed)]
         )
         made: list[tuple[Source, bytes, str]] = []
         for number in range(load.requests):
@@ -253,8 +253,8 @@ def _rows_whatever_happens(
                 file.write(case_to_line(source.suite, source.suite_version, source.case))
         os.replace(fresh, folder / "cases.jsonl")
         with Writer(folder, _info(setup, plan, planned.sources)) as writer:
-            for found in rows(planned.sources, lived, planned.declined):
-                writer.append([(row, b"") for row in found])
+            for case_rows in rows(planned.sources, lived, planned.declined):
+                writer.append([(row, b"") for row in case_rows])
             if is_done:
                 writer.finish(now())
 

@@ -48,40 +48,42 @@ class LiveSummary:
         return self.lived.right(answer).right
 
 
-def text(seen: LiveSummary) -> str:
+def text(summary: LiveSummary) -> str:
     """The session as text for a terminal."""
     return "\n\n".join(
-        "\n".join(part) for part in (_head(seen), _loads(seen), _outcomes(seen), _verdict(seen)) if part
+        "\n".join(part)
+        for part in (_head(summary), _loads(summary), _outcomes(summary), _verdict(summary))
+        if part
     )
 
 
-def _head(seen: LiveSummary) -> list[str]:
-    setup = seen.lived.setup
+def _head(summary: LiveSummary) -> list[str]:
+    setup = summary.lived.setup
     version = f" {setup.version}" if setup.version else ""
     lines = [
         f"{setup.dialect}{version} at {setup.url} ({setup.endpoint})",
         f"model {setup.model}; {setup.cases} cases, grammars {setup.grammars}, at most "
         f"{setup.sampling.limit} tokens out",
-        f"goodput: {seen.objectives}",
+        f"goodput: {summary.objectives}",
     ]
-    if not seen.lived.is_complete:
+    if not summary.lived.is_complete:
         lines.append("INCOMPLETE: the session has no end; it gates nothing")
     return lines
 
 
-def _loads(seen: LiveSummary) -> list[str]:
+def _loads(summary: LiveSummary) -> list[str]:
     """One line for each load, and below it how its requests compare with their twins."""
     lines = [
         f"{'load':16} {'gramm.':6} {'answered':>9} {'TTFT':>7} {'p99':>7} {'TPOT':>7} {'E2E':>7} "
         f"{'tok/s':>6} {'good/s':>6}"
     ]
-    for place, load in enumerate(seen.lived.setup.loads):
-        mine = seen.by_load[place]
+    for place, load in enumerate(summary.lived.setup.loads):
+        mine = summary.by_load[place]
         first, per_token, whole = (
             percentiles(figures.values(mine, name)) for name in ("ttft", "tpot", "e2e")
         )
         rates = figures.rates(mine)
-        good = figures.goodput(mine, seen.objectives)
+        good = figures.goodput(mine, summary.objectives)
         done = f"{sum(answer.is_answered for answer in mine)}/{load.requests}"
         lines.append(
             f"{load.name[:16]:16} {WITH[load.role]:6} {done:>9} {say('ttft', first['p50']):>7} "
@@ -90,11 +92,11 @@ def _loads(seen: LiveSummary) -> list[str]:
             f"{say('output_throughput', rates.output_throughput if rates else None):>6} "
             f"{say('goodput', good):>6}"
         )
-        lines += [f"  {note}" for note in _notes(seen, place, load, mine)]
+        lines += [f"  {note}" for note in _notes(summary, place, load, mine)]
     return lines
 
 
-def _notes(seen: LiveSummary, place: int, load: Load, mine: Sequence[Answer]) -> Iterator[str]:
+def _notes(summary: LiveSummary, place: int, load: Load, mine: Sequence[Answer]) -> Iterator[str]:
     gaps = percentiles(figures.values(mine, "itl"))
     if gaps["p50"] is not None:
         yield (
@@ -106,12 +108,12 @@ def _notes(seen: LiveSummary, place: int, load: Load, mine: Sequence[Answer]) ->
         for state in ("cold", "warm")
     }
     if all(by_state.values()):
-        said = ", ".join(
-            f"{state} {say('ttft', percentiles(found)['p50'])} ({len(found)})"
-            for state, found in by_state.items()
+        times_by_state = ", ".join(
+            f"{state} {say('ttft', percentiles(ttfts)['p50'])} ({len(ttfts)})"
+            for state, ttfts in by_state.items()
         )
-        yield f"TTFT by grammar: {said}"
-    paired = seen.pairs(place)
+        yield f"TTFT by grammar: {times_by_state}"
+    paired = summary.pairs(place)
     if paired is not None and paired.median_ttft is not None:
         ratio = "" if paired.median_tpot is None else f", TPOT x {paired.median_tpot:.3g}"
         sign = "+" if paired.median_ttft >= 0 else "-"
@@ -131,9 +133,9 @@ def _notes(seen: LiveSummary, place: int, load: Load, mine: Sequence[Answer]) ->
         )
 
 
-def _outcomes(seen: LiveSummary) -> list[str]:
+def _outcomes(summary: LiveSummary) -> list[str]:
     """Returns how requests ended, and who counted the tokens."""
-    answers = seen.lived.answers
+    answers = summary.lived.answers
     lines = []
     for role, called in (("constrained", "with grammar"), ("none", "without")):
         mine = [answer for answer in answers if answer.role == role]
@@ -141,39 +143,41 @@ def _outcomes(seen: LiveSummary) -> list[str]:
             lines.append(
                 f"{called}: {', '.join(f'{count} {end}' for end, count in figures.ends(mine).items())}"
             )
-    told: dict[str, int] = {}
+    reasons: dict[str, int] = {}
     for answer in answers:
         if not answer.is_answered and answer.heard.why:
-            told[answer.heard.why] = told.get(answer.heard.why, 0) + 1
-    lines += [f"  {count}: {why}" for why, count in sorted(told.items(), key=lambda each: -each[1])[:5]]
-    found = figures.counted(answers)
-    if found.by_messages:
-        lines.append(f"tokens of {found.by_messages} answers are messages with text: the server counted none")
+            reasons[answer.heard.why] = reasons.get(answer.heard.why, 0) + 1
+    lines += [f"  {count}: {why}" for why, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
+    token_counts = figures.counted(answers)
+    if token_counts.by_messages:
+        lines.append(
+            f"tokens of {token_counts.by_messages} answers are messages with text: the server counted none"
+        )
     per_message = figures.tokens_per_message(answers)
     if per_message is not None:
         lines.append(f"{per_message:.3g} tokens a message; ITL is of messages")
     return lines
 
 
-def _verdict(seen: LiveSummary) -> list[str]:
-    lines = [str(entry) for entry in seen.kept]
-    for entry in seen.kept:
+def _verdict(summary: LiveSummary) -> list[str]:
+    lines = [str(entry) for entry in summary.kept]
+    for entry in summary.kept:
         lines += [f"  request {wrong.number}: {wrong.heard.text[:60]!r}" for wrong in entry.examples]
-    if seen.lived.setup.not_offered:
+    if summary.lived.setup.not_offered:
         lines.append(
-            f"{seen.lived.setup.not_offered} cases declined: not offered by this server's "
+            f"{summary.lived.setup.not_offered} cases declined: not offered by this server's "
             "interface, so not sent"
         )
-    return [*lines, "; ".join([f"gate: {seen.gate.verdict}", *seen.gate.reasons])]
+    return [*lines, "; ".join([f"gate: {summary.gate.verdict}", *summary.gate.reasons])]
 
 
-def to_json(seen: LiveSummary) -> dict[str, Any]:
+def to_json(summary: LiveSummary) -> dict[str, Any]:
     """Every figure of every load, the ends, and the conclusions. Times are nanoseconds."""
-    setup = seen.lived.setup
+    setup = summary.lived.setup
     return {
         "run": setup.run,
-        "folder": seen.lived.folder,
-        "is_complete": seen.lived.is_complete,
+        "folder": summary.lived.folder,
+        "is_complete": summary.lived.is_complete,
         "server": {
             "url": setup.url,
             "dialect": setup.dialect,
@@ -184,8 +188,8 @@ def to_json(seen: LiveSummary) -> dict[str, Any]:
         "grammars": setup.grammars,
         "cases": setup.cases,
         "not_offered": setup.not_offered,
-        "objectives": asdict(seen.objectives),
-        "loads": [_load_json(seen, place, load) for place, load in enumerate(setup.loads)],
+        "objectives": asdict(summary.objectives),
+        "loads": [_load_json(summary, place, load) for place, load in enumerate(setup.loads)],
         "kept": [
             {
                 "dialect": entry.dialect,
@@ -199,15 +203,15 @@ def to_json(seen: LiveSummary) -> dict[str, Any]:
                     for wrong in entry.examples
                 ],
             }
-            for entry in seen.kept
+            for entry in summary.kept
         ],
-        "gate": asdict(seen.gate),
+        "gate": asdict(summary.gate),
     }
 
 
-def _load_json(seen: LiveSummary, place: int, load: Load) -> dict[str, Any]:
-    mine = seen.by_load[place]
-    rates, paired, found = figures.rates(mine), seen.pairs(place), figures.counted(mine)
+def _load_json(summary: LiveSummary, place: int, load: Load) -> dict[str, Any]:
+    mine = summary.by_load[place]
+    rates, paired, token_counts = figures.rates(mine), summary.pairs(place), figures.counted(mine)
     states = {state: [answer for answer in mine if answer.state == state] for state in ("cold", "warm")}
     return {
         "name": load.name,
@@ -216,18 +220,20 @@ def _load_json(seen: LiveSummary, place: int, load: Load) -> dict[str, Any]:
         "requests": load.requests,
         "ends": figures.ends(mine),
         "judgements": {
-            right: sum(seen.right(answer) == right for answer in mine)
+            right: sum(summary.right(answer) == right for answer in mine)
             for right in ("valid", "invalid", "unjudged")
         },
         **{name: percentiles(figures.values(mine, name)) for name in (*TIMES, "itl")},
-        **{f"ttft_{state}": percentiles(figures.values(each, "ttft")) for state, each in states.items()},
+        **{
+            f"ttft_{state}": percentiles(figures.values(answers, "ttft")) for state, answers in states.items()
+        },
         "output_throughput": rates.output_throughput if rates else None,
         "total_throughput": rates.total_throughput if rates else None,
         "request_throughput": rates.request_throughput if rates else None,
-        "goodput": figures.goodput(mine, seen.objectives),
-        "goodput_valid": figures.goodput(mine, seen.objectives, seen.right),
-        "tokens_counted_by_server": found.by_server,
-        "tokens_counted_by_messages": found.by_messages,
+        "goodput": figures.goodput(mine, summary.objectives),
+        "goodput_valid": figures.goodput(mine, summary.objectives, summary.right),
+        "tokens_counted_by_server": token_counts.by_server,
+        "tokens_counted_by_messages": token_counts.by_messages,
         "tokens_per_message": figures.tokens_per_message(mine),
         "over_twin": None
         if paired is None

@@ -50,7 +50,7 @@ class Collected:
         if not isinstance(message, dict):
             raise BadStream(f"an event that is no object: {data[:60]!r}")
         if message.get("error") or message.get("object") == "error":
-            raise ServerError(_said(message))
+            raise ServerError(_error_text(message))
         self._count(message)
         choices = message.get("choices", [])
         if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
@@ -129,8 +129,8 @@ def _whole(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 1 << 40 else None
 
 
-def _said(message: dict[str, Any]) -> str:
+def _error_text(message: dict[str, Any]) -> str:
     error = message.get("error")
     error = error if isinstance(error, dict) else message
-    said = error.get("message") or message.get("error")
-    return f"an error within the stream: {said if isinstance(said, str) else json.dumps(said)[:300]}"
+    message_text = error.get("message") or message.get("error")
+    return f"an error within the stream: {message_text if isinstance(message_text, str) else json.dumps(message_text)[:300]}"

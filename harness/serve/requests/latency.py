@@ -40,18 +40,18 @@ class Objectives:
 def objectives_of(text: str) -> Objectives:
     """The objectives in a text like `ttft:500 tpot:50 e2e:2000`, in milliseconds, as vLLM's `--goodput` reads
     it. Raises BadInput."""
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for part in text.split():
         name, _, limit = part.partition(":")
         try:
             if name not in ("ttft", "tpot", "e2e") or not float(limit) > 0:
                 raise ValueError
-            found[f"{name}_ms"] = float(limit)
+            limits[f"{name}_ms"] = float(limit)
         except ValueError:
             raise BadInput(
                 f'"{part}" is no objective; write for example ttft:500 tpot:50 e2e:2000 (milliseconds)'
             ) from None
-    return Objectives(**found)
+    return Objectives(**limits)
 
 
 @dataclass(frozen=True)
@@ -156,9 +156,11 @@ def is_good(request: Completed, objectives: Objectives) -> bool:
 
 def goodput(completed: Sequence[Completed], objectives: Objectives) -> float | None:
     """Good requests a second, over the same time as the throughput; None if nothing was answered."""
-    found = rates(completed)
+    throughput = rates(completed)
     return (
-        None if found is None else sum(is_good(request, objectives) for request in completed) / found.seconds
+        None
+        if throughput is None
+        else sum(is_good(request, objectives) for request in completed) / throughput.seconds
     )
 
 
@@ -172,13 +174,13 @@ def tokens_per_pass(completed: Sequence[Completed]) -> float | None:
 
 def percentiles(values: Sequence[float]) -> dict[str, float | None]:
     """Mean, count and LEVELS, as observed values; a level is None if too few values lie beyond it."""
-    found: dict[str, float | None] = {
+    by_name: dict[str, float | None] = {
         "n": float(len(values)),
         "mean": float(np.mean(values)) if len(values) else None,
     }
     for name, share in LEVELS.items():
         shown = len(values) > 0 and (name == "p50" or has_tail(share, len(values)))
-        found[name] = (
+        by_name[name] = (
             float(np.quantile(np.asarray(values, float), share, method="inverted_cdf")) if shown else None
         )
-    return found
+    return by_name

@@ -54,12 +54,12 @@ def grouped_attention(
         if count > 1:
             attention_mask = attention_mask.repeat(1, 1, group, 1)
     if softcap is None:
-        seen = scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
+        attended = scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
     else:
         weights = torch.matmul(query, key.transpose(2, 3)) * (dim**-0.5 if scaling is None else scaling)
         weights = torch.tanh(weights / softcap) * softcap + attention_mask
-        seen = torch.matmul(torch.softmax(weights, dim=-1, dtype=torch.float32).to(value.dtype), value)
-    return seen.reshape(rows, heads, count, value.shape[-1]).transpose(1, 2).contiguous(), None
+        attended = torch.matmul(torch.softmax(weights, dim=-1, dtype=torch.float32).to(value.dtype), value)
+    return attended.reshape(rows, heads, count, value.shape[-1]).transpose(1, 2).contiguous(), None
 
 
 def windows(config: Any) -> dict[str, int | None]:
@@ -71,7 +71,9 @@ def windows(config: Any) -> dict[str, int | None]:
     """
     if getattr(config, "is_encoder_decoder", False):
         raise _unsupported(config, "is an encoder with a decoder")
-    changing = sorted({each for each in _rope_types(config) if each in ("dynamic", "longrope")})
+    changing = sorted(
+        {rope_type for rope_type in _rope_types(config) if rope_type in ("dynamic", "longrope")}
+    )
     if changing:
         raise _unsupported(config, f"rotates positions by the length of the batch ({', '.join(changing)})")
     kinds = set(getattr(config, "layer_types", None) or ())
@@ -102,21 +104,21 @@ def masks(
 
     here = at[:, None, :, None]
     causal = slots <= here
-    found = {}
+    masks_by_kind = {}
     for kind, window in windows.items():
         visible = causal if window is None else causal & (slots > here - window)
-        found[kind] = torch.where(visible, seen, hidden)
-    return found if len(found) > 1 else next(iter(found.values()))
+        masks_by_kind[kind] = torch.where(visible, seen, hidden)
+    return masks_by_kind if len(masks_by_kind) > 1 else next(iter(masks_by_kind.values()))
 
 
 def _rope_types(config: Any) -> Iterator[str]:
     """The kinds of rotary positions in a configuration of the old form (`rope_scaling`) or of the new one,
     where each kind of layer may have its own."""
     for name in ("rope_parameters", "rope_scaling"):
-        found = getattr(config, name, None)
-        for each in (found, *(found or {}).values()) if isinstance(found, Mapping) else ():
-            if isinstance(each, Mapping):
-                yield str(each.get("rope_type", each.get("type", "default")))
+        parameters = getattr(config, name, None)
+        for settings in (parameters, *(parameters or {}).values()) if isinstance(parameters, Mapping) else ():
+            if isinstance(settings, Mapping):
+                yield str(settings.get("rope_type", settings.get("type", "default")))
 
 
 def _unsupported(config: Any, why: str) -> BadInput:

@@ -160,9 +160,9 @@ class Static:
                 "tokens; ask for less"
             ) from error
         except RuntimeError as error:
-            said = one_line(str(error))[:200]
+            reason = one_line(str(error))[:200]
             raise BadInput(
-                f"this model's passes cannot be captured as CUDA graphs ({said}); run without graphs"
+                f"this model's passes cannot be captured as CUDA graphs ({reason}); run without graphs"
             ) from error
         slot.graph = graph
 

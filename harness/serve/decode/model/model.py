@@ -55,8 +55,8 @@ def load_model(
     attention.register()
     build = build_shape if name in SHAPES else load_pretrained
     try:
-        found = build(name, vocabulary_size, where, kind, attention.GROUPED)
-        model = Model(found, name, rows=rows, positions=positions, chunk=chunk, graphs=graphs)
+        network = build(name, vocabulary_size, where, kind, attention.GROUPED)
+        model = Model(network, name, rows=rows, positions=positions, chunk=chunk, graphs=graphs)
     except torch.OutOfMemoryError as error:
         raise BadInput(
             f'"{name}" with {rows} rows of {positions} positions does not fit into the memory of {device}; '
@@ -116,8 +116,8 @@ class Network:
     def _choose(self, _: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...] | None:
         if not self.chosen:
             return None
-        found = given[0][self.chosen]
-        return (found if found.dim() == 3 else found[:, None],)
+        states = given[0][self.chosen]
+        return (states if states.dim() == 3 else states[:, None],)
 
 
 class Model:
@@ -200,7 +200,7 @@ class Model:
             {self.positions >> halved for halved in range(self.positions.bit_length())},
         )
         with torch.no_grad():
-            for named in sorted({*(1 << each for each in range(self.rows.bit_length())), self.rows}):
+            for named in sorted({*(1 << power for power in range(self.rows.bit_length())), self.rows}):
                 for count, span in ((count, span) for count in counts for span in sorted(spans)):
                     size = self._runner.size(self.rows, named, count, span, every, capacity, self.chunk)
                     self._runner.run(size, self._inputs({}, size))
@@ -308,14 +308,14 @@ class Model:
 
         if self.device.type == "meta":
             return 0.0
-        text = [(7 * each + 3) % self.vocabulary_size for each in range(8)]
+        text = [(7 * position + 3) % self.vocabulary_size for position in range(8)]
         row, most = self.rows - 1, min(len(text), self.positions)
         for begin in (0, most // 2):
             self.rollback(row, min(begin, self._lengths[row]))
             while self._lengths[row] < most:
-                told = self._lengths[row]
-                stop = min(told + (3 if begin else 2), told + self.chunk, most)
-                logits = self.extend({row: text[told:stop]})[0]
+                length = self._lengths[row]
+                stop = min(length + (3 if begin else 2), length + self.chunk, most)
+                logits = self.extend({row: text[length:stop]})[0]
         self.rollback(row, 0)
         used = self.network.model.config._attn_implementation
         self.network.model.set_attn_implementation(attention.EAGER)

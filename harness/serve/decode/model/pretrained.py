@@ -34,10 +34,10 @@ def load_pretrained(
         config = AutoConfig.from_pretrained(name, trust_remote_code=False)
     except Exception as error:  # the hub's client raises of many kinds
         raise _absent(name, folder, error) from error
-    found = int(getattr(config.get_text_config(), "vocab_size", 0))
-    if found < vocabulary_size:
+    logits = int(getattr(config.get_text_config(), "vocab_size", 0))
+    if logits < vocabulary_size:
         raise BadInput(
-            f'"{name}" has logits for {found:,} tokens, the vocabulary has {vocabulary_size:,}; name the '
+            f'"{name}" has logits for {logits:,} tokens, the vocabulary has {vocabulary_size:,}; name the '
             "model's own vocabulary"
         )
     try:
@@ -57,13 +57,13 @@ def load_pretrained(
 
 
 def _absent(name: str, folder: bool, error: Exception) -> BadInput:
-    said = one_line(str(error)).strip()[:200]
+    reason = one_line(str(error)).strip()[:200]
     if folder:
         return BadInput(
-            f'the model in "{name}" cannot be loaded ({said}); it must be a causal LM of '
+            f'the model in "{name}" cannot be loaded ({reason}); it must be a causal LM of '
             "transformers, in safetensors"
         )
     return BadInput(
         f'"{name}" is no shape{did_you_mean(name, list(SHAPES))}; and as a model of the Hugging Face hub it '
-        f"cannot be had ({said})"
+        f"cannot be had ({reason})"
     )

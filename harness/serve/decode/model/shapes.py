@@ -78,8 +78,8 @@ def _without_initialization() -> AbstractContextManager[None]:
     from transformers import __version__
 
     home = "initialization" if int(__version__.partition(".")[0]) >= 5 else "modeling_utils"
-    found: AbstractContextManager[None] = import_module(f"transformers.{home}").no_init_weights()
-    return found
+    context: AbstractContextManager[None] = import_module(f"transformers.{home}").no_init_weights()
+    return context
 
 
 def _fill(model: Any) -> None:
