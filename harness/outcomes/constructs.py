@@ -55,7 +55,7 @@ def constructs(grammar: Grammar) -> tuple[str, ...]:
         except (ValueError, RecursionError):
             return ()
     if grammar.dialect == "regex":
-        return _found(REGEX, ESCAPED.sub("", text))
+        return _matching(REGEX, ESCAPED.sub("", text))
     if grammar.dialect == "ebnf":
         rules = set(re.findall(r"^\s*([\w-]+)\s*::=", text, re.MULTILINE))
         bare = QUOTED.sub(" ", text)
@@ -64,7 +64,7 @@ def constructs(grammar: Grammar) -> tuple[str, ...]:
             for name, body in re.findall(r"^\s*([\w-]+)\s*::=(.*)", bare, re.MULTILINE)
             if name in rules
         )
-        return tuple(sorted({*_found(EBNF, bare), *(("recursion",) if recursive else ())}))
+        return tuple(sorted({*_matching(EBNF, bare), *(("recursion",) if recursive else ())}))
     return ()
 
 
@@ -72,13 +72,13 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"[\w-]+", text))
 
 
-def _found(names: dict[str, str], text: str) -> tuple[str, ...]:
+def _matching(names: dict[str, str], text: str) -> tuple[str, ...]:
     return tuple(sorted(name for name, pattern in names.items() if re.search(pattern, text)))
 
 
 def _keywords(schema: Any) -> set[str]:
     """The keywords that stand where a schema may stand; names of properties and data are none."""
-    found: set[str] = set()
+    keywords: set[str] = set()
     waiting = [schema]
     while waiting:
         node = waiting.pop()
@@ -87,12 +87,12 @@ def _keywords(schema: Any) -> set[str]:
         elif isinstance(node, dict):
             for key, value in node.items():
                 if key in KEYWORDS:
-                    found.add(key)
+                    keywords.add(key)
                 if key in MAPS and isinstance(value, dict):
                     waiting += value.values()
                 elif key not in VALUES and isinstance(value, dict | list):
                     waiting.append(value)
-    return found
+    return keywords
 
 
 def derived_tags(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -105,7 +105,7 @@ def derived_tags(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
     ).exists():  # of a published run, or of one whose cases were taken away: their features are not known
         return {}
     return {
-        (suite, case.id): found
+        (suite, case.id): tags
         for suite, _, case in read_cases(folder)
-        if not case.tags and (found := constructs(case.grammar))
+        if not case.tags and (tags := constructs(case.grammar))
     }

@@ -28,12 +28,12 @@ class Delayed:
     """The last cases that the process had served by then: it may be the doing of one of them."""
 
     @property
-    def led(self) -> str:
+    def opening(self) -> str:
         """The words before the names of the cases behind which it failed, if there are such."""
         return "failed behind " if self.behind else "failed once"
 
     @property
-    def said(self) -> str:
+    def closing(self) -> str:
         """The words after them, with what was seen."""
         return f" and not when walked again in a process of its own: {self.text}"
 
@@ -51,24 +51,24 @@ def delayed_of(row: Row) -> Delayed | None:
 class DelayedCases:
     """Takes in rows, keeps what befell a first walk only."""
 
-    seen: list[Delayed] = field(default_factory=list)
+    cases: list[Delayed] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
         """Take in one row."""
         if (delayed := delayed_of(row)) is not None:
-            self.seen.append(delayed)
+            self.cases.append(delayed)
 
 
 def in_words(delayed: Delayed) -> str:
     """One of them in one sentence."""
     before = ", ".join(earlier.case for earlier in delayed.behind)
-    return f"{delayed.case} ({delayed.suite}) {delayed.led}{before}{delayed.said}"
+    return f"{delayed.case} ({delayed.suite}) {delayed.opening}{before}{delayed.closing}"
 
 
-def lines(found: Sequence[Delayed]) -> list[str]:
+def lines(cases: Sequence[Delayed]) -> list[str]:
     """All of them in a line for each kind; none if there are none."""
-    kinds = {"behind others and not alone": [delayed for delayed in found if delayed.behind]}
-    kinds["once and not again"] = [delayed for delayed in found if not delayed.behind]
+    kinds = {"behind others and not alone": [delayed for delayed in cases if delayed.behind]}
+    kinds["once and not again"] = [delayed for delayed in cases if not delayed.behind]
     return [
         f"{_count(mine)} failed {how}; it is counted against nobody: {_names(mine)}"
         for how, mine in kinds.items()
@@ -76,10 +76,10 @@ def lines(found: Sequence[Delayed]) -> list[str]:
     ]
 
 
-def _count(found: Sequence[Delayed]) -> str:
-    return "1 case" if len(found) == 1 else f"{len(found):,} cases"
+def _count(cases: Sequence[Delayed]) -> str:
+    return "1 case" if len(cases) == 1 else f"{len(cases):,} cases"
 
 
-def _names(found: Sequence[Delayed]) -> str:
-    more = f" and {len(found) - MOST:,} more" if len(found) > MOST else ""
-    return "; ".join(f"{delayed.case} ({delayed.suite}, {delayed.arm})" for delayed in found[:MOST]) + more
+def _names(cases: Sequence[Delayed]) -> str:
+    more = f" and {len(cases) - MOST:,} more" if len(cases) > MOST else ""
+    return "; ".join(f"{delayed.case} ({delayed.suite}, {delayed.arm})" for delayed in cases[:MOST]) + more

@@ -43,11 +43,11 @@ class CaseDifferences:
     def shown(self, part: str, others: CaseDifferences) -> Faults | None:
         """Returns what is wrong with the part, without the checks that only one of the two made; None if it
         is missing."""
-        found = self.parts.get(part)
-        if found is None or part != CHECKS:
-            return found
+        part_faults = self.parts.get(part)
+        if part_faults is None or part != CHECKS:
+            return part_faults
         silent = (self.looked | others.looked) - (self.looked & others.looked)
-        return frozenset(each for each in found if each.partition(":")[0] not in silent)
+        return frozenset(fault for fault in part_faults if fault.partition(":")[0] not in silent)
 
 
 @dataclass(frozen=True)
@@ -119,23 +119,23 @@ class Differences:
 
 def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
     """Returns what every case came to. Raises ValueError if the rows are of more than one arm."""
-    found: dict[Key, CaseDifferences] = {}
+    by_key: dict[Key, CaseDifferences] = {}
     arms = set()
     for row in rows:
         arms.add((row.backend, row.backend_version, row.options))
         if len(arms) > 1:
             raise ValueError(f"rows of more than one arm: {sorted(arms)}")
-        case = found.setdefault(
+        case = by_key.setdefault(
             (row.vocabulary, row.suite, row.case_id), CaseDifferences(row.case, row.dialect)
         )
         if row.mode == CHECKS_MODE:
-            case.looked |= {name for name, said in row.checks.items() if said in ("passed", "failed")}
+            case.looked |= {name for name, result in row.checks.items() if result in ("passed", "failed")}
         if row.status in OURS:
             case.unmeasured += 1
         else:
             part = part_of(row)
             case.parts[part] = case.parts.get(part, frozenset()) | faults_of_row(row)
-    return found
+    return by_key
 
 
 def part_of(row: Row) -> str:
@@ -153,12 +153,12 @@ def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
     """
     old, new = outcomes(before), outcomes(after)
     both = [key for key in old if key in new]
-    found = []
+    changed = []
     for key in both:
         if parts := tuple(_changed(old[key], new[key])):
-            found.append(Difference(key, old[key].name, old[key].dialect, parts))
+            changed.append(Difference(key, old[key].name, old[key].dialect, parts))
     return Differences(
-        tuple(found),
+        tuple(changed),
         compared=sum(bool(old[key].parts.keys() & new[key].parts.keys()) for key in both),
         unmeasured=sum(bool(old[key].unmeasured or new[key].unmeasured) for key in both),
         only_before=len(old) - len(both),
@@ -182,24 +182,26 @@ class Line:
     """The kind of difference that the line is the heading of; empty for every other line."""
 
 
-def difference_lines(found: Differences, most: int | None = 40) -> Iterator[Line]:
+def difference_lines(run_differences: Differences, most: int | None = 40) -> Iterator[Line]:
     """Yields the differences for people: worse ones first, of each kind at most `most` cases."""
     for kind, title in TITLES.items():
-        cases = [case for case in found.cases if case.kind == kind]
+        cases = [case for case in run_differences.cases if case.kind == kind]
         if cases:
             yield Line(f"{title}: {len(cases)} case(s)", kind)
             shown = cases[:most]
             yield from (Line(line) for case in shown for line in case_lines(case))
             if len(cases) > len(shown):
                 yield Line(f"  ... and {len(cases) - len(shown)} more")
-    slow = sum(case.depends_on_the_machine for case in found.cases)
+    slow = sum(case.depends_on_the_machine for case in run_differences.cases)
     if slow:
         yield Line(f"{slow} of them differ by a missed deadline, which depends on the machine")
-    if found.unmeasured:
-        yield Line(f"{found.unmeasured} case(s) have a part that we did not measure")
-    if alone := found.only_before + found.only_after:
+    if run_differences.unmeasured:
+        yield Line(f"{run_differences.unmeasured} case(s) have a part that we did not measure")
+    if alone := run_differences.only_before + run_differences.only_after:
         yield Line(f"{alone} case(s) are in one of the two only")
-    yield Line(f"{found.compared} case(s) compared, {len(found.cases)} came out differently")
+    yield Line(
+        f"{run_differences.compared} case(s) compared, {len(run_differences.cases)} came out differently"
+    )
 
 
 def case_lines(difference: Difference) -> list[str]:
@@ -207,7 +209,7 @@ def case_lines(difference: Difference) -> list[str]:
     vocabulary, suite, case_id = difference.key
     lines = [
         f"  {difference.name} ({suite}/{case_id}, {vocabulary})",
-        *(f"    {part.part}: {said(part)}" for part in difference.parts),
+        *(f"    {part.part}: {change_text(part)}" for part in difference.parts),
     ]
     return [one_line(line, spelled=True) for line in lines]
 
@@ -225,8 +227,10 @@ def in_words(parts: Sequence[Changed]) -> str:
     )
 
 
-def said(part: Changed) -> str:
+def change_text(part: Changed) -> str:
     """Returns what became of the part."""
     if not part.before or not part.after:
         return f"{' '.join(sorted(part.before)) or 'right'} -> {' '.join(sorted(part.after)) or 'right'}"
-    return " ".join([*(f"+{each}" for each in sorted(part.new)), *(f"-{each}" for each in sorted(part.gone))])
+    return " ".join(
+        [*(f"+{fault}" for fault in sorted(part.new)), *(f"-{fault}" for fault in sorted(part.gone))]
+    )

@@ -44,24 +44,24 @@ class Fault(NamedTuple):
 class Cases:
     """The cases in which one arm has the fault, as `(suite, case id)`."""
 
-    found: set[tuple[str, str]] = field(default_factory=set)
+    cases: set[tuple[str, str]] = field(default_factory=set)
     undocumented: bool = False
     """The fault is undocumented in at least one of the cases: the backend does not state it of itself."""
 
     def __str__(self) -> str:
-        return f"{len(self.found)}{'' if self.undocumented else '*'}" if self.found else ""
+        return f"{len(self.cases)}{'' if self.undocumented else '*'}" if self.cases else ""
 
 
 def faults(rows: Iterator[Row]) -> dict[Fault, dict[ArmKey, Cases]]:
     """Every fault of every arm, the arms in the order of the rows, the faults by category and then as the
     checks run."""
-    found: dict[Fault, dict[ArmKey, Cases]] = {}
+    table: dict[Fault, dict[ArmKey, Cases]] = {}
     arms: dict[ArmKey, None] = {}
     for row in rows:
         arms.setdefault(arm_key(row))
         for fault, documented in _of_row(row):
-            cases = found.setdefault(fault, {}).setdefault(arm_key(row), Cases())
-            cases.found.add((row.suite, row.case_id))
+            cases = table.setdefault(fault, {}).setdefault(arm_key(row), Cases())
+            cases.cases.add((row.suite, row.case_id))
             cases.undocumented |= not documented
     order = {name: place for place, name in enumerate(checks())}
     places = {name: place for place, name in enumerate(CATEGORIES)}
@@ -74,7 +74,7 @@ def faults(rows: Iterator[Row]) -> dict[Fault, dict[ArmKey, Cases]]:
             fault.cause,
         )
 
-    return {fault: {arm: found[fault].get(arm, Cases()) for arm in arms} for fault in sorted(found, key=rank)}
+    return {fault: {arm: table[fault].get(arm, Cases()) for arm in arms} for fault in sorted(table, key=rank)}
 
 
 def _of_row(row: Row) -> Iterator[tuple[Fault, bool]]:
@@ -104,14 +104,14 @@ def fault_frame(run: Path) -> pd.DataFrame:
         of_arm = arms.index(arm[:3]) if arm[:3] in arms else len(arms)
         return of_arm, vocabularies.index(arm[3]) if arm[3] in vocabularies else len(vocabularies)
 
-    seen = sorted({arm for each in table.values() for arm in each}, key=place)
-    names = {arm: " ".join(part for part in arm if part) for arm in seen}
+    ordered = sorted({arm for by_arm in table.values() for arm in by_arm}, key=place)
+    names = {arm: " ".join(part for part in arm if part) for arm in ordered}
     columns = {
         "category": [f.category for f in table],
         "fault": [f.fault for f in table],
         "cause": [f.cause for f in table],
     }
     return pd.DataFrame(
-        columns | {name: [str(each[arm]) for each in table.values()] for arm, name in names.items()},
+        columns | {name: [str(by_arm[arm]) for by_arm in table.values()] for arm, name in names.items()},
         dtype=object,
     )

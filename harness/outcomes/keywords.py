@@ -112,14 +112,14 @@ class _CaseWalks:
     def state(self) -> State:
         """The worst that can be said of the case; `enforced` only where both kinds of instance were walked
         and judged rightly."""
-        seen = self.valid + self.forbidden
-        if seen["broken"]:
+        states = self.valid + self.forbidden
+        if states["broken"]:
             return "broken"
         if self.forbidden["under_constrained"]:
             return "partly enforced" if self.forbidden["pass"] else "silently ignored"
         if self.valid["over_constrained"]:
             return "wrongly enforced"
-        if seen["declined"]:
+        if states["declined"]:
             return "declined"
         return "enforced" if self.valid.keys() == {"pass"} == self.forbidden.keys() else "not measured"
 
@@ -127,27 +127,27 @@ class _CaseWalks:
 def truth_table(rows: Iterable[Row]) -> TruthTable:
     """The table of a run; rows of other cases, and of modes that do not walk single instances, are passed
     over."""
-    seen: dict[ArmName, dict[tuple[Section, str], dict[str, _CaseWalks]]] = {}
+    walks_by_arm: dict[ArmName, dict[tuple[Section, str], dict[str, _CaseWalks]]] = {}
     for row in rows:
         decides = next((tag.removeprefix("decides:") for tag in row.tags if tag.startswith("decides:")), "")
         if row.valid is None or not decides:
             continue
-        keys = seen.setdefault((row.backend, row.backend_version, row.options), {})
+        keys = walks_by_arm.setdefault((row.backend, row.backend_version, row.options), {})
         for key in _keys(row.tags):
             keys.setdefault(key, {}).setdefault(row.case, _CaseWalks(decides)).add(row)
-    order = list(dict.fromkeys(key for keys in seen.values() for key in keys))
+    order = list(dict.fromkeys(key for keys in walks_by_arm.values() for key in keys))
     cells: dict[Section, dict[str, dict[ArmName, KeywordCell]]] = {section: {} for section in SECTIONS}
     # The keywords by themselves first: the other sections look them up.
     for section, name in sorted(order, key=lambda key: (key[0] != "keyword", _order(key[1]))):
         cells[section][name] = {}
-        for arm, keys in seen.items():
+        for arm, keys in walks_by_arm.items():
             alone = (
                 {key: line[arm].state for key, line in cells["keyword"].items() if arm in line}
                 if section != "keyword"
                 else {}
             )
             cells[section][name][arm] = _cell(keys.get((section, name), {}), alone)
-    return TruthTable(tuple(seen), cells)
+    return TruthTable(tuple(walks_by_arm), cells)
 
 
 def _keys(tags: Sequence[str]) -> Iterator[tuple[Section, str]]:

@@ -108,14 +108,14 @@ def few(name: str, count: int) -> bool:
 def values_of(arm: ArmSummary) -> dict[str, Value]:
     """Every distribution (`_n`, `_avg_us`, `_p50_us`, ...) and every metric of the arm, by column name."""
     columns: dict[str, Value] = {}
-    for name, each in DISTRIBUTIONS.items():
-        values = each.values(arm)
+    for name, percentiled in DISTRIBUTIONS.items():
+        values = percentiled.values(arm)
         columns[f"{name}_n"] = len(values)
         columns |= {
             f"{name}_{level}_us": None if ns is None else ns / 1e3
             for level, ns in percentiles(values).items()
         }
-    return columns | {name: each.value(arm) for name, each in METRICS.items()}
+    return columns | {name: figure.value(arm) for name, figure in METRICS.items()}
 
 
 # ------------------------------------------------------------------------------------------------ the metrics

@@ -69,9 +69,9 @@ class Outcome(StrEnum):
         return GRAVITY[self] < GRAVITY[Outcome.DECLINED]
 
 
-GRAVITY = {each: place for place, each in enumerate(Outcome)}
+GRAVITY = {kind: place for place, kind in enumerate(Outcome)}
 
-FAILURES = tuple(each for each in Outcome if each.fails)
+FAILURES = tuple(kind for kind in Outcome if kind.fails)
 
 
 class CaseOutcome(StrEnum):
@@ -129,9 +129,9 @@ def faults(row: Row) -> Iterator[Fault]:
         in_a_check = row.mode == CHECKS_MODE and row.status != "timeout"
         yield Fault(Outcome(row.status), f"{row.status}_in_a_check" if in_a_check else row.status)
     elif row.mode != CHECKS_MODE or row.phase in NOT_COMPILED:
-        said = verdict(row.status, row.valid, row.accepted)
-        if said not in ("pass", "unjudged"):
-            yield Fault(Outcome(said), said, said != "declined" and is_documented(row))
+        judged = verdict(row.status, row.valid, row.accepted)
+        if judged not in ("pass", "unjudged"):
+            yield Fault(Outcome(judged), judged, judged != "declined" and is_documented(row))
     for finding in row.findings:
         if finding.cause != MORE and finding.check != VERDICT:
             name = f"{finding.check}:{finding.cause}" if finding.cause else finding.check
@@ -140,12 +140,12 @@ def faults(row: Row) -> Iterator[Fault]:
 
 def outcome(row: Row) -> Outcome:
     """Returns what the row comes to: the worst of its faults, else what it says of its case."""
-    found = list(faults(row))
-    kinds = [fault.kind for fault in found if not fault.documented]
+    all_faults = list(faults(row))
+    kinds = [fault.kind for fault in all_faults if not fault.documented]
     if row.status in OURS:
         kinds.append(Outcome(row.status))
     if not kinds:
-        kinds.append(Outcome.DOCUMENTED if found else Outcome.PASS if judges(row) else Outcome.UNJUDGED)
+        kinds.append(Outcome.DOCUMENTED if all_faults else Outcome.PASS if judges(row) else Outcome.UNJUDGED)
     return min(kinds, key=GRAVITY.__getitem__)
 
 
@@ -159,10 +159,10 @@ def worst_fault(row: Row) -> Fault | None:
 def judges(row: Row) -> bool:
     """Does the row tell whether the backend takes what it should take, and refuses the rest?"""
     if row.mode == CHECKS_MODE:
-        said = (
+        results = (
             row.checks.get(name) for name, dialects in judging_dialects().items() if row.dialect in dialects
         )
-        return any(each in ("passed", "failed") for each in said)
+        return any(result in ("passed", "failed") for result in results)
     return row.valid is not None and row.accepted is not None
 
 
@@ -215,9 +215,9 @@ class CaseRows:
         A declined case without anything to be judged by is not: another backend that takes it on is not
         judged on it either.
         """
-        found = self.outcome
-        return found in (CaseOutcome.PASSED, CaseOutcome.FAILED) or (
-            found == CaseOutcome.DECLINED and self.could_judge
+        its_outcome = self.outcome
+        return its_outcome in (CaseOutcome.PASSED, CaseOutcome.FAILED) or (
+            its_outcome == CaseOutcome.DECLINED and self.could_judge
         )
 
 
@@ -244,15 +244,15 @@ class Counts:
 def counts_of(cases: Iterable[CaseRows]) -> Counts:
     """The cases by what they came to."""
     every = list(cases)
-    found = [case.outcome for case in every]
-    numbers = {each.value: found.count(each) for each in CaseOutcome}
+    outcomes = [case.outcome for case in every]
+    numbers = {kind.value: outcomes.count(kind) for kind in CaseOutcome}
     return Counts(cases=len(every), judged=sum(case.is_judged for case in every), **numbers)
 
 
 def summed(counts: Iterable[Counts]) -> Counts:
     """The counts of disjoint sets of cases together."""
     every = list(counts)
-    return Counts(**{each.name: sum(getattr(one, each.name) for one in every) for each in fields(Counts)})
+    return Counts(**{count.name: sum(getattr(one, count.name) for one in every) for count in fields(Counts)})
 
 
 def in_words(counts: Counts) -> str:

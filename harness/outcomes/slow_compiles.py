@@ -33,7 +33,7 @@ class Compile:
     """It met the deadline, which is `ns`."""
 
     @property
-    def told(self) -> str:
+    def duration_text(self) -> str:
         """The time in words."""
         return f"{'over ' if self.unfinished else ''}{duration(self.ns)}"
 
@@ -49,7 +49,7 @@ class Tail:
     """How many take more than `TIMES` times the median of this backend."""
 
     @property
-    def told(self) -> str:
+    def counts_text(self) -> str:
         """Returns how many compiles are slow, in words."""
         return (
             f"{self.over_a_second:,} of {self.compiles:,} compiles over 1 s, {self.over_the_median:,} "
@@ -62,29 +62,29 @@ class Compiles:
     """Takes in rows; keeps the first compile of each case by each backend."""
 
     timeout_s: float
-    seen: dict[tuple[ArmKey, str, str], Compile] = field(default_factory=dict)
+    first_compiles: dict[tuple[ArmKey, str, str], Compile] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
         """Take in one row."""
         unfinished = row.status == "timeout" and row.phase == "compile"
         ns = int(self.timeout_s * SECOND) if unfinished else row.compile_ns
         where = arm_key(row), row.suite, row.case_id
-        if ns is not None and where not in self.seen:
+        if ns is not None and where not in self.first_compiles:
             backend = " ".join(filter(None, (arm(row), row.backend_version, row.vocabulary)))
-            self.seen[where] = Compile(
+            self.first_compiles[where] = Compile(
                 arm_key(row), backend, row.suite, row.case_id, row.case, ns, unfinished
             )
 
     def tails(self) -> list[Tail]:
         """One for each backend, the one with the slowest compile first."""
         by_key: dict[ArmKey, list[Compile]] = {}
-        for each in self.seen.values():
-            by_key.setdefault(each.key, []).append(each)
+        for compiled in self.first_compiles.values():
+            by_key.setdefault(compiled.key, []).append(compiled)
         return sorted(map(_tail, by_key.values()), key=lambda tail: -tail.slowest.ns)
 
     def slowest(self, most: int = MOST) -> list[Compile]:
         """The slowest compiles of all backends, the slowest first."""
-        return sorted(self.seen.values(), key=lambda each: -each.ns)[:most]
+        return sorted(self.first_compiles.values(), key=lambda compiled: -compiled.ns)[:most]
 
 
 def _tail(compiles: list[Compile]) -> Tail:

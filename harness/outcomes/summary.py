@@ -196,18 +196,18 @@ class ArmSummary:
             check = self.checks.setdefault(name, CheckSummary())
             check.ids += counted.get("ids", 0)
             check.passes += counted.get("passes", 0)
-        for name, said in row.checks.items():
+        for name, result in row.checks.items():
             check = self.checks.setdefault(name, CheckSummary())
             mine = [finding for finding in row.findings if finding.check == name]
-            if said == "failed":
+            if result == "failed":
                 check.failed += 1
                 check.documented += all(finding.documented for finding in mine if finding.cause != MORE)
                 check.causes.update({finding.cause for finding in mine})
                 check.over += sum(finding.over for finding in mine)
                 check.under += sum(finding.under for finding in mine)
-            elif said == "passed":
+            elif result == "passed":
                 check.passed += 1
-            elif said == "harness_error":
+            elif result == "harness_error":
                 check.ours += 1
             else:
                 check.skipped += 1
@@ -249,9 +249,9 @@ def summarize(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None
     arms: dict[ArmKey, ArmSummary] = {}
     # A plain view: slicing a memmap 10^5 times is slow.
     samples = samples.view(np.ndarray)
-    for each in info.arms if info else ():
+    for run_arm in info.arms if info else ():
         for vocabulary in info.vocabularies if info else ():
-            key = each.backend, each.version, each.options, vocabulary
+            key = run_arm.backend, run_arm.version, run_arm.options, vocabulary
             arms[key] = ArmSummary(*key, samples)
     for row in rows:
         key = arm_key(row)
@@ -269,7 +269,9 @@ def read_arms(run: Path) -> list[ArmSummary]:
 def common_solved(arms: Sequence[ArmSummary]) -> set[tuple[str, str]]:
     """The cases that every arm solves, but for arms that solve none: the set on which their times can be
     compared."""
-    solved = [{key for key, case in each.cases.items() if case.solved} for each in arms if each.solves_any]
+    solved = [
+        {key for key, case in summary.cases.items() if case.solved} for summary in arms if summary.solves_any
+    ]
     return set.intersection(*solved) if solved else set()
 
 

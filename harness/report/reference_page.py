@@ -300,31 +300,31 @@ def _decoding() -> list[str]:
 
 
 def _results() -> list[str]:
-    found = [
+    lines = [
         *_section(
             "Verdict of a gate",
             "Of `grammarbench compare --gate`, and of every form of a report.",
             _explained(get_args(gate.Verdict), GATES),
         )
     ]
-    for title, each in (
+    for title, of in (
         ("result.json", parts.Result), ("A figure in it", parts.Figure), ("A failing case in it", parts.Failing),  # noqa: E501
         ("A change in it", parts.Change), ("Counts in it", parts.Counts), ("The gate in it", gate.Gate),
     ):  # fmt: skip
-        found += _fields(title, each)
+        lines += _fields(title, of)
     return [
-        *found,
+        *lines,
         *_section("Exit codes", "Of every command.", {str(code): meaning for code, meaning in EXITS.items()}),
     ]
 
 
 def _on_disk() -> list[str]:
-    found = _section(
+    lines = _section(
         "Files of a run",
         "Appended to, never rewritten; a mean, a percentile or a verdict is in none of them.",
         FILES,
     )
-    for title, each in (
+    for title, of in (
         ("A row", row.Row), ("A finding of a row", row.Finding), ("A case before it", row.Before),
         ("The first line of rows.jsonl", row.RunInfo),
         ("An arm of a run", Arm), ("The last line", row.End),
@@ -334,8 +334,8 @@ def _on_disk() -> list[str]:
         ("The first line of live.jsonl", live_record.LiveSetup), ("An answer of a live server", lived.Answer),
         ("An exchange with it", lived.Heard), ("A judgement of it", live_record.Judgement),
     ):  # fmt: skip
-        found += _fields(title, each)
-    return found
+        lines += _fields(title, of)
+    return lines
 
 
 def _columns_of_a_step() -> list[str]:
@@ -343,8 +343,8 @@ def _columns_of_a_step() -> list[str]:
     return _section("Columns of a step", _line(described), decoded.STEP_COLUMNS)
 
 
-def _section(title: str, said: str, meanings: Mapping[str, str]) -> list[str]:
-    head = [f"## {title}", "", *([said, ""] if said else [])]
+def _section(title: str, about: str, meanings: Mapping[str, str]) -> list[str]:
+    head = [f"## {title}", "", *([about, ""] if about else [])]
     return [
         *head,
         *_table(("name", "meaning"), [(f"`{name}`", _line(meaning)) for name, meaning in meanings.items()]),
@@ -356,8 +356,8 @@ def _fields(title: str, of: type[Any]) -> list[str]:
     body = ast.parse(textwrap.dedent(inspect.getsource(of))).body[0]
     assert isinstance(body, ast.ClassDef)
     docs = _docs(body.body)
-    annotated = [each for each in body.body if isinstance(each, ast.AnnAssign)]
-    types = {ast.unparse(each.target): ast.unparse(each.annotation) for each in annotated}
+    annotated = [statement for statement in body.body if isinstance(statement, ast.AnnAssign)]
+    types = {ast.unparse(field_line.target): ast.unparse(field_line.annotation) for field_line in annotated}
     return [
         f"## {title}", "", _line(inspect.getdoc(of) or ""), "",
         *_table(("field", "type", ""), [(f"`{name}`", f"`{kind}`", _line(docs.get(name, ""))) for name,
@@ -367,7 +367,7 @@ def _fields(title: str, of: type[Any]) -> list[str]:
 
 def _docs(body: Iterable[ast.stmt]) -> dict[str, str]:
     """Returns the string that stands below each assignment, by the assigned name."""
-    found = {}
+    docs = {}
     for statement, below in pairwise(body):
         targets = (
             [statement.target]
@@ -382,8 +382,8 @@ def _docs(body: Iterable[ast.stmt]) -> dict[str, str]:
             and isinstance(below, ast.Expr)
             and isinstance(below.value, ast.Constant)
         ):
-            found[targets[0].id] = str(below.value.value)
-    return found
+            docs[targets[0].id] = str(below.value.value)
+    return docs
 
 
 def _explained(names: Iterable[str], meanings: Mapping[Any, str]) -> dict[str, str]:

@@ -71,10 +71,10 @@ def read_summary(run: Path) -> RunSummary:
     compiles, later, worst = Compiles(info.timeout_s), DelayedCases(), WorstRow()
     rows_read = each_taken_in(read_rows(run), compiles.add, later.add, worst.add)
     arms = summarize(rows_read, read_samples(run), info)
-    found = _worst_failure(run, info, *worst.seen) if worst.seen else None
+    failure = _worst_failure(run, info, *worst.fault_and_row) if worst.fault_and_row else None
     rows, statuses = (end.rows, end.statuses) if end else (None, {})
     return RunSummary(
-        run, info, rows, statuses, tuple(arms), found, tuple(compiles.tails()), tuple(later.seen)
+        run, info, rows, statuses, tuple(arms), failure, tuple(compiles.tails()), tuple(later.cases)
     )
 
 
@@ -82,13 +82,15 @@ def read_summary(run: Path) -> RunSummary:
 class WorstRow:
     """Takes in rows, keeps the first one with the worst fault."""
 
-    seen: tuple[Fault, Row] | None = None
+    fault_and_row: tuple[Fault, Row] | None = None
 
     def add(self, row: Row) -> None:
         """Take in one row."""
         fault = worst_fault(row)
-        if fault is not None and (self.seen is None or fault.kind.gravity < self.seen[0].kind.gravity):
-            self.seen = fault, row
+        if fault is not None and (
+            self.fault_and_row is None or fault.kind.gravity < self.fault_and_row[0].kind.gravity
+        ):
+            self.fault_and_row = fault, row
 
 
 def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFailure:
@@ -112,57 +114,72 @@ def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFai
         words += ["--check", fault.finding.check]
     elif row.instance is not None:
         words += ["--instance", str(row.instance)]
-    said = fault.finding.text if fault.finding is not None else row.text
+    message = fault.finding.text if fault.finding is not None else row.text
     return WorstFailure(
-        fault.kind.value, row.case, row.suite, f"{backend} {row.backend_version}".strip(), said, tuple(words)
+        fault.kind.value,
+        row.case,
+        row.suite,
+        f"{backend} {row.backend_version}".strip(),
+        message,
+        tuple(words),
     )
 
 
-def next_commands(found: RunSummary) -> dict[str, list[str]]:
+def next_commands(summary: RunSummary) -> dict[str, list[str]]:
     """Returns what to do with the run, as words of commands."""
-    run = str(found.folder)
+    run = str(summary.folder)
     published = is_published(
-        found.folder
+        summary.folder
     )  # nothing is written into its folder, and without its cases nothing is walked again
-    page = ["--out", f"{found.folder.name}-report"] if published else []
+    page = ["--out", f"{summary.folder.name}-report"] if published else []
     commands = {"table": ["grammarbench", "table", run], "report": ["grammarbench", "report", run, *page]}
-    if found.worst and not published_without(found.folder, "cases.jsonl"):
-        commands["repro"] = list(found.worst.repro)
+    if summary.worst and not published_without(summary.folder, "cases.jsonl"):
+        commands["repro"] = list(summary.worst.repro)
     return commands | {"forms": [*commands["report"], "--format", "all"]}
 
 
-def text(found: RunSummary, on: Console) -> str:
+def text(summary: RunSummary, on: Console) -> str:
     """Returns the summary: the sample and what was judged, a table for each group of backends, the worst
     failure and commands."""
-    first = [line for said in (sample_of(found.info), note(found.info)) if said for line in on.fold(said)]
-    first += [line for each in judged_lines(found.arms, {found.info.effort}) for line in on.fold(each)]
+    first = [
+        line
+        for sentence in (sample_of(summary.info), note(summary.info))
+        if sentence
+        for line in on.fold(sentence)
+    ]
+    first += [
+        line for sentence in judged_lines(summary.arms, {summary.info.effort}) for line in on.fold(sentence)
+    ]
     parts = ["\n".join(first)]
     fit = max(1, (on.width - 25) // 13)
-    columns = [_column(arm) for arm in found.arms]
+    columns = [_column(arm) for arm in summary.arms]
     for start in range(0, len(columns), fit):
         chosen = columns[start : start + fit]
-        parts.append(grid("", [heading(each) for each in chosen], _sections(chosen), on.width, on.styled))
+        parts.append(grid("", [heading(arm) for arm in chosen], _sections(chosen), on.width, on.styled))
     if any(cell.startswith("~") for section in _sections(columns) for _, cells in section for cell in cells):
         parts[-1] += "\n~ fewer than ten values lie beyond this percentile"
     after = [
-        *_contested(found, on),
-        *_failure(found, on),
-        *_delayed(found, on),
-        *_compiling(found, on),
+        *_contested(summary, on),
+        *_failure(summary, on),
+        *_delayed(summary, on),
+        *_compiling(summary, on),
         "next:",
-        *_commands(found, on),
+        *_commands(summary, on),
     ]
     return "\n\n".join([*parts, "\n".join(after)])
 
 
-def judged_lines(seen: Sequence[ArmSummary], efforts: Collection[int]) -> list[str]:
+def judged_lines(summaries: Sequence[ArmSummary], efforts: Collection[int]) -> list[str]:
     """Says how many cases were judged, in one line where that is the same for all backends, and what would
     judge the others."""
-    said: dict[str, list[str]] = {}
-    for arm in seen:
-        said.setdefault(in_words(arm.counts()), []).append(arm.name)
-    lines = [line if len(said) == 1 else f"{', '.join(arms)}: {line}" for line, arms in said.items()]
-    if any(arm.counts().not_judged for arm in seen):
+    arms_by_sentence: dict[str, list[str]] = {}
+    for arm in summaries:
+        arms_by_sentence.setdefault(in_words(arm.counts()), []).append(arm.name)
+    lines = [
+        line if len(arms_by_sentence) == 1 else f"{', '.join(arms)}: {line}"
+        for line, arms in arms_by_sentence.items()
+    ]
+    if any(arm.counts().not_judged for arm in summaries):
         checked = (
             "; this run made no checks: with --effort 2 faults are found without instances too"
             if 0 in efforts
@@ -172,41 +189,41 @@ def judged_lines(seen: Sequence[ArmSummary], efforts: Collection[int]) -> list[s
     return lines
 
 
-def _contested(found: RunSummary, on: Console) -> list[str]:
-    return [part for line in contested_lines(found.info.suites) for part in on.fold(line)]
+def _contested(summary: RunSummary, on: Console) -> list[str]:
+    return [part for line in contested_lines(summary.info.suites) for part in on.fold(line)]
 
 
-def _failure(found: RunSummary, on: Console) -> list[str]:
-    if found.rows is None:
+def _failure(summary: RunSummary, on: Console) -> list[str]:
+    if summary.rows is None:
         return [on.paint("INCOMPLETE", "bad") + " (no end): it gates nothing"]
-    if found.worst is None:
+    if summary.worst is None:
         return [on.paint("no failure", "good")]
-    each = found.worst
-    kind = each.kind.replace("_", "-" if each.kind.endswith("constrained") else " ")
+    worst = summary.worst
+    kind = worst.kind.replace("_", "-" if worst.kind.endswith("constrained") else " ")
     # The words are painted once they fit: colour must not count as columns.
-    first, *more = on.fold(f"worst failure: {kind} of {each.backend} in {each.case} ({each.suite})")
-    said = on.fold(f"  {each.said}", most=2) if each.said else []
-    return [first.replace(kind, on.paint(kind, "bad"), 1), *more, *said]
+    first, *more = on.fold(f"worst failure: {kind} of {worst.backend} in {worst.case} ({worst.suite})")
+    message = on.fold(f"  {worst.said}", most=2) if worst.said else []
+    return [first.replace(kind, on.paint(kind, "bad"), 1), *more, *message]
 
 
-def _delayed(found: RunSummary, on: Console) -> list[str]:
-    return [part for line in delayed.lines(found.delayed) for part in on.fold(line)]
+def _delayed(summary: RunSummary, on: Console) -> list[str]:
+    return [part for line in delayed.lines(summary.delayed) for part in on.fold(line)]
 
 
-def _compiling(found: RunSummary, on: Console) -> list[str]:
+def _compiling(summary: RunSummary, on: Console) -> list[str]:
     """The slowest compile of each backend and how many are slow, for the slowest backends."""
     lines = [
-        f"slowest compile of {tail.slowest.backend}: {tail.slowest.told}, {tail.slowest.case} "
-        f"({tail.slowest.suite}); {tail.told}"
-        for tail in found.compiling[:MOST_TAILS]
+        f"slowest compile of {tail.slowest.backend}: {tail.slowest.duration_text}, {tail.slowest.case} "
+        f"({tail.slowest.suite}); {tail.counts_text}"
+        for tail in summary.compiling[:MOST_TAILS]
     ]
     return [part for line in lines for part in on.fold(line)]
 
 
-def _commands(found: RunSummary, on: Console) -> list[str]:
+def _commands(summary: RunSummary, on: Console) -> list[str]:
     return [
         f"  {line}"
-        for words in next_commands(found).values()
+        for words in next_commands(summary).values()
         for line in command(words, on.width - 2).split("\n")
     ]
 
@@ -247,17 +264,17 @@ def _time(column: dict[str, Any], name: str, level: str) -> str:
     return f"~{value}" if value != "-" and few(level, int(column[f"{name}_n"])) else value
 
 
-def to_json(found: RunSummary) -> dict[str, Any]:
+def to_json(summary: RunSummary) -> dict[str, Any]:
     """Folder, rows by status, every metric and check of every backend, the worst failure and the next
     commands."""
     return {
-        "run": found.info.run,
-        "folder": found.folder,
-        "complete": found.rows is not None,
-        "sample": sample_of(found.info),
-        "shard": found.info.shard,
-        "rows": found.rows,
-        "statuses": found.statuses,
+        "run": summary.info.run,
+        "folder": summary.folder,
+        "complete": summary.rows is not None,
+        "sample": sample_of(summary.info),
+        "shard": summary.info.shard,
+        "rows": summary.rows,
+        "statuses": summary.statuses,
         "backends": [
             {
                 "backend": arm.backend,
@@ -268,10 +285,10 @@ def to_json(found: RunSummary) -> dict[str, Any]:
                 "metrics": values_of(arm),
                 "checks": arm.checks,
             }
-            for arm in found.arms
+            for arm in summary.arms
         ],
-        "worst": found.worst,
-        "delayed": found.delayed,
-        "slow_compiles": found.compiling,
-        "next": next_commands(found),
+        "worst": summary.worst,
+        "delayed": summary.delayed,
+        "slow_compiles": summary.compiling,
+        "next": next_commands(summary),
     }

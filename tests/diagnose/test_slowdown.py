@@ -50,14 +50,14 @@ def search(metric: str = "fill") -> module.Slowdown:
 
 def test_the_first_slower_release_is_found(measured: dict[str, tuple[Interval, str]]) -> None:
     found = search()
-    assert (found.found.first_bad, found.found.last_good, found.found.skipped) == ("1.5", "1.4", ())
+    assert (found.search.first_bad, found.search.last_good, found.search.skipped) == ("1.5", "1.4", ())
     assert "toy==1.5 is the first version" in found.text("toy") and found.to_json()["first_bad"] == "1.5"
     assert len(found.steps) <= 2 + math.ceil(math.log2(len(VERSIONS)))
 
 
 def test_a_small_step_before_is_not_taken_for_it(measured: dict[str, tuple[Interval, str]]) -> None:
     measured["1.4"] = around(1.06), "regressed"  # slower than the first, but nearer to it than to the last
-    assert search().found.first_bad == "1.5"
+    assert search().search.first_bad == "1.5"
 
 
 @pytest.mark.parametrize("untold", [(around(1.14, 0.1), "regressed"), (around(1.3), "unproven"), None])
@@ -69,7 +69,7 @@ def test_what_is_not_clear_is_skipped(
     else:
         measured["1.4"] = untold
     found = search()
-    assert found.found.candidates == ("1.4", "1.5") and found.to_json()["first_bad"] is None
+    assert found.search.candidates == ("1.4", "1.5") and found.to_json()["first_bad"] is None
     assert "one of 1.4, 1.5" in found.text("toy")
 
 

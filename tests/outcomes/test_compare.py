@@ -102,7 +102,7 @@ def test_two_settings_of_a_backend_are_no_change_on_any_surface(
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["gate"]["verdict"] == "ok" and result["changes"] == []
     inputs = read_inputs([folder])
-    assert verdict(inputs).word == "NO BASELINE" and comparing.told(inputs) == []
+    assert verdict(inputs).word == "NO BASELINE" and comparing.run_pairs(inputs) == []
     assert [each.note for each in comparing.against(inputs)] == [
         comparing.NOTES["settings"],
         comparing.NOTES["control"],
@@ -177,7 +177,7 @@ def test_times_of_two_runs_are_told_only_where_they_are_comparable(
 ) -> None:
     base = measured_run(tmp_path / "base", 1.0)
     head = measured_run(tmp_path / "head", 1.5, **changed)
-    told = compare_runs(base, head)[0].told
+    told = compare_runs(base, head)[0].time_notes
     if why:
         assert [NO_BASELINE in each and why in each for each in told] == [True]
     else:
@@ -224,7 +224,9 @@ def test_other_masks_fail_a_gate_and_nobody_says_which_are_right(tmp_path: Path)
     folder = measured_run(tmp_path / "run", 1.0, counts={"toy==2": {"masks_sha256": "11", "allowed": 8}})
     (pair,) = compare_arms(folder)
     assert pair.what_is_worse.startswith("other masks (which are right, only a run with checks tells) in ")
-    (found,) = comparing.told(read_inputs([folder]))  # versions within one run are listed on the page too
+    (found,) = comparing.run_pairs(
+        read_inputs([folder])
+    )  # versions within one run are listed on the page too
     assert found.title == "toy==1 → toy==2" and found.counted == pair.counted and found.counted
 
 

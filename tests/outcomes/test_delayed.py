@@ -221,10 +221,10 @@ def test_a_failure_of_ours_that_did_not_come_again_has_its_own_words() -> None:
     every = DelayedCases()
     rows = [first, synthetic.row(), replace(first, behind=(Before("s", "1", "one"),))]
     assert list(each_taken_in(rows, every.add)) == rows
-    behind, once = delayed.lines(every.seen)
+    behind, once = delayed.lines(every.cases)
     assert behind.startswith("1 case failed behind others and not alone;") and once.startswith(
         "1 case failed once and not again;"
     )
-    assert "failed once and not when walked again" in delayed.in_words(every.seen[0])
-    assert "failed behind one and not when walked again" in delayed.in_words(every.seen[1])
-    assert "and 2 more" in delayed.lines([every.seen[0]] * 6)[0] and delayed.lines([]) == []
+    assert "failed once and not when walked again" in delayed.in_words(every.cases[0])
+    assert "failed behind one and not when walked again" in delayed.in_words(every.cases[1])
+    assert "and 2 more" in delayed.lines([every.cases[0]] * 6)[0] and delayed.lines([]) == []

@@ -284,11 +284,11 @@ def test_the_notes_of_one_case_are_counted_when_they_are_too_many(synthetic: Mod
     cases = Cases()
     for number in range(60):
         cases.add(synthetic.row(instance=number, accepted=False, stopped_at=0), 0)
-    (case,) = cases.seen.values()
+    (case,) = cases.noted.values()
     assert len(case.notes) == 40 and case.more == 20 and len(case.walks) == 1
     declined = replace(
         synthetic.row(status="unsupported", phase="compile", accepted=None, text="no"), case_id="ff"
     )
     for number in range(60):
         cases.add(replace(declined, instance=number), 0)
-    assert len(list(cases.seen.values())[1].notes) == 1
+    assert len(list(cases.noted.values())[1].notes) == 1

@@ -26,7 +26,7 @@ from harness.report.figures.estimates import Estimate, best, is_better, order, q
 from harness.report.page import decodes, kernels, matrix, sections
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import render
-from harness.report.page.section import found_sections
+from harness.report.page.section import discovered_sections
 from harness.report.page.sections import comparing
 from harness.report.page.sections.batches import scaling
 from harness.report.page.sections.checks import check_lines
@@ -256,8 +256,8 @@ def test_the_frontier_is_told_only_beyond_intervals(synthetic: ModuleType, tmp_p
     inputs = read_inputs([write_rows(synthetic, tmp_path / "run", wrong=60)])
     found = matrix.matrix(inputs, common_solved([line.arm for line in inputs.lines]))
     assert [row[-1] for row in pareto(found).rows] == ["yes", "no"]
-    unsure = [each and replace(each, low=None) for each in found.found["walked_p99"]]
-    told = pareto(replace(found, found=found.found | {"walked_p99": unsure}))
+    unsure = [each and replace(each, low=None) for each in found.estimates["walked_p99"]]
+    told = pareto(replace(found, estimates=found.estimates | {"walked_p99": unsure}))
     assert [row[-1] for row in told.rows] == ["not ranked", "not ranked"]
 
 
@@ -367,7 +367,7 @@ def test_a_section_is_one_module_and_its_template(
 
 
 def test_the_sections_stand_in_a_fixed_order() -> None:
-    found = [each.id for each in found_sections().values()]
+    found = [each.id for each in discovered_sections().values()]
     assert found[:6] == ["summary", "times", "masks", "compiling", "matrix", "checks"]
     assert found[6:11] == ["batches", "jumps", "live", "comparison", "disagreements"]
     assert found[11:] == ["failing", "data", "numbers", "environment", "definitions"]

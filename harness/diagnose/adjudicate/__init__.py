@@ -109,7 +109,7 @@ def adjudicate(
 def _compiled(
     rows: Iterator[Row], names: dict[tuple[str, str, str], str]
 ) -> dict[tuple[str, str, str], set[str]]:
-    found: dict[tuple[str, str, str], set[str]] = {}
+    arms_by_case: dict[tuple[str, str, str], set[str]] = {}
     for row in rows:
         if (
             row.dialect == "json_schema"
@@ -118,8 +118,8 @@ def _compiled(
             and row.phase != "compile"
         ):
             name = names[row.backend, row.backend_version, row.options]
-            found.setdefault((row.vocabulary, row.suite, row.case_id), set()).add(name)
-    return found
+            arms_by_case.setdefault((row.vocabulary, row.suite, row.case_id), set()).add(name)
+    return arms_by_case
 
 
 def _in_vocabulary(work: _Work, name: str, validators: Validators, before: int) -> Iterator[Witness]:
@@ -181,14 +181,14 @@ def _blame(witnesses: list[Witness]) -> str:
 
 def _planned_cases(work: _Work, vocabulary: str) -> Iterator[_PlannedCase]:
     """Yields every case that some arm compiled, once, however many suites hold it."""
-    seen: set[str] = set()
+    case_ids: set[str] = set()
     offset = 0
     with open(work.cases, "rb") as file:
         for line in file:
             suite, _, case = case_from_line(line)
             arms = work.compiled.get((vocabulary, suite, case.id))
-            if arms and case.id not in seen:
-                seen.add(case.id)
+            if arms and case.id not in case_ids:
+                case_ids.add(case.id)
                 yield _PlannedCase(suite, offset, case, frozenset(arms))
             offset += len(line)
 

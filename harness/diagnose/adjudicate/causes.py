@@ -94,13 +94,13 @@ def experiments(schema: str, document: bytes) -> Iterator[Experiment]:
     bare_changes: list[Change] = [partial(_bare, listed, simple) for simple in SIMPLE_VALUES]
 
     def texts(names: tuple[str, ...], last: list[Change]) -> tuple[bytes, ...]:
-        found: list[bytes] = []
+        rewritten: list[bytes] = []
         for changes in product(*(choices[name] for name in names), last):
             changed, style = value, layout
             for change in changes:
                 changed, style = change(changed, style)
-            found.append(write(changed, style))
-        return tuple(dict.fromkeys(found))
+            rewritten.append(write(changed, style))
+        return tuple(dict.fromkeys(rewritten))
 
     def without(names: tuple[str, ...]) -> tuple[bytes, ...]:
         return texts(names[:-1], choices[names[-1]])
@@ -176,9 +176,9 @@ def _delete_replaced(value: Value, style: Style) -> tuple[Value, Style]:
 def _mapped(value: Value, change: Callable[[Text], Text]) -> Value:
     """The value with each string changed; two names that become the same are one member."""
     if isinstance(value, dict):
-        return {change(name): _mapped(each, change) for name, each in value.items()}
+        return {change(name): _mapped(member, change) for name, member in value.items()}
     if isinstance(value, list):
-        return [_mapped(each, change) for each in value]
+        return [_mapped(item, change) for item in value]
     return change(value) if isinstance(value, Text) else value
 
 
@@ -190,7 +190,7 @@ def _renamed(listed: set[str], value: Value, style: Style) -> tuple[Value, Style
     def renamed(text: Text) -> Text:
         if not isinstance(text, Name) or text in listed:
             return text
-        plain = _NOT_PLAIN.sub(lambda found: "\\u0078" if found[0][0] == "\\" else "x", text.literal[1:-1])
+        plain = _NOT_PLAIN.sub(lambda match: "\\u0078" if match[0][0] == "\\" else "x", text.literal[1:-1])
         return Name(f'"{plain}"')
 
     return _mapped(value, renamed), style
@@ -205,14 +205,14 @@ def _bare(listed: set[str], simple: Value, value: Value, style: Style) -> tuple[
 
     def bare(value: Value) -> Value:
         if isinstance(value, list):
-            return [bare(each) for each in value]
+            return [bare(item) for item in value]
         if not isinstance(value, dict):
             return value
-        found: dict[Name, Value] = {}
-        for number, (name, each) in enumerate(value.items()):
+        bare_members: dict[Name, Value] = {}
+        for number, (name, member) in enumerate(value.items()):
             plain = name if _PLAIN_NAME.fullmatch(name.literal) else Name(f'"other{number or ""}"')
-            found[name if name in listed else plain] = bare(each) if name in listed else simple
-        return found
+            bare_members[name if name in listed else plain] = bare(member) if name in listed else simple
+        return bare_members
 
     return bare(value), style
 
@@ -231,8 +231,8 @@ def _in_order(order: Order) -> Change:
 def _without_unlisted(listed: set[str], value: Value, style: Style) -> tuple[Value, Style]:
     def without(value: Value) -> Value:
         if isinstance(value, dict):
-            return {name: without(each) for name, each in value.items() if name in listed}
-        return [without(each) for each in value] if isinstance(value, list) else value
+            return {name: without(member) for name, member in value.items() if name in listed}
+        return [without(item) for item in value] if isinstance(value, list) else value
 
     return without(value), style
 
@@ -244,7 +244,7 @@ def _orders(schema: Any) -> Iterator[Order]:
 
     def sorted_by_schema(names: list[Name], unlisted: int) -> list[Name]:
         """The names in the order of the `properties` that lists most of them."""
-        best = max(lists, key=lambda each: len({*each} & {*names}), default=[])
+        best = max(lists, key=lambda declared: len({*declared} & {*names}), default=[])
         ranks = {name: rank for rank, name in enumerate(best)}
         return sorted(names, key=lambda name: ranks.get(name, unlisted))
 
@@ -264,12 +264,12 @@ def _listed(schema: Any) -> list[list[str]]:
 def _subschemas(schema: Any) -> Iterator[dict[str, Any]]:
     stack = [schema]
     while stack:
-        each = stack.pop()
-        if isinstance(each, dict):
-            yield each
-            stack += each.values()
-        elif isinstance(each, list):
-            stack += each
+        node = stack.pop()
+        if isinstance(node, dict):
+            yield node
+            stack += node.values()
+        elif isinstance(node, list):
+            stack += node
 
 
 def place(document: bytes, at: int) -> str:

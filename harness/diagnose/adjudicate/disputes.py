@@ -32,7 +32,7 @@ def some_positions(source: random.Random, length: int, most: int | None, always:
     """Positions from 0 to `length`: both ends, those in `always`, and a sample of the others, `most` in all
     where that suffices."""
     wanted = {0, length, *always}
-    others = [each for each in range(1, length) if each not in wanted]
+    others = [position for position in range(1, length) if position not in wanted]
     count = len(others) if most is None else min(len(others), max(0, most - len(wanted)))
     return sorted(wanted | {*source.sample(others, count)})
 
@@ -50,7 +50,7 @@ def some_disputes(
     spoken[vocabulary.eos_token] = True
     disputed = np.flatnonzero(votes.any(0) & ~votes.all(0) & spoken)
     voting = (votes[:, disputed] * (1 << np.arange(len(names)))[:, None]).sum(0)
-    found: list[Dispute] = []
+    special_disputes: list[Dispute] = []
     queues: list[list[Dispute]] = []
     for voted in sorted({*voting.tolist()}):
         allowing = frozenset(name for at, name in enumerate(names) if voted >> at & 1)
@@ -58,11 +58,11 @@ def some_disputes(
         special = [
             token for token in (vocabulary.eos_token, following) if token is not None and token in tokens
         ]
-        found += [Dispute(token, allowing, frozenset(names) - allowing) for token in special]
+        special_disputes += [Dispute(token, allowing, frozenset(names) - allowing) for token in special]
         others = _spread(source, vocabulary, tokens[~np.isin(tokens, special)], TOKENS)
         queues.append([Dispute(token, allowing, frozenset(names) - allowing) for token in others])
-    by_turns = [each for turn in range(TOKENS) for queue in queues for each in queue[turn : turn + 1]]
-    return found + by_turns[:TOKENS]
+    by_turns = [dispute for turn in range(TOKENS) for queue in queues for dispute in queue[turn : turn + 1]]
+    return special_disputes + by_turns[:TOKENS]
 
 
 def _spread(source: random.Random, vocabulary: Vocabulary, tokens: NDArray[np.intp], count: int) -> list[int]:

@@ -203,17 +203,17 @@ class Trial:
                 masks.setdefault(position, {})[name] = np.unpackbits(row)[: self.vocabulary.size].view(
                     np.bool_
                 )
-        found: list[tuple[list[int], Dispute]] = []
+        disputes: list[tuple[list[int], Dispute]] = []
         for position, by_arm in masks.items():
             if len(by_arm) > 1:
                 self.summary.positions += 1
                 following = tokens[position] if position < len(tokens) else None
                 source = self._random(f"tokens {tokens[:position]}")
-                found += [
+                disputes += [
                     (tokens[:position], dispute)
                     for dispute in some_disputes(source, self.vocabulary, by_arm, following)
                 ]
-        return found
+        return disputes
 
     def _follow_up(self, disputes: Sequence[tuple[list[int], Dispute]]) -> None:
         """Follows up as many disputes as the settings allow; fewer of those that are about tokenization

@@ -120,7 +120,7 @@ class Summary:
             *(f"{arm}: lost in {count} cases" for arm, count in sorted(self.lost.items())),
         ]
         for (arm, kind, cause, documented), count in sorted(
-            self.blamed.items(), key=lambda each: (each[0][:2], -each[1], each[0])
+            self.blamed.items(), key=lambda entry: (entry[0][:2], -entry[1], entry[0])
         ):
             lines.append(
                 f"{arm:30} {kind:18} {count:5} cases  {cause}{' (documented)' if documented else ''}"

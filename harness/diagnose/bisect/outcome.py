@@ -89,7 +89,7 @@ class Question:
 class BisectResult:
     """The first version that shows what the last one shows, and the first does not."""
 
-    found: SearchResult
+    search: SearchResult
     differences: tuple[Difference, ...]
     """The differences between the last version without the outcome and the first with it."""
     kind: Kind
@@ -101,32 +101,32 @@ class BisectResult:
         first, last = ("first_good", "last_bad") if self.kind == "better" else ("first_bad", "last_good")
         return {
             "kind": self.kind,
-            first: self.found.first_bad if not self.found.skipped else None,
-            "candidates": list(self.found.candidates),
-            last: self.found.last_good,
+            first: self.search.first_bad if not self.search.skipped else None,
+            "candidates": list(self.search.candidates),
+            last: self.search.last_good,
             "differences": [difference.to_json() for difference in self.differences],
             "steps": [{"version": version, "outcome": outcome} for version, outcome in self.steps],
         }
 
     def text(self, backend: str) -> str:
         """The answer as text for people."""
-        found = self.found
-        one = f"{backend}=={found.first_bad}"
-        untried = f"one of {', '.join(found.candidates)}: the others of these could not be tried"
+        search = self.search
+        one = f"{backend}=={search.first_bad}"
+        untried = f"one of {', '.join(search.candidates)}: the others of these could not be tried"
         if self.kind == "better":
-            said = (
-                f"fixed in {untried if found.skipped else one}; {found.last_good} is the last version "
+            sentence = (
+                f"fixed in {untried if search.skipped else one}; {search.last_good} is the last version "
                 "with the fault"
             )
         else:
             first = (
                 f"the first version with it is {untried}"
-                if found.skipped
+                if search.skipped
                 else (f"{one} is the first version with it")
             )
-            said = f"{first}; {found.last_good} is the last without"
+            sentence = f"{first}; {search.last_good} is the last without"
         return "\n".join(
-            [said, *(line for difference in self.differences for line in case_lines(difference))]
+            [sentence, *(line for difference in self.differences for line in case_lines(difference))]
         )
 
 
@@ -153,18 +153,18 @@ def bisect(
     """Walks the released versions between the two, and returns where the outcome changed. Raises BadInput,
     also if both show the same, or if one of them cannot tell."""
     # The case first: to look a backend up is to import it, in seconds.
-    check_named([find_suite(each) for each in question.suites or walked_by_default()], (question.case,))
+    check_named([find_suite(name) for name in question.suites or walked_by_default()], (question.case,))
     spec, distribution, installed = without_version(question.backend)
     versions = between(releases(distribution), good, bad)
-    seen: dict[str, tuple[Row, ...]] = {}
+    rows_by_version: dict[str, tuple[Row, ...]] = {}
     steps: list[tuple[str, str]] = []
 
     def rows(version: str) -> tuple[Row, ...]:
-        if version not in seen:
+        if version not in rows_by_version:
             its_spec = placed(version)
             say(f"{version}: walking ...")
-            seen[version] = walked(question, its_spec)
-        return seen[version]
+            rows_by_version[version] = walked(question, its_spec)
+        return rows_by_version[version]
 
     def placed(version: str) -> BackendSpec:
         try:
@@ -183,12 +183,12 @@ def bisect(
             raise BadInput(
                 f"{distribution} {end} cannot be told, so there is nothing to search between: {why}"
             ) from why
-    wanted = difference_of(seen[good], seen[bad])
+    wanted = difference_of(rows_by_version[good], rows_by_version[bad])
     if not wanted:
         raise BadInput(
             f"{distribution} {good} and {bad} come to the same in this case; there is nothing to search for"
         )
-    kind = kind_of(differences(seen[good], seen[bad]).cases)
+    kind = kind_of(differences(rows_by_version[good], rows_by_version[bad]).cases)
     step(good, SHOWS[kind][0])
     step(bad, SHOWS[kind][1])
 
@@ -204,9 +204,12 @@ def bisect(
         )
         return shows
 
-    found = first_bad(versions, probe)
+    search = first_bad(versions, probe)
     return BisectResult(
-        found, differences(seen[found.last_good], seen[found.first_bad]).cases, kind, tuple(steps)
+        search,
+        differences(rows_by_version[search.last_good], rows_by_version[search.first_bad]).cases,
+        kind,
+        tuple(steps),
     )
 
 

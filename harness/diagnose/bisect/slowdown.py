@@ -27,7 +27,7 @@ class Slowdown:
     """The first version whose time is nearer to the last one's than to the first one's."""
 
     metric: str
-    found: SearchResult
+    search: SearchResult
     total: Interval
     """The time of the last version divided by that of the first."""
     steps: tuple[tuple[str, str], ...]
@@ -36,23 +36,25 @@ class Slowdown:
         """The slowdown as one JSON object."""
         return {
             "metric": self.metric,
-            "first_bad": self.found.first_bad if not self.found.skipped else None,
-            "candidates": list(self.found.candidates),
-            "last_good": self.found.last_good,
+            "first_bad": self.search.first_bad if not self.search.skipped else None,
+            "candidates": list(self.search.candidates),
+            "last_good": self.search.last_good,
             "ratio": [self.total.ratio, self.total.low, self.total.high],
             "steps": [{"version": version, "outcome": outcome} for version, outcome in self.steps],
         }
 
     def text(self, backend: str) -> str:
         """The slowdown as text for people."""
-        found = self.found
-        names = f"one of {', '.join(found.candidates)}" if found.skipped else f"{backend}=={found.first_bad}"
+        search = self.search
+        names = (
+            f"one of {', '.join(search.candidates)}" if search.skipped else f"{backend}=={search.first_bad}"
+        )
         whole = f"over the whole range {self.metric} takes {shown(self.total)} times as long"
-        return f"{names} is the first version with it; {found.last_good} is the last without\n{whole}"
+        return f"{names} is the first version with it; {search.last_good} is the last without\n{whole}"
 
 
-def shown(found: Interval) -> str:
-    return f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+def shown(interval: Interval) -> str:
+    return f"{interval.ratio:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def slowdown(
@@ -71,7 +73,7 @@ def slowdown(
     """
     if metric not in METRICS:
         raise BadInput(f'"{metric}" is not measured; choose one of {", ".join(METRICS)}')
-    check_named([find_suite(each) for each in question.suites or SUITES["quick"]], (question.case,))
+    check_named([find_suite(name) for name in question.suites or SUITES["quick"]], (question.case,))
     spec, distribution, _ = without_version(question.backend)
     versions = between(releases(distribution), good, bad)
     steps: list[tuple[str, str]] = []
@@ -97,15 +99,15 @@ def slowdown(
 
     def probe(version: str) -> bool | None:
         try:
-            found, verdict = ratio(question, spec, metric, good, version, say)
+            estimate, verdict = ratio(question, spec, metric, good, version, say)
         except Unavailable as why:
             step(version, f"skipped: {why}")
             return None
-        if verdict == "unproven" or found.low <= middle <= found.high:
-            step(version, f"skipped: {shown(found)}, which is not clear of {middle:.3f}")
+        if verdict == "unproven" or estimate.low <= middle <= estimate.high:
+            step(version, f"skipped: {shown(estimate)}, which is not clear of {middle:.3f}")
             return None
-        step(version, f"{'shows' if found.low > middle else 'does not show'} it: {shown(found)}")
-        return found.low > middle
+        step(version, f"{'shows' if estimate.low > middle else 'does not show'} it: {shown(estimate)}")
+        return estimate.low > middle
 
     return Slowdown(metric, first_bad(versions, probe), total, tuple(steps))
 
@@ -115,7 +117,7 @@ def ratio(
 ) -> tuple[Interval, str]:
     """The time of the version divided by that of the good one, and the verdict. Raises Unavailable."""
     with tempfile.TemporaryDirectory(prefix="grammarbench-bisect-") as folder:
-        arms = [str(replace(spec, version=each)) for each in (good, version)]
+        arms = [str(replace(spec, version=arm_version)) for arm_version in (good, version)]
         request = MeasureRequest(
             suites=question.suites,
             backends=",".join(arms),

@@ -61,8 +61,8 @@ def evidence(
 def _questions(
     grammar: Grammar, content: bytes, draft: str | None, formats: bool
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yields each validator's name and the statements that leave in `said` whether the content of `instance`
-    is valid for `grammar`."""
+    """Yields each validator's name and the statements that leave in `verdict` whether `instance`, the
+    content, is valid for `grammar`."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -70,9 +70,9 @@ def _questions(
             "str",
             [
                 "try:",
-                "    said = bool(instance.decode('utf-8')) and False",
+                "    verdict = bool(instance.decode('utf-8')) and False",
                 "except UnicodeDecodeError:",
-                "    said = False",
+                "    verdict = False",
             ],
         )
         return
@@ -80,10 +80,10 @@ def _questions(
         case "regex":
             yield (
                 "regex.fullmatch",
-                ["import regex", "said = regex.fullmatch(grammar, instance.decode()) is not None"],
+                ["import regex", "verdict = regex.fullmatch(grammar, instance.decode()) is not None"],
             )
         case "choice":
-            yield "json.loads", ["import json", "said = instance.decode() in json.loads(grammar)"]
+            yield "json.loads", ["import json", "verdict = instance.decode() in json.loads(grammar)"]
         case "json_schema":
             try:
                 json.loads(content, parse_constant=int)
@@ -94,9 +94,9 @@ def _questions(
                         "import json",
                         "try:",
                         "    json.loads(instance.decode(), parse_constant=int)  # without NaN and Infinity",
-                        "    said = None  # it is JSON, and the schema was not asked",
+                        "    verdict = None  # it is JSON, and the schema was not asked",
                         "except ValueError:",
-                        "    said = False",
+                        "    verdict = False",
                     ],
                 )
                 return
@@ -112,7 +112,7 @@ def _validators(grammar: Grammar, draft: str | None, formats: bool) -> Iterator[
     name = draft.title().replace("-", "") + "Validator"
     checker = f", format_checker=jsonschema.{name}.FORMAT_CHECKER" if formats else ""
     begin = ["import json, jsonschema, referencing"]
-    end = ["said = validator.is_valid(json.loads(instance))"]
+    end = ["verdict = validator.is_valid(json.loads(instance))"]
     made = f"validator = jsonschema.{name}(json.loads(grammar), registry=referencing.Registry(){checker})"
     yield f"jsonschema.{name}", [*begin, made, *end]
     if name in CLASSES.values():
@@ -140,10 +140,10 @@ def _validators(grammar: Grammar, draft: str | None, formats: bool) -> Iterator[
 def _as_python_has_them(schema: object) -> str:
     """The schema as text with each pattern written out so that Python's `re` means by it what ECMA-262 does;
     empty if it has none."""
-    seen: list[str] = []
+    patterns: list[str] = []
 
     def rewritten(pattern: str) -> str:
-        seen.append(pattern)
+        patterns.append(pattern)
         return written_out(pattern)
 
     def copied(value: Any) -> Any:
@@ -164,16 +164,16 @@ def _as_python_has_them(schema: object) -> str:
         written = json.dumps(copied(schema))
     except (NotAPattern, RecursionError):
         return ""
-    return written if seen else ""
+    return written if patterns else ""
 
 
-def _asserted(said: bool) -> str:
-    return f"assert said is {said}"
+def _asserted(verdict: bool) -> str:
+    return f"assert verdict is {verdict}"
 
 
-def _shown(content: bytes, who: str, lines: list[str], said: bool) -> tuple[str, ...]:
-    shown = f'print("{who}: the instance is", "valid" if said else "not valid")'
-    return (f"instance = {content!r}", *lines, shown, _asserted(said))
+def _shown(content: bytes, who: str, lines: list[str], verdict: bool) -> tuple[str, ...]:
+    shown = f'print("{who}: the instance is", "valid" if verdict else "not valid")'
+    return (f"instance = {content!r}", *lines, shown, _asserted(verdict))
 
 
 def _holds(grammar: Grammar, content: bytes, lines: list[str]) -> bool:

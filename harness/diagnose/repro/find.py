@@ -97,13 +97,13 @@ def _chosen(rows: list[Row], number: int | None, check: str | None) -> Row:
     else:
         chosen = rows
     if check is not None:
-        found = [row for row in chosen if any(finding.check == check for finding in row.findings)]
-        if not found:
+        with_check = [row for row in chosen if any(finding.check == check for finding in row.findings)]
+        if not with_check:
             names = sorted({finding.check for row in chosen for finding in row.findings})
             raise BadInput(
                 f'that case has no finding "{check}"{did_you_mean(check, names) or "; it has none at all"}'
             )
-        return found[0]
+        return with_check[0]
     if number is not None:
         return chosen[0]
     failed = [row for row in rows if outcome(row).fails] or [row for row in rows if row.status in DECLINED]

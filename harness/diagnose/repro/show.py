@@ -30,7 +30,7 @@ def show(failure: Failure) -> str:
         f"{case.grammar.dialect}:",
         indented(case.grammar.text),
         f"instance {case.instances.index(failure.instance)} "
-        f"({one_line(failure.instance.name, spelled=True)}), {said_of(failure.instance.valid)}:"
+        f"({one_line(failure.instance.name, spelled=True)}), {validity_words(failure.instance.valid)}:"
         if case.instances
         else "no instance",
         indented(failure.instance.content.decode("utf-8", "backslashreplace")),
@@ -120,19 +120,19 @@ def with_script(text: str) -> list[str]:
     ]
 
 
-def said_of(valid: bool | None) -> str:
+def validity_words(valid: bool | None) -> str:
     """The validity in words."""
     return {True: "valid", False: "invalid", None: "of unknown validity"}[valid]
 
 
 def _script(failure: Failure, messages: list[dict[str, Any]]) -> str:
-    found = next((message for message in messages if "script" in message), None)
-    if found is None:
+    with_its_script = next((message for message in messages if "script" in message), None)
+    if with_its_script is None:
         return ""
-    walk: list[str] = found["walk"] or []
+    walk: list[str] = with_its_script["walk"] or []
     few_suffice = any(message.get("few_suffice") for message in messages)
     shown = Shown(
-        library=found["library"],
+        library=with_its_script["library"],
         grammar=failure.case.grammar,
         content=failure.instance.content,
         valid=failure.instance.valid,
@@ -145,7 +145,7 @@ def _script(failure: Failure, messages: list[dict[str, Any]]) -> str:
         words=words_of(walk) if few_suffice else None,
         vocabulary=failure.row.vocabulary,
     )
-    return stand_alone(shown, found["script"])
+    return stand_alone(shown, with_its_script["script"])
 
 
 def _yes(flag: bool) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from harness.backend.arm import arm
 from harness.cases.case import Case
 from harness.diagnose.repro.find import Failure
-from harness.diagnose.repro.show import heading, heading_to_json, indented, said_of, with_script
+from harness.diagnose.repro.show import heading, heading_to_json, indented, validity_words, with_script
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Fault, Outcome, Shrunk, outcome_of, shrink
 from harness.diagnose.shrink.search import CANDIDATES, SECONDS
@@ -68,7 +68,7 @@ def show_shrunk(failure: Failure, shrunk: Shrunk) -> str:
         "",
         f"{shrunk.grammar.dialect}:",
         indented(shrunk.grammar.text),
-        f"instance, {said_of(shrunk.valid)}:" if shrunk.content is not None else "no instance",
+        f"instance, {validity_words(shrunk.valid)}:" if shrunk.content is not None else "no instance",
         indented((shrunk.content or b"").decode("utf-8", "backslashreplace")),
         *with_script(shrunk_script(shrunk)),
     ]

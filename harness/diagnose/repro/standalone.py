@@ -51,7 +51,7 @@ def stand_alone(shown: Shown, body: str) -> str:
         *(judged.lines if judged else ()),
         walked,
         *([forced] if forced and asks_for_forced_text(shown.outcome.check or "") else []),
-        *(f"# {each}" for each in (*_notes(shown), _expected(shown, judged))),
+        *(f"# {comment}" for comment in (*_notes(shown), _expected(shown, judged))),
     ]
     return "\n".join([*lines, ""])
 
@@ -60,7 +60,7 @@ def _vocabulary(shown: Shown) -> list[str]:
     """The lines that define the tokens and the walk; single bytes are their own ids where there are no other
     tokens."""
     words = shown.words if shown.words is not None else tuple(dict.fromkeys(shown.walk))
-    if all(len(each) == 1 for each in (*words, *shown.walk)):
+    if all(len(word) == 1 for word in (*words, *shown.walk)):
         end = ", 256" if shown.ends else ""
         return [
             "vocabulary = [bytes([byte]) for byte in range(256)] + [b'']",
@@ -111,19 +111,19 @@ def _why(shown: Shown, judged: Evidence | None) -> str:
 
 def _expected(shown: Shown, judged: Evidence | None) -> str:
     outcome = shown.outcome
-    said = f"; seen: {_line(shown.text)}" if shown.text else ""
+    observed = f"; seen: {_line(shown.text)}" if shown.text else ""
     if outcome.check:
         match outcome.check, outcome.direction:
             case "mask_accept_mismatch", _:
-                return f"expected: both answers of the last line are the same{said}"
+                return f"expected: both answers of the last line are the same{observed}"
             case _, "over":
                 return (
                     "expected: the last token is allowed and accepted, because an output can go on with "
-                    f"it{said}"
+                    f"it{observed}"
                 )
             case _, "under":
-                return f"expected: the last token is refused, because no output goes on with it{said}"
-        return f"expected: {outcome.check.replace('_', ' ')}{said}"
+                return f"expected: the last token is refused, because no output goes on with it{observed}"
+        return f"expected: {outcome.check.replace('_', ' ')}{observed}"
     match outcome.verdict:
         case "over_constrained":
             return (
@@ -135,9 +135,9 @@ def _expected(shown: Shown, judged: Evidence | None) -> str:
                 f"expected: refused somewhere (False False on the last line), because {_why(shown, judged)}"
             )
         case "declined":
-            return f"expected: it compiles, because it is a right {shown.grammar.dialect}{said}"
+            return f"expected: it compiles, because it is a right {shown.grammar.dialect}{observed}"
         case "broken":
-            return f"expected: it ends, and without an error (not: {outcome}){said}"
+            return f"expected: it ends, and without an error (not: {outcome}){observed}"
     if shown.valid is None:
         return "expected: nothing in particular; nobody said whether the instance is valid"
     return f"expected: {'accepted' if shown.valid else 'refused'}, because {_why(shown, judged)}"

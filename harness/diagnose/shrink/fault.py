@@ -102,12 +102,12 @@ class Shrunk:
 def outcome_of(row: Row, finding: Finding | None = None) -> Outcome:
     """Returns the outcome that the row shows: this finding, otherwise its failing verdict, otherwise its
     first finding."""
-    said = verdict(row.status, row.valid, row.accepted)
-    if finding is None and said in ("pass", "unjudged") and row.findings:
+    judged = verdict(row.status, row.valid, row.accepted)
+    if finding is None and judged in ("pass", "unjudged") and row.findings:
         finding = row.findings[0]
     if finding is not None:
         return outcome_of_finding(finding)
-    return outcome_of_end(row.status, row.phase, row.signal, row.text, said)
+    return outcome_of_end(row.status, row.phase, row.signal, row.text, judged)
 
 
 def outcome_of_finding(finding: Finding) -> Outcome:
@@ -116,7 +116,7 @@ def outcome_of_finding(finding: Finding) -> Outcome:
     return Outcome("unjudged", check=finding.check, cause=finding.cause, direction=direction)
 
 
-def outcome_of_end(status: Status, phase: str, signal: str, text: str, said: Verdict) -> Outcome:
+def outcome_of_end(status: Status, phase: str, signal: str, text: str, judged: Verdict) -> Outcome:
     """Returns the outcome of how a walk ended."""
     if status in BROKEN:
         return Outcome(
@@ -124,7 +124,7 @@ def outcome_of_end(status: Status, phase: str, signal: str, text: str, said: Ver
         )
     if status in DECLINED:
         return Outcome("declined", status, kind=_bare(text))
-    return Outcome(said, status)
+    return Outcome(judged, status)
 
 
 def _bare(text: str) -> str:
@@ -134,8 +134,8 @@ def _bare(text: str) -> str:
 
 def observed(answer: dict[str, Any], valid: bool | None) -> list[Outcome]:
     """Returns every outcome that a trial's answer shows."""
-    said = verdict(answer["status"], valid, answer.get("accepted"))
+    judged = verdict(answer["status"], valid, answer.get("accepted"))
     end = outcome_of_end(
-        answer["status"], answer.get("phase", ""), answer.get("signal", ""), answer.get("text", ""), said
+        answer["status"], answer.get("phase", ""), answer.get("signal", ""), answer.get("text", ""), judged
     )
     return [end, *map(outcome_of_finding, map(finding_from_json, answer.get("findings", ())))]

@@ -207,13 +207,13 @@ Rules = tuple[tuple[str, Alternatives], ...]
 
 
 def _rules(text: str) -> Rules:
-    found = list(_RULE.finditer(text)) if len(text) <= LONGEST else []
+    heads = list(_RULE.finditer(text)) if len(text) <= LONGEST else []
     before = _LAYOUT.match(text)
-    if not found or (before.end() if before else 0) < found[0].start():
+    if not heads or (before.end() if before else 0) < heads[0].start():
         raise Unreadable("no rule at the start")
-    ends = [*(head.start() for head in found[1:]), len(text)]
+    ends = [*(head.start() for head in heads[1:]), len(text)]
     return tuple(
-        (head[1], _tree(_EBNF_TOKEN, text[head.end() : end])) for head, end in zip(found, ends, strict=True)
+        (head[1], _tree(_EBNF_TOKEN, text[head.end() : end])) for head, end in zip(heads, ends, strict=True)
     )
 
 

@@ -191,17 +191,17 @@ def _located(instance: Any, schema_path: Path) -> list[Path]:
     from its own place."""
     if instance is NOTHING:
         return []
-    found: list[Path] = [()]
+    paths: list[Path] = [()]
     way = list(schema_path)
     while way:
         key = way.pop(0)
         step = way.pop(0) if key in MAPS or (way and isinstance(way[0], int)) else None
-        nodes = [(path, at(instance, path)) for path in found]
+        nodes = [(path, at(instance, path)) for path in paths]
         if key == "properties":
-            found = [(*path, str(step)) for path, node in nodes if isinstance(node, dict) and step in node]
+            paths = [(*path, str(step)) for path, node in nodes if isinstance(node, dict) and step in node]
         elif key in ("items", "prefixItems", "contains", "additionalItems"):
             indices = [(path, range(len(node))) for path, node in nodes if isinstance(node, list)]
-            found = [
+            paths = [
                 (*path, index)
                 for path, all_of_them in indices
                 for index in all_of_them
@@ -209,7 +209,7 @@ def _located(instance: Any, schema_path: Path) -> list[Path]:
             ]
         elif key not in SAME_INSTANCE:
             return [path for path, _ in places(instance)]
-    return found
+    return paths
 
 
 def _without_members(instance: Any, where: list[Path], names: set[str]) -> Any:

@@ -51,7 +51,7 @@ def shrink(
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Failing:
     """A candidate that fails alike, and the backend's answer to it."""
 
     candidate: Candidate
@@ -87,14 +87,14 @@ class _Search:
         best = self._start()
         if best is None:
             return self._result(
-                _Seen(Candidate(self.fault.grammar, self.fault.content, None), {}), 0, shown=False
+                _Failing(Candidate(self.fault.grammar, self.fault.content, None), {}), 0, shown=False
             )
         if not self._agrees():
             self.is_spent = True
             answer = best.answer | {
                 "text": f"our judge does not call the instance {'valid' if self.fault.valid else 'invalid'}"
             }
-            return self._result(_Seen(best.candidate, answer), 0, shown=True)
+            return self._result(_Failing(best.candidate, answer), 0, shown=True)
         taken = 0
         while not self.is_spent:
             best, successes = self._round(best)
@@ -103,7 +103,7 @@ class _Search:
                 break
         return self._result(self._waited_for(best), taken, shown=True)
 
-    def _start(self) -> _Seen | None:
+    def _start(self) -> _Failing | None:
         """Returns the fault itself, with as few tokens as show it: bytes alone, then the run's tokens as
         well, then the run's vocabulary."""
         whole = Candidate(self.fault.grammar, self.fault.content, ())
@@ -112,14 +112,14 @@ class _Search:
                 whole, words=() if stage == "bytes" else self._words(whole) if stage == "tokens" else None
             )
             began = time.monotonic()
-            found = None if candidate in self.known else self._try(candidate, self.fault.valid)
+            failing = None if candidate in self.known else self._try(candidate, self.fault.valid)
             self.known.add(candidate)
-            if found is not None:
+            if failing is not None:
                 if not self.is_hang:
                     self.deadline = min(
                         self.fault.timeout_s, max(self.hang_seconds, 3 * (time.monotonic() - began))
                     )
-                return found
+                return failing
         return None
 
     def _words(self, whole: Candidate) -> tuple[bytes, ...] | None:
@@ -127,25 +127,25 @@ class _Search:
         walk = self.bench.tokens(replace(whole, words=None), self.fault.walk)
         return None if walk is None else words_of(walk)
 
-    def _round(self, best: _Seen) -> tuple[_Seen, int]:
+    def _round(self, best: _Failing) -> tuple[_Failing, int]:
         """Tries every step once, as far as the steps of one candidate are those of the next."""
         successes = index = 0
         goes_on = True
         while goes_on:
             goes_on = False
             for step in islice(steps(best.candidate), index, None):
-                found = self._smaller(step(), best.candidate)
+                smaller = self._smaller(step(), best.candidate)
                 if self.is_spent:
-                    return found or best, successes + bool(found)
-                if found is not None:
+                    return smaller or best, successes + bool(smaller)
+                if smaller is not None:
                     # A great step begins anew; after a small one, what comes next stands where it stood.
-                    index = 0 if found.candidate.size[0] <= 0.9 * best.candidate.size[0] else index
-                    best, successes, goes_on = found, successes + 1, True
+                    index = 0 if smaller.candidate.size[0] <= 0.9 * best.candidate.size[0] else index
+                    best, successes, goes_on = smaller, successes + 1, True
                     break
                 index += 1
         return best, successes
 
-    def _smaller(self, candidate: Candidate, best: Candidate) -> _Seen | None:
+    def _smaller(self, candidate: Candidate, best: Candidate) -> _Failing | None:
         """Returns the candidate, or one with an instance repaired to go with its grammar, if it is smaller,
         right, and fails alike."""
         if candidate.size >= best.size or candidate in self.known:
@@ -180,7 +180,7 @@ class _Search:
         """Must a candidate's instance be as valid as the fault's?"""
         return self.fault.outcome.needs_validity or (bool(self.fault.check) and self.fault.valid is not None)
 
-    def _repaired(self, candidate: Candidate) -> _Seen | None:
+    def _repaired(self, candidate: Candidate) -> _Failing | None:
         tried = 0
         for repaired in repairs(candidate, REPAIRS):
             if self._has_no_time() or tried == REPAIRS_TRIED:
@@ -192,18 +192,18 @@ class _Search:
                 continue
             self.known.add(repaired)
             tried += 1
-            found = self._try(repaired, self.fault.valid)
-            if found is not None:
-                return found
+            failing = self._try(repaired, self.fault.valid)
+            if failing is not None:
+                return failing
         return None
 
-    def _try(self, candidate: Candidate, valid: bool | None) -> _Seen | None:
+    def _try(self, candidate: Candidate, valid: bool | None) -> _Failing | None:
         if self._has_no_time():
             return None
         # Where hanging is the failure, no candidate may be called so for want of time.
         deadline = self.deadline if self.is_hang else min(self.deadline, self.ends - time.monotonic())
         answer = self.bench.try_(candidate, valid, deadline)
-        return _Seen(candidate, answer) if self.fault.outcome in observed(answer, valid) else None
+        return _Failing(candidate, answer) if self.fault.outcome in observed(answer, valid) else None
 
     def _has_no_time(self) -> bool:
         needed = self.deadline if self.is_hang else 0.0
@@ -212,7 +212,7 @@ class _Search:
         )
         return self.is_spent
 
-    def _waited_for(self, best: _Seen) -> _Seen:
+    def _waited_for(self, best: _Failing) -> _Failing:
         """Returns the best candidate, tried with the run's own deadline if it hangs and there is time for
         that."""
         longest = self.fault.timeout_s
@@ -220,11 +220,11 @@ class _Search:
             return best
         answer = self.bench.try_(best.candidate, None, longest)
         ended = answer["status"] != "timeout"
-        return _Seen(
+        return _Failing(
             best.candidate, {"text": f"an end, but not within {self.deadline:g} s"} if ended else answer
         )
 
-    def _result(self, best: _Seen, taken: int, shown: bool) -> Shrunk:
+    def _result(self, best: _Failing, taken: int, shown: bool) -> Shrunk:
         candidate, answer = best.candidate, best.answer
         walk: list[str] | None = answer.get("walk")
         text = answer.get("text", "")

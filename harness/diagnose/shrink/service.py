@@ -97,26 +97,28 @@ def answer(loaded: Loaded, question: dict[str, Any], progress: Progress) -> dict
         instances = () if content is None else (Instance("", content, question["valid"]),)
         case = Case(case_id(grammar), "shrunk", grammar, instances, options=question["options"])
 
-        found = _findings(
+        findings = _findings(
             Subject(adapter, case, compiled.grammar, progress=progress),
             question["check"],
             Outcome(**question["outcome"]),
         )
-        walks = [spelled(adapter.vocabulary, finding.walk) if finding.walk else shown for finding in found]
+        walks = [spelled(adapter.vocabulary, finding.walk) if finding.walk else shown for finding in findings]
         return {
             "status": "ok",
-            "findings": [vars(finding) for finding in found],
+            "findings": [vars(finding) for finding in findings],
             "walks": walks,
             "walk": shown,
         }
     if content is None:
-        seen = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
+        observation = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
     else:
-        seen = walk(compiled.grammar, adapter.vocabulary, tokens, adapter.mask_format, progress)
+        observation = walk(compiled.grammar, adapter.vocabulary, tokens, adapter.mask_format, progress)
     kept = {
-        name: value for name, value in vars(seen).items() if name in ("status", "phase", "text", "accepted")
+        name: value
+        for name, value in vars(observation).items()
+        if name in ("status", "phase", "text", "accepted")
     }
-    return {**kept, "findings": [vars(finding) for finding in seen.findings], "walk": shown}
+    return {**kept, "findings": [vars(finding) for finding in observation.findings], "walk": shown}
 
 
 def _findings(subject: Subject, name: str, wanted: Outcome) -> list[Finding]:
@@ -125,8 +127,8 @@ def _findings(subject: Subject, name: str, wanted: Outcome) -> list[Finding]:
     def wanted_only(subject: Subject) -> Iterator[Finding]:
         """Yields what the check finds, but ends early: what a run leaves out of many findings may be the
         one."""
-        found = stamped(name, checks()[name], subject)
-        yield from islice((finding for finding in found if outcome_of_finding(finding) == wanted), 1)
+        findings = stamped(name, checks()[name], subject)
+        yield from islice((finding for finding in findings if outcome_of_finding(finding) == wanted), 1)
 
     try:
         return run_check(name, wanted_only, subject)[1]

@@ -34,11 +34,11 @@ def tag_is_valid(
         return None
     if not all(triggers) or not all(end for _, _, end in structures):
         return None
-    waiting, seen, tried = [0], set[int](), 0
+    waiting, stops, tried = [0], set[int](), 0
     while waiting:
         start = waiting.pop()
         place = min(
-            (found for trigger in triggers if (found := output.find(trigger, start)) >= 0), default=-1
+            (position for trigger in triggers if (position := output.find(trigger, start)) >= 0), default=-1
         )
         if place < 0:
             return True
@@ -55,8 +55,8 @@ def tag_is_valid(
                 valid = document_is_valid(schema, output[inside:stop].encode())
                 if valid is None:
                     return None
-                if valid and stop + len(end) not in seen:
-                    seen.add(stop + len(end))
+                if valid and stop + len(end) not in stops:
+                    stops.add(stop + len(end))
                     waiting.append(stop + len(end))
                 stop = output.find(end, stop + 1)
     return False

@@ -15,7 +15,7 @@ from typing import Any
 from harness.backend.process.child import Answer, Handler
 from harness.backend.registry import installed_version
 from harness.errors import BadInput
-from harness.measure.kernels.correctness import examine, error_text
+from harness.measure.kernels.correctness import error_text, examine
 from harness.measure.kernels.movement import time_movement
 from harness.measure.kernels.rounds import Effort
 from harness.measure.kernels.situations import PROBES

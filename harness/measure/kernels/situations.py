@@ -134,10 +134,10 @@ def situation(probe: Probe, dtype: str, device: str) -> Situation:
         else [row for row in probe.rows if row < probe.batch]
     )
     forbidden = np.zeros(shape, dtype=np.bool_)
-    for row in touched:
+    for number in touched:
         known = min(probe.vocabulary, words * 32)
-        forbidden[row, :known] = ~bits[row, :known]
-        forbidden[row, known:] = True
+        forbidden[number, :known] = ~bits[number, :known]
+        forbidden[number, known:] = True
     view = expected.as_strided(shape, (row, column), MARGIN)
     view.masked_fill_(torch.from_numpy(forbidden), float("-inf"))
 

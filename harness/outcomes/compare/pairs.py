@@ -30,7 +30,7 @@ class Pair:
     counted: tuple[Counted, ...]
     times: tuple[Comparison, ...]
     """The comparisons of one interleaved run, which are judged."""
-    told: tuple[str, ...]
+    time_notes: tuple[str, ...]
     """Lines about times of two runs: how the ratios to the reference moved, or why they say nothing."""
 
     @property
@@ -131,7 +131,7 @@ def not_compared(base: Path, head: Path) -> str:
     return f"not compared: {'; '.join(parts)}" if parts else ""
 
 
-def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], told: Sequence[str] = ()) -> Pair:
+def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], time_notes: Sequence[str] = ()) -> Pair:
     names = (base.name, head.name)
     times = tuple(comparison for comparison in comparisons if (comparison.base, comparison.head) == names)
     outcomes = differences(rows_of(base), rows_of(head))
@@ -141,7 +141,7 @@ def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], told: Seque
         replace(count, worse=False) if count.count == "masks" and count.case_id in mended else count
         for count in (*changed_counts(base, head), *changed_passes(base, head))
     )
-    return Pair(base, head, outcomes, counted, times, tuple(told))
+    return Pair(base, head, outcomes, counted, times, tuple(time_notes))
 
 
 def gate_pairs(pairs: Sequence[Pair], *, time: bool) -> Gate:

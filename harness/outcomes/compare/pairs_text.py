@@ -95,7 +95,7 @@ def _in_short(pair: Pair, on: Console) -> Iterator[tuple[str, str]]:
         verdicts = Counter(show.SIGNS[comparison.verdict] for comparison in pair.times)
         times = _counts({sign: verdicts[sign] for sign in show.SIGNS.values()}, "none", is_news, on)
         yield "times", f"{times}, of {len(pair.times)} figures"
-    elif pair.told:
+    elif pair.time_notes:
         yield "times", "told below, not judged"
 
 
@@ -121,9 +121,9 @@ def _pair_text(pair: Pair, *, means: bool, on: Console) -> str:
         lines += ["", *_counted_lines(pair, on)]
     if pair.times:
         lines += ["", show.comparisons_text(pair.times, means=means, on=on)]
-    if pair.told:
+    if pair.time_notes:
         lines += ["", "times between two runs are told, not judged:"]
-        lines += [part for line in pair.told for part in on.fold(f"  {line}")]
+        lines += [part for line in pair.time_notes for part in on.fold(f"  {line}")]
     return "\n".join(lines)
 
 
@@ -156,7 +156,7 @@ def pairs_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
             "outcomes": [case.to_json() for case in pair.outcomes.cases],
             "counted": [vars(counted) for counted in pair.counted],
             "times": [vars(comparison) | {"found": vars(comparison.found)} for comparison in pair.times],
-            "told": list(pair.told),
+            "told": list(pair.time_notes),
             "is_change": pair.is_change,
             "worse": pair.is_change and pair.counts_worse,
         }

@@ -38,7 +38,7 @@ def events(ratios: Sequence[float]) -> list[Event]:
     largest does not count: one bad run hides no step. After an event the three that it rests on are the first
     baseline.
     """
-    found: list[Event] = []
+    changes: list[Event] = []
     start, founding = 0, None
     highest, lowest = math.inf, 0.0
     for at in range(RECENT - 1, len(ratios)):
@@ -50,14 +50,14 @@ def events(ratios: Sequence[float]) -> list[Event]:
         elif founding is None or first < start + RECENT:
             continue
         if recent[0] > STEP * highest:
-            found.append(Event("alert", first, at, highest, recent[1]))
+            changes.append(Event("alert", first, at, highest, recent[1]))
         elif recent[-1] * STEP < lowest:
-            found.append(Event("better", first, at, lowest, recent[1]))
+            changes.append(Event("better", first, at, lowest, recent[1]))
         else:
             continue
         start, founding = first, recent
         highest, lowest = recent[-1], recent[0]
-    return found
+    return changes
 
 
 def state(ratios: Sequence[float]) -> State:
@@ -65,7 +65,7 @@ def state(ratios: Sequence[float]) -> State:
 
     Without eleven runs there is no baseline, and that is neutral.
     """
-    told = events(ratios)
-    if told and len(ratios) - told[-1].since < EARLIER:
-        return told[-1].kind
+    changes = events(ratios)
+    if changes and len(ratios) - changes[-1].since < EARLIER:
+        return changes[-1].kind
     return "quiet" if len(ratios) >= RECENT + EARLIER else "no baseline"

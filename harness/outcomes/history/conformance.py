@@ -84,8 +84,8 @@ class FeatureChange:
         """Returns the least number of cases that pass and did not before."""
         return lost(self._counts(self.after), self._counts(self.before))
 
-    def _counts(self, seen: SuiteHistory) -> Counts:
-        return seen.features.get(self.feature, {})
+    def _counts(self, history: SuiteHistory) -> Counts:
+        return history.features.get(self.feature, {})
 
 
 def lost(before: Counts, after: Counts) -> int:
@@ -93,7 +93,7 @@ def lost(before: Counts, after: Counts) -> int:
     undecided before."""
     undecided = ("passed", "timeout", "not_judged", "not_measured")
     return max(
-        0, before.get("passed", 0) - before.get(HURRIED, 0) - sum(after.get(each, 0) for each in undecided)
+        0, before.get("passed", 0) - before.get(HURRIED, 0) - sum(after.get(kind, 0) for kind in undecided)
     )
 
 
@@ -175,28 +175,28 @@ def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]
             row.suite,
             row.case_id,
         )
-        tags, found = cases.setdefault(key, (set(), CaseRows()))
+        tags, case_rows = cases.setdefault(key, (set(), CaseRows()))
         tags.update(row.tags)
-        found.add(row)
+        case_rows.add(row)
         if OUT_OF_TIME in row.checks.values():
             hurried.add(key)
     folded: dict[tuple[str, ...], dict[str, dict[str, int]]] = {}
-    for key, (tags, found) in cases.items():
-        said = [case_outcome(found)]
-        said += [HURRIED] * (said == ["passed"] and key in hurried) + [BESIDE] * (
-            said == ["declined"] and not found.is_judged
+    for key, (tags, case_rows) in cases.items():
+        outcomes = [case_outcome(case_rows)]
+        outcomes += [HURRIED] * (outcomes == ["passed"] and key in hurried) + [BESIDE] * (
+            outcomes == ["declined"] and not case_rows.is_judged
         )
         features = folded.setdefault(key[:-1], {})
         for tag in {EVERY, *tags}:
             counts = features.setdefault(tag, {})
-            for each in said:
-                counts[each] = counts.get(each, 0) + 1
+            for name in outcomes:
+                counts[name] = counts.get(name, 0) + 1
     return folded
 
 
 def read(history: Path) -> list[SuiteHistory]:
     """Everything, the oldest first. Raises BadInput."""
-    found = []
+    histories = []
     for path in sorted((history / FOLDER).glob("*.jsonl.gz")):
         header, *lines = read_lines(path)
         form = header.get("form")
@@ -211,63 +211,65 @@ def read(history: Path) -> list[SuiteHistory]:
                 "run": header.get("run"),
                 "sample": header.get("sample", ""),
             }
-            found += [shaped(SuiteHistory, {**line, **who}) for line in lines]
+            histories += [shaped(SuiteHistory, {**line, **who}) for line in lines]
         except ValueError as error:
             raise BadInput(f"{path}: no file of a history ({error})") from error
-    return sorted(found, key=lambda each: (each.time, each.run))
+    return sorted(histories, key=lambda entry: (entry.time, entry.run))
 
 
-def releases(seen: Iterable[SuiteHistory]) -> list[SuiteHistory]:
+def releases(histories: Iterable[SuiteHistory]) -> list[SuiteHistory]:
     """The last run of each version, the oldest version first; in the order of time where a version is none of
     a release."""
     latest: dict[str, SuiteHistory] = {}
     first: dict[str, int] = {}
-    for number, history in enumerate(seen):
+    for number, history in enumerate(histories):
         latest[history.version] = history
         first.setdefault(history.version, number)
     ordered = all(release(version)[0] for version in latest)
     return sorted(
         latest.values(),
-        key=lambda each: (release(each.version), first[each.version]) if ordered else first[each.version],
+        key=lambda history: (
+            (release(history.version), first[history.version]) if ordered else first[history.version]
+        ),
     )
 
 
-def steps(seen: Iterable[SuiteHistory]) -> list[FeatureChange]:
+def steps(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:
     """Every feature of which a release lost or won cases, against the release before it that was run on the
     same work."""
 
     def key(history: SuiteHistory) -> tuple[str, ...]:
         return history.backend, history.options, history.vocabulary, history.suite, history.work
 
-    found = []
+    changed = []
     for _, group in groupby(
-        sorted(seen, key=lambda history: (key(history), history.time, history.run)), key=key
+        sorted(histories, key=lambda history: (key(history), history.time, history.run)), key=key
     ):
         for before, after in pairwise(releases(group)):
             every = (FeatureChange(before, after, feature) for feature in after.features)
-            found += [step for step in every if step.lost or step.won]
-    return found
+            changed += [step for step in every if step.lost or step.won]
+    return changed
 
 
-def losses(seen: Iterable[SuiteHistory]) -> list[FeatureChange]:
+def losses(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:
     """The steps down."""
-    return [step for step in steps(seen) if step.lost]
+    return [step for step in steps(histories) if step.lost]
 
 
-def last_sample(seen: Sequence[SuiteHistory]) -> str:
+def last_sample(histories: Sequence[SuiteHistory]) -> str:
     """The sample of its suites that the last run walked; empty if it walked them whole."""
-    return seen[-1].sample if seen else ""
+    return histories[-1].sample if histories else ""
 
 
 def text(history: Path) -> str:
     """Returns how many runs there are, and what was lost."""
-    seen = read(history)
-    last = last_sample(seen)
+    histories = read(history)
+    last = last_sample(histories)
     lines = [
-        f"outcomes: {len({(history.time, history.run) for history in seen})} run(s)"
+        f"outcomes: {len({(history.time, history.run) for history in histories})} run(s)"
         + (f"; the last is {last}" if last else "")
     ]
-    for loss in losses(seen):
+    for loss in losses(histories):
         what = f"{arm(loss.after)} {loss.after.version} on {loss.after.suite}: {loss.feature or 'all cases'}"
         lines.append(f"  lost        {what}: at least {loss.lost} fewer pass than in {loss.before.version}")
     return "\n".join(lines)

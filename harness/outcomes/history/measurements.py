@@ -101,7 +101,7 @@ def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
         for comparison in comparisons
         if comparison.base == reference.name
     }
-    found = []
+    entries = []
     for name in figures.arms:
         for metric in METRICS:
             for family, traces in figures.families.items():
@@ -114,7 +114,7 @@ def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
                 if not values or (ratio is None and name != reference.name):
                     continue
                 arm = arms[name]
-                found.append(
+                entries.append(
                     Entry(
                         time=measurement.started,
                         run=measurement.run,
@@ -133,7 +133,7 @@ def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
                         proven=proven,
                     )
                 )
-    return measurement.hardware, measurement.workload, found
+    return measurement.hardware, measurement.workload, entries
 
 
 def _full(backend: str, version: str, options: str) -> str:
@@ -152,7 +152,7 @@ def append(history: Path, folder: Path) -> Path:
 
 def write_once(where: Path, time: str, run: str, lines: Iterable[dict[str, Any]]) -> Path:
     """One file of the run, with these lines. Raises BadInput if it is there already."""
-    stamp = "".join(each for each in time if each.isascii() and each.isalnum())[:15]
+    stamp = "".join(character for character in time if character.isascii() and character.isalnum())[:15]
     path = where / f"{stamp}_{safe_name(run)}.jsonl.gz"
     if path.exists():
         raise BadInput(f"{path} is there already; a history is only appended to")
@@ -176,11 +176,14 @@ def read(history: Path) -> dict[tuple[str, str], list[Entry]]:
     """Returns all entries by hardware and workload, the oldest first. Raises BadInput."""
     if not history.is_dir():
         raise BadInput(f"{history} is no folder; `grammarbench history {history} --add RUN` begins one")
-    found: dict[tuple[str, str], list[Entry]] = {}
+    by_workload: dict[tuple[str, str], list[Entry]] = {}
     for path in sorted(history.glob("*/*/*.jsonl.gz")):
         for entry in _entries(path):
-            found.setdefault((path.parent.parent.name, path.parent.name), []).append(entry)
-    return {key: sorted(entries, key=lambda entry: (entry.time, entry.run)) for key, entries in found.items()}
+            by_workload.setdefault((path.parent.parent.name, path.parent.name), []).append(entry)
+    return {
+        key: sorted(entries, key=lambda entry: (entry.time, entry.run))
+        for key, entries in by_workload.items()
+    }
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -222,35 +225,35 @@ def series(entries: Iterable[Entry]) -> list[Series]:
     groups: dict[tuple[str, str, str, str], list[Entry]] = {}
     for entry in entries:
         groups.setdefault((entry.backend, entry.options, entry.metric, entry.family), []).append(entry)
-    found = []
+    all_series = []
     for key, group in groups.items():
         for beside, track in _tracks(group).items():
             spliced = splice(track, entries)
             # A run that proves nothing is shown, and neither makes a baseline nor an alert.
             judged = [
-                number for number, each in enumerate(spliced) if each.proven and 0 < each.ratio < math.inf
+                number for number, entry in enumerate(spliced) if entry.proven and 0 < entry.ratio < math.inf
             ]
             ratios = [spliced[number].ratio for number in judged]
-            told = tuple(
+            its_events = tuple(
                 replace(event, since=judged[event.since], at=judged[event.at]) for event in events(ratios)
             )
-            found.append(Series(*key, beside, tuple(spliced), told, state(ratios)))
-    return found
+            all_series.append(Series(*key, beside, tuple(spliced), its_events, state(ratios)))
+    return all_series
 
 
 def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
     """Returns the entries of older versions by version, those that are not the newest of their run and of all
     before it; under "" the rest."""
-    found: dict[str, list[Entry]] = {}
+    tracks: dict[str, list[Entry]] = {}
     newest = release("")
     for _, run in groupby(group, key=lambda entry: (entry.time, entry.run)):
-        *others, head = sorted(run, key=lambda each: (release(each.version), each.version))
+        *others, head = sorted(run, key=lambda entry: (release(entry.version), entry.version))
         is_release, _ = of_head = release(head.version)
-        found.setdefault(head.version if is_release and of_head < newest else "", []).append(head)
+        tracks.setdefault(head.version if is_release and of_head < newest else "", []).append(head)
         newest = max(newest, of_head)
         for other in others:
-            found.setdefault(other.version, []).append(other)
-    return found
+            tracks.setdefault(other.version, []).append(other)
+    return tracks
 
 
 def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
@@ -265,23 +268,23 @@ def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
     for entry in entries:
         if entry.reference == last.reference and (entry.metric, entry.family) == (last.metric, last.family):
             factors[_full(entry.backend, entry.version, entry.options)] = entry.ratio
-    found = []
-    for each in reversed(group):
-        factor = factors.get(each.reference)
+    spliced = []
+    for entry in reversed(group):
+        factor = factors.get(entry.reference)
         if factor is None:
             break
-        low, ratio, high = (value * factor for value in (each.low, each.ratio, each.high))
-        found.append(replace(each, reference=last.reference, ratio=ratio, low=low, high=high))
-    return found[::-1]
+        low, ratio, high = (value * factor for value in (entry.low, entry.ratio, entry.high))
+        spliced.append(replace(entry, reference=last.reference, ratio=ratio, low=low, high=high))
+    return spliced[::-1]
 
 
 def text(history: Path) -> str:
     """Returns what there is: what is in alert or better, one by one; the rest counted."""
-    found = read(history)
-    if not found:
+    workloads = read(history)
+    if not workloads:
         return f"{history}: no measurement yet; `grammarbench history {history} --add RUN`"
     lines = []
-    for (hardware, workload), entries in found.items():
+    for (hardware, workload), entries in workloads.items():
         runs = len({entry.run for entry in entries})
         lines.append(f"hardware {hardware}, workload {workload}: {runs} run(s)")
         rest: dict[str, Counter[str]] = {}

@@ -55,21 +55,21 @@ def result_of(
         read = noticed, summarize(each_taken_in(read_rows(run), noticed.add), read_samples(run), info)
     noticed, arms = read
     changes: list[Change] = []
-    told: Gate
+    gate: Gate
     if not complete:
-        told = Gate("incomplete", "", (f"the run has no end; `{resume(run, info)}` completes it",))
+        gate = Gate("incomplete", "", (f"the run has no end; `{resume(run, info)}` completes it",))
     elif recorded and recorded.end is None:
-        told = Gate("incomplete", "", (f"the measurement in {run} has no end; measure anew",))
+        gate = Gate("incomplete", "", (f"the measurement in {run} has no end; measure anew",))
     elif base and expected.is_record(base):
-        changes, told = _held_to_record(run, base)
+        changes, gate = _held_to_record(run, base)
     elif base:
-        changes, told = _held_to_pairs(compare.compare_runs(base, run), str(base), time)
+        changes, gate = _held_to_pairs(compare.compare_runs(base, run), str(base), time)
     elif pairs := [pair for pair in compare.compare_arms(run) if pair.is_change]:
-        changes, told = _held_to_pairs(pairs, "the first version in the run", time)
+        changes, gate = _held_to_pairs(pairs, "the first version in the run", time)
     else:
-        told = Gate("ok", "", ())
-    if told.against and not (base and expected.is_record(base)):
-        told = replace(told, reasons=(*_samples(info, base), *told.reasons))
+        gate = Gate("ok", "", ())
+    if gate.against and not (base and expected.is_record(base)):
+        gate = replace(gate, reasons=(*_samples(info, base), *gate.reasons))
     measured = list(_measured(run)) if recorded else []
     return Result(
         sample=sample_of(info),
@@ -82,9 +82,9 @@ def result_of(
         counts=tuple(_counts(arms)),
         figures=(*_figures(arms), *measured),
         failing=tuple(noticed.failing()),
-        delayed=tuple(noticed.delayed.seen),
+        delayed=tuple(noticed.delayed.cases),
         changes=tuple(changes),
-        gate=told,
+        gate=gate,
     )
 
 
@@ -221,33 +221,33 @@ def _measured(run: Path) -> Iterator[Figure]:
     """Nanoseconds, and ratios to the reference with their intervals."""
     if read_measurement(run).end is None:
         return
-    for each in measurements.entries_of(run)[2]:
-        arm = f"{each.backend}{':' if each.options else ''}{each.options} {each.version}"
-        what = each.metric.replace("_", " ")
+    for entry in measurements.entries_of(run)[2]:
+        arm = f"{entry.backend}{':' if entry.options else ''}{entry.options} {entry.version}"
+        what = entry.metric.replace("_", " ")
         yield Figure(
             arm,
-            each.family,
-            f"{each.metric}_ns",
+            entry.family,
+            f"{entry.metric}_ns",
             f"{what}, per case",
             "ns",
             "lower",
-            each.nanoseconds,
-            values=each.cases,
+            entry.nanoseconds,
+            values=entry.cases,
         )
-        if math.isfinite(each.high):
-            title = f"{what}, ratio to {each.reference}"
-            main = each.family == ALL and each.metric in ("compile", "fill")
+        if math.isfinite(entry.high):
+            title = f"{what}, ratio to {entry.reference}"
+            main = entry.family == ALL and entry.metric in ("compile", "fill")
             yield Figure(
                 arm,
-                each.family,
-                f"{each.metric}_ratio",
+                entry.family,
+                f"{entry.metric}_ratio",
                 title,
                 "ratio",
                 "lower",
-                each.ratio,
-                each.low,
-                each.high,
-                each.forks,
+                entry.ratio,
+                entry.low,
+                entry.high,
+                entry.forks,
                 headline=main,
             )
 
@@ -279,10 +279,10 @@ def _held_to_pairs(pairs: Sequence[compare.Pair], against: str, time: bool) -> t
 
 
 def _alike(counted: Iterable[compare.Counted]) -> dict[tuple[str, bool], list[compare.Counted]]:
-    found: dict[tuple[str, bool], list[compare.Counted]] = {}
-    for each in counted:
-        found.setdefault((each.count, each.worse), []).append(each)
-    return found
+    alike: dict[tuple[str, bool], list[compare.Counted]] = {}
+    for figure in counted:
+        alike.setdefault((figure.count, figure.worse), []).append(figure)
+    return alike
 
 
 def _changes(pair: compare.Pair) -> Iterator[Change]:
@@ -302,9 +302,9 @@ def _changes(pair: compare.Pair) -> Iterator[Change]:
         )
     for time in pair.times:
         if time.verdict in ("regressed", "improved"):
-            found = time.found
+            interval = time.found
             text = (
-                f"{time.metric} {time.family}: {time.verdict}, {found.ratio:.3f} [{found.low:.3f}, "
-                f"{found.high:.3f}]"
+                f"{time.metric} {time.family}: {time.verdict}, {interval.ratio:.3f} [{interval.low:.3f}, "
+                f"{interval.high:.3f}]"
             )
             yield Change("worse" if time.verdict == "regressed" else "better", name, text)

@@ -75,17 +75,17 @@ Vocabularies = dict[tuple[str, str], Vocabulary | None]
 class Cases:
     """Takes in every row of the runs."""
 
-    seen: dict[CaseKey, CaseNoted] = field(default_factory=dict)
+    noted: dict[CaseKey, CaseNoted] = field(default_factory=dict)
 
     def add(self, row: Row, run: int) -> None:
         """Take in one row of the run at this position."""
         if row.mode == CHECKS_MODE and (row.status in DECLINED or row.phase in NOT_COMPILED):
             return  # the walks of the case say it already
         key = row.suite, row.case_id
-        case = self.seen.get(key)
+        case = self.noted.get(key)
         if case is None:
             tags = tuple(tag[:TAG] for tag in dict.fromkeys(row.tags))[:TAGS]
-            case = self.seen[key] = CaseNoted(row.suite, row.case_id, row.case[:NAME], row.dialect, tags)
+            case = self.noted[key] = CaseNoted(row.suite, row.case_id, row.case[:NAME], row.dialect, tags)
         who = run, arm_key(row)
         if (later := delayed_of(row)) is not None:
             case.delayed.append((who, later))
@@ -169,7 +169,7 @@ def details(
             if source.options:
                 detail["options"] = source.options
             failed = {note["instance"] for note in detail["notes"] if "instance" in note}
-            order = sorted(range(len(source.instances)), key=lambda each: each not in failed)[:INSTANCES]
+            order = sorted(range(len(source.instances)), key=lambda number: number not in failed)[:INSTANCES]
             detail["instances"] = [_instance(number, source.instances[number]) for number in sorted(order)]
             detail["more_instances"] = max(0, len(source.instances) - INSTANCES)
             for note, raw in zip(case.notes.values(), detail["notes"], strict=True):
@@ -191,21 +191,22 @@ def _blank(case: CaseNoted, positions: dict[Who, int]) -> dict[str, Any]:
         notes.append(where | ({} if note.instance is None else {"instance": note.instance}) | note.row)
     walks = {
         str(arm): "".join(
-            letters[each[number]] if number in each else "." for number in range(min(last + 1, 1000))
+            letters[instances[number]] if number in instances else "."
+            for number in range(min(last + 1, 1000))
         )
-        for arm, each in sorted(by_arm.items())
+        for arm, instances in sorted(by_arm.items())
     }
     made = {"instances": [], "more_instances": 0, "walks": walks, "notes": notes, "more": case.more}
     return made | (
-        {"delayed": [_later(positions[who], each) for who, each in case.delayed[:NOTES]]}
+        {"delayed": [_later(positions[who], later) for who, later in case.delayed[:NOTES]]}
         if case.delayed
         else {}
     )
 
 
-def _later(arm: int, each: Delayed) -> dict[str, Any]:
-    behind = [{"id": one.case_id, "name": one.case[:NAME]} for one in each.behind]
-    return {"arm": arm, "led": each.led, "behind": behind, "said": each.said[:MESSAGE]}
+def _later(arm: int, delayed: Delayed) -> dict[str, Any]:
+    behind = [{"id": one.case_id, "name": one.case[:NAME]} for one in delayed.behind]
+    return {"arm": arm, "led": delayed.opening, "behind": behind, "said": delayed.closing[:MESSAGE]}
 
 
 def _instance(number: int, instance: Instance) -> dict[str, Any]:
@@ -250,19 +251,19 @@ def _refused(raw: dict[str, Any], content: bytes, vocabulary: Vocabulary | None)
         raw["offset"] = sum(len(vocabulary.tokens[token]) for token in tokens[:at])
 
 
-def said(cases: Iterable[CaseNoted], shorten: Callable[[str], str]) -> str:
+def commonest_message(cases: Iterable[CaseNoted], shorten: Callable[[str], str]) -> str:
     """Returns what was said most often of these cases, shortened; empty if nothing was."""
     counted: dict[str, int] = {}
     for case in cases:
-        for each in {shorten(text) for note in case.notes.values() if (text := _message(note))}:
-            counted[each] = counted.get(each, 0) + 1
-    return max(counted, key=lambda each: (counted[each], each), default="")
+        for shortened in {shorten(text) for note in case.notes.values() if (text := _message(note))}:
+            counted[shortened] = counted.get(shortened, 0) + 1
+    return max(counted, key=lambda shortened: (counted[shortened], shortened), default="")
 
 
 def _message(note: Note) -> str:
-    found = note.row.get("findings")
+    findings = note.row.get("findings")
     return (
-        str(found[0]["check"] + (f" ({found[0]['cause']})" if "cause" in found[0] else ""))
-        if found
+        str(findings[0]["check"] + (f" ({findings[0]['cause']})" if "cause" in findings[0] else ""))
+        if findings
         else str(note.row.get("text", ""))
     )

@@ -15,7 +15,15 @@ import numpy as np
 from harness.backend.arm import arm_names
 from harness.outcomes.outcome import FAILURES
 from harness.outcomes.summary import ArmSummary, CaseSummary, pairs
-from harness.report.cases.cases import LETTERS, NOTED, CaseNoted, Cases, Vocabularies, details, said
+from harness.report.cases.cases import (
+    LETTERS,
+    NOTED,
+    CaseNoted,
+    Cases,
+    Vocabularies,
+    commonest_message,
+    details,
+)
 from harness.report.cases.failing import OUTCOMES
 from harness.report.cases.groups import Group, Signed, differs, grouped
 from harness.report.page.lines import Line
@@ -66,7 +74,7 @@ def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
     solve_nothing = frozenset(line.position for line in lines if line.arm.cases and not line.arm.solves_any)
     if len(solve_nothing) == len(lines):
         solve_nothing = frozenset()
-    noted = sorted(cases.seen.values(), key=lambda case: (case.suite, case.name, case.id))
+    noted = sorted(cases.noted.values(), key=lambda case: (case.suite, case.name, case.id))
     names = list(OUTCOMES)
     signed = [Signed(case.tags, _vector(case, positions, len(lines), names)) for case in noted]
     chosen = [place for place, case in enumerate(signed) if NOTED.intersection(case.vector)]
@@ -170,8 +178,8 @@ def _times(of: ArmSummary, noted: Sequence[CaseNoted]) -> tuple[list[float | Non
     compile_us: list[float | None] = []
     middle: list[float | None] = []
     late: list[float | None] = []
-    for each in noted:
-        case = of.cases.get((each.suite, each.id), CaseSummary())
+    for case_noted in noted:
+        case = of.cases.get((case_noted.suite, case_noted.id), CaseSummary())
         fills = np.sort(np.concatenate([walk[:, 0] for walk in pairs(of, [case])] or [np.zeros(0, np.int64)]))
         count = len(fills)
         compile_us.append(_us(case.compile_ns))
@@ -254,8 +262,8 @@ def _packed(
     shards: list[str] = []
     lines: list[str] = []
     size = 0
-    for place, each in enumerate(explored.details[:detailed]):
-        lines.append(_json(each if limit is None else _cut(each, limit)))
+    for place, detail in enumerate(explored.details[:detailed]):
+        lines.append(_json(detail if limit is None else _cut(detail, limit)))
         size += len(lines[-1])
         if size >= SHARD or place + 1 in (detailed, explored.failing):
             starts.append(place + 1 - len(lines))
@@ -275,14 +283,14 @@ def _cut(detail: dict[str, Any], limit: int) -> dict[str, Any]:
             "grammar_left_off": detail.get("grammar_left_off", 0) + len(detail["grammar"]) - limit,
         }
     cut["instances"] = [
-        each
-        if len(each["content"]) <= limit
-        else each
+        instance
+        if len(instance["content"]) <= limit
+        else instance
         | {
-            "content": each["content"][:limit],
-            "left_off": each.get("left_off", 0) + len(each["content"]) - limit,
+            "content": instance["content"][:limit],
+            "left_off": instance.get("left_off", 0) + len(instance["content"]) - limit,
         }
-        for each in detail["instances"]
+        for instance in detail["instances"]
     ]
     return cut
 
@@ -304,4 +312,4 @@ def as_json(explored: Explored) -> str:
 
 def commonest(explored: Explored, group: Group, shorten: Callable[[str], str]) -> str:
     """Returns what was said most often in the group."""
-    return said([explored.cases[member] for member in group.members], shorten)
+    return commonest_message([explored.cases[member] for member in group.members], shorten)

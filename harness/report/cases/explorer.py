@@ -19,7 +19,7 @@ def with_data(html: str, explored: Explored, split: bool) -> tuple[str, Packed]:
     """The page with its data and with what was left off; the data lies beside the page if it is split (or had
     to be)."""
     packed = fit(explored, len(html.encode("utf-8", "replace")), split)
-    stated = "".join(f'<p class="warning" role="note">{Markup.escape(each)}</p>\n' for each in packed.stated)
+    stated = "".join(f'<p class="warning" role="note">{Markup.escape(line)}</p>\n' for line in packed.stated)
     data = (
         ""
         if packed.split
@@ -61,8 +61,8 @@ def outside(html: str, packed: Packed) -> tuple[str, dict[str, str]]:
 
 def _taken(html: str, begin: str, end: str, instead: str) -> tuple[str, str]:
     """The page with the element replaced, and what it held; only our own templates can open one."""
-    before, found, rest = html.partition(begin)
+    before, opened, rest = html.partition(begin)
     content, closed, after = rest.partition(end)
-    if not (found and closed):
+    if not (opened and closed):
         raise ValueError(f"the page has no {begin}")
     return before + instead + after, content

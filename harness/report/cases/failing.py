@@ -28,10 +28,10 @@ WORDS = {
     Outcome.PASS: "✓ pass",
     Outcome.UNJUDGED: "? not judged",
 }
-OUTCOMES = {each.value: WORDS[each] for each in Outcome}
+OUTCOMES = {kind.value: WORDS[kind] for kind in Outcome}
 """What a row can come to, worst first: glyph and words."""
 
-KINDS = {each: words for each, words in OUTCOMES.items() if each not in ("skipped", "pass", "unjudged")}
+KINDS = {kind: words for kind, words in OUTCOMES.items() if kind not in ("skipped", "pass", "unjudged")}
 """The outcomes of which there is something to show."""
 
 SHOWN_CASES = 100
@@ -106,7 +106,7 @@ class Reason:
 
     who: Who
     kind: str
-    said: str
+    message: str
     walks: int = 0
     cases: dict[CaseKey, None] = field(default_factory=dict)
 
@@ -129,8 +129,8 @@ class Failures:
             row.mode == CHECKS_MODE and (row.status in DECLINED or row.phase in NOT_COMPILED)
         ):
             return  # nothing is wrong, or the walks of the case say it already
-        who, key, said = (run, arm_key(row)), (row.suite, row.case_id), _said(row, kind)
-        reason = self.reasons.setdefault((who, kind, said), Reason(who, kind, said))
+        who, key, message = (run, arm_key(row)), (row.suite, row.case_id), _message_of(row, kind)
+        reason = self.reasons.setdefault((who, kind, message), Reason(who, kind, message))
         reason.walks += 1
         reason.cases[key] = None
         case = self.cases.get(key)
@@ -181,7 +181,7 @@ def _where(row: Row, kind: str) -> str:
     return f"at token {row.stopped_at}" if row.status in BROKEN and row.stopped_at is not None else ""
 
 
-def _said(row: Row, kind: str) -> str:
+def _message_of(row: Row, kind: str) -> str:
     """The row's message with its particulars taken out, so that like failures fall together."""
     if kind == "over_constrained":
         return (
@@ -211,7 +211,7 @@ def ordered(failures: Failures) -> list[Reason]:
     grave = list(KINDS)
     return sorted(
         failures.reasons.values(),
-        key=lambda reason: (grave.index(reason.kind), -len(reason.cases), reason.who, reason.said),
+        key=lambda reason: (grave.index(reason.kind), -len(reason.cases), reason.who, reason.message),
     )
 
 
@@ -219,14 +219,14 @@ def choose(failures: Failures, solve_nothing: set[Who], limit: int = SHOWN_CASES
     """Returns which cases to show: from every reason in turn, so that none is crowded out; of arms that solve
     nothing only examples."""
     queues = [
-        iter(list(each.cases)[:EXAMPLES] if each.who in solve_nothing else each.cases)
-        for each in ordered(failures)
+        iter(list(reason.cases)[:EXAMPLES] if reason.who in solve_nothing else reason.cases)
+        for reason in ordered(failures)
     ]
     chosen: dict[CaseKey, None] = {}
     while queues and len(chosen) < limit:
         left = []
         for queue in queues:
-            key = next((each for each in queue if each not in chosen), None)
+            key = next((waiting for waiting in queue if waiting not in chosen), None)
             if key is not None:
                 left.append(queue)
                 if len(chosen) < limit:

@@ -38,12 +38,12 @@ class Group:
 
 def differs(vector: Sequence[str], left_out: frozenset[int] = frozenset()) -> bool:
     """Do two arms that ran the case, and are not left out, come to different outcomes?"""
-    seen = {
-        each
-        for position, each in enumerate(vector)
-        if position not in left_out and each not in ("", "skipped", "harness_error", "unjudged")
+    kinds = {
+        outcome
+        for position, outcome in enumerate(vector)
+        if position not in left_out and outcome not in ("", "skipped", "harness_error", "unjudged")
     }
-    return len(seen) > 1
+    return len(kinds) > 1
 
 
 def grouped(
@@ -58,7 +58,7 @@ def grouped(
     by_vector: dict[tuple[str, ...], list[int]] = {}
     for index in chosen:
         vector = tuple(
-            "" if position in left_out else each for position, each in enumerate(cases[index].vector)
+            "" if position in left_out else outcome for position, outcome in enumerate(cases[index].vector)
         )
         by_vector.setdefault(vector, []).append(index)
     groups = [
@@ -68,7 +68,7 @@ def grouped(
     ]
     return sorted(
         groups,
-        key=lambda each: (not each.different, -len(each.members), each.vector, each.tags, each.members),
+        key=lambda group: (not group.different, -len(group.members), group.vector, group.tags, group.members),
     )
 
 
@@ -77,7 +77,7 @@ def _split(
 ) -> list[tuple[tuple[str, ...], list[int]]]:
     """The cases of one vector by the tag that tells the most of them, then by the one that tells most of the
     rest, and so on."""
-    found = []
+    parts = []
     rest = indices
     while rest:
         here = Counter(tag for index in rest for tag in set(cases[index].tags))
@@ -88,11 +88,11 @@ def _split(
         telling = [tag for tag, count in here.items() if count >= LEAST and lift(tag) >= TELLING]
         best = max(telling, key=lambda tag: (here[tag] * math.log(lift(tag)), here[tag], tag), default=None)
         mine = [index for index in rest if best is None or best in cases[index].tags]
-        found.append((_common(cases, mine, best, everywhere), mine))
+        parts.append((_common(cases, mine, best, everywhere), mine))
         if best is None:
             break
         rest = [index for index in rest if best not in cases[index].tags]
-    return found
+    return parts
 
 
 def _common(

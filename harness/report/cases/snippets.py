@@ -27,18 +27,20 @@ def ask(explored: Explored, lines: Sequence[Line]) -> list[Scripts]:
         grammars.setdefault(_arm(line), {}).update(
             dict.fromkeys(grammar for _, _, grammar in _wanted(explored, line))
         )
-    found = dict(zip(grammars, scripts([(arm, list(each)) for arm, each in grammars.items()]), strict=True))
-    return [found[_arm(line)] for line in lines]
+    by_arm = dict(
+        zip(grammars, scripts([(arm, list(wanted)) for arm, wanted in grammars.items()]), strict=True)
+    )
+    return [by_arm[_arm(line)] for line in lines]
 
 
-def add_snippets(explored: Explored, lines: Sequence[Line], found: Sequence[Scripts]) -> None:
+def add_snippets(explored: Explored, lines: Sequence[Line], answers: Sequence[Scripts]) -> None:
     """Adds to the details of failing cases `snippets`: by arm, the adapter's lines and the walk; and to arms
     without any, why.
 
     The walk is that of the run's vocabulary, if it is here, and of single bytes if it is not. The page writes
     the rest: the vocabulary, which has only what the walk needs, and the grammar.
     """
-    for line, of in zip(lines, found, strict=True):
+    for line, of in zip(lines, answers, strict=True):
         if of.why and not of.of:
             explored.index["arms"][line.position]["no_snippet"] = of.why
             continue
@@ -62,14 +64,14 @@ Wanted = tuple[dict[str, Any], dict[str, Any], Grammar]
 
 
 def _wanted(explored: Explored, line: Line) -> list[Wanted]:
-    found = []
+    wanted = []
     for case, detail in zip(
         explored.cases[: explored.failing], explored.details[: explored.failing], strict=True
     ):
-        note = next((each for each in detail["notes"] if each["arm"] == line.position), None)
+        note = next((other for other in detail["notes"] if other["arm"] == line.position), None)
         if note is not None and "grammar" in detail and "grammar_left_off" not in detail:
-            found.append((detail, note, Grammar(case.dialect, detail["grammar"])))  # type: ignore[arg-type]
-    return found
+            wanted.append((detail, note, Grammar(case.dialect, detail["grammar"])))  # type: ignore[arg-type]
+    return wanted
 
 
 def _for(note: dict[str, Any], body: str) -> str:
@@ -95,7 +97,7 @@ def _walk(
     number = note.get("instance", finding.get("instance"))
     if number is None:
         return {"pieces": [], "end": False}  # what fails is the compile
-    instance = next((each for each in detail["instances"] if each["number"] == number), None)
+    instance = next((instance for instance in detail["instances"] if instance["number"] == number), None)
     if instance is None or "left_off" in instance or "invalid_utf8" in instance:
         return None
     content = instance["content"].encode()
@@ -123,8 +125,8 @@ def _cuts(number: int, tokens: Sequence[int], vocabulary: Vocabulary, end: bool)
 def _of_ids(walk: Sequence[int], vocabulary: Vocabulary | None) -> dict[str, Any] | None:
     """Returns the walk as the bytes of its tokens; None without a vocabulary, where the walk was cut, or
     where it has a special token, which no script can name."""
-    if vocabulary is None or len(walk) >= WALK or not all(0 <= each < vocabulary.size for each in walk):
+    if vocabulary is None or len(walk) >= WALK or not all(0 <= token < vocabulary.size for token in walk):
         return None
     end = walk[-1] == vocabulary.eos_token
-    pieces = [vocabulary.tokens[each].hex() for each in (walk[:-1] if end else walk)]
+    pieces = [vocabulary.tokens[token].hex() for token in (walk[:-1] if end else walk)]
     return {"pieces": pieces, "end": end} if all(pieces) else None

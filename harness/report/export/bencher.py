@@ -13,12 +13,12 @@ LONGEST_BENCHMARK, LONGEST_MEASURE = 1024, 64
 
 
 def files(result: Result) -> dict[str, str]:
-    found: dict[str, dict[str, Any]] = {}
+    benchmarks: dict[str, dict[str, Any]] = {}
     for figure in result.figures:
         measure: dict[str, float] = {"value": figure.value}
         if figure.low is not None and figure.high is not None:
             measure |= {"lower_value": figure.low, "upper_value": figure.high}
-        found.setdefault(one_line(f"{figure.arm} / {figure.family}", LONGEST_BENCHMARK, spelled=True), {})[
-            one_line(figure.name, LONGEST_MEASURE, spelled=True)
-        ] = measure
-    return {"bencher.json": json.dumps(found, indent=1, allow_nan=False) + "\n"}
+        benchmarks.setdefault(
+            one_line(f"{figure.arm} / {figure.family}", LONGEST_BENCHMARK, spelled=True), {}
+        )[one_line(figure.name, LONGEST_MEASURE, spelled=True)] = measure
+    return {"bencher.json": json.dumps(benchmarks, indent=1, allow_nan=False) + "\n"}

@@ -21,16 +21,16 @@ def files(result: Result) -> dict[str, str]:
 
 
 def _series(result: Result, better: str) -> str:
-    found = []
-    for each in [figure for figure in result.figures if figure.headline and figure.better == better][:MOST]:
+    entries = []
+    for figure in [figure for figure in result.figures if figure.headline and figure.better == better][:MOST]:
         entry = {
-            "name": one_line(f"{each.arm} / {each.family} / {each.title}", 300, spelled=True),
-            "unit": each.unit,
-            "value": each.value,
+            "name": one_line(f"{figure.arm} / {figure.family} / {figure.title}", 300, spelled=True),
+            "unit": figure.unit,
+            "value": figure.value,
         }
-        if each.low is not None and each.high is not None:
-            entry["range"] = f"{number(each.low)} to {number(each.high)}"
-        if each.values is not None:
-            entry["extra"] = f"from {each.values}{f'; {result.sample}' if result.sample else ''}"
-        found.append(entry)
-    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+        if figure.low is not None and figure.high is not None:
+            entry["range"] = f"{number(figure.low)} to {number(figure.high)}"
+        if figure.values is not None:
+            entry["extra"] = f"from {figure.values}{f'; {result.sample}' if result.sample else ''}"
+        entries.append(entry)
+    return json.dumps(entries, indent=1, allow_nan=False) + "\n"

@@ -86,11 +86,11 @@ def _table(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
         writer.writerow(
             [
                 ""
-                if each is None
-                else spreadsheet(one_line(each, 2000, spelled=True))
-                if isinstance(each, str)
-                else each
-                for each in line
+                if cell is None
+                else spreadsheet(one_line(cell, 2000, spelled=True))
+                if isinstance(cell, str)
+                else cell
+                for cell in line
             ]
         )
     return file.getvalue()

@@ -116,11 +116,11 @@ def _add_case(suite: xml.Element, name: str, failing: Failing) -> None:
 
 def _notes(result: Result, count: Counts, documented: list[Failing]) -> list[str]:
     """Returns lines about what is no failure: documented faults, and what failed behind other cases only."""
-    told = [
+    documented_lines = [
         _fit(f"{failing_case.case} [{failing_case.case_id}]: {', '.join(failing_case.faults)}")
         for failing_case in documented[:MOST_TOLD]
     ]
-    lines = ["no failures, for the backend documents them:", *told] if told else []
+    lines = ["no failures, for the backend documents them:", *documented_lines] if documented_lines else []
     later = [case for case in result.delayed if (case.arm, case.suite) == (count.arm, count.suite)]
     lines += map(_fit, delayed.lines(later))
     return [*lines, *(_fit(delayed.in_words(case), 2000) for case in later[:MOST_TOLD])]

@@ -60,8 +60,8 @@ def _lines(result: Result) -> Iterator[str]:
     for line in delayed.lines(result.delayed):
         yield f"\n{markdown(line, 600)}\n"
     yield from (
-        f"- {markdown(each.arm)}: {markdown(delayed.in_words(each), 600)}"
-        for each in result.delayed[: delayed.MOST_TOLD]
+        f"- {markdown(case.arm)}: {markdown(delayed.in_words(case), 600)}"
+        for case in result.delayed[: delayed.MOST_TOLD]
     )
     yield f"\nrun {markdown(result.run)}, {markdown(result.started)}, "
     yield f"profile {markdown(result.profile)}, harness {markdown(result.harness)}"

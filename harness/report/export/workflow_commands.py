@@ -10,24 +10,28 @@ MOST = 5
 
 
 def files(result: Result) -> dict[str, str]:
-    return {"annotations.txt": "".join(f"{each}\n" for each in lines(result))}
+    return {"annotations.txt": "".join(f"{line}\n" for line in lines(result))}
 
 
 def lines(result: Result) -> list[str]:
     """`::error title=...::text` for what fails the gate, `::warning` for what is worse without a gate."""
     level = "error" if result.gate.verdict == "failed" else "warning"
-    found = [_command(level, f"GrammarBench {result.gate.verdict}", reason) for reason in result.gate.reasons]
+    commands = [
+        _command(level, f"GrammarBench {result.gate.verdict}", reason) for reason in result.gate.reasons
+    ]
     worse = [change for change in result.changes if change.kind == "worse"]
-    found += [_command(level, change.arm, change.what) for change in worse]
-    if not found:
+    commands += [_command(level, change.arm, change.what) for change in worse]
+    if not commands:
         arms: dict[str, int] = {}
-        for each in result.counts:
-            arms[each.arm] = arms.get(each.arm, 0) + each.failed
-        found = [_command("notice", arm, f"{count} failed case(s)") for arm, count in arms.items() if count]
+        for count in result.counts:
+            arms[count.arm] = arms.get(count.arm, 0) + count.failed
+        commands = [
+            _command("notice", arm, f"{count} failed case(s)") for arm, count in arms.items() if count
+        ]
     return (
-        found
-        if len(found) <= MOST
-        else [*found[: MOST - 1], _command(level, "GrammarBench", f"and {len(found) - MOST + 1} more")]
+        commands
+        if len(commands) <= MOST
+        else [*commands[: MOST - 1], _command(level, "GrammarBench", f"and {len(commands) - MOST + 1} more")]
     )
 
 

@@ -205,19 +205,24 @@ def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
         narrow = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5)
         span = high / low
         ticks = [
-            each for each in (narrow if span < 2.5 else middling if span < 100 else wide) if low < each < high
+            tick for tick in (narrow if span < 2.5 else middling if span < 100 else wide) if low < tick < high
         ]
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.axvline(1, color=TEXT, linewidth=0.9)
-        for row, each in enumerate(effects):
-            colour = SERIES[each.colour - 1]
-            left, right = max(each.low, low), min(each.high, high)
+        for row, effect in enumerate(effects):
+            colour = SERIES[effect.colour - 1]
+            left, right = max(effect.low, low), min(effect.high, high)
             axes.fill_betweenx(
-                [row - 0.45, row + 0.45], 1 - each.margin, 1 + each.margin, color=GRID, linewidth=0, alpha=0.6
+                [row - 0.45, row + 0.45],
+                1 - effect.margin,
+                1 + effect.margin,
+                color=GRID,
+                linewidth=0,
+                alpha=0.6,
             )
             axes.plot([left, right], [row, row], color=colour, linewidth=1.7, solid_capstyle="butt")
-            for edge, inside, sign in ((left, each.low >= low, "<"), (right, each.high <= high, ">")):
+            for edge, inside, sign in ((left, effect.low >= low, "<"), (right, effect.high <= high, ">")):
                 axes.plot(
                     [edge],
                     [row],
@@ -227,10 +232,10 @@ def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
                     color=colour,
                 )
             axes.plot(
-                [each.ratio],
+                [effect.ratio],
                 [row],
                 linestyle="none",
-                marker=each.marker,
+                marker=effect.marker,
                 markersize=6,
                 markeredgewidth=0,
                 color=colour,

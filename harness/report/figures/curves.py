@@ -48,7 +48,7 @@ def fill_curve(arm: ArmSummary, suite: str | None = None) -> Curve:
     for case in cases:
         if not case.solved:
             continue
-        fills = np.concatenate([np.zeros(0, np.int64), *(each[:, 0] for each in pairs(arm, [case]))])
+        fills = np.concatenate([np.zeros(0, np.int64), *(times[:, 0] for times in pairs(arm, [case]))])
         if not len(fills) and case.first_fill_ns is not None:
             fills = np.array([case.first_fill_ns], np.int64)
         if len(fills):

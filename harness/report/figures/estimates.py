@@ -108,18 +108,18 @@ def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | No
     return Estimate(value, min(float(low), value), max(float(high), value), few)
 
 
-def best(found: Sequence[Estimate | None], lower: bool = True) -> list[bool]:
+def best(estimates: Sequence[Estimate | None], lower: bool = True) -> list[bool]:
     """Returns which are the best: the leader and all whose intervals overlap with its own.
 
     Nobody is, where that is all of them, where there is a single one, and where one of them cannot be ranked:
     it may be the best.
     """
-    known = [estimate for estimate in found if estimate is not None]
+    known = [estimate for estimate in estimates if estimate is not None]
     if len(known) < 2 or not all(estimate.can_rank for estimate in known):
-        return [False] * len(found)
+        return [False] * len(estimates)
     leader = min(known, key=lambda estimate: estimate.value if lower else -estimate.value)
-    tied = [estimate is not None and overlap(leader, estimate) for estimate in found]
-    return [False] * len(found) if sum(tied) == len(known) else tied
+    tied = [estimate is not None and overlap(leader, estimate) for estimate in estimates]
+    return [False] * len(estimates) if sum(tied) == len(known) else tied
 
 
 def overlap(one: Estimate, other: Estimate) -> bool:
@@ -136,28 +136,28 @@ def is_better(one: Estimate, other: Estimate, lower: bool = True) -> bool:
     return one.value < other.value if lower else one.value > other.value
 
 
-def order(found: Sequence[Estimate], lower: bool = True) -> list[tuple[int, str]]:
+def order(estimates: Sequence[Estimate], lower: bool = True) -> list[tuple[int, str]]:
     """The places of those that can be ranked, the best first, each with how it stands to the one before it.
 
     `›`: it is proven worse. `=`: its interval overlaps with those of all that stand at the place of the one
     before. `≥`: it overlaps with the one before, but not with all of these, so that some of them are proven
     better. The first has no sign.
     """
-    places = [place for place, estimate in enumerate(found) if estimate.can_rank]
-    places.sort(key=lambda place: found[place].value if lower else -found[place].value)
-    told: list[tuple[int, str]] = []
+    places = [place for place, estimate in enumerate(estimates) if estimate.can_rank]
+    places.sort(key=lambda place: estimates[place].value if lower else -estimates[place].value)
+    signed: list[tuple[int, str]] = []
     equal: list[Estimate] = []
     for place in places:
-        each = found[place]
+        estimate = estimates[place]
         sign = (
             ""
             if not equal
             else "="
-            if all(overlap(each, one) for one in equal)
+            if all(overlap(estimate, one) for one in equal)
             else "≥"
-            if overlap(each, equal[-1])
+            if overlap(estimate, equal[-1])
             else "›"
         )
-        equal = [*equal, each] if sign == "=" else [each]
-        told.append((place, sign))
-    return told
+        equal = [*equal, estimate] if sign == "=" else [estimate]
+        signed.append((place, sign))
+    return signed

@@ -37,7 +37,7 @@ def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
     environment = template_environment()
     html = environment.get_template("forest.html.j2").render(
         pairs=pairs,
-        plots=[Markup(plot(f"forest{number}", each.times)) for number, each in enumerate(pairs)],
+        plots=[Markup(plot(f"forest{number}", pair.times)) for number, pair in enumerate(pairs)],
         definitions=METRICS,
         signs=SIGNS,
         stylesheet=Markup(asset("style.css").strip()),
@@ -54,9 +54,16 @@ def plot(name: str, comparisons: Sequence[Comparison]) -> str:
     """The largest effects on top."""
     ordered = sorted(comparisons, key=lambda comparison: -comparison.found.ratio)
     effects = []
-    for each in ordered:
-        found, label = each.found, f"{each.metric.replace('_', ' ')} {each.family}"[:44]
+    for comparison in ordered:
+        interval, label = comparison.found, f"{comparison.metric.replace('_', ' ')} {comparison.family}"[:44]
         effects.append(
-            charts.Effect(label, found.ratio, found.low, found.high, each.margin, *STYLES[each.verdict])
+            charts.Effect(
+                label,
+                interval.ratio,
+                interval.low,
+                interval.high,
+                comparison.margin,
+                *STYLES[comparison.verdict],
+            )
         )
     return charts.forest(name, "Ratios of head over base with their intervals", effects)

@@ -30,11 +30,11 @@ class Bubble:
 def frontier(bubbles: Sequence[Bubble]) -> list[Bubble]:
     """Returns the Pareto-optimal points, than which no other is both faster and more often right, the fastest
     first."""
-    found: list[Bubble] = []
+    front: list[Bubble] = []
     for bubble in sorted(bubbles, key=lambda one: (one.ns, -one.share)):
-        if not found or bubble.share > found[-1].share:
-            found.append(bubble)
-    return found
+        if not front or bubble.share > front[-1].share:
+            front.append(bubble)
+    return front
 
 
 def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> str:
@@ -60,39 +60,39 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
         axes.set_axisbelow(True)
         edge = frontier(bubbles)
         axes.step(
-            [each.ns for each in edge],
-            [each.share for each in edge],
+            [bubble.ns for bubble in edge],
+            [bubble.share for bubble in edge],
             where="post",
             color=TEXT,
             linewidth=1,
             linestyle=(0, (4, 2)),
         )
         sizes = [bubble.size_ns for bubble in bubbles if bubble.size_ns]
-        for each in bubbles:
-            colour, _, marker = style(each.position)
+        for bubble in bubbles:
+            colour, _, marker = style(bubble.position)
             area = (
                 60.0
-                if not each.size_ns
-                else 60 + 700 * math.log1p(each.size_ns / min(sizes)) / math.log1p(max(sizes) / min(sizes))
+                if not bubble.size_ns
+                else 60 + 700 * math.log1p(bubble.size_ns / min(sizes)) / math.log1p(max(sizes) / min(sizes))
             )
             series = SERIES[colour - 1]
             axes.scatter(
-                [each.ns],
-                [each.share],
+                [bubble.ns],
+                [bubble.share],
                 s=area,
                 color=series,
                 alpha=0.25,
                 linewidths=0,
-                gid=f"arm-{each.position}-bubble",
+                gid=f"arm-{bubble.position}-bubble",
             )
             axes.scatter(
-                [each.ns],
-                [each.share],
+                [bubble.ns],
+                [bubble.share],
                 s=28,
                 marker=marker,
                 color=series,
                 linewidths=0,
-                gid=f"arm-{each.position}",
+                gid=f"arm-{bubble.position}",
             )
         bare(axes)
         _name(figure, axes, bubbles, edge)
@@ -119,7 +119,7 @@ def _name(figure: Figure, axes: Axes, bubbles: Sequence[Bubble], edge: Sequence[
     x, y, right, top = (extent * point for extent in axes.get_window_extent().extents)
     widths = [label.get_window_extent().width * point for label in labels]
     places, corners = (
-        [tuple(axes.transData.transform((each.ns, each.share)) * point) for each in some]
+        [tuple(axes.transData.transform((bubble.ns, bubble.share)) * point) for bubble in some]
         for some in (bubbles, edge)
     )
     steps = [
@@ -157,9 +157,9 @@ def beside(
     `clear`: what else is to be kept clear.
     """
     taken = [*((x - 6, y - 6, x + 6, y + 6) for x, y in points), *clear]
-    found: list[tuple[float, float]] = [(0.0, 0.0)] * len(points)
+    placed: list[tuple[float, float]] = [(0.0, 0.0)] * len(points)
     # Those at the right edge have the least choice.
-    for number in sorted(range(len(points)), key=lambda each: -points[each][0] - widths[each]):
+    for number in sorted(range(len(points)), key=lambda number: -points[number][0] - widths[number]):
         (x, y), width = points[number], widths[number]
         lifts = [-3.0, *(lift for step in range(9) for lift in (9.0 + 12 * step, -9.0 - LABEL - 12 * step))]
         offers = [
@@ -176,14 +176,14 @@ def beside(
         )
         boxes = [(x + left, y + lift - 2, x + left + width, y + lift + LABEL - 2) for left, lift in offers]
         inside = [room[0] <= a[0] and room[1] <= a[1] and a[2] <= room[2] and a[3] <= room[3] for a in boxes]
-        covered = [sum(_shared(a, each) for each in taken) for a in boxes]
+        covered = [sum(_shared(a, box) for box in taken) for a in boxes]
         place = min(
             range(len(boxes)),
-            key=lambda each: (not inside[each] and each != len(boxes) - 1, covered[each], each),
+            key=lambda place: (not inside[place] and place != len(boxes) - 1, covered[place], place),
         )
         taken.append(boxes[place])
-        found[number] = offers[place]
-    return found
+        placed[number] = offers[place]
+    return placed
 
 
 def _shared(a: Area, b: Area) -> float:

@@ -62,8 +62,8 @@ def over_batches(
         axes.set_ylabel(y_label)
         axes.grid(color=GRID, linewidth=0.6)
         axes.set_axisbelow(True)
-        for each in runs:
-            _run(axes, each, low, high, what)
+        for run in runs:
+            _run(axes, run, low, high, what)
         bare(axes)
         return finish(figure, name, title)
 
@@ -139,14 +139,14 @@ def gains(name: str, title: str, bars: Sequence[Bar]) -> str:
         right.set_xlim(low, high)
         right.set_xlabel("speed-up ×   (◇ ceiling)")
         right.axvline(1, color=TEXT, linewidth=0.9)
-        for row, each in enumerate(bars):
-            colour, _, marker = style(each.position)
+        for row, bar in enumerate(bars):
+            colour, _, marker = style(bar.position)
             series = SERIES[colour - 1]
-            left.barh([row], [each.saved], height=0.55, color=series, alpha=0.75)
-            left.annotate(f" {each.saved:.0%}", (each.saved, row), va="center", fontsize=8, color=TEXT)
-            if each.ceiling:
+            left.barh([row], [bar.saved], height=0.55, color=series, alpha=0.75)
+            left.annotate(f" {bar.saved:.0%}", (bar.saved, row), va="center", fontsize=8, color=TEXT)
+            if bar.ceiling:
                 right.plot(
-                    [each.ceiling],
+                    [bar.ceiling],
                     [row],
                     linestyle="none",
                     marker="D",
@@ -154,9 +154,9 @@ def gains(name: str, title: str, bars: Sequence[Bar]) -> str:
                     markerfacecolor="none",
                     color=TEXT,
                 )
-            if each.ratio:
+            if bar.ratio:
                 right.plot(
-                    [max(each.low, low), min(each.high, high)],
+                    [max(bar.low, low), min(bar.high, high)],
                     [row, row],
                     color=series,
                     linewidth=1.4,
@@ -164,8 +164,8 @@ def gains(name: str, title: str, bars: Sequence[Bar]) -> str:
                     alpha=0.6,
                 )
                 for edge, inside, sign in (
-                    (max(each.low, low), each.low >= low, "<"),
-                    (min(each.high, high), each.high <= high, ">"),
+                    (max(bar.low, low), bar.low >= low, "<"),
+                    (min(bar.high, high), bar.high <= high, ">"),
                 ):
                     right.plot(
                         [edge],
@@ -177,7 +177,7 @@ def gains(name: str, title: str, bars: Sequence[Bar]) -> str:
                         clip_on=False,
                     )
                 right.plot(
-                    [each.ratio],
+                    [bar.ratio],
                     [row],
                     linestyle="none",
                     marker=marker,

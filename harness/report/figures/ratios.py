@@ -20,7 +20,7 @@ def ranked(inputs: Inputs) -> Measured | None:
 
     Arms of two measurements are not ranked against each other: each stands beside what ran in its own rounds.
     """
-    return max(inputs.measured, key=lambda each: len(each.figures.arms), default=None)
+    return max(inputs.measured, key=lambda measured: len(measured.figures.arms), default=None)
 
 
 def shared_cases(figures: Figures) -> list[Trace]:
@@ -49,7 +49,7 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
         else ("the measurement is unproven")
     )
     room = math.sqrt(1 + margin)
-    found = {}
+    estimates = {}
     for arm in figures.arms:
         x = [0.0] if arm == reference else per_fork(log_ratios(figures, metric, reference, arm, cases))
         if not x or not cases or not figures.own_set(arm):
@@ -57,13 +57,13 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
         one = interval(x)
         low, high = (1.0, 1.0) if arm == reference else (one.low, one.high)
         has_bounds = not why and low > 0 and math.isfinite(high)
-        found[arm] = Estimate(
+        estimates[arm] = Estimate(
             one.ratio,
             low / room if has_bounds else None,
             high * room if has_bounds else None,
             why="" if has_bounds else why or "one fork",
         )
-    return found
+    return estimates
 
 
 def _floor(figures: Figures, metric: str, reference: str, copy: str | None) -> float:

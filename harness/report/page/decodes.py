@@ -15,10 +15,10 @@ from harness.serve.requests import latency
 from harness.walk.loop.outcome import Completed
 
 
-def combined(found: Iterable[Sequence[float]]) -> Interval | None:
+def combined(series: Iterable[Sequence[float]]) -> Interval | None:
     """The interval of the mean over several loads, fork by fork; None of nothing, or where the loads have
     different forks."""
-    rows = [list(row) for row in found if row]
+    rows = [list(row) for row in series if row]
     if not rows or len({len(row) for row in rows}) > 1:
         return None
     return interval(np.mean(rows, axis=0).tolist())
@@ -59,9 +59,9 @@ def overhead(subject: Subject, batch: int) -> Estimate | None:
     record that has it."""
     for decoded, arm in subject.decoded:
         paired = [decoded.over_none(cell) for cell in usual(decoded, arm) if cell.setting.batch == batch]
-        found = combined(estimate.x for estimate in paired if estimate is not None)
-        if found is not None:
-            return _less_one(found)
+        pooled = combined(estimate.x for estimate in paired if estimate is not None)
+        if pooled is not None:
+            return _less_one(pooled)
     return None
 
 
@@ -74,19 +74,19 @@ def speed_up(subject: Subject, strategy: str = "jump_forward") -> Estimate | Non
             if cell.arm == arm and cell.role == "constrained" and cell.strategy == strategy
         ]
         gained = [decoded.speed_up(cell) for cell in cells if not cell.setting.unusual]
-        found = combined(each.found.x for each in gained if each is not None)
-        if found is not None:
-            return Estimate(found.ratio, *_bounds(found))
+        pooled = combined(gain.found.x for gain in gained if gain is not None)
+        if pooled is not None:
+            return Estimate(pooled.ratio, *_bounds(pooled))
     return None
 
 
-def _bounds(found: Interval) -> tuple[float | None, float | None]:
-    return (found.low, found.high) if math.isfinite(found.high) else (None, None)
+def _bounds(pooled: Interval) -> tuple[float | None, float | None]:
+    return (pooled.low, pooled.high) if math.isfinite(pooled.high) else (None, None)
 
 
-def _less_one(found: Interval) -> Estimate:
-    low, high = _bounds(found)
-    return Estimate(found.ratio - 1, None if low is None else low - 1, None if high is None else high - 1)
+def _less_one(pooled: Interval) -> Estimate:
+    low, high = _bounds(pooled)
+    return Estimate(pooled.ratio - 1, None if low is None else low - 1, None if high is None else high - 1)
 
 
 def tpot_guide(inputs: Inputs) -> tuple[float, str] | None:
@@ -107,7 +107,7 @@ def tpot_guide(inputs: Inputs) -> tuple[float, str] | None:
 
 
 def values_of(completed: Iterable[Completed], figure: Callable[[Completed], float | None]) -> list[float]:
-    return [value for each in latency.answered(completed) if (value := figure(each)) is not None]
+    return [value for request in latency.answered(completed) if (value := figure(request)) is not None]
 
 
 def about(decoded: Decoded) -> str:

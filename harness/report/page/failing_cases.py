@@ -37,7 +37,7 @@ class ReasonShown:
     """A way in which an arm fails, and links to some of the cases."""
 
     kind: str
-    said: str
+    message: str
     cases: int
     walks: int
     examples: list[tuple[str, str]]
@@ -128,7 +128,7 @@ def _reason(reason: Reason, failures: Failures, anchors: dict[CaseKey, str]) -> 
     examples = [(anchors[key], failures.cases[key].name[:60]) for key in reason.cases if key in anchors][
         :EXAMPLES
     ]
-    return ReasonShown(reason.kind, reason.said, len(reason.cases), reason.walks, examples)
+    return ReasonShown(reason.kind, reason.message, len(reason.cases), reason.walks, examples)
 
 
 def command(line: Line, case: FailedCase) -> str:

@@ -124,14 +124,20 @@ class Inputs:
     @property
     def incomplete(self) -> list[str]:
         """Returns what has no end."""
-        found = [run.info.run for run in self.runs if run.end is None or run.end.rows != run.rows]
-        found += [
-            f"{each.figures.measurement.run} (measurement)" for each in self.measured if not each.is_complete
+        incomplete = [run.info.run for run in self.runs if run.end is None or run.end.rows != run.rows]
+        incomplete += [
+            f"{measured.figures.measurement.run} (measurement)"
+            for measured in self.measured
+            if not measured.is_complete
         ]
-        found += [
-            f"{each.decoding.setup.run} (decoding)" for each in self.decoded if not each.decoding.is_complete
+        incomplete += [
+            f"{decoded.decoding.setup.run} (decoding)"
+            for decoded in self.decoded
+            if not decoded.decoding.is_complete
         ]
-        return found + [f"{path} (kernels)" for path, each in self.kernels if each.end is None]
+        return incomplete + [
+            f"{path} (kernels)" for path, kernel_run in self.kernels if kernel_run.end is None
+        ]
 
 
 def read_inputs(folders: Sequence[Path]) -> Inputs:
@@ -144,7 +150,7 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
     failures, features, cases = Failures(), Features(), Cases()
     runs: list[RunSeen] = []
     scouting: list[RunSeen] = []
-    seen: list[tuple[RunSeen, ArmSummary]] = []
+    arms_of_runs: list[tuple[RunSeen, ArmSummary]] = []
     noticed: list[tuple[Noticed, list[ArmSummary]]] = []
     elsewhere = {
         key for folder in folders if has_rows(folder) and not has_measurement(folder) for key in _keys(folder)
@@ -166,8 +172,8 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
         noticed.append((mine, arms))
         run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms))
         runs.append(run)
-        seen += [(run, arm) for arm in arms]
-    named = zip(seen, labels(seen), strict=True)
+        arms_of_runs += [(run, arm) for arm in arms]
+    named = zip(arms_of_runs, labels(arms_of_runs), strict=True)
     lines = [Line(position, label, run, arm) for position, ((run, arm), label) in enumerate(named)]
     subjects = _subjects(lines, measured, decoded)
     return Inputs(
@@ -213,21 +219,21 @@ def _subjects(
     lines: Sequence[Line], measured: Sequence[Measured], decoded: Sequence[Decoded]
 ) -> list[Subject]:
     """The lines, then what was only measured or decoded."""
-    found = [Subject(line.position, line.label, *line.arm.key, line) for line in lines]
+    subjects = [Subject(line.position, line.label, *line.arm.key, line) for line in lines]
 
     def place_of(backend: str, version: str, options: str, vocabulary: str, name: str, folder: Path) -> int:
         mine = [
             number
-            for number, each in enumerate(found)
-            if (each.backend, each.version, each.options) == (backend, version, options)
+            for number, subject in enumerate(subjects)
+            if (subject.backend, subject.version, subject.options) == (backend, version, options)
         ]
         if not mine:
-            found.append(Subject(len(found), name, backend, version, options, vocabulary, None))
-            return len(found) - 1
+            subjects.append(Subject(len(subjects), name, backend, version, options, vocabulary, None))
+            return len(subjects) - 1
 
         def nearness(number: int) -> tuple[bool, bool]:
-            line = found[number].line
-            return found[number].vocabulary == vocabulary, line is not None and line.run.folder == folder
+            line = subjects[number].line
+            return subjects[number].vocabulary == vocabulary, line is not None and line.run.folder == folder
 
         return max(mine, key=nearness)
 
@@ -236,8 +242,8 @@ def _subjects(
         for arm in one.figures.measurement.arms:
             if arm.role != "a/a":
                 number = place_of(arm.backend, arm.version, arm.options, vocabulary, arm.name, one.folder)
-                if found[number].measured is None:
-                    found[number] = replace(found[number], measured=(one, arm.name))
+                if subjects[number].measured is None:
+                    subjects[number] = replace(subjects[number], measured=(one, arm.name))
     for record in decoded:
         setup = record.decoding.setup
         for arm in setup.arms:
@@ -245,5 +251,7 @@ def _subjects(
                 number = place_of(
                     arm.backend, arm.version, arm.options, setup.vocabulary, arm.name, record.decoding.folder
                 )
-                found[number] = replace(found[number], decoded=(*found[number].decoded, (record, arm.name)))
-    return found
+                subjects[number] = replace(
+                    subjects[number], decoded=(*subjects[number].decoded, (record, arm.name))
+                )
+    return subjects

@@ -52,15 +52,15 @@ def applied(inputs: Inputs) -> list[Applied]:
 
     Raises BadInput.
     """
-    found = []
+    figures = []
     for number, (path, stored) in enumerate(inputs.kernels):
         try:
-            found.append(_applied(number, path.name, stored))
+            figures.append(_applied(number, path.name, stored))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise BadInput(
                 f"{path / FILE} has a line that `grammarbench measure kernels` does not write: {error!r:.200}"
             ) from error
-    return found
+    return figures
 
 
 def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
@@ -73,7 +73,7 @@ def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
         for row in timed
         if (row["threads"], row["vocabulary"]) == (threads, vocabulary) and row["dtype"] == dtypes[0]
     ]
-    names = [each for each in dict.fromkeys(row["kernel"] for row in shown) if each != COPY][:MOST]
+    names = [kernel for kernel in dict.fromkeys(row["kernel"] for row in shown) if kernel != COPY][:MOST]
     kernels = tuple(KernelStyle(position, name[:60]) for position, name in enumerate(names))
     shares = sorted({row["share"] for row in shown})[:MOST]
     drawn = tuple(
@@ -88,7 +88,7 @@ def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
             wrong.setdefault(row["kernel"], {})[
                 f"{row['probe'].replace('_', ' ')}{' (documented)' if row['documented'] else ''}"
             ] = None
-    outcomes = tuple(outcome for outcome in OUTCOMES if any(outcome in found for found in probes.values()))
+    outcomes = tuple(outcome for outcome in OUTCOMES if any(outcome in counts for counts in probes.values()))
     machine, on = stored.run["machine"], stored.run["on"]
     where = on["name"] or machine.get("cpu_model_name", "CPU")
     about = (
@@ -108,8 +108,8 @@ def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
         drawn,
         outcomes,
         tuple(
-            (each[:60], tuple(found[one] for one in outcomes), ", ".join(wrong.get(each, {}))[:600])
-            for each, found in probes.items()
+            (kernel[:60], tuple(counts[one] for one in outcomes), ", ".join(wrong.get(kernel, {}))[:600])
+            for kernel, counts in probes.items()
         ),
     )
 
@@ -117,14 +117,16 @@ def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
 def _chart(name: str, share: float, rows: Sequence[Row], kernels: Sequence[KernelStyle]) -> Chart:
     title = f"{share * 100:g} % of the tokens allowed"
     runs = []
-    for each in (*kernels, None):
+    for kernel in (*kernels, None):
         mine = sorted(
-            (row for row in rows if row["kernel"][:60] == (each.label if each else COPY)),
+            (row for row in rows if row["kernel"][:60] == (kernel.label if kernel else COPY)),
             key=lambda row: row["batch"],
         )
         points = tuple((row["batch"], row["median_ns"], row["median_ns"], row["median_ns"]) for row in mine)
         runs.append(
-            plots.Ribbon(None if each is None else each.position, each.label if each else COPY, points)
+            plots.Ribbon(
+                None if kernel is None else kernel.position, kernel.label if kernel else COPY, points
+            )
         )
     svg = plots.over_batches(
         name, f"{title}: one line per kernel", "one call, median", runs, times=True, what="kernel"

@@ -64,13 +64,14 @@ class Line(charts.Styled):
     arm: ArmSummary
 
 
-def labels(seen: Sequence[tuple[RunSeen, ArmSummary]]) -> list[str]:
+def labels(arms_of_runs: Sequence[tuple[RunSeen, ArmSummary]]) -> list[str]:
     """A short name for each arm; version, vocabulary and run are added only where they tell two
     arms apart.
     """
-    names = [arm.name for _, arm in seen]
+    names = [arm.name for _, arm in arms_of_runs]
     particulars = zip(
-        *((arm.version, arm.vocabulary, run.info.run, str(run.folder)) for run, arm in seen), strict=True
+        *((arm.version, arm.vocabulary, run.info.run, str(run.folder)) for run, arm in arms_of_runs),
+        strict=True,
     )
     for parts in particulars:
         kinds: dict[str, set[str]] = {}

@@ -29,7 +29,7 @@ class Matrix:
     """The number of cases, solved by all arms, over which the times are; None if each is over its own."""
     missing: tuple[tuple[str, str], ...]
     """What was not measured, and the command that would."""
-    found: dict[str, list[Estimate | None]]
+    estimates: dict[str, list[Estimate | None]]
     """The figure of each row with its interval, by column."""
 
 
@@ -42,7 +42,7 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
     subjects = inputs.subjects
     lines = [subject.line for subject in subjects]
     known.append(("Right", outcomes(lines)))
-    known.append(("Compile, cold", [cold(each, subjects, common) for each in COLD]))
+    known.append(("Compile, cold", [cold(quantity, subjects, common) for quantity in COLD]))
     missing = []
     if any(subject.measured for subject in subjects):
         by = ratios.ranked(inputs)
@@ -59,16 +59,16 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
     known.append(("Memory", [memory(lines)]))
     if not inputs.lines:
         missing.append(("Conformance", commands(inputs)["run"]))
-    figures = [each for _, group in known for each in group]
+    figures = [figure for _, group in known for figure in group]
     columns = [figure.column for figure in figures]
     cells = [cells_of(subjects, figure) for figure in figures]
-    found = {figure.column.key: list(figure.estimates) for figure in figures}
+    estimates = {figure.column.key: list(figure.estimates) for figure in figures}
     rows = tuple(
         (subject, tuple(column[place] for column in cells)) for place, subject in enumerate(subjects)
     )
     groups = tuple((title, len(group)) for title, group in known)
-    presets = tuple(presets_of(subjects, columns, found))
-    return Matrix(groups, tuple(columns), rows, presets, len(common) or None, tuple(missing), found)
+    presets = tuple(presets_of(subjects, columns, estimates))
+    return Matrix(groups, tuple(columns), rows, presets, len(common) or None, tuple(missing), estimates)
 
 
 def commands(inputs: Inputs) -> dict[str, str]:

@@ -54,18 +54,18 @@ columns that one decides which ranks the most arms, the first of them if they ra
 
 
 def presets_of(
-    subjects: Sequence[Subject], columns: Sequence[MatrixColumn], found: dict[str, list[Estimate | None]]
+    subjects: Sequence[Subject], columns: Sequence[MatrixColumn], estimates: dict[str, list[Estimate | None]]
 ) -> list[Preset]:
     """Returns the presets of which there are figures."""
-    by_key = {each.key: each for each in columns}
+    by_key = {column.key: column for column in columns}
     made = []
     for title, measured, walked, why in PRESETS:
-        there = [each for each in measured if any(found.get(each, ()))] or [
-            each for each in walked if any(found.get(each, ()))
+        there = [key for key in measured if any(estimates.get(key, ()))] or [
+            key for key in walked if any(estimates.get(key, ()))
         ]
         if not there:
             continue
-        key = max(there, key=lambda each: sum(one is not None and one.can_rank for one in found[each]))
+        key = max(there, key=lambda key: sum(one is not None and one.can_rank for one in estimates[key]))
         column = by_key[key]
         solve_nothing = tuple(
             subject.label
@@ -73,22 +73,23 @@ def presets_of(
             if subject.line and subject.line.arm.cases and not subject.line.arm.solves_any
         )
         known = [
-            (each, subject.label)
-            for each, subject in zip(found[key], subjects, strict=True)
-            if each is not None and subject.label not in solve_nothing
+            (estimate, subject.label)
+            for estimate, subject in zip(estimates[key], subjects, strict=True)
+            if estimate is not None and subject.label not in solve_nothing
         ]
         ranked = tuple(
-            (known[place][1], sign) for place, sign in order([each for each, _ in known], column.lower)
+            (known[place][1], sign)
+            for place, sign in order([estimate for estimate, _ in known], column.lower)
         )
         if len(ranked) < 2 < len(known) + 1:
             ranked = ()
-        told = {label for label, _ in ranked}
+        named = {label for label, _ in ranked}
         unranked = tuple(
-            (label, each.why_not or "the only one with an interval")
-            for each, label in known
-            if label not in told
+            (label, estimate.why_not or "the only one with an interval")
+            for estimate, label in known
+            if label not in named
         )
-        told |= {*solve_nothing, *(label for _, label in known)}
-        unknown = tuple(subject.label for subject in subjects if subject.label not in told)
+        named |= {*solve_nothing, *(label for _, label in known)}
+        unknown = tuple(subject.label for subject in subjects if subject.label not in named)
         made.append(Preset(title, column, why, ranked, unranked, unknown, solve_nothing))
     return made

@@ -82,10 +82,10 @@ def cold(what: Cold, subjects: Sequence[Subject], common: set[tuple[str, str]]) 
         if line is None:
             return None
         cases = [case for key, case in line.arm.cases.items() if not common or key in common]
-        found = quantile(what.values(line, cases), what.level)
-        if found is None or common or len(subjects) == 1:
-            return found
-        return replace(found, low=None, high=None, why="no case that all solve")
+        estimate = quantile(what.values(line, cases), what.level)
+        if estimate is None or common or len(subjects) == 1:
+            return estimate
+        return replace(estimate, low=None, high=None, why="no case that all solve")
 
     return ColumnFigures(what.column, [of(subject.line) for subject in subjects], _show_time)
 
@@ -114,11 +114,11 @@ def warm(subjects: Sequence[Subject], name: str, level: float, by: Measured | No
         one, arm = subject.measured
         shared = ratios.shared_cases(one.figures)
         times = one.figures.structural(arm, shared or one.figures.own_set(arm))
-        found = quantile([case[:, 0] for case in times], level)  # type: ignore[misc]
-        if found is None or (shared and one is by):
-            return found
+        estimate = quantile([case[:, 0] for case in times], level)  # type: ignore[misc]
+        if estimate is None or (shared and one is by):
+            return estimate
         return replace(
-            found,
+            estimate,
             low=None,
             high=None,
             why="no case that all solve" if one is by else "of another measurement",
@@ -143,11 +143,11 @@ def ratio(subjects: Sequence[Subject], name: str, by: Measured | None) -> Column
     """Returns a measured time over the reference's, of each subject."""
 
     metric, title, about = RATIOS[name]
-    found = {} if by is None else ratios.over_reference(by.figures, metric)
+    estimates = {} if by is None else ratios.over_reference(by.figures, metric)
 
     def of(subject: Subject) -> Estimate | None:
         return (
-            found.get(subject.measured[1])
+            estimates.get(subject.measured[1])
             if subject.measured is not None and subject.measured[0] is by
             else None
         )

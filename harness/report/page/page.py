@@ -97,9 +97,9 @@ def _render_page(content: Content, environment: jinja2.Environment) -> str:
 
 def titles(inputs: Inputs) -> list[str]:
     """Returns what was run, for the page's title."""
-    found = [run.info.run for run in inputs.runs]
+    names = [run.info.run for run in inputs.runs]
     return (
-        found
-        or [each.decoding.setup.run for each in inputs.decoded]
+        names
+        or [decoded.decoding.setup.run for decoded in inputs.decoded]
         or [path.name for path, _ in inputs.kernels]
     )

@@ -44,7 +44,7 @@ class Rendered:
     html: Markup
 
 
-def found_sections() -> dict[str, Section]:
+def discovered_sections() -> dict[str, Section]:
     """All sections in their order, by the names of their modules."""
     modules = [
         (module.name, import_module(f"{sections.__name__}.{module.name}"))
@@ -59,7 +59,7 @@ def found_sections() -> dict[str, Section]:
 def render_sections(content: Content, environment: jinja2.Environment) -> list[Rendered]:
     """The sections that have something to show, in their order. Raises BadInput."""
     rendered = []
-    for name, section in found_sections().items():
+    for name, section in discovered_sections().items():
         values = section.values(content)
         if values is not None:
             html = environment.get_template(f"{name}.html.j2").render(**values)

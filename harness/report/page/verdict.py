@@ -68,25 +68,25 @@ def verdict(inputs: Inputs) -> PageVerdict:
     reasons: list[str] = []
     missing = inputs.incomplete
     if not missing:
-        for gate, found in _held(inputs, reasons):
+        for gate, found_changes in _held(inputs, reasons):
             gates.append(gate)
             baselines.append(gate.against)
-            changes += [change for change in found if change not in changes]
+            changes += [change for change in found_changes if change not in changes]
     word = _word(inputs, gates, bool(missing))
     reasons += [f"{part} has no end" for part in missing[:LINES]] + [
         reason for gate in gates for reason in gate.reasons
     ]
     order = {"worse": 0, "other": 1, "better": 2}
     glyphs = {"worse": "▼", "other": "●", "better": "▲"}
-    changes.sort(key=lambda each: order[each.kind])
+    changes.sort(key=lambda change: order[change.kind])
     shown = tuple(
         (glyphs[change.kind], short(f"{change.arm}: {change.what}", 240)) for change in changes[:LINES]
     )
-    told = tuple(dict.fromkeys(short(reason, 240) for reason in reasons))[:LINES]
+    lines = tuple(dict.fromkeys(short(reason, 240) for reason in reasons))[:LINES]
     baseline = ", ".join(dict.fromkeys(baselines))
     return PageVerdict(
         word,
-        told,
+        lines,
         shown,
         samples(inputs),
         max(0, len(changes) - LINES),
@@ -117,11 +117,11 @@ def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, tuple[Chan
 def _word(inputs: Inputs, gates: list[Gate], missing: bool) -> str:
     if missing:
         return "INCOMPLETE"
-    said = {gate.verdict for gate in gates}
+    verdicts = {gate.verdict for gate in gates}
     of_versions = list(_within(inputs))
-    if "failed" in said or any(comparison.verdict == "regressed" for comparison in of_versions):
+    if "failed" in verdicts or any(comparison.verdict == "regressed" for comparison in of_versions):
         return "REGRESSED"
-    if "unproven" in said or any(comparison.verdict == "unproven" for comparison in of_versions):
+    if "unproven" in verdicts or any(comparison.verdict == "unproven" for comparison in of_versions):
         return "UNPROVEN"
     if not gates:
         return "NO BASELINE"
@@ -144,45 +144,45 @@ def samples(inputs: Inputs) -> tuple[str, ...]:
     about several.
     """
     runs = (*inputs.runs, *inputs.scouting)
-    said = {
+    notes = {
         f"{run.info.run}: {run.sample}" if len(runs) > 1 else run.sample: None for run in runs if run.sample
     }
-    return tuple(short(line, 400) for line in said)[:LINES]
+    return tuple(short(line, 400) for line in notes)[:LINES]
 
 
 def control(inputs: Inputs) -> str:
     """Returns what the A/A arms of all measurements said."""
     if not inputs.measured:
         return "A/A not measured"
-    said = []
+    sentences = []
     for one in inputs.measured:
         copies = {arm.name for arm in one.figures.measurement.arms if arm.role == "a/a"}
         controls = [comparison for comparison in one.comparisons if comparison.head in copies]
-        equal = sum(each.verdict == "equivalent" for each in controls)
+        equal = sum(comparison.verdict == "equivalent" for comparison in controls)
         if not controls:
-            said.append("A/A not measured")
+            sentences.append("A/A not measured")
         elif one.is_proven:
-            said.append(f"A/A proven: identical code equivalent in all {len(controls)} figures")
+            sentences.append(f"A/A proven: identical code equivalent in all {len(controls)} figures")
         else:
-            said.append(f"A/A unproven: identical code equivalent in {equal} of {len(controls)} figures")
-    return "; ".join(dict.fromkeys(said))
+            sentences.append(f"A/A unproven: identical code equivalent in {equal} of {len(controls)} figures")
+    return "; ".join(dict.fromkeys(sentences))
 
 
 def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
     """Returns what was run, when, on what."""
     runs = [
         (
-            f"{each.info.run} (shard {each.info.shard})" if each.info.shard else each.info.run,
-            each.info.started,
+            f"{run.info.run} (shard {run.info.shard})" if run.info.shard else run.info.run,
+            run.info.started,
         )
-        for each in (*inputs.runs, *inputs.scouting)
+        for run in (*inputs.runs, *inputs.scouting)
     ]
-    runs += [(each.decoding.setup.run, each.decoding.setup.started) for each in inputs.decoded]
-    hardware = [each.figures.measurement.hardware for each in inputs.measured]
-    hardware += [each.decoding.setup.hardware for each in inputs.decoded]
+    runs += [(decoded.decoding.setup.run, decoded.decoding.setup.started) for decoded in inputs.decoded]
+    hardware = [measured.figures.measurement.hardware for measured in inputs.measured]
+    hardware += [decoded.decoding.setup.hardware for decoded in inputs.decoded]
     cpus = [
-        each.info.machine.get("cpu_model_name") or each.info.machine.get("cpu")
-        for each in (*inputs.runs, *inputs.scouting)
+        run.info.machine.get("cpu_model_name") or run.info.machine.get("cpu")
+        for run in (*inputs.runs, *inputs.scouting)
     ]
     versions = [f"{subject.backend} {subject.version}" for subject in inputs.subjects]
     return (
@@ -195,5 +195,5 @@ def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
 
 
 def _listed(values: Iterable[str]) -> str:
-    found = list(dict.fromkeys(value[:60] for value in values))
-    return ", ".join(found[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
+    distinct = list(dict.fromkeys(value[:60] for value in values))
+    return ", ".join(distinct[:8]) + (f" and {len(distinct) - 8} more" if len(distinct) > 8 else "")

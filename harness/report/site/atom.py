@@ -37,10 +37,10 @@ class FeedEntry:
 def instant(time: str) -> datetime:
     """The time, as UTC where it does not say; 1970 where it is none."""
     try:
-        found = datetime.fromisoformat(time)
+        parsed = datetime.fromisoformat(time)
     except ValueError:
         return EARLIEST
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def feed(changes: Sequence[FeedEntry], latest: str) -> bytes:
@@ -57,13 +57,13 @@ def feed(changes: Sequence[FeedEntry], latest: str) -> bytes:
     _add(_add(root, "author"), "name", "GrammarBench")
     _add(root, "link", rel="self", href="feed.xml")
     _add(root, "link", rel="alternate", type="text/html", href="index.html")
-    for each in worse:
+    for change in worse:
         entry = _add(root, "entry")
-        _add(entry, "title", short(each.title, 200))
-        _add(entry, "id", uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(each.key)).urn)
-        _add(entry, "updated", instant(each.time).isoformat())
-        _add(entry, "link", rel="alternate", type="text/html", href=f"index.html#{each.anchor}")
-        _add(entry, "content", visible("\n".join(each.details)), type="text")
+        _add(entry, "title", short(change.title, 200))
+        _add(entry, "id", uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(change.key)).urn)
+        _add(entry, "updated", instant(change.time).isoformat())
+        _add(entry, "link", rel="alternate", type="text/html", href=f"index.html#{change.anchor}")
+        _add(entry, "content", visible("\n".join(change.details)), type="text")
     file = io.BytesIO()
     ElementTree.ElementTree(root).write(file, "utf-8", xml_declaration=True)
     return file.getvalue()

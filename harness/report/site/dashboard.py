@@ -22,7 +22,7 @@ from harness.outcomes.history.conformance import EVERY, FeatureChange, SuiteHist
 from harness.outcomes.history.measurements import Entry, Series, safe_name
 from harness.report.site import atom, badges, features, trend
 from harness.report.site.atom import FeedEntry, instant
-from harness.report.site.trend import day, percent, said, short
+from harness.report.site.trend import day, event_text, percent, short
 from harness.report.templates import asset, template_environment
 
 CHANGES, DETAILS, TABLE = 200, 20, 20
@@ -95,15 +95,15 @@ def site(folder: Path) -> dict[str, bytes]:
     measured = [
         (place, entries, measurements.series(entries)) for place, entries in measurements.read(folder).items()
     ]
-    seen = conformance.read(folder)
-    outcomes = conformance.steps(seen)
+    histories = conformance.read(folder)
+    outcomes = conformance.steps(histories)
     losses = [outcome for outcome in outcomes if outcome.lost]
     changes = sorted(
-        [*_steps(measured), *_outcomes(outcomes)], key=lambda each: instant(each.time), reverse=True
+        [*_steps(measured), *_outcomes(outcomes)], key=lambda change: instant(change.time), reverse=True
     )
-    latest = _latest(measured, seen, losses)
+    latest = _latest(measured, histories, losses)
     times = [entry.time for _, entries, _ in measured for entry in entries] + [
-        history.time for history in seen
+        history.time for history in histories
     ]
     newest = max(times, key=instant, default="")
     html = (
@@ -112,17 +112,18 @@ def site(folder: Path) -> dict[str, bytes]:
         .render(
             latest=latest,
             newest=day(newest),
-            sample=conformance.last_sample(seen),
+            sample=conformance.last_sample(histories),
             slow=sum(series.state == "alert" for _, _, every in measured for series in every),
             runs=len(
                 {(entry.time, entry.run) for _, entries, _ in measured for entry in entries}
-                | {(history.time, history.run) for history in seen}
+                | {(history.time, history.run) for history in histories}
             ),
             changes=[(change, day(change.time), short(change.title, 200)) for change in changes[:CHANGES]],
             changes_left_out=len(changes[CHANGES:]),
-            places=[_place(*each) for each in measured],
+            places=[_place(*machine) for machine in measured],
             matrices=features.matrices(
-                seen, {features.key_of(history): _anchor("f", features.key_of(history)) for history in seen}
+                histories,
+                {features.key_of(history): _anchor("f", features.key_of(history)) for history in histories},
             ),
             judged=conformance.judged,
             glyphs=features.GLYPHS,
@@ -133,12 +134,12 @@ def site(folder: Path) -> dict[str, bytes]:
         )
     )
     files = {"index.html": html.encode("utf-8", "replace"), "feed.xml": atom.feed(changes, newest)}
-    for each in latest:
-        files[f"badges/{each.slug}.json"] = badges.conformance_badge(
-            f"{each.name} {each.version}".strip(), each.counts
+    for line in latest:
+        files[f"badges/{line.slug}.json"] = badges.conformance_badge(
+            f"{line.name} {line.version}".strip(), line.counts
         ).encode()
-        files[f"badges/{each.slug}-speed.json"] = badges.speed_badge(
-            f"{each.name} speed", each.states
+        files[f"badges/{line.slug}-speed.json"] = badges.speed_badge(
+            f"{line.name} speed", line.states
         ).encode()
     return files
 
@@ -163,12 +164,12 @@ def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) ->
     for _, group in groupby(shown, key=lambda series: (series.backend, series.options)):
         plots = sorted(
             group,
-            key=lambda each: (
-                ORDER[each.state],
-                not each.events,
-                bool(each.beside),
-                each.metric,
-                each.family,
+            key=lambda plot: (
+                ORDER[plot.state],
+                not plot.events,
+                bool(plot.beside),
+                plot.metric,
+                plot.family,
             ),
         )
         arms.append((short(arm(plots[0]), 80), tuple(_plot(place, plot) for plot in plots)))
@@ -180,7 +181,7 @@ def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) ->
 def _plot(place: tuple[str, str], series: Series) -> Plot:
     beside = f", {short(series.beside, 24)} beside newer versions" if series.beside else ""
     events = tuple(
-        (number, event.kind, _told(series, event)) for number, event in enumerate(series.events, 1)
+        (number, event.kind, _event_line(series, event)) for number, event in enumerate(series.events, 1)
     )
     title = f"{short(series.metric, 40).replace('_', ' ')}, {short(series.family, 40)}{beside}"
     table = series.entries[: -TABLE - 1 : -1]
@@ -198,17 +199,17 @@ def _plot(place: tuple[str, str], series: Series) -> Plot:
     )
 
 
-def _told(series: Series, event: Event) -> str:
+def _event_line(series: Series, event: Event) -> str:
     first, at = series.entries[event.since], series.entries[event.at]
     return (
         f"from {day(first.time)} on ({short(first.version, 24)}, run {short(first.run, 40)}), told on "
-        f"{day(at.time)}: {said(event)}"
+        f"{day(at.time)}: {event_text(event)}"
     )
 
 
 def _steps(measured: Sequence[Measured]) -> list[FeedEntry]:
     """The events of all series of an arm that fired in the same run are one change."""
-    found: dict[tuple[str, ...], list[tuple[Series, Event, str]]] = {}
+    by_run: dict[tuple[str, ...], list[tuple[Series, Event, str]]] = {}
     for place, _, every in measured:
         for series in every:
             for event in series.events:
@@ -222,10 +223,10 @@ def _steps(measured: Sequence[Measured]) -> list[FeedEntry]:
                     at.time,
                     at.run,
                 )
-                found.setdefault(key, []).append((series, event, _anchor("t", _plot_key(place, series))))
+                by_run.setdefault(key, []).append((series, event, _anchor("t", _plot_key(place, series))))
     changes = []
-    for key, group in found.items():
-        group.sort(key=lambda each: -abs(each[1].now / each[1].before - 1))
+    for key, group in by_run.items():
+        group.sort(key=lambda item: -abs(item[1].now / item[1].before - 1))
         (first, event, anchor), worse = group[0], key[5] == "alert"
         since = first.entries[event.since]
         at = first.entries[event.at]
@@ -236,7 +237,7 @@ def _steps(measured: Sequence[Measured]) -> list[FeedEntry]:
         )
         title += f"{short(first.family, 40)} {percent(event)}{rest}"
         details = tuple(
-            f"{short(series.metric, 40)} of {short(series.family, 40)}: {_told(series, event)}"
+            f"{short(series.metric, 40)} of {short(series.family, 40)}: {_event_line(series, event)}"
             for series, event, _ in group
         )
         changes.append(FeedEntry(at.time, worse, key, title, details, anchor))
@@ -250,35 +251,35 @@ def _outcomes(steps: Sequence[FeatureChange]) -> list[FeedEntry]:
         every = list(group)
         for worse in (True, False):
             mine = [(step.lost if worse else step.won, step) for step in every]
-            found = sorted(
+            group_steps = sorted(
                 (pair for pair in mine if pair[0]),
                 key=lambda pair: (pair[1].feature != EVERY, -pair[0], pair[1].feature),
             )
-            if found:
-                changes.append(_outcome(found, worse))
+            if group_steps:
+                changes.append(_outcome(group_steps, worse))
     return changes
 
 
-def _outcome(found: Sequence[tuple[int, FeatureChange]], worse: bool) -> FeedEntry:
-    before, after = found[0][1].before, found[0][1].after
-    most = max(count for count, _ in found)
+def _outcome(steps: Sequence[tuple[int, FeatureChange]], worse: bool) -> FeedEntry:
+    before, after = steps[0][1].before, steps[0][1].after
+    most = max(count for count, _ in steps)
     what = (
         f"passes at least {most} case(s) {'fewer' if worse else 'more'} of {short(after.suite, 40)} than "
         f"{short(before.version, 24)}"
     )
     details = []
-    for _, each in found[:DETAILS]:
+    for _, step in steps[:DETAILS]:
         then, now = (
             (
-                seen.features.get(each.feature, {}).get("passed", 0),
-                conformance.judged(seen.features.get(each.feature, {})),
+                history.features.get(step.feature, {}).get("passed", 0),
+                conformance.judged(history.features.get(step.feature, {})),
             )
-            for seen in (before, after)
+            for history in (before, after)
         )
         details.append(
-            f"{short(each.feature, 60) or 'all cases'}: {then[0]} of {then[1]} → {now[0]} of {now[1]}"
+            f"{short(step.feature, 60) or 'all cases'}: {then[0]} of {then[1]} → {now[0]} of {now[1]}"
         )
-    details += [f"and {len(found) - DETAILS} more"] if len(found) > DETAILS else []
+    details += [f"and {len(steps) - DETAILS} more"] if len(steps) > DETAILS else []
     key = (
         *features.key_of(after),
         after.work,
@@ -299,39 +300,39 @@ def _outcome(found: Sequence[tuple[int, FeatureChange]], worse: bool) -> FeedEnt
 
 
 def _latest(
-    measured: Sequence[Measured], seen: Sequence[SuiteHistory], losses: Sequence[FeatureChange]
+    measured: Sequence[Measured], histories: Sequence[SuiteHistory], losses: Sequence[FeatureChange]
 ) -> list[Latest]:
     """One line per backend and options: its newest version, what passes of all its suites, and what the alert
     rule says."""
-    found: dict[tuple[str, str], Latest] = {}
+    by_backend: dict[tuple[str, str], Latest] = {}
 
     def line(backend: str, options: str) -> Latest:
         name = f"{backend}:{options}" if options else backend
-        return found.setdefault((backend, options), Latest(short(name, 60), safe_name(name)))
+        return by_backend.setdefault((backend, options), Latest(short(name, 60), safe_name(name)))
 
     newest: dict[tuple[str, str], SuiteHistory] = {}
     last: dict[tuple[str, ...], SuiteHistory] = {}
     has_before: set[tuple[str, ...]] = set()
-    for key, group in groupby(sorted(seen, key=features.key_of), key=features.key_of):
-        *before, each = conformance.releases(group)
-        last[key] = each
-        if any(one.work == each.work for one in before):
+    for key, group in groupby(sorted(histories, key=features.key_of), key=features.key_of):
+        *before, history = conformance.releases(group)
+        last[key] = history
+        if any(one.work == history.work for one in before):
             has_before.add(key)
-        there = newest.get((each.backend, each.options))
-        if there is None or (release(each.version), instant(each.time)) > (
+        there = newest.get((history.backend, history.options))
+        if there is None or (release(history.version), instant(history.time)) > (
             release(there.version),
             instant(there.time),
         ):
-            newest[each.backend, each.options] = each
-    for key, each in last.items():
-        head = newest[each.backend, each.options]
-        if each.version == head.version:
-            to = line(each.backend, each.options)
-            to.version, to.time = short(each.version, 40), max(to.time, each.time, key=instant)
-            to.counts.update(each.features.get(EVERY, {}))
+            newest[history.backend, history.options] = history
+    for key, history in last.items():
+        head = newest[history.backend, history.options]
+        if history.version == head.version:
+            to = line(history.backend, history.options)
+            to.version, to.time = short(history.version, 40), max(to.time, history.time, key=instant)
+            to.counts.update(history.features.get(EVERY, {}))
             if key in has_before:
                 to.lost = (to.lost or 0) + max(
-                    (loss.lost for loss in losses if loss.after is each), default=0
+                    (loss.lost for loss in losses if loss.after is history), default=0
                 )
     for _, _, every in measured:
         for one in every:
@@ -340,6 +341,6 @@ def _latest(
             to.time = max(to.time, entry.time, key=instant)
             if not one.beside and not one.is_reference:
                 to.states.append(one.state)
-    for to in found.values():
+    for to in by_backend.values():
         to.time = day(to.time)
-    return sorted(found.values(), key=lambda each: each.name)
+    return sorted(by_backend.values(), key=lambda entry: entry.name)

@@ -75,21 +75,21 @@ class FeatureMatrix:
     features_left_out: int
 
 
-def matrices(seen: Sequence[SuiteHistory], anchor_of: dict[tuple[str, ...], str]) -> list[FeatureMatrix]:
+def matrices(histories: Sequence[SuiteHistory], anchor_of: dict[tuple[str, ...], str]) -> list[FeatureMatrix]:
     """Returns a table for each backend, options, vocabulary and suite, in that order; `anchor_of` has the id
     of each."""
-    found = []
+    feature_matrices = []
     for key, group in groupby(
-        sorted(seen, key=lambda history: (key_of(history), history.time, history.run)), key=key_of
+        sorted(histories, key=lambda history: (key_of(history), history.time, history.run)), key=key_of
     ):
         every = releases(group)
-        found.append(_matrix(every[-RELEASES:], len(every[:-RELEASES]), anchor_of[key]))
-    return found
+        feature_matrices.append(_matrix(every[-RELEASES:], len(every[:-RELEASES]), anchor_of[key]))
+    return feature_matrices
 
 
-def key_of(seen: SuiteHistory) -> tuple[str, ...]:
+def key_of(history: SuiteHistory) -> tuple[str, ...]:
     """Returns what a table is of."""
-    return seen.backend, seen.options, seen.vocabulary, seen.suite
+    return history.backend, history.options, history.vocabulary, history.suite
 
 
 def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> FeatureMatrix:
@@ -106,7 +106,7 @@ def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> Featur
             _cell(release, before, name) for before, release in zip([None, *shown], shown, strict=False)
         )
         there = [cell for cell in cells if cell]
-        if name != EVERY and all(each.passed == each.cases for each in there):
+        if name != EVERY and all(cell.passed == cell.cases for cell in there):
             always.append(short(name, 60))
         else:
             lines.append((name, cells))
@@ -121,11 +121,11 @@ def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> Featur
 
 def _order(cells: Sequence[FeatureCell | None]) -> tuple[bool, float]:
     there = [cell for cell in cells if cell]
-    return not any(each.lost for each in there), there[-1].passed / max(1, there[-1].cases)
+    return not any(cell.lost for cell in there), there[-1].passed / max(1, there[-1].cases)
 
 
-def _cell(seen: SuiteHistory, before: SuiteHistory | None, feature: str) -> FeatureCell | None:
-    counts: Counts | None = seen.features.get(feature)
+def _cell(history: SuiteHistory, before: SuiteHistory | None, feature: str) -> FeatureCell | None:
+    counts: Counts | None = history.features.get(feature)
     if not counts:
         return None
     passed, cases = counts.get("passed", 0), judged(counts)
@@ -145,8 +145,8 @@ def _cell(seen: SuiteHistory, before: SuiteHistory | None, feature: str) -> Feat
         f"{GLYPHS[outcome]}{counts[outcome]}" for outcome in CASE_OUTCOMES[1:] if counts.get(outcome)
     )
     step = (
-        FeatureChange(before, seen, feature)
-        if before and before.work == seen.work and feature in before.features
+        FeatureChange(before, history, feature)
+        if before and before.work == history.work and feature in before.features
         else None
     )
     return FeatureCell(passed, cases, colour, others, step.lost if step else 0, step.won if step else 0)

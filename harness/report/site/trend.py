@@ -22,8 +22,8 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 150, 46, 8, 26, 22
 
 def short(text: object, length: int = 80) -> str:
     """Any text from outside on one line of bounded length, invisible characters spelled out."""
-    said = visible(str(text)[: length + 1].replace("\n", " ").replace("\t", " "))
-    return said if len(said) <= length else said[: length - 1] + "…"
+    line = visible(str(text)[: length + 1].replace("\n", " ").replace("\t", " "))
+    return line if len(line) <= length else line[: length - 1] + "…"
 
 
 def day(time: str) -> str:
@@ -31,7 +31,7 @@ def day(time: str) -> str:
     return short(time[:10], 10)
 
 
-def said(event: Event) -> str:
+def event_text(event: Event) -> str:
     """The event's figures in words."""
     held = "at most" if event.kind == "alert" else "at least"
     return f"{event.now:.3f}, before that {held} {event.before:.3f} ({percent(event)})"
@@ -132,13 +132,13 @@ def _drawable(entry: Entry) -> bool:
 
 def _runs(entries: tuple[Entry, ...]) -> list[list[tuple[int, Entry]]]:
     """The stretches without a hole, each entry with its index."""
-    found: list[list[tuple[int, Entry]]] = [[]]
+    runs: list[list[tuple[int, Entry]]] = [[]]
     for number, entry in enumerate(entries):
         if _drawable(entry):
-            found[-1].append((number, entry))
-        elif found[-1]:
-            found.append([])
-    return [each for each in found if each]
+            runs[-1].append((number, entry))
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
 
 
 def _versions(entries: tuple[Entry, ...], scale: Scale) -> list[Markup]:

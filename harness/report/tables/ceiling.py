@@ -31,8 +31,8 @@ def ceiling_frame(run: Path) -> pd.DataFrame:
         sums: dict[str, tuple[int, Ceilings]] = {}
         for suite, _, case in read_cases(run):
             outputs, total = sums.get(suite, (0, Ceilings()))
-            more, found = _of_case(case, trie)
-            sums[suite] = outputs + more, total + found
+            more, counted = _of_case(case, trie)
+            sums[suite] = outputs + more, total + counted
         for suite, (outputs, total) in sums.items():
             shares = (total.singleton_share, total.forced_byte_share, total.fast_forward_share)
             lines.append(

@@ -62,7 +62,7 @@ def _cell(row: Row, name: str) -> Any:
     if name == "findings":
         return " ".join(dict.fromkeys(finding.check for finding in row.findings))
     if name == "behind":
-        return "; ".join(each.case for each in row.behind)
+        return "; ".join(case.case for case in row.behind)
     return getattr(row, name)
 
 
@@ -118,7 +118,7 @@ def to_text(frame: pd.DataFrame, form: str) -> str:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(frame.columns)
         cells = [
-            [spreadsheet(_plain(each)) if isinstance(each, str) else _plain(each) for each in line]
+            [spreadsheet(_plain(cell)) if isinstance(cell, str) else _plain(cell) for cell in line]
             for line in _lines(frame)
         ]
         writer.writerows(cells)
@@ -209,10 +209,10 @@ def checks_text(arms: Sequence[ArmSummary], width: int = 80, styled: bool = Fals
 
 def check_cell(check: CheckSummary) -> str:
     """Returns what one check said of one arm, in a few characters."""
-    said = f"{check.failed}/{check.looked}" if check.looked else "-"
+    cell = f"{check.failed}/{check.looked}" if check.looked else "-"
     if check.failed and check.documented == check.failed:
-        said += "*"
-    return said + (f" ✖{check.lost}" if check.lost else "") + (f" ⚑{check.ours}" if check.ours else "")
+        cell += "*"
+    return cell + (f" ✖{check.lost}" if check.lost else "") + (f" ⚑{check.ours}" if check.ours else "")
 
 
 def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> str:

@@ -90,7 +90,7 @@ def _word(cell: KeywordCell, named: bool = False) -> str:
     word = STATES[cell.state][0] + "*" * cell.interaction
     if len(cell.worst) == len(cell.cases):
         return word
-    decides = {each.decides for each in cell.worst}
+    decides = {decision.decides for decision in cell.worst}
     if named and not decides & {case.decides for case in cell.cases if case.state != cell.state}:
         return f"{word} ({markdown(', '.join(sorted(decides)))})"
     return f"{word} {len(cell.worst)}/{len(cell.cases)}"

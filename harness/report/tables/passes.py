@@ -51,7 +51,9 @@ def passes_frame(run: Path) -> pd.DataFrame:
     for row in read_rows(run):
         if row.mode == CHECKS_MODE:
             counted = {
-                name.removesuffix(WRITES): each for name, each in row.counted.items() if name.endswith(WRITES)
+                name.removesuffix(WRITES): count
+                for name, count in row.counted.items()
+                if name.endswith(WRITES)
             }
             ran |= counted.keys()
             if counted:
@@ -61,12 +63,15 @@ def passes_frame(run: Path) -> pd.DataFrame:
     for vocabulary in info.vocabularies:
         of_arms = {arm: cases for (name, arm), cases in decoded.items() if name == vocabulary}
         common = set.intersection(
-            *({case for case, each in cases.items() if _is_whole(each, ran)} for cases in of_arms.values())
+            *(
+                {case for case, counts in cases.items() if _is_whole(counts, ran)}
+                for cases in of_arms.values()
+            )
         )
-        for told in ("common", "own"):
+        for which in ("common", "own"):
             for arm, cases in of_arms.items():
-                chosen = [each for case, each in cases.items() if told == "own" or case in common]
-                lines += [[vocabulary, told, arm, *line] for line in _lines(chosen)]
+                chosen = [counts for case, counts in cases.items() if which == "own" or case in common]
+                lines += [[vocabulary, which, arm, *line] for line in _lines(chosen)]
     return pd.DataFrame(lines, columns=COLUMNS, dtype=object)
 
 
@@ -80,8 +85,8 @@ def _is_whole(counted: dict[str, dict[str, int]], ran: set[str]) -> bool:
 def _lines(chosen: list[dict[str, dict[str, int]]]) -> list[list[object]]:
     sums: dict[str, Counter[str]] = {}
     cases: Counter[str] = Counter()
-    for each in chosen:
-        for strategy, counted in each.items():
+    for counts in chosen:
+        for strategy, counted in counts.items():
             sums.setdefault(strategy, Counter()).update(counted)
             cases[strategy] += 1
     lines: list[list[object]] = []

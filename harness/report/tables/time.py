@@ -67,36 +67,38 @@ def _of_set(figures: Figures, arm: str, traces: Sequence[Trace]) -> Iterator[dic
     yield _line(
         "spread of passes, largest over smallest (noise, not structure)",
         "ratio",
-        [np.array([each]) for each in jitter],
+        [np.array([value]) for value in jitter],
     )
 
 
 def _once(figures: Figures, arm: str) -> Iterator[dict[str, Any]]:
     """Yields what was measured in the first fork: mechanisms, batches, caches, threads, sizes."""
     recorded = figures.recorded
-    mine = [each for each in recorded.others if each.get("arm") == arm and "error" not in each]
+    mine = [record for record in recorded.others if record.get("arm") == arm and "error" not in record]
     mechanisms: dict[str, list[Values]] = {}
-    for each in mine:
-        values = recorded.of(tuple(each["figures"])).astype(float) if "figures" in each else np.zeros(0)
-        if each["kind"] == "mechanisms":
+    for record in mine:
+        values = recorded.of(tuple(record["figures"])).astype(float) if "figures" in record else np.zeros(0)
+        if record["kind"] == "mechanisms":
             start = 0
             for name in ("rollback", "copy", "jump_forward"):
-                if each[name]:
-                    mechanisms.setdefault(f"{name} per token", []).append(values[start : start + each[name]])
-                start += each[name]
-        elif each["kind"] == "batch" and len(values):
-            threads = "serial" if each["threads"] == 1 else f"{each['threads']} threads"
-            mechanisms.setdefault(f"batch of {each['size']}, {threads}", []).append(values)
-        elif each["kind"] == "variant" and len(values):
-            name = "compile, cached" if each["option"] == "cache" else f"compile, {each['value']} threads"
+                if record[name]:
+                    mechanisms.setdefault(f"{name} per token", []).append(
+                        values[start : start + record[name]]
+                    )
+                start += record[name]
+        elif record["kind"] == "batch" and len(values):
+            threads = "serial" if record["threads"] == 1 else f"{record['threads']} threads"
+            mechanisms.setdefault(f"batch of {record['size']}, {threads}", []).append(values)
+        elif record["kind"] == "variant" and len(values):
+            name = "compile, cached" if record["option"] == "cache" else f"compile, {record['value']} threads"
             mechanisms.setdefault(name, []).append(values)
     for name, groups in mechanisms.items():
         yield _line(name, "ns", groups)
     for name in ("compile_peak_bytes", "serialized_bytes"):
         sizes = [
-            np.array([float(each[name])])
-            for each in mine
-            if each["kind"] == "counts" and each.get(name) is not None
+            np.array([float(record[name])])
+            for record in mine
+            if record["kind"] == "counts" and record.get(name) is not None
         ]
         if sizes:
             yield _line(name, "bytes", sizes)

@@ -132,5 +132,5 @@ def _whole(value: Any) -> int | None:
 def _error_text(message: dict[str, Any]) -> str:
     error = message.get("error")
     error = error if isinstance(error, dict) else message
-    message_text = error.get("message") or message.get("error")
-    return f"an error within the stream: {message_text if isinstance(message_text, str) else json.dumps(message_text)[:300]}"
+    why = error.get("message") or message.get("error")
+    return f"an error within the stream: {why if isinstance(why, str) else json.dumps(why)[:300]}"

@@ -46,7 +46,7 @@ class Scaling:
 
 def scaling(inputs: Inputs) -> list[Scaling]:
     """TTFT, TPOT and overhead over batch sizes, one group of charts per record."""
-    return [_scaling(inputs, number, each) for number, each in enumerate(inputs.decoded)]
+    return [_scaling(inputs, number, decoded) for number, decoded in enumerate(inputs.decoded)]
 
 
 def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
@@ -67,9 +67,9 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         points = []
         for batch in sorted({cell.setting.batch for cell in usual(decoded, arm)}):
             paired = [decoded.over_none(cell) for cell in usual(decoded, arm) if cell.setting.batch == batch]
-            found = combined(estimate.x for estimate in paired if estimate is not None)
-            if found is not None:
-                points.append((batch, found.ratio - 1, found.low - 1, found.high - 1))
+            pooled = combined(estimate.x for estimate in paired if estimate is not None)
+            if pooled is not None:
+                points.append((batch, pooled.ratio - 1, pooled.low - 1, pooled.high - 1))
         over.append(plots.Ribbon(subject.position, subject.label, tuple(points)))
     svg = plots.over_batches(
         f"over{number}",
@@ -80,7 +80,7 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
     )
     caption = "Requests of equal length, each paired with itself without a grammar, in the same round."
     charts.append(_chart("Overhead over no grammar", svg, caption, over, lambda value: f"{value:+.1%}"))
-    said = (
+    note = (
         f"{about(decoded)}. Geometric mean over the workloads {', '.join(workloads) or '(none)'} of the "
         "median request. "
         "Ribbons: intervals at 99 %, drawn where they fit into the chart (more forks narrow them); the "
@@ -88,10 +88,10 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
     )
     sizes = {cell.setting.batch for _, arm in arms for cell in usual(decoded, arm)}
     if len(sizes) == 1:
-        said += (
+        note += (
             f" Only batch {sizes.pop()}: how it scales was not measured (grammarbench decode --batch 1,8,32)."
         )
-    return Scaling(decoded.decoding.setup.run, said, tuple(charts))
+    return Scaling(decoded.decoding.setup.run, note, tuple(charts))
 
 
 def _chart(
@@ -100,10 +100,10 @@ def _chart(
     sizes = sorted({point[0] for run in runs for point in run.points})
     rows = []
     for run in runs:
-        said = {
+        cells = {
             batch: f"{say(value)} [{say(low)}, {upper(high, say)}]" for batch, value, low, high in run.points
         }
-        rows.append((run.label, *(said.get(batch, "–") for batch in sizes)))
+        rows.append((run.label, *(cells.get(batch, "–") for batch in sizes)))
     return Chart(title, Markup(svg), caption, ("Arm", *(f"batch {size}" for size in sizes)), tuple(rows))
 
 
@@ -129,8 +129,8 @@ def _run(
             if all(of.get(workload) and np.median(of[workload]) > 0 for workload in workloads) and workloads
         ]
         if x:
-            found = interval(x)
-            points.append((batch, found.ratio, found.low, found.high))
+            estimate = interval(x)
+            points.append((batch, estimate.ratio, estimate.low, estimate.high))
     return plots.Ribbon(
         None if subject is None else subject.position,
         "no grammar" if subject is None else subject.label,

@@ -18,7 +18,7 @@ CAUSES = 4
 class CheckCell:
     """One check on one arm."""
 
-    seen: CheckSummary
+    summary: CheckSummary
     causes: list[tuple[str, int]]
     """The most frequent causes with their numbers of cases; `unknown` stands for findings without a class of
     causes."""
@@ -26,16 +26,16 @@ class CheckCell:
     @property
     def shade(self) -> int:
         """0 to 4, from more than a third of the cases failing to none."""
-        undocumented = self.seen.failed - self.seen.documented
-        if not self.seen.failed:
+        undocumented = self.summary.failed - self.summary.documented
+        if not self.summary.failed:
             return 4
         return (
             3
             if not undocumented
             else 2
-            if undocumented * 20 <= self.seen.looked
+            if undocumented * 20 <= self.summary.looked
             else 1
-            if undocumented * 3 <= self.seen.looked
+            if undocumented * 3 <= self.summary.looked
             else 0
         )
 
@@ -86,11 +86,11 @@ def _fact(doc: str | None) -> str:
     return " ".join((doc or "").split())[:400]
 
 
-def _cell(seen: CheckSummary | None) -> CheckCell:
-    seen = seen or CheckSummary()
+def _cell(summary: CheckSummary | None) -> CheckCell:
+    summary = summary or CheckSummary()
     causes = [
         (cause.replace("_", " ")[:40] or "unknown", count)
-        for cause, count in sorted(seen.causes.items(), key=lambda each: (-each[1], each[0]))
+        for cause, count in sorted(summary.causes.items(), key=lambda item: (-item[1], item[0]))
         if cause != "more"
     ]
-    return CheckCell(seen, causes[:CAUSES])
+    return CheckCell(summary, causes[:CAUSES])

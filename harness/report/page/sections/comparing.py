@@ -86,7 +86,7 @@ def values(page: Content) -> Values:
     """The measured pairs and what came out differently. Raises BadInput."""
     return {
         "against": against(page.inputs, page.trend),
-        "told": told(page.inputs),
+        "run_pairs": run_pairs(page.inputs),
         "most_counts": COUNTS,
         "signs": SIGNS,
         "trend": page.trend is not None,
@@ -99,7 +99,7 @@ SECTION = Section("comparison", "Comparison", 100, values)
 
 def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:
     """Every pair that was measured, in the order of NOTES. Raises BadInput for a history that is none."""
-    found: list[tuple[int, Against]] = []
+    charts: list[tuple[int, Against]] = []
     for number, one in enumerate(inputs.measured):
         sparks = _sparks(one, trend)
         arms = {arm.name: arm for arm in one.figures.measurement.arms}
@@ -114,15 +114,18 @@ def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:
             note = _note(arms[base], arms[head])
             rank = list(NOTES).index(note)
             largest = sorted(
-                mine, key=lambda each: -abs(math.log(each.found.ratio)) if each.found.ratio > 0 else 0
+                mine,
+                key=lambda comparison: (
+                    -abs(math.log(comparison.found.ratio)) if comparison.found.ratio > 0 else 0
+                ),
             )[:EFFECTS]
             svg = Markup(plot(f"against{number}x{place}", largest))
             rows = tuple(
-                (each, sparks.get((head, each.metric, each.family), Markup()))
-                for each in sorted(mine, key=lambda each: -each.found.ratio)
+                (comparison, sparks.get((head, comparison.metric, comparison.family), Markup()))
+                for comparison in sorted(mine, key=lambda comparison: -comparison.found.ratio)
             )
-            found.append((rank, Against(_named(one, base), _named(one, head), NOTES[note], svg, rows)))
-    return [each for _, each in sorted(found, key=lambda one: one[0])]
+            charts.append((rank, Against(_named(one, base), _named(one, head), NOTES[note], svg, rows)))
+    return [chart for _, chart in sorted(charts, key=lambda one: one[0])]
 
 
 def _note(base: MeasuredArm, head: MeasuredArm) -> str:
@@ -137,40 +140,44 @@ def _named(one: Measured, name: str) -> str:
     return with_version(name, next(arm.version for arm in one.figures.measurement.arms if arm.name == name))
 
 
-def told(inputs: Inputs) -> list[RunPair]:
+def run_pairs(inputs: Inputs) -> list[RunPair]:
     """The later runs against the first one, and versions of one backend with the same options within
     a run.
     """
     if inputs.incomplete:
         return []
-    found: list[RunPair] = []
+    pairs_shown: list[RunPair] = []
     for run in inputs.runs[1:]:
         first = inputs.runs[0]
         try:
             pairs = compare_runs(first.folder, run.folder)
         except BadInput as error:
-            found.append(
+            pairs_shown.append(
                 RunPair(
                     f"{first.info.run} → {run.info.run}", "between the runs", 0, "", (), 0, (), (str(error),)
                 )
             )
             continue
-        found += [_told(pair, f"between run {first.info.run} and run {run.info.run}") for pair in pairs]
+        pairs_shown += [
+            _run_pair(pair, f"between run {first.info.run} and run {run.info.run}") for pair in pairs
+        ]
         if left_out := not_compared(first.folder, run.folder):
-            found[-1] = replace(found[-1], lines=(*found[-1].lines, left_out))
+            pairs_shown[-1] = replace(pairs_shown[-1], lines=(*pairs_shown[-1].lines, left_out))
     for run in (*inputs.runs, *inputs.scouting):
         if run.has_versions:
-            found += [
-                _told(pair, f"in run {run.info.run}") for pair in compare_arms(run.folder) if pair.is_change
+            pairs_shown += [
+                _run_pair(pair, f"in run {run.info.run}")
+                for pair in compare_arms(run.folder)
+                if pair.is_change
             ]
-    return found
+    return pairs_shown
 
 
-def _told(pair: Pair, where: str) -> RunPair:
+def _run_pair(pair: Pair, where: str) -> RunPair:
     every = sorted(pair.outcomes.cases, key=lambda case: list(KINDS).index(case.kind))
     kinds = Counter(case.kind for case in every)
     counts = ", ".join(
-        f"{kinds[kind]:,} with {said}" for kind, said in differences.TITLES.items() if kinds[kind]
+        f"{kinds[kind]:,} with {title}" for kind, title in differences.TITLES.items() if kinds[kind]
     )
     shown = tuple(
         (KINDS[case.kind], case.key[2], f"{case.key[1]}: {case.name}", _became(case.parts))
@@ -178,7 +185,14 @@ def _told(pair: Pair, where: str) -> RunPair:
     )
     title = f"{pair.base.title} → {pair.head.title}"
     return RunPair(
-        title, where, pair.outcomes.compared, counts, shown, len(every) - len(shown), pair.counted, pair.told
+        title,
+        where,
+        pair.outcomes.compared,
+        counts,
+        shown,
+        len(every) - len(shown),
+        pair.counted,
+        pair.time_notes,
     )
 
 
@@ -205,16 +219,16 @@ def _sparks(one: Measured, trend: Path | None) -> dict[tuple[str, str, str], Mar
     measurement = one.figures.measurement
     key = measurements.safe_name(measurement.hardware), measurements.safe_name(measurement.workload)
     series = measurements.series(measurements.read(trend).get(key, []))
-    found = {}
+    sparks = {}
     for arm in measurement.arms:
-        for each in series:
-            if (each.backend, each.options, each.beside) == (
+        for line in series:
+            if (line.backend, line.options, line.beside) == (
                 arm.backend,
                 arm.options,
                 "",
             ) and arm.role != "a/a":
-                found[arm.name, each.metric, each.family] = spark(each)
-    return found
+                sparks[arm.name, line.metric, line.family] = spark(line)
+    return sparks
 
 
 def spark(series: Series) -> Markup:
@@ -224,7 +238,7 @@ def spark(series: Series) -> Markup:
     entries = [(number, entry) for number, entry in enumerate(series.entries[offset:]) if _drawable(entry)]
     if len(entries) < 2:
         return Markup()
-    low, high = min(each.ratio for _, each in entries), max(each.ratio for _, each in entries)
+    low, high = min(entry.ratio for _, entry in entries), max(entry.ratio for _, entry in entries)
     room = max(high - low, 0.04 * high)
     width, height = 96, 22
 
@@ -232,9 +246,9 @@ def spark(series: Series) -> Markup:
         y = height - 4 - (height - 8) * (ratio - (low + high - room) / 2) / room
         return f"{3 + (width - 6) * number / max(1, len(series.entries) - offset - 1):.1f},{y:.1f}"
 
-    points = " ".join(at(number, each.ratio) for number, each in entries)
+    points = " ".join(at(number, entry.ratio) for number, entry in entries)
     last = at(*(entries[-1][0], entries[-1][1].ratio)).split(",")
-    said = f"{len(entries)} runs, {entries[0][1].ratio:.3f} to {entries[-1][1].ratio:.3f}; {series.state}"
+    title = f"{len(entries)} runs, {entries[0][1].ratio:.3f} to {entries[-1][1].ratio:.3f}; {series.state}"
     marks = Markup("")
     for event in series.events:
         if event.at >= offset and _drawable(series.entries[event.at]):
@@ -244,7 +258,7 @@ def spark(series: Series) -> Markup:
             )
     return Markup(
         '<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}"><polyline points="{}"/>'
-    ).format(width, height, said, points) + Markup('{}<circle cx="{}" cy="{}" r="2"/></svg>').format(
+    ).format(width, height, title, points) + Markup('{}<circle cx="{}" cy="{}" r="2"/></svg>').format(
         marks, *last
     )
 

@@ -23,7 +23,9 @@ def values(page: Content) -> Values:
     inputs = page.inputs
     return {
         "figure": compile_figure(inputs.lines),
-        "compiles": [(compiles.tails(), compiles.slowest()) for compiles in inputs.compiles if compiles.seen],
+        "compiles": [
+            (compiles.tails(), compiles.slowest()) for compiles in inputs.compiles if compiles.first_compiles
+        ],
     }
 
 
@@ -47,5 +49,5 @@ def compile_figure(lines: Sequence[Line]) -> Figure:
         labels,
         Frame(deadline_ns=deadline_ns, late=late),
     )
-    made.table.append(("at the deadline", [f"{each:,} cases" for each in late]))
+    made.table.append(("at the deadline", [f"{count:,} cases" for count in late]))
     return made

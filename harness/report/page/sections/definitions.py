@@ -25,19 +25,19 @@ def definitions(inputs: Inputs) -> list[tuple[str, list[tuple[str, str, str]]]]:
         for distribution in metrics.DISTRIBUTIONS.values()
     ]
     rows += [(metric.title, metric.name, metric.definition) for metric in metrics.METRICS.values()]
-    found = [("Of rows (grammarbench run)", rows)]
+    groups = [("Of rows (grammarbench run)", rows)]
     if inputs.measured:
-        found.append(
+        groups.append(
             (
                 "Of a measurement (grammarbench measure)",
-                [(name.replace("_", " "), name, said) for name, said in METRICS.items()],
+                [(name.replace("_", " "), name, meaning) for name, meaning in METRICS.items()],
             )
         )
     if inputs.decoded:
-        found.append(
+        groups.append(
             (
                 "Of decoding (grammarbench decode)",
                 [(figure.title, name, figure.definition) for name, figure in FIGURES.items()],
             )
         )
-    return found
+    return groups

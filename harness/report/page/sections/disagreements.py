@@ -23,8 +23,8 @@ def values(page: Content) -> Values:
     return {
         "explored": explored,
         "lines": lines,
-        "differing": _shown(explored, [each for each in numbered if each[1].different], anchors),
-        "alike": _shown(explored, [each for each in numbered if not each[1].different], anchors),
+        "differing": _shown(explored, [group for group in numbered if group[1].different], anchors),
+        "alike": _shown(explored, [group for group in numbered if not group[1].different], anchors),
         "solve_nothing": [line for line, arm in zip(lines, arms, strict=True) if arm["solves_nothing"]],
     }
 
@@ -41,7 +41,7 @@ class GroupShown:
     tags: list[str]
     outcomes: list[str]
     """The outcome on each arm, in words."""
-    said: str
+    message: str
     examples: list[tuple[str, str, str]]
     """Anchor of the case if it is on the page without the script, id and name."""
 
@@ -67,7 +67,7 @@ def _shown(
 def _group(explored: Explored, number: int, group: Group, anchors: dict[tuple[str, str], str]) -> GroupShown:
     cases = [explored.cases[member] for member in group.members[:EXAMPLES]]
     examples = [(anchors.get((case.suite, case.id), ""), case.id, case.name[:60]) for case in cases]
-    outcomes = [OUTCOMES[each] if each else "–" for each in group.vector]
+    outcomes = [OUTCOMES[outcome] if outcome else "–" for outcome in group.vector]
     return GroupShown(
         number,
         len(group.members),

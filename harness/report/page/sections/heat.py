@@ -60,7 +60,7 @@ def heat_map(inputs: Inputs) -> list[HeatGroup]:
     counts = [inputs.features.counts.get((line.run.place, line.arm.key), {}) for line in inputs.lines]
     groups = list(dict.fromkeys(group for count in counts for group, _ in count))
     order = [
-        *(each for each in TITLES if each in groups),
+        *(kind for kind in TITLES if kind in groups),
         *sorted(set(groups) - {*TITLES, LABEL}),
         *({LABEL} & {*groups}),
     ]
@@ -98,8 +98,8 @@ def _failed(outcomes: Counter[str]) -> int:
 
 def _cell(outcomes: Counter[str], line: Line, where: str, name: str) -> HeatCell:
     cell = cell_of(outcomes)
-    rest: Iterable[tuple[str, int]] = [each for each in cell.rest if each[0] not in ("unjudged", *OURS)]
-    worst = max(rest, key=lambda each: each[1], default=None)
+    rest: Iterable[tuple[str, int]] = [item for item in cell.rest if item[0] not in ("unjudged", *OURS)]
+    worst = max(rest, key=lambda item: item[1], default=None)
     glyph = (
         ""
         if not cell.judged

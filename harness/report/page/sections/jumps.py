@@ -31,7 +31,7 @@ SECTION = Section("jumps", "Jump-forward", 80, values)
 def gains(inputs: Inputs) -> list[tuple[str, Chart]]:
     """Returns what every strategy but stepwise saves and gains, on beside off: a chart for each record, with
     what the record is of."""
-    found = []
+    charts = []
     for number, decoded in enumerate(inputs.decoded):
         positions = {
             arm: subject.position
@@ -57,8 +57,8 @@ def gains(inputs: Inputs) -> list[tuple[str, Chart]]:
             tuple(rows[:LINES]),
             max(0, len(rows) - LINES),
         )
-        found.append((f"{decoded.decoding.setup.run}: {about(decoded)}", chart))
-    return [(title, chart) for title, chart in found if chart.rows]
+        charts.append((f"{decoded.decoding.setup.run}: {about(decoded)}", chart))
+    return [(title, chart) for title, chart in charts if chart.rows]
 
 
 CAPTION = (
@@ -76,7 +76,7 @@ def _gained(
     """Returns the bar and the line of a setting held against stepwise; None if it is stepwise itself, or was
     not run beside it."""
     gain = decoded.speed_up(cell) if cell.role == "constrained" and cell.strategy != "stepwise" else None
-    off = next((each for each in decoded.cells if decoded.key_of(each) == decoded.stepwise(cell)), None)
+    off = next((other for other in decoded.cells if decoded.key_of(other) == decoded.stepwise(cell)), None)
     if gain is None or off is None:
         return None
     on_values, off_values = decoded.values(cell), decoded.values(off)

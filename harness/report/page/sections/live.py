@@ -46,8 +46,8 @@ class Session:
 
 def values(page: Content) -> Values | None:
     """The sessions; None where no folder holds one. Raises BadInput."""
-    found = sessions(page.inputs.folders)
-    return {"lived": found, "live_heads": HEADS} if found else None
+    live_sessions = sessions(page.inputs.folders)
+    return {"lived": live_sessions, "live_heads": HEADS} if live_sessions else None
 
 
 SECTION = Section("live", "Live", 90, values)
@@ -58,8 +58,8 @@ def sessions(folders: Sequence[Path]) -> list[Session]:
     return [_session(LiveSummary(read_session(folder))) for folder in folders if has_session(folder)]
 
 
-def _session(seen: LiveSummary) -> Session:
-    setup = seen.lived.setup
+def _session(summary: LiveSummary) -> Session:
+    setup = summary.lived.setup
     grammars = {
         "warm": "sent once before",
         "cold": "made unique where possible",
@@ -68,26 +68,26 @@ def _session(seen: LiveSummary) -> Session:
     about = (
         f"Model {setup.model}, {setup.endpoint}; grammars {grammars}; at most {setup.sampling.limit} tokens "
         "out. "
-        f"Goodput: {seen.objectives}. Times as vLLM defines them, but the first token is the first text."
+        f"Goodput: {summary.objectives}. Times as vLLM defines them, but the first token is the first text."
     )
-    said = (("with a grammar", "constrained"), ("without", "none"))
+    roles = (("with a grammar", "constrained"), ("without", "none"))
     counts = (
-        (called, figures.ends(answer for answer in seen.lived.answers if answer.role == role))
-        for called, role in said
+        (called, figures.ends(answer for answer in summary.lived.answers if answer.role == role))
+        for called, role in roles
     )
     ends = tuple(
-        f"{called}: {', '.join(f'{count:,} {end}' for end, count in found.items())}"
-        for called, found in counts
-        if found
+        f"{called}: {', '.join(f'{count:,} {end}' for end, count in by_end.items())}"
+        for called, by_end in counts
+        if by_end
     )
-    findings = tuple((each.finding == "kept", str(each)) for each in seen.kept)
-    rows = tuple(_row(seen, place) for place in range(len(setup.loads)))
+    findings = tuple((entry.finding == "kept", str(entry)) for entry in summary.kept)
+    rows = tuple(_row(summary, place) for place in range(len(setup.loads)))
     return Session(f"{setup.dialect} {setup.version} at {setup.url}", about, findings, ends, rows)
 
 
-def _row(seen: LiveSummary, place: int) -> tuple[str, ...]:
-    load, mine, pairs = seen.lived.setup.loads[place], seen.by_load[place], seen.pairs(place)
-    rights = [seen.right(each) for each in mine]
+def _row(summary: LiveSummary, place: int) -> tuple[str, ...]:
+    load, mine, pairs = summary.lived.setup.loads[place], summary.by_load[place], summary.pairs(place)
+    rights = [summary.right(answer) for answer in mine]
     judged = sum(right != "unjudged" for right in rights)
     first, per_token, gap, whole = (
         percentiles(figures.values(mine, name)) for name in ("ttft", "tpot", "itl", "e2e")
@@ -102,7 +102,7 @@ def _row(seen: LiveSummary, place: int) -> tuple[str, ...]:
         load.name,
         "with" if load.role == "constrained" else "none",
         f"{load.requests:,}",
-        f"{sum(each.is_answered for each in mine):,}",
+        f"{sum(answer.is_answered for answer in mine):,}",
         f"{rights.count('valid')}/{judged}" if judged else "-",
         say("ttft", first["p50"]),
         say("ttft", first["p99"]),
@@ -110,6 +110,6 @@ def _row(seen: LiveSummary, place: int) -> tuple[str, ...]:
         say("itl", gap["p50"]),
         say("e2e", whole["p50"]),
         say("output_throughput", rates.output_throughput if rates else None),
-        say("goodput", figures.goodput(mine, seen.objectives)),
+        say("goodput", figures.goodput(mine, summary.objectives)),
         beside,
     )

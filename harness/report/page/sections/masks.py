@@ -73,20 +73,20 @@ def mask_times(inputs: Inputs) -> MaskTimes:
         families = [family for family in one.figures.families if family != ALL]
         if len(families) > 1:
             small += [
-                _warm(f"warm{number}x{place}", one, arms, each, guides)
-                for place, each in enumerate(families[:FAMILIES])
+                _warm(f"warm{number}x{place}", one, arms, family, guides)
+                for place, family in enumerate(families[:FAMILIES])
             ]
-    said = "Dotted: 50 µs, 1 ms" + (
+    guides_text = "Dotted: 50 µs, 1 ms" + (
         f", and {budget[1]} without a grammar ({duration(budget[0])})." if budget else "."
     )
-    said += "" if budget else " One TPOT is not drawn: not measured (grammarbench decode)."
+    guides_text += "" if budget else " One TPOT is not drawn: not measured (grammarbench decode)."
     return MaskTimes(
         cold=_cold("fill", lines, None, guides),
-        cold_families=[_cold(f"fill{number}", lines, each, guides) for number, each in enumerate(shown)],
+        cold_families=[_cold(f"fill{number}", lines, suite, guides) for number, suite in enumerate(shown)],
         warm=warm,
         warm_families=small,
         left_off=suites[FAMILIES:] if len(suites) > 1 else [],
-        guides=said,
+        guides=guides_text,
     )
 
 
@@ -104,16 +104,16 @@ def _warm(
     drawn = []
     for subject in arms:
         arm = subject.measured[1] if subject.measured else ""
-        traces = [each for each in one.figures.own_set(arm) if family is None or each.family == family]
+        traces = [trace for trace in one.figures.own_set(arm) if family is None or trace.family == family]
         known = {
             trace.case_id
             for trace in one.figures.measurement.traces
             if family is None or trace.family == family
         }
         if family is None:
-            known |= {case for each in one.figures.measurement.unsolved.values() for case in each}
+            known |= {case for cases in one.figures.measurement.unsolved.values() for case in cases}
         drawn.append(
-            curves.token_curve([each[:, 0] for each in one.figures.structural(arm, traces)], len(known))
+            curves.token_curve([times[:, 0] for times in one.figures.structural(arm, traces)], len(known))
         )
     frame = Frame(guides, places=[arm.position for arm in arms])
     return figure(name, text, drawn, [arm.label for arm in arms], frame, small=family is not None)

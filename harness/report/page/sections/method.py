@@ -75,12 +75,12 @@ def settings(run: RunSeen) -> list[tuple[str, str]]:
 
 def _flat(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and depth < 6:
-        for key, each in value.items():
-            yield from _flat(each, f"{name} {key}".strip(), depth + 1)
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name} {key}".strip(), depth + 1)
     elif (
         isinstance(value, list | tuple)
         and depth < 6
-        and all(isinstance(each, str | int | float) for each in value)
+        and all(isinstance(item, str | int | float) for item in value)
     ):
         yield name, ", ".join(map(str, value))
     elif value is not None:
@@ -89,7 +89,7 @@ def _flat(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 def boxes(inputs: Inputs) -> list[Box]:
     """Returns how the measurements, decodings and kernels were made."""
-    found = [_measured(each) for each in inputs.measured]
+    shown = [_measured(measured) for measured in inputs.measured]
     for decoded in inputs.decoded:
         setup, model = decoded.decoding.setup, decoded.decoding.model
         facts = {
@@ -106,18 +106,18 @@ def boxes(inputs: Inputs) -> list[Box]:
             f"{len(decoded.decoding.losses)} settings"),
             ("accounting", f"{len(decoded.findings())} things do not add up"),
         )  # fmt: skip
-        found.append(Box(f"Decoding {setup.run}", rows))
+        shown.append(Box(f"Decoding {setup.run}", rows))
     for path, stored in inputs.kernels:
         outcomes = Counter(row["outcome"] for row in stored.probes)
-        told = (
+        points = (
             ("folder", path.name), ("kernels", ", ".join(str(row.get("kernel", row.get("name",
             "?"))) for row in stored.kernels)[:400]),
             ("probes", ", ".join(f"{count} {kind}" for kind, count in outcomes.most_common())), ("times",
             str(len(stored.times))),
             ("state", "complete" if stored.end else "incomplete"),
         )  # fmt: skip
-        found.append(Box("Mask kernels (every point: grammarbench measure kernels --show DIR)", told))
-    return found
+        shown.append(Box("Mask kernels (every point: grammarbench measure kernels --show DIR)", points))
+    return shown
 
 
 def _measured(one: Measured) -> Box:
@@ -128,7 +128,7 @@ def _measured(one: Measured) -> Box:
     for comparison in one.comparisons:
         if comparison.floor == comparison.floor:
             floors[comparison.metric] = max(comparison.floor, floors.get(comparison.metric, 0.0))
-    seen = smallest_effect(one.comparisons, figures) if one.comparisons else {}
+    effects = smallest_effect(one.comparisons, figures) if one.comparisons else {}
     rows = (
         ("started", measurement.started),
         ("profile", f"{measurement.profile}, protocol {measurement.protocol}"),
@@ -147,7 +147,7 @@ def _measured(one: Measured) -> Box:
         ("noise floor", ", ".join(f"{name} {value:.2%}" for name, value in floors.items()) or "not measured"),
         (
             "smallest change seen",
-            ", ".join(f"{name} {value:.1%}" for name, value in seen.items()) or "not measured",
+            ", ".join(f"{name} {value:.1%}" for name, value in effects.items()) or "not measured",
         ),
         ("software", ", ".join(f"{name} {value}" for name, value in measurement.software.items())[:600]),
     )
@@ -157,10 +157,10 @@ def _measured(one: Measured) -> Box:
 def citation(inputs: Inputs) -> str:
     """The page as an entry of BibTeX."""
     versions = [run.info.harness for run in inputs.runs] + [
-        each.decoding.setup.harness for each in inputs.decoded
+        decoded.decoding.setup.harness for decoded in inputs.decoded
     ]
     harness = versions[0] if versions else "unknown"
-    version = "".join(each for each in harness if each.isalnum() or each in ".+-")[:40]
+    version = "".join(character for character in harness if character.isalnum() or character in ".+-")[:40]
     return (
         "@software{grammarbench,\n"
         "  title   = {GrammarBench: conformance and benchmarks for constrained decoding of language "

@@ -33,7 +33,7 @@ def pareto(matrix: Matrix) -> Chart:
     key = "warm_p99" if warm else "walked_p99"
     bubbles, rows = [], []
     for subject, cells in matrix.rows:
-        right, ns, size = (cells[places[each]] for each in ("conformance", key, "compile_p50"))
+        right, ns, size = (cells[places[column]] for column in ("conformance", key, "compile_p50"))
         solves_nothing = subject.line is not None and not subject.line.arm.solves_any
         if right.value is not None and ns.value is not None and not solves_nothing:
             bubbles.append(
@@ -48,7 +48,7 @@ def pareto(matrix: Matrix) -> Chart:
         "compile p50",
         "on the frontier",
     )
-    table = tuple((*row, said) for row, said in zip(rows, edge, strict=True))
+    table = tuple((*row, on_edge) for row, on_edge in zip(rows, edge, strict=True))
     label = (
         "mask time p99, warm (measured)" if warm else ("mask time p99, walked once (cold; not measured warm)")
     )
@@ -70,22 +70,22 @@ def _on_frontier(matrix: Matrix, key: str, drawn: set[int]) -> list[str]:
     pairs = [
         (time, right) if subject.position in drawn else (None, None)
         for (subject, _), time, right in zip(
-            matrix.rows, matrix.found[key], matrix.found["conformance"], strict=True
+            matrix.rows, matrix.estimates[key], matrix.estimates["conformance"], strict=True
         )
     ]
-    told = []
+    words = []
     for time, right in pairs:
         if time is None or right is None:
-            told.append("no figure")
+            words.append("no figure")
             continue
         others = [(one, other) for one, other in pairs if one is not None and other is not None]
         if any(is_better(one, time) and is_better(other, right, lower=False) for one, other in others):
-            told.append("no")
+            words.append("no")
             continue
         # Who has both better values, but no intervals, may beat this one.
         ahead = [
             (one, other) for one, other in others if one.value < time.value and other.value > right.value
         ]
-        known = all(each.can_rank for pair in ((time, right), *ahead) for each in pair)
-        told.append("yes" if known else "not ranked")
-    return told
+        known = all(estimate.can_rank for pair in ((time, right), *ahead) for estimate in pair)
+        words.append("yes" if known else "not ranked")
+    return words
