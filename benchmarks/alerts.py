@@ -37,17 +37,17 @@ def main() -> None:
         "|\n|---|---|---|---|---|"
     )
     for share in (0.01, 0.02, 0.03, 0.04):
-        found: dict[str, list[list[int]]] = {}
+        alerts: dict[str, list[list[int]]] = {}
         for kind in ("nothing", "step", "drift"):
             every = (simulated(share, kind, seed) for seed in range(SERIES))
-            found[kind] = [[each.at for each in one if each.kind == "alert"] for one in every]
+            alerts[kind] = [[event.at for event in one if event.kind == "alert"] for one in every]
         delays = [
             next(at - AT for at in one if at >= AT)
-            for one in found["step"]
+            for one in alerts["step"]
             if any(AT <= at <= AT + 20 for at in one)
         ]
-        false, drift = sum(map(bool, found["nothing"])), sum(map(bool, found["drift"]))
-        cells = [f"{100 * each / SERIES:.0f} %" for each in (false, len(delays), drift)]
+        false, drift = sum(map(bool, alerts["nothing"])), sum(map(bool, alerts["drift"]))
+        cells = [f"{100 * count / SERIES:.0f} %" for count in (false, len(delays), drift)]
         print(
             f"| {share:.0%} | {cells[0]} | {cells[1]} | {sum(delays) / len(delays):.1f} | {cells[2]} |".replace(  # noqa: E501
                 "%", " %", 1

@@ -171,13 +171,13 @@ class Speed:
         )
         if not x:
             return None
-        found = interval(x)
+        estimate = interval(x)
         return {
-            "ratio": found.ratio,
-            "low": found.low,
-            "high": _finite(found.high),
+            "ratio": estimate.ratio,
+            "low": estimate.low,
+            "high": _finite(estimate.high),
             "level": LEVEL,
-            "forks": found.forks,
+            "forks": estimate.forks,
         }
 
     def judged(self, metric: str, arm: MeasuredArm, family: str) -> dict[str, Any] | None:
@@ -188,13 +188,13 @@ class Speed:
             if arm.name == self.reference
             else arm.name
         )
-        found = (
+        comparisons = (
             comparison
             for comparison in self.comparisons
             if (comparison.base, comparison.head, comparison.metric, comparison.family)
             == (self.reference, head, metric, family)
         )
-        return next(map(_comparison, found), None)
+        return next(map(_comparison, comparisons), None)
 
     def per_token(self, metric: str, arm: str, trace: Trace) -> dict[str, float] | None:
         """Percentiles over the tokens of the text; only those that at least ten tokens lie beyond.
@@ -208,9 +208,9 @@ class Speed:
             values = self.figures.structural(arm, [trace])[0][:, ("fill", "accept").index(metric)]
         else:
             return None
-        found = percentiles(values)
+        by_name = percentiles(values)
         return {"n": len(values)} | {
-            name: value for name, value in found.items() if value is not None and not few(name, len(values))
+            name: value for name, value in by_name.items() if value is not None and not few(name, len(values))
         }
 
     def as_block(self) -> dict[str, Any]:
@@ -244,13 +244,13 @@ class Speed:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    found = comparison.found
+    estimate = comparison.found
     interval_of = {
-        "ratio": found.ratio,
-        "low": found.low,
-        "high": _finite(found.high),
+        "ratio": estimate.ratio,
+        "low": estimate.low,
+        "high": _finite(estimate.high),
         "level": LEVEL,
-        "forks": found.forks,
+        "forks": estimate.forks,
     }
     names = ("base", "head", "metric", "family", "cases", "margin", "verdict", "why")
     return {
@@ -347,20 +347,20 @@ def read_speed(folder: Path, planned: Wanted | None = None) -> Speed:
             f"{folder}: the measurement has no end, it was killed; measure anew into another folder"
         )
     figures = Figures(recorded)
-    found = Wanted(
+    measured = Wanted(
         _labelled((suite, case.name, case.id) for suite, _, case in read_stored_cases(folder)),
         tuple(figures.arms),
     )
-    return Speed(folder, planned or found, figures, conclude(folder))
+    return Speed(folder, planned or measured, figures, conclude(folder))
 
 
 def _labelled(cases: Iterator[tuple[str, str, str]]) -> dict[str, str]:
     """Ids by label; a second case of the same name has its id in the label."""
-    found: dict[str, str] = {}
+    labelled: dict[str, str] = {}
     for suite, name, case_id in cases:
         label = f"{suite}-{name}"
-        found[label if label not in found else f"{label} {case_id}"] = case_id
-    return found
+        labelled[label if label not in labelled else f"{label} {case_id}"] = case_id
+    return labelled
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -388,15 +388,15 @@ def speed(pytestconfig: pytest.Config) -> Speed:
         try:
             with _said(pytestconfig) as say:
                 folder, _ = measure(_request(pytestconfig), say)
-            found = read_speed(folder, pytestconfig.stash[WANTED])
+            measured = read_speed(folder, pytestconfig.stash[WANTED])
         except BadInput as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         for block in pytestconfig.stash[COMPARED]:
-            if problem := _other_than(block, "workload", found.figures.measurement.workload):
+            if problem := _other_than(block, "workload", measured.figures.measurement.workload):
                 pytest.exit(
                     f"{problem}; what was measured is in {folder}", returncode=pytest.ExitCode.USAGE_ERROR
                 )
-        pytestconfig.stash[SPEED] = found
+        pytestconfig.stash[SPEED] = measured
     return pytestconfig.stash[SPEED]
 
 

@@ -120,18 +120,18 @@ def step_part(name: str, batch: int, device: str, quick: bool) -> dict[str, Any]
         logits[which] = model.extend({row: [row + 1] for row in range(batch)}).float()
         for row in range(batch):
             model.rollback(row, PROMPT)
-    found: dict[str, list[float]] = {which: [] for which in runners}
+    step_ns: dict[str, list[float]] = {which: [] for which in runners}
     for number in range(2 if quick else ROUNDS):
         for which in list(runners)[:: -1 if number % 2 else 1]:
             model._runner = runners[which]
-            found[which].append(bare_steps(model, batch, STEPS))
+            step_ns[which].append(bare_steps(model, batch, STEPS))
     return {
         "model": model.describe(),
         "threads": torch.get_num_threads(),
         "copy_bytes": moved,
         "copy_ns": copied,
         "length": PROMPT + (STEPS + 1) / 2,
-        "step_ns": found,
+        "step_ns": step_ns,
         "logits_apart": apart(logits["graph"], logits["eager"]),
         "same_choice": float((logits["graph"].argmax(-1) == logits["eager"].argmax(-1)).float().mean()),
     }
@@ -154,8 +154,8 @@ def bare_steps(model: Model, batch: int, steps: int) -> float:
 
 def apart(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     """Returns the relative distance, over all values; infinite where one is not a number."""
-    found = float((ours - theirs).norm() / theirs.norm())
-    return math.inf if math.isnan(found) else found
+    distance = float((ours - theirs).norm() / theirs.norm())
+    return math.inf if math.isnan(distance) else distance
 
 
 def masks_part(device: str, batches: Sequence[int], quick: bool) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def masks_part(device: str, batches: Sequence[int], quick: bool) -> dict[str, An
     where = torch.device(device)
     known = {
         name: make(parse_specs(name)[0], vocabulary)
-        for name in ("unconstrained", *(each for each in PROMISED_OF if is_here(each)))
+        for name in ("unconstrained", *(kernel for kernel in PROMISED_OF if is_here(kernel)))
     }
     rows = []
     for batch in batches:
@@ -194,7 +194,7 @@ def masks_part(device: str, batches: Sequence[int], quick: bool) -> dict[str, An
             except Exception as error:  # a kernel may compile itself, and fail in its own way
                 refused[title] = one_line(repr(error))[:200]
         samples = by_turns(calls, clock, Effort(rounds=5 if quick else 15), rewarm=True)
-        rows += [{"batch": batch, "name": name, "ns": per_call(each)} for name, each in samples.items()]
+        rows += [{"batch": batch, "name": name, "ns": per_call(call)} for name, call in samples.items()]
         rows += [{"batch": batch, "name": name, "ns": [], "why": why} for name, why in refused.items()]
         if device == "cpu":
             rows.append(
@@ -263,11 +263,11 @@ def main() -> None:
         )
         return
     try:
-        found = whole(wanted.out, plan, device, wanted.quick)
+        figures = whole(wanted.out, plan, device, wanted.quick)
     except BadInput as error:
         sys.exit(f"benchmarks/decode.py: {error}")
-    print(table(found, device))
-    if any(verdict(figure, device) == "NOT KEPT" for figure in found):
+    print(table(figures, device))
+    if any(verdict(figure, device) == "NOT KEPT" for figure in figures):
         sys.exit("a promise is not kept")
 
 
@@ -306,17 +306,17 @@ def whole(out: Path, plan: Plan, device: str, quick: bool) -> list[Figure]:
         )
         store["parts"][part.name] = done | {"seconds": round(time.monotonic() - began, 1)}
         save(out / FILE, store | {"figures": stored(figures_of(store["parts"], plan, out), device)})
-    found = figures_of(store["parts"], plan, out)
-    save(out / FILE, store | {"finished": now(), "figures": stored(found, device)})
-    return found
+    figures = figures_of(store["parts"], plan, out)
+    save(out / FILE, store | {"finished": now(), "figures": stored(figures, device)})
+    return figures
 
 
 def opened(path: Path, device: str, quick: bool) -> dict[str, Any]:
     """Returns what is in the file, or a new one. Raises BadInput if it is of another device or plan."""
-    told = {"format": FORMAT, "device": device, "quick": quick}
+    settings = {"format": FORMAT, "device": device, "quick": quick}
     if not path.exists():
         versions = {name: installed_version(load(name).distribution) for name in BACKENDS if is_here(name)}
-        return told | {
+        return settings | {
             "argv": sys.argv[1:],
             "started": now(),
             "machine": describe_machine(),
@@ -324,12 +324,12 @@ def opened(path: Path, device: str, quick: bool) -> dict[str, Any]:
             "parts": {},
         }
     try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        store: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except ValueError as error:
         raise BadInput(f"{path} is not JSON; give another --out") from error
-    if {name: found.get(name) for name in told} != told:
+    if {name: store.get(name) for name in settings} != settings:
         raise BadInput(f"{path} is of another device, plan or format; give another --out")
-    return found
+    return store
 
 
 def save(path: Path, store: dict[str, Any]) -> None:
@@ -367,8 +367,8 @@ def in_process(part: Part, device: str, quick: bool, out: Path) -> dict[str, Any
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         return {"not_measured": f"its process ended with {done.returncode}"}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def served(part: Part, plan: Plan, device: str, out: Path) -> dict[str, Any]:
@@ -402,7 +402,7 @@ def served(part: Part, plan: Plan, device: str, out: Path) -> dict[str, Any]:
             argv=tuple(sys.argv[1:]),
         )
         try:
-            decode(request, lambda said: print(f"  {one_line(said)}", flush=True))
+            decode(request, lambda message: print(f"  {one_line(message)}", flush=True))
         except BadInput as error:
             shutil.rmtree(folder, ignore_errors=True)
             return {"not_measured": one_line(str(error))}

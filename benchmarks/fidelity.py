@@ -89,16 +89,16 @@ def compared(folder: Path, number: int) -> Compared:
     return Compared(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def fidelity_text(backend: str, found: Sequence[Compared], share: Shares) -> str:
-    one = found[0]
+def fidelity_text(backend: str, processes: Sequence[Compared], share: Shares) -> str:
+    one = processes[0]
     ratio, control = (
-        geometric_mean([getattr(compared, name) for compared in found]) for name in ("ratio", "control")
+        geometric_mean([getattr(compared, name) for compared in processes]) for name in ("ratio", "control")
     )
-    smallest, largest = (min(one.smallest for one in found), max(one.largest for one in found))
+    smallest, largest = (min(one.smallest for one in processes), max(one.largest for one in processes))
     cases = f"{smallest:.3f} to {largest:.3f} in single cases"
     return (
-        f"{backend:19} fill, engine over loop: {ratio:.4f} (in {len(found)} processes "
-        f"{' '.join(f'{compared.ratio:.4f}' for compared in found)}; "
+        f"{backend:19} fill, engine over loop: {ratio:.4f} (in {len(processes)} processes "
+        f"{' '.join(f'{compared.ratio:.4f}' for compared in processes)}; "
         f"{cases}); the loop over itself: {control:.4f}\n"
         f"{'':19} {one.cases} cases, {one.tokens} tokens, {one.loop_ns / one.tokens:.0f} ns each in the "
         "loop\n"
@@ -129,9 +129,13 @@ class Shares:
 def shares(recorded: Recorded) -> Shares:
     timed = 0
     for slot in recorded.slots:
-        found = shape(slot, recorded.of(slot.figures))
-        timed += int(found.sums.sum()) + slot.passes * found.matcher_new_ns + int(found.cold.sum())
-        timed += (found.compile_ns or 0) + (found.cold_matcher_new_ns or 0)
+        shaped_slot = shape(slot, recorded.of(slot.figures))
+        timed += (
+            int(shaped_slot.sums.sum())
+            + slot.passes * shaped_slot.matcher_new_ns
+            + int(shaped_slot.cold.sum())
+        )
+        timed += (shaped_slot.compile_ns or 0) + (shaped_slot.cold_matcher_new_ns or 0)
     warm_up = sum(other["timed_ns"] for other in recorded.others if other["kind"] == "warm_up")
     once_s = sum(other.get("wall_ns", 0) for other in recorded.others) / 1e9
     rounds_s = sum(slot.wall_ns for slot in recorded.slots) / 1e9
@@ -216,8 +220,8 @@ class Turns:
         began = time.perf_counter()
         while True:
             for place in order(range(3), self.number):
-                found = self._engine_round() if place == 0 else self._loop_round(self.walks[place - 1])
-                self.least[place] = np.minimum(self.least[place], found)
+                sums = self._engine_round() if place == 0 else self._loop_round(self.walks[place - 1])
+                self.least[place] = np.minimum(self.least[place], sums)
             self.number += 1
             if self.number % 2 == 0 and time.perf_counter() - began > SECONDS_OF_A_VISIT:
                 return

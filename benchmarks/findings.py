@@ -71,13 +71,13 @@ def adjudicated(run: Path, _: str) -> str:
     several lines."""
     with gzip.open(run / f"{WITNESSES}.gz", "rt", encoding="utf-8") as file:
         witnesses = [json.loads(line) for line in file]
-    arms = [arm(each) for each in read_info(run).arms]
+    arms = [arm(run_arm) for run_arm in read_info(run).arms]
     cases: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for witness in witnesses:
         if witness["kind"] != "validators_disagree":
             cases[kind_of(witness["kind"], witness["cause"])][witness["arm"]].add(witness["case_id"])
     lines = [f"| fault | {' | '.join(arms)} |", f"| --- |{' --- |' * len(arms)}"]
-    for kind in sorted(cases, key=lambda each: (each.startswith("refuses"), each)):
+    for kind in sorted(cases, key=lambda kind: (kind.startswith("refuses"), kind)):
         lines.append(f"| {kind} | {' | '.join(str(len(cases[kind][name])) for name in arms)} |")
     return "\n".join(lines)
 
@@ -111,8 +111,8 @@ def known_bugs(run: Path, old: str) -> str:
         case = re.sub(r"\[|\]|\(https://[^)]*\)", "", report.strip())
         cells = []
         for one in info.arms:
-            said = [cell(rows[case, one.backend, vocabulary]) for vocabulary in info.vocabularies]
-            cells.append(said[0] if len(set(said)) == 1 else " / ".join(said))
+            cells_of_arm = [cell(rows[case, one.backend, vocabulary]) for vocabulary in info.vocabularies]
+            cells.append(cells_of_arm[0] if len(set(cells_of_arm)) == 1 else " / ".join(cells_of_arm))
         made.append(f"| {report.strip()} | {today.strip()} | {' | '.join(cells)} |")
     return "\n".join(made)
 

@@ -105,10 +105,10 @@ def main() -> None:
 
 def same_text(vocabulary: Vocabulary, batch: int) -> list[Request]:
     """Returns the workload's longest text in each row, so that all rows live until the end."""
-    found = find_workload(WORKLOAD)
-    longest = max(found.texts, key=lambda text: len(text.content))
+    workload = find_workload(WORKLOAD)
+    longest = max(workload.texts, key=lambda text: len(text.content))
     return requests(
-        Workload(found.name, (longest,)), vocabulary, count=batch, prompt_tokens=PROMPT, limit=STEPS
+        Workload(workload.name, (longest,)), vocabulary, count=batch, prompt_tokens=PROMPT, limit=STEPS
     )
 
 
@@ -120,8 +120,8 @@ def one_round(
     gc.collect()
     served = serve(model, adapter, made, options)
     assert all(
-        each.end == "limit" and each.ids == made[0].reference[:STEPS]
-        for each in served.completed
+        request.end == "limit" and request.ids == made[0].reference[:STEPS]
+        for request in served.completed
         if made[0].reference
     ), served
     steps = np.array(served.steps[-(STEPS - 1) :], dtype=np.int64)
@@ -129,10 +129,10 @@ def one_round(
     wall = steps[:, STEP.index("wall_ns")]
     exposed = steps[:, STEP.index("exposed_ns")]
     ours = wall - steps[:, NOT_OURS].sum(axis=1)
-    times = np.array([each.token_ns for each in served.completed], dtype=np.int64).mean(axis=0)
+    times = np.array([request.token_ns for request in served.completed], dtype=np.int64).mean(axis=0)
     gaps = np.diff(times)
     between = float(gaps.mean() - wall.mean())
-    found = (
+    medians = (
         float(np.median(ours)),
         between,
         float(ours.mean()) + between,
@@ -140,7 +140,7 @@ def one_round(
         float(np.median(gaps)),
         plain_tpot,
     )
-    return Round(*(each / 1e3 for each in found))
+    return Round(*(ns / 1e3 for ns in medians))
 
 
 def serve(model: Model, adapter: Adapter, made: list[Request], options: LoopOptions) -> Served:

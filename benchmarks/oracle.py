@@ -91,7 +91,9 @@ def measured(state: State, trie: TokenTrie, nested: Nested) -> str:
         seconds, walked = timed(lambda: plain_mask(trie.vocabulary, nested, automaton, here))
         plain.append(seconds)
         assert np.array_equal(mask, walked)
-    median, median_clock, median_plain = (statistics.median(each) * 1e3 for each in (warm, clock, plain))
+    median, median_clock, median_plain = (
+        statistics.median(seconds) * 1e3 for seconds in (warm, clock, plain)
+    )
     return (
         f"{state.name:32} {median:5.2f} ms (promised: at most {state.promised_ms:g}; by the clock "
         f"{median_clock:.2f}), first "

@@ -200,7 +200,9 @@ def memory(folder: Path, rows: int = 50_000) -> None:
     """The coordinator's resident set over the rows that have come."""
     with open(folder / "many.jsonl", "w") as file:
         for number in range(rows // INSTANCES):
-            tests = [{"text": f"a{number}" + "b" * each, "valid": each == 0} for each in range(INSTANCES)]
+            tests = [
+                {"text": f"a{number}" + "b" * length, "valid": length == 0} for length in range(INSTANCES)
+            ]
             file.write(
                 json.dumps({"description": f"case {number}", "regex": f"a{number}", "tests": tests}) + "\n"
             )
@@ -216,16 +218,16 @@ def memory(folder: Path, rows: int = 50_000) -> None:
         "0",
     ]
     command = [*command, "--executor", "ray", "--jobs", "2", "--out", str(out)]
-    found: list[tuple[int, int, int]] = []
+    samples: list[tuple[int, int, int]] = []
 
     def look(pid: int) -> None:
         path = out / "rows.jsonl"
         if path.exists():
-            found.append((path.stat().st_size, *resident(pid)))
+            samples.append((path.stat().st_size, *resident(pid)))
 
     run = Run(command, look)
     size = (out / "rows.jsonl").stat().st_size
-    marks = [next(each for each in found if each[0] >= share * size) for share in SHARES]
+    marks = [next(sample for sample in samples if sample[0] >= share * size) for share in SHARES]
     for share, (_, own, all_of_it) in zip(SHARES, marks, strict=True):
         print(
             f"after {share:4.0%} of {rows} rows: {own / 1e6:6.1f} MB its own, {all_of_it / 1e6:6.1f} MB "
@@ -240,14 +242,14 @@ def memory(folder: Path, rows: int = 50_000) -> None:
     lines = (out / "rows.jsonl").read_bytes().splitlines(keepends=True)
     (out / "rows.jsonl").write_bytes(b"".join(lines[: len(lines) * 9 // 10]))
     del lines
-    before = max(own for at, own, _ in found if at <= 0.1 * size)
-    found.clear()
+    before = max(own for at, own, _ in samples if at <= 0.1 * size)
+    samples.clear()
     Run([*command, "--resume"], look)
-    peak = max(own for _, own, _ in found)
-    each = (peak - before) / (0.9 * rows)
+    peak = max(own for _, own, _ in samples)
+    bytes_per_row = (peak - before) / (0.9 * rows)
     print(
-        f"resumed with nine tenths there: {peak / 1e6:.1f} MB its own at most, {each:.0f} bytes for each "
-        "row there"
+        f"resumed with nine tenths there: {peak / 1e6:.1f} MB its own at most, {bytes_per_row:.0f} bytes for "
+        "each row there"
     )
 
 

@@ -142,7 +142,7 @@ def estimates_text(estimates: Sequence[Estimate]) -> str:
 
 def suites_of(part: str, corpora: Path) -> list[str]:
     """Returns the folders of the part's cases. Raises BadInput, with the command that fetches them."""
-    found = []
+    folders = []
     for candidates in FOLDERS[part]:
         folder = next(
             (corpora / candidate for candidate in candidates if (corpora / candidate).is_dir()), None
@@ -153,8 +153,8 @@ def suites_of(part: str, corpora: Path) -> list[str]:
                 f"{corpora / candidates[-1]}: no such folder; `grammarbench fetch {name} --out "
                 f"{corpora}` brings it"
             )
-        found.append(str(folder))
-    return found
+        folders.append(str(folder))
+    return folders
 
 
 def request(
@@ -331,11 +331,11 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     fresh = [part for part in parts if not has_begun(options.out / "runs" / part)]
     if fresh and options.sample:
-        found = [line for part in fresh for line in estimate(options, part, suites[part])]
+        estimates = [line for part in fresh for line in estimate(options, part, suites[part])]
         kept = [line for line in stored(options.out / "estimate.jsonl") if line["part"] not in fresh]
-        lines = [json.dumps(line) + "\n" for line in [*kept, *map(asdict, found)]]
+        lines = [json.dumps(line) + "\n" for line in [*kept, *map(asdict, estimates)]]
         (options.out / "estimate.jsonl").write_text("".join(lines))
-        print(estimates_text(found), flush=True)
+        print(estimates_text(estimates), flush=True)
     for part in [] if options.estimate else parts:
         walk(options, suites[part], part, options.out / "runs" / part)
 

@@ -37,15 +37,17 @@ def main() -> None:
         sys.exit(f"say which: {', '.join(HEADS)}")
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 10
     verdicts, controls = Counter[str](), Counter[str]()
-    right = misled = told = 0
+    right = misled = intervals = 0
     for number in range(1, runs + 1):
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as scratch, hog() if kind == "hog" else nothing():
-            found = one_run(Path(scratch) / "run", HEADS[kind])
-        head = [comparison for comparison in found if comparison.head == HEADS[kind]]
+            comparisons = one_run(Path(scratch) / "run", HEADS[kind])
+        head = [comparison for comparison in comparisons if comparison.head == HEADS[kind]]
         fills = [comparison for comparison in head if comparison.metric == "fill"]
         verdicts.update(comparison.verdict for comparison in head)
-        controls.update(comparison.verdict for comparison in found if comparison.head.endswith("(again)"))
+        controls.update(
+            comparison.verdict for comparison in comparisons if comparison.head.endswith("(again)")
+        )
         if kind == "slower":
             good = any(fill.verdict == "regressed" for fill in fills) and not any(
                 comparison.verdict == "improved" for comparison in head
@@ -53,7 +55,7 @@ def main() -> None:
         else:
             good = all(comparison.verdict in ("equivalent", "unproven") for comparison in head)
         right += good
-        told += len(fills)
+        intervals += len(fills)
         misled += sum((abs(fill.mean_ratio - 1) > BAND) != (kind == "slower") for fill in fills)
         shown = "; ".join(
             f"{fill.family} {fill.found.ratio:.3f} [{fill.found.low:.3f}, {fill.found.high:.3f}] margin "
@@ -76,7 +78,9 @@ def main() -> None:
         f"{kind}: {right} of {runs} runs as they should be; verdicts of the head arm {dict(verdicts)}, of "
         f"the A/A arm {dict(controls)}"
     )
-    print(f"ratios of means over the same passes, read with a band of {BAND:.0%}: {misled} of {told} wrong")
+    print(
+        f"ratios of means over the same passes, read with a band of {BAND:.0%}: {misled} of {intervals} wrong"
+    )
 
 
 def one_run(folder: Path, head: str) -> list[Comparison]:

@@ -72,32 +72,32 @@ def sides(runs: Iterable[Path]) -> list[Side]:
     return [one for one in by_arm.values() if one.rows]
 
 
-def pairs(seen: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
+def pairs(all_sides: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
     """Yields each library with each of its wrappers."""
-    for wrapper in seen:
-        for library in seen:
+    for wrapper in all_sides:
+        for library in all_sides:
             behind = f"{library.arm.distribution}-{library.arm.version}"
             if wrapper.vocabulary == library.vocabulary and wrapper.arm.version.partition("+")[2] == behind:
                 yield library, wrapper
 
 
-def text(seen: Sequence[Side], cases: int) -> str:
+def text(all_sides: Sequence[Side], cases: int) -> str:
     """Returns the whole comparison, in Markdown."""
     lines = [
         "| backend | vocabulary | instances | " + " | ".join(VERDICTS) + " |",
         "| --- " * (3 + len(VERDICTS)) + "|",
     ]
-    for side in seen:
+    for side in all_sides:
         counts = side.verdicts()
         cells = [side.name, side.vocabulary, counts.total(), *(counts[name] for name in VERDICTS)]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += ["", "| backend | cases with findings, by check |", "| --- | --- |"]
-    for side in seen:
+    for side in all_sides:
         lines.append(
             f"| {side.name} | "
             f"{', '.join(f'{check} {count}' for check, count in side.findings().most_common()) or 'none'} |"
         )
-    for library, wrapper in pairs(seen):
+    for library, wrapper in pairs(all_sides):
         lines += ["", *changed(library, wrapper, cases)]
     return "\n".join(lines)
 

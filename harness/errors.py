@@ -38,10 +38,10 @@ def did_you_mean(wanted: str, known: Sequence[str]) -> str:
 
     names = list(dict.fromkeys(known))
     close = get_close_matches(wanted[:NAME], names, n=NEAR, cutoff=0.5)
-    likeness = [SequenceMatcher(None, each, wanted[:NAME]).ratio() for each in close]
-    close = [each for each, like in zip(close, likeness, strict=True) if like > likeness[0] - MUCH]
+    likeness = [SequenceMatcher(None, name, wanted[:NAME]).ratio() for name in close]
+    close = [name for name, like in zip(close, likeness, strict=True) if like > likeness[0] - MUCH]
     if close:
-        *others, last = (f'"{_cut(each)}"' for each in close)
+        *others, last = (f'"{_cut(name)}"' for name in close)
         return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"; known: {', '.join(map(_cut, names[:LISTED]))}{more}" if names else ""

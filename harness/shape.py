@@ -104,10 +104,10 @@ def _is_deep(value: Any) -> bool:
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
         level = [
-            each
+            inner
             for container in level
-            for each in (container.values() if isinstance(container, dict) else container)
-            if isinstance(each, dict | list)
+            for inner in (container.values() if isinstance(container, dict) else container)
+            if isinstance(inner, dict | list)
         ]
         if not level:
             return False
@@ -144,7 +144,7 @@ def _shaped(kind: Any, value: Any, where: str, ready: Mapping[str, Any] = types.
         if not isinstance(value, dict):
             _refuse(where, "an object", value)
         of = arguments[1] if arguments else Any
-        return {name: _shaped(of, each, f"{where}/{_short(name)}") for name, each in value.items()}
+        return {name: _shaped(of, member, f"{where}/{_short(name)}") for name, member in value.items()}
     return _scalar(kind, value, where)
 
 
@@ -167,10 +167,10 @@ def _sequence(origin: Any, arguments: tuple[Any, ...], value: Any, where: str) -
         if len(value) != len(arguments):
             _refuse(where, f"an array of {len(arguments)}", value)
         return tuple(
-            _shaped(kind, each, f"{where}/{place}")
-            for place, (kind, each) in enumerate(zip(arguments, value, strict=True))
+            _shaped(kind, item, f"{where}/{place}")
+            for place, (kind, item) in enumerate(zip(arguments, value, strict=True))
         )
-    return origin(_shaped(arguments[0], each, f"{where}/{place}") for place, each in enumerate(value))
+    return origin(_shaped(arguments[0], item, f"{where}/{place}") for place, item in enumerate(value))
 
 
 def _scalar(kind: Any, value: Any, where: str) -> Any:
@@ -235,7 +235,7 @@ def _dataclass(kind: Any, value: Any, where: str, ready: Mapping[str, Any]) -> A
             raise ValueError(f"{where}/{name} is missing")
     hints = _hints(kind)
     return kind(
-        **{name: _shaped(hints[name], each, f"{where}/{name}") for name, each in value.items()}, **ready
+        **{name: _shaped(hints[name], member, f"{where}/{name}") for name, member in value.items()}, **ready
     )
 
 
@@ -248,8 +248,8 @@ def _typed_dict(kind: Any, value: Any, where: str) -> Any:
         if name not in value:
             raise ValueError(f"{where}/{name} is missing")
     return {
-        name: _shaped(hints[name], each, f"{where}/{name}") if name in hints else each
-        for name, each in value.items()
+        name: _shaped(hints[name], member, f"{where}/{name}") if name in hints else member
+        for name, member in value.items()
     }
 
 

@@ -33,7 +33,7 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 def visible(text: str) -> str:
     """The text with control characters, invisible ones and lone surrogates spelled out; line breaks and tabs
     stay."""
-    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(text: str, longest: int | None = None, *, spelled: bool = False, folded: bool = False) -> str:
@@ -69,8 +69,8 @@ def _taken(text: str, room: int) -> str:
     from rich.cells import cell_len
 
     used = 0
-    for place, each in enumerate(text):
-        used += cell_len(each)
+    for place, character in enumerate(text):
+        used += cell_len(character)
         if used > room:
             return text[:place]
     return text

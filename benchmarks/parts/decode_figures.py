@@ -176,17 +176,17 @@ def of_logs(
     """From logarithms, one a fork or a round; without an interval where there is one only."""
     if not x:
         return Figure(what, of, None, unit=unit, promise=promise, note=note or "not measured")
-    found = interval(x)
-    low, high = (found.low, found.high) if math.isfinite(found.high) else (None, None)
-    return Figure(what, of, found.ratio, low, high, unit, promise, note)
+    estimate = interval(x)
+    low, high = (estimate.low, estimate.high) if math.isfinite(estimate.high) else (None, None)
+    return Figure(what, of, estimate.ratio, low, high, unit, promise, note)
 
 
 def best_is_judged(figures: Sequence[Figure], promise: str) -> list[Figure]:
     """The figures of one subject, where lower is better: the smallest is held to the promise, the others
     are only shown.
     """
-    found = [figure for figure in figures if figure.value is not None]
-    best = min(found, key=lambda candidate: candidate.value or 0.0) if found else figures[0]
+    known = [figure for figure in figures if figure.value is not None]
+    best = min(known, key=lambda candidate: candidate.value or 0.0) if known else figures[0]
     return [replace(figure, promise=promise if figure is best else "") for figure in figures]
 
 
@@ -195,13 +195,13 @@ def best_is_judged(figures: Sequence[Figure], promise: str) -> list[Figure]:
 
 def figures_of(parts: dict[str, dict[str, Any]], plan: Plan, out: Path) -> list[Figure]:
     """Of all that was done; what could not be measured is named where something is promised of it."""
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for model in plan.models:
         for batch in plan.batches:
             title = f"{model} batch {batch}"
             step = parts.get(Part("step", model, batch).name, {})
             bare = {} if "not_measured" in step else step
-            found += (
+            figures += (
                 of_steps(bare, title, batch) if bare else missing(step, ("logits", "logits_apart"), title)
             )
             serve = parts.get(Part("serve", model, batch).name, {})
@@ -210,21 +210,21 @@ def figures_of(parts: dict[str, dict[str, Any]], plan: Plan, out: Path) -> list[
             if batch == 1:
                 kept: tuple[str, ...] = ("tpot_over_floor", "jump_forward_of_ceiling")
                 if not records:
-                    found += [each for what in kept for each in missing(serve, (what, what), title)]
+                    figures += [figure for what in kept for figure in missing(serve, (what, what), title)]
                     continue
-                found += over_floor(records[0], bare, title)
-                found += jumps(records[0], title)
+                figures += over_floor(records[0], bare, title)
+                figures += jumps(records[0], title)
             elif batch == plan.judged and not records:
-                found += missing(serve, ("constrained_over_unconstrained",) * 2, title)
-            found += constrained(records, title, judged=batch == plan.judged)
-            found += [figure for record in records[:1] for figure in of_masks(record, title)]
+                figures += missing(serve, ("constrained_over_unconstrained",) * 2, title)
+            figures += constrained(records, title, judged=batch == plan.judged)
+            figures += [figure for record in records[:1] for figure in of_masks(record, title)]
     for row in parts.get("masks", {}).get("rows", []):
-        logs = [math.log(each / 1e3) for each in row["ns"]]
-        found.append(
+        logs = [math.log(ns / 1e3) for ns in row["ns"]]
+        figures.append(
             of_logs("masks", f"batch {row['batch']} {row['name']}", logs, "us", note=row.get("why", ""))
         )
     order = list(TITLES)
-    return sorted(found, key=lambda each: order.index(each.what))
+    return sorted(figures, key=lambda figure: order.index(figure.what))
 
 
 def missing(part: dict[str, Any], what: tuple[str, str], title: str) -> list[Figure]:
@@ -310,9 +310,11 @@ def constrained(records: Sequence[Decoded], title: str, *, judged: bool) -> list
                 ways.setdefault((backend[cell.arm], cell.setting.workload), []).append(one)
     promised = {key for key in ways if judged and key[0] in PROMISED_OF}
     return [
-        each
-        for key, found in ways.items()
-        for each in (best_is_judged(found, "constrained_over_unconstrained") if key in promised else found)
+        figure
+        for key, figures in ways.items()
+        for figure in (
+            best_is_judged(figures, "constrained_over_unconstrained") if key in promised else figures
+        )
     ]
 
 
@@ -322,17 +324,17 @@ def jumps(decoded: Decoded, title: str) -> list[Figure]:
     A backend that forces nothing has no ceiling to reach.
     """
     backend = {arm.name: arm.backend for arm in decoded.decoding.setup.arms}
-    found = []
+    figures = []
     for cell in (cell for cell in decoded.cells if cell.strategy == "jump_forward"):
         promise = (
             "jump_forward_of_ceiling"
             if cell.setting.workload == FORCED and backend[cell.arm] in PROMISED_OF
             else ""
         )
-        found.append(
+        figures.append(
             of_ceiling(decoded.speed_up(cell), f"{title} {cell.setting.workload} {cell.arm}", promise)
         )
-    return found
+    return figures
 
 
 def of_ceiling(gain: overhead.SpeedUp | None, of: str, promise: str) -> Figure:
@@ -385,8 +387,8 @@ def table(figures: Sequence[Figure], device: str) -> str:
 
 
 def figure_cells(figure: Figure, device: str) -> list[str]:
-    said = verdict(figure, device)
-    promised = f"promised {PROMISES[figure.promise]}: {said}" if figure.promise else ""
+    kept = verdict(figure, device)
+    promised = f"promised {PROMISES[figure.promise]}: {kept}" if figure.promise else ""
     if figure.value is None:
         return [
             f"  {figure.of[:44]:44} not measured",

@@ -115,7 +115,7 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
     infos = {part: read_info(where) for part, where in runs.items()}
     first = next(iter(infos.values()))
     machine, packages = first.machine, first.machine.get("packages", {})
-    versions = [f"{arm(each)} {each.version}" for each in first.arms] + [
+    versions = [f"{arm(run_arm)} {run_arm.version}" for run_arm in first.arms] + [
         f"{name} {packages[name]}" for name in sorted(packages)
     ]
     lines = [
@@ -137,7 +137,7 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
         "- **Quote outcomes, not times.** Workers ran side by side, and whatever else the machine did is in "
         "the times. A `timeout` depends "
         "on the machine too: on a quieter one there are fewer.",
-        f"- Not here: the samples of times (`samples.i64`){''.join(f', {each}' for each in left_out)}.",
+        f"- Not here: the samples of times (`samples.i64`){''.join(f', {name}' for name in left_out)}.",
         "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite) and "
         "`figures.csv`, `failing.csv.gz` (every failing or declined case and what was said), "
         "`outcomes.json.gz` (expected outcomes for `grammarbench compare`, once unpacked), `rows.jsonl.gz` "
@@ -149,14 +149,16 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
 def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
     """Size, deadline and time of one run."""
     cases, instances = (sum(suite[name] for suite in info.suites.values()) for name in ("cases", "instances"))
-    sizes = ", ".join(f"{name} {each['cases']}" for name, each in info.suites.items())
+    sizes = ", ".join(f"{name} {suite['cases']}" for name, suite in info.suites.items())
     end = read_end(folder)
-    said = f"{end.rows} rows" if end else "**interrupted, not all of it was run**"
-    seconds = [each["seconds"] for each in stored(out / "sessions.jsonl") if each["part"] == part]
-    guess = sum(each["seconds"] for each in stored(out / "estimate.jsonl") if each["part"] == part)
+    sentence = f"{end.rows} rows" if end else "**interrupted, not all of it was run**"
+    seconds = [session["seconds"] for session in stored(out / "sessions.jsonl") if session["part"] == part]
+    guess = sum(
+        estimate["seconds"] for estimate in stored(out / "estimate.jsonl") if estimate["part"] == part
+    )
     text = (
         f"{cases} cases ({sizes}), {instances} instances; {info.timeout_s:g} s for a compile and for each "
-        f"walk; {said} "
+        f"walk; {sentence} "
         f"in {minutes(sum(seconds))}"
     )
     if len(seconds) > 1:

@@ -116,9 +116,9 @@ class Automaton(ABC, Generic[Key]):
     def _expand(self, state: int) -> None:
         key = self._keys[state]
         assert key is not None
-        found = [(first, last, self._state(after)) for first, last, after in self._successors(key)]
+        transitions = [(first, last, self._state(after)) for first, last, after in self._successors(key)]
         row = self.table[state]  # after the last growth of the table
-        for first, last, after in found:
+        for first, last, after in transitions:
             row[first : last + 1] = after
         self.expanded[state] = True
 

@@ -44,7 +44,7 @@ class TokenIndex:
         lengths: dict[bytes, set[int]] = defaultdict(set)
         for text in self.first:
             lengths[text[:HEAD]].add(len(text))
-        self._lengths = {head: sorted(found) for head, found in lengths.items()}
+        self._lengths = {head: sorted(lengths_of_head) for head, lengths_of_head in lengths.items()}
 
     def ids(self, text: bytes) -> tuple[int, ...]:
         """All ids with these bytes, ascending."""
@@ -55,8 +55,8 @@ class TokenIndex:
         heads = [text[start : start + size] for size in range(1, HEAD + 1) if start + size <= len(text)]
         # A head of fewer bytes than HEAD is a whole token; the lengths of longer ones stand under the full
         # head.
-        found = [start + length for head in heads for length in self._lengths.get(head, ())]
-        return [end for end in found if end <= len(text) and text[start:end] in self.first]
+        candidates = [start + length for head in heads for length in self._lengths.get(head, ())]
+        return [end for end in candidates if end <= len(text) and text[start:end] in self.first]
 
 
 @lru_cache(maxsize=4)
@@ -124,22 +124,22 @@ class Lattice:
                 leads.add(position)
         if start not in leads:
             return None
-        found = [start]
-        while found[-1] < stop:
+        cuts = [start]
+        while cuts[-1] < stop:
             # Each id is one of the choices, so bytes that two tokens have come twice as often.
-            choices = [end for end in self.ends[found[-1]] if end in leads for _ in self.ids(found[-1], end)]
-            found.append(source.choice(choices))
-        return found
+            choices = [end for end in self.ends[cuts[-1]] if end in leads for _ in self.ids(cuts[-1], end)]
+            cuts.append(source.choice(choices))
+        return cuts
 
     def through(self, stops: Sequence[int], source: random.Random) -> tuple[int, ...] | None:
         """A random spelling with a boundary at each of these positions."""
-        found = [0]
+        cuts = [0]
         for stop in [*stops, len(self.text)]:
-            part = self.cuts(found[-1], stop, source)
+            part = self.cuts(cuts[-1], stop, source)
             if part is None:
                 return None
-            found += part[1:]
-        return self.along(found, source)
+            cuts += part[1:]
+        return self.along(cuts, source)
 
 
 Way = Callable[[Lattice, random.Random], "tuple[int, ...] | None"]
@@ -202,23 +202,23 @@ def straddling(lattice: Lattice, positions: Sequence[int], source: random.Random
     random token.
 
     Returns None if no token can lie across any of them."""
-    found = [0]
+    cuts = [0]
     crossed = False
     for position in positions:
-        if position <= found[-1]:
+        if position <= cuts[-1]:
             continue
-        reached = _reached(lattice, found[-1], position)
+        reached = _reached(lattice, cuts[-1], position)
         crossing = [
             (start, end) for start in reached for end in lattice.ends[start] if start < position < end
         ]
         if crossing:
             start, end = source.choice(crossing)
-            way = lattice.cuts(found[-1], start, source)
+            way = lattice.cuts(cuts[-1], start, source)
             assert way is not None
-            found += [*way[1:], end]
+            cuts += [*way[1:], end]
             crossed = True
-    rest = lattice.cuts(found[-1], len(lattice.text), source) if crossed else None
-    return None if rest is None else lattice.along([*found, *rest[1:]], source)
+    rest = lattice.cuts(cuts[-1], len(lattice.text), source) if crossed else None
+    return None if rest is None else lattice.along([*cuts, *rest[1:]], source)
 
 
 def _reached(lattice: Lattice, start: int, stop: int) -> list[int]:
@@ -262,12 +262,12 @@ def tokenizations(
     Each way is used once, then the ways that depend on chance by turns. Raises ValueError where the
     vocabulary cannot spell the text.
     """
-    seen = {tuple(vocabulary.encode(text))}
+    listed = {tuple(vocabulary.encode(text))}
     for kind, tokens in _candidates(Lattice(vocabulary, text), count, source):
-        if len(seen) > count:
+        if len(listed) > count:
             return
-        if tokens is not None and tokens not in seen:
-            seen.add(tokens)
+        if tokens is not None and tokens not in listed:
+            listed.add(tokens)
             yield Tokenization(kind, tokens)
 
 
@@ -290,12 +290,12 @@ def _candidates(
 
 def spans(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[tuple[int, int]]:
     """The offsets at which each token begins and ends in the text of all."""
-    found: list[tuple[int, int]] = []
+    bounds: list[tuple[int, int]] = []
     end = 0
     for token in tokens:
         start, end = end, end + len(vocabulary.tokens[token])
-        found.append((start, end))
-    return found
+        bounds.append((start, end))
+    return bounds
 
 
 def drift(vocabulary: Vocabulary, tokens: Sequence[int]) -> int:
@@ -308,7 +308,7 @@ def drift(vocabulary: Vocabulary, tokens: Sequence[int]) -> int:
     plain = [token for token in tokens if token not in vocabulary.special_tokens]
     canonical = vocabulary.encode(vocabulary.decode(plain))
     own = set(zip(spans(vocabulary, canonical), canonical, strict=True))
-    return sum(each not in own for each in zip(spans(vocabulary, plain), plain, strict=True))
+    return sum(span not in own for span in zip(spans(vocabulary, plain), plain, strict=True))
 
 
 def stable(vocabulary: Vocabulary, tokens: Sequence[int]) -> int:

@@ -55,7 +55,7 @@ class TokenTrie:
     def states(self, automaton: Automaton[Any], state: int) -> States:
         """The automaton's state after each token, as an array of shape `[vocabulary.size]`. It is DEAD where
         no sentence goes on so, and for tokens without text."""
-        found = np.zeros(self._size, dtype=np.int32)  # of each node, level by level from 1
+        states = np.zeros(self._size, dtype=np.int32)  # of each node, level by level from 1
         here = np.array([state], dtype=np.int32)  # of the level above
         children = np.array([0, len(self.levels[0].bytes)]) if self.levels else np.zeros(2, np.intp)
         first = 1
@@ -63,7 +63,7 @@ class TokenTrie:
             alive = np.count_nonzero(here)
             if not alive:
                 break
-            below = found[first : first + len(level.bytes)]
+            below = states[first : first + len(level.bytes)]
             if alive * SPARSE < len(here):
                 places = np.flatnonzero(here)
                 automaton.expand(here[places])
@@ -76,7 +76,7 @@ class TokenTrie:
                 below[:] = automaton.table.reshape(-1).take(cells)
             here, children = below, level.first_child
             first += len(below)
-        after: States = found.take(self._node)
+        after: States = states.take(self._node)
         return after
 
     def mask(self, automaton: Automaton[Any], state: int) -> TokenSet:

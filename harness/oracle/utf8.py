@@ -21,13 +21,13 @@ _BANDS = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000,
 
 def merged(pairs: Iterable[tuple[int, int]]) -> Ranges:
     """Returns the same code points as ranges that are in order, disjoint, and as few as possible."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for first, last in sorted(pairs):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], max(last, ranges[-1][1]))
         else:
-            found.append((first, last))
-    return tuple(found)
+            ranges.append((first, last))
+    return tuple(ranges)
 
 
 def common(ranges: Ranges, others: Ranges) -> Ranges:
@@ -47,12 +47,12 @@ def byte_sequences(first: int, last: int) -> tuple[tuple[ByteRange, ...], ...]:
     A sequence stands for every combination of one byte out of each of its ranges; a character's bytes are in
     exactly one sequence.
     """
-    found: list[tuple[ByteRange, ...]] = []
+    sequences: list[tuple[ByteRange, ...]] = []
     for low, high in _BANDS:
         low, high = max(low, first), min(high, last)
         if low <= high:
-            found += _split(chr(low).encode(), chr(high).encode())
-    return tuple(found)
+            sequences += _split(chr(low).encode(), chr(high).encode())
+    return tuple(sequences)
 
 
 def _split(low: bytes, high: bytes) -> list[tuple[ByteRange, ...]]:

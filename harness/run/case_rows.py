@@ -65,10 +65,10 @@ def after_changes(walks: list[tuple[Row, bytes]], changed: Sequence[str]) -> lis
     need."""
     if not changed:
         return walks
-    said = f"the backend has changed {', '.join(changed)}"
+    sentence = f"the backend has changed {', '.join(changed)}"
     return [
         (
-            replace(row, status="backend_error", text=f"{said}; then: {row.text}"[:TEXT_LIMIT])
+            replace(row, status="backend_error", text=f"{sentence}; then: {row.text}"[:TEXT_LIMIT])
             if row.status == "harness_error"
             else row,
             blob,
@@ -193,9 +193,9 @@ def _row_of_no_walk(work: Work, task: Task, number: int | None) -> Row:
 
 
 def _with_observation(row: Row, message: dict[str, Any]) -> Row:
-    seen = {name: value for name, value in message["seen"].items() if name != "samples"}
-    seen["findings"] = tuple(map(finding_from_json, seen["findings"]))
-    return replace(row, **seen, peak_rss_bytes=message["peak_rss_bytes"])
+    observed = {name: value for name, value in message["seen"].items() if name != "samples"}
+    observed["findings"] = tuple(map(finding_from_json, observed["findings"]))
+    return replace(row, **observed, peak_rss_bytes=message["peak_rss_bytes"])
 
 
 def _with_reading(row: Row, arm: Arm, case: Case) -> Row:
@@ -223,11 +223,15 @@ def _with_reading(row: Row, arm: Arm, case: Case) -> Row:
         return row
     cause = readings[0].cause
     documented = are_documented(cause, arm.documented)
-    said = (
+    sentence = (
         f"right by another reading of the expression ({readings[0].name}), which the backend "
         f"{'' if documented else 'does not '}"
     )
     finding = Finding(
-        VERDICT, row.stopped_at, f"{said}{'states' if documented else 'state'} as its own", cause, documented
+        VERDICT,
+        row.stopped_at,
+        f"{sentence}{'states' if documented else 'state'} as its own",
+        cause,
+        documented,
     )
     return replace(row, findings=(*row.findings, finding))

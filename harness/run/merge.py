@@ -123,8 +123,8 @@ def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
                 f"{folder}/cases.jsonl holds other cases than {folders[0]}/cases.jsonl; merge "
                 "what one command made"
             )
-    told = {name: suite["sha256"] for name, suite in info.suites.items() if suite["cases"]}
-    if told != {name: digest.hexdigest() for name, digest in digests.items()}:
+    stated = {name: suite["sha256"] for name, suite in info.suites.items() if suite["cases"]}
+    if stated != {name: digest.hexdigest() for name, digest in digests.items()}:
         raise BadInput(
             f"{folders[0]}/cases.jsonl is not what its run was planned with; the file was changed or damaged"
         )
@@ -144,7 +144,7 @@ def _part(folder: Path, info: RunInfo, owed: dict[tuple[str, str], int], wanted:
         raise BadInput(f"{folder}: no samples.i64 here; take the whole folder of each run along")
     with locked(folder):
         there = stored(folder, owed)
-    found: dict[Key, StoredCase] = {}
+    by_identity: dict[Key, StoredCase] = {}
     for case in there.cases:
         if case.identity not in wanted:
             raise BadInput(
@@ -153,12 +153,12 @@ def _part(folder: Path, info: RunInfo, owed: dict[tuple[str, str], int], wanted:
             )
         if 8 * case.samples > samples.stat().st_size:
             raise BadInput(f"{samples}: shorter than the rows say; the file was changed or damaged")
-        if case.identity in found or len(case.statuses) != owed[case.identity[-2], case.identity[-1]]:
+        if case.identity in by_identity or len(case.statuses) != owed[case.identity[-2], case.identity[-1]]:
             raise BadInput(
                 f"{folder}/rows.jsonl: too many or too few rows of {' '.join(filter(None, case.identity))}"
             )
-        found[case.identity] = case
-    return Part(folder, info, there.is_complete, found)
+        by_identity[case.identity] = case
+    return Part(folder, info, there.is_complete, by_identity)
 
 
 def _agree(part: Part, earlier: Sequence[Part]) -> None:

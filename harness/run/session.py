@@ -129,15 +129,15 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
 
 def check_distinct(described: Description) -> None:
     """Raise BadInput for two arms of one backend, version and options, by which rows are told apart."""
-    seen = set()
+    identities = set()
     for described_arm in described.arms:
         who = (described_arm.backend, described_arm.version, described_arm.options)
-        if who in seen:
+        if who in identities:
             raise BadInput(
                 f"{arm(described_arm)} {described_arm.version} is asked for twice: a version that is "
                 "installed is the same as none; keep one"
             )
-        seen.add(who)
+        identities.add(who)
 
 
 def _walk_prepared(
@@ -181,8 +181,8 @@ def _walk_prepared(
             os.replace(draft, folder / "cases.jsonl")
     finally:
         draft.unlink(missing_ok=True)
-    if said := sample_of(info):
-        say(said)
+    if note := sample_of(info):
+        say(note)
     say(
         f"{len(chosen)} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into "
         f"{folder}"

@@ -101,26 +101,27 @@ def serve_case(
         gc.disable()
         if left_ns <= 0:
             # One instance says whose time it was; a case with skipped instances alone would not.
-            seen = _without_time(is_out_of_time, SLOW * checking.seconds)
+            observation = _without_time(is_out_of_time, SLOW * checking.seconds)
         elif case.instances:
-            seen = _walk_instance(
+            observation = _walk_instance(
                 compiled.grammar, adapter, case.instances[number].content, progress, left_ns
             )
         else:
-            seen = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
+            observation = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
         gc.enable()
-        left_ns -= seen.wall_ns or 0
-        is_out_of_time |= seen.status == "timeout"
+        left_ns -= observation.wall_ns or 0
+        is_out_of_time |= observation.status == "timeout"
         findings = [
-            vars(replace(finding, documented=adapter.documents(finding.cause))) for finding in seen.findings
+            vars(replace(finding, documented=adapter.documents(finding.cause)))
+            for finding in observation.findings
         ]
-        told = {
-            **vars(seen),
-            "status": _status_with_blame(seen.status, adapter),
+        observed = {
+            **vars(observation),
+            "status": _status_with_blame(observation.status, adapter),
             "findings": findings,
             "samples": None,
         }
-        answer("walked", seen.samples, seen=told)
+        answer("walked", observation.samples, seen=observed)
     if made(checking.effort, checking.decode):
         _check(adapter, case, compiled, answer, progress, checking)
 

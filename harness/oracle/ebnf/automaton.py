@@ -119,11 +119,11 @@ class EbnfAutomaton(Automaton[Key]):
                     steps[first, last + 1].add((after, context))
         cuts = sorted({cut for step in steps for cut in step})
         place = {cut: number for number, cut in enumerate(cuts)}
-        found: list[set[Item]] = [set() for _ in cuts]
+        after_cut: list[set[Item]] = [set() for _ in cuts]
         for (first, end), items in steps.items():
             for number in range(place[first], place[end]):
-                found[number] |= items
-        for number, items in enumerate(found):
+                after_cut[number] |= items
+        for number, items in enumerate(after_cut):
             if items:
                 yield cuts[number], cuts[number + 1] - 1, self._close(frozenset(items))
 
@@ -137,7 +137,7 @@ class EbnfAutomaton(Automaton[Key]):
     def _closure(self, items: Key) -> set[Item]:
         state: set[Item] = set()
         calls: dict[int, set[tuple[int, Item]]] = defaultdict(set)
-        agenda, seen = list(items), set(items)
+        agenda, items_seen = list(items), set(items)
         for item in agenda:  # grows meanwhile
             suffix, context = item
             rule, after = self._suffixes.split(suffix)
@@ -147,13 +147,13 @@ class EbnfAutomaton(Automaton[Key]):
             elif suffix == END:
                 following = self._contexts[context]
             else:
-                calls[self._group_of[rule]].update((rule, each) for each in self._waiting(after, context))
+                calls[self._group_of[rule]].update((rule, waiter) for waiter in self._waiting(after, context))
                 following = [(after, context)] if rule in self._nullable else ()
-            for each in following:
-                if each not in seen:
-                    seen.add(each)
-                    agenda.append(each)
-        self._count(len(seen))
+            for next_item in following:
+                if next_item not in items_seen:
+                    items_seen.add(next_item)
+                    agenda.append(next_item)
+        self._count(len(items_seen))
         self._enter_all(calls, state)
         return state
 
@@ -169,7 +169,7 @@ class EbnfAutomaton(Automaton[Key]):
                 other = self._group_of[rule]
                 if other not in calls:
                     heappush(order, other)
-                calls[other].update((rule, each) for each in waiting)
+                calls[other].update((rule, waiter) for waiter in waiting)
             self._count(len(entered.items))
 
     def _waiting(self, after: int, context: int) -> Key:
@@ -184,7 +184,10 @@ class EbnfAutomaton(Automaton[Key]):
         return (
             rest == END
             and rule in self._loops
-            and all(each != END and self._suffixes.split(each)[0] == rule for each, _ in waiting)
+            and all(
+                next_suffix != END and self._suffixes.split(next_suffix)[0] == rule
+                for next_suffix, _ in waiting
+            )
         )
 
     def _enter(self, place: int, waiting: Waiting) -> Entered:
@@ -216,11 +219,11 @@ class EbnfAutomaton(Automaton[Key]):
         derives what they derive.
         """
         left = set(waiting)
-        for each in sorted(each for each in waiting if self._may_be_empty(each[1][0])):
-            if each in left:
-                rule, (_, context) = each
+        for caller in sorted(caller for caller in waiting if self._may_be_empty(caller[1][0])):
+            if caller in left:
+                rule, (_, context) = caller
                 self._count(len(self._contexts[context]))
-                left -= {(rule, item) for item in self._contexts[context]} - {each}
+                left -= {(rule, item) for item in self._contexts[context]} - {caller}
         return frozenset(left)
 
     def _may_be_empty(self, suffix: int) -> bool:
@@ -262,12 +265,12 @@ class EbnfAutomaton(Automaton[Key]):
         is in it as `earlier` is part of `waiting`, and what is taken away here is part of `tails* earlier`.
         """
         left = set(waiting)
-        own = [each for each in waiting if each[1][1] in self._entries]
-        for each in sorted(own, key=lambda each: -each[1][1]):
-            rule, (suffix, context) = each
+        own = [caller for caller in waiting if caller[1][1] in self._entries]
+        for caller in sorted(own, key=lambda caller: -caller[1][1]):
+            rule, (suffix, context) = caller
             earlier, owner = self._entries[context]
             if (suffix, owner) in group.inner[rule] and earlier <= left:
-                left.discard(each)
+                left.discard(caller)
         return frozenset(left)
 
     def _context(self, items: Key) -> int:
@@ -289,7 +292,7 @@ def groups(rules: Rules, suffixes: Suffixes) -> list[Group]:
         rule: list(dict.fromkeys(_beginnings(bodies, rules, suffixes)))
         for rule, bodies in rules.bodies.items()
     }
-    found: list[Group] = []
+    ordered: list[Group] = []
     size = 0
     for members in components(
         {rule: [first for first, _, _ in own if first >= 0] for rule, own in begins.items()}
@@ -309,12 +312,12 @@ def groups(rules: Rules, suffixes: Suffixes) -> list[Group]:
                     inner[first].add((after, rule))
         for rule in members:
             group.same[rule] = reachable(rule, wholes)
-            group.inner[rule] = {each for same in group.same[rule] for each in inner[same]}
+            group.inner[rule] = {rule_inside for same in group.same[rule] for rule_inside in inner[same]}
             size += len(group.same[rule]) + len(group.inner[rule])
             if size > MAX_ITEMS:
                 raise NoOracle("too many rules that can begin with each other")
-        found.append(group)
-    return found
+        ordered.append(group)
+    return ordered
 
 
 def _beginnings(bodies: tuple[Body, ...], rules: Rules, suffixes: Suffixes) -> Iterator[tuple[int, int, int]]:

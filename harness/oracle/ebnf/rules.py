@@ -75,18 +75,18 @@ def _deriving(bodies: Iterable[tuple[int, Body]]) -> frozenset[int]:
     for rule, left in missing:
         for symbol in left:
             users[symbol].append((rule, left))
-    found: set[int] = set()
+    deriving: set[int] = set()
     agenda = [rule for rule, left in missing if not left]
     while agenda:
         rule = agenda.pop()
-        if rule in found:
+        if rule in deriving:
             continue
-        found.add(rule)
+        deriving.add(rule)
         for user, left in users[rule]:
             left.discard(rule)
             if not left:
                 agenda.append(user)
-    return frozenset(found)
+    return frozenset(deriving)
 
 
 def _reached(bodies: Iterable[tuple[int, Body]]) -> dict[int, tuple[Body, ...]]:
@@ -102,14 +102,14 @@ def _reached(bodies: Iterable[tuple[int, Body]]) -> dict[int, tuple[Body, ...]]:
 
 def reachable(start: int, edges: Mapping[int, Iterable[int]]) -> set[int]:
     """The nodes that can be reached from the start, which is one of them."""
-    found = {start}
+    reached = {start}
     agenda = [start]
     while agenda:
         for after in edges.get(agenda.pop(), ()):
-            if after not in found:
-                found.add(after)
+            if after not in reached:
+                reached.add(after)
                 agenda.append(after)
-    return found
+    return reached
 
 
 def components(edges: Mapping[int, Iterable[int]]) -> list[tuple[int, ...]]:
@@ -119,7 +119,7 @@ def components(edges: Mapping[int, Iterable[int]]) -> list[tuple[int, ...]]:
     lowest: dict[int, int] = {}
     unfinished: list[int] = []
     done: set[int] = set()
-    found: list[tuple[int, ...]] = []
+    listed: list[tuple[int, ...]] = []
     for root in edges:
         if root in order:
             continue
@@ -146,8 +146,8 @@ def components(edges: Mapping[int, Iterable[int]]) -> list[tuple[int, ...]]:
                     while component[-1] != node:
                         component.append(unfinished.pop())
                     done.update(component)
-                    found.append(tuple(component))
-    return found[::-1]
+                    listed.append(tuple(component))
+    return listed[::-1]
 
 
 END = 0

@@ -34,12 +34,12 @@ def retokenize(
     changes (`len(history), []`). Without `hold` the ids spell all of the text. `follows` says what may come
     after the forced text; without it anything may. Raises ValueError if the vocabulary cannot spell the text.
     """
-    said = vocabulary.decode(history)
-    text = said + forced
+    written = vocabulary.decode(history)
+    text = written + forced
     ids = vocabulary.encode(text)
     if hold:
         ids, length = _tokens_within(vocabulary, ids, settled_bytes(vocabulary, text, follows))
-        if length < len(said):
+        if length < len(written):
             return len(history), []
     keep = shared_length(history, ids)
     return keep, ids[keep:]

@@ -54,12 +54,12 @@ def format_checker() -> Any:
 
 
 def _has_form(pattern: str, text: str) -> bool:
-    found = re.fullmatch(pattern, text)
-    address = found.groupdict().get("ip") if found else None
+    match = re.fullmatch(pattern, text)
+    address = match.groupdict().get("ip") if match else None
     if address is not None:
         with suppress(ValueError):
             return bool(ip_address(address))
-    return found is not None and address is None
+    return match is not None and address is None
 
 
 def _is_date_time(text: str, checker: Any) -> bool:
@@ -68,8 +68,8 @@ def _is_date_time(text: str, checker: Any) -> bool:
 
 def _is_time(text: str) -> bool:
     """Is the text a full-time of RFC 3339? A leap second is one only where UTC has one."""
-    found = re.fullmatch(_TIME, text)
-    if found is None:
+    match = re.fullmatch(_TIME, text)
+    if match is None:
         return False
-    offset = (int(found[5]) * 60 + int(found[6])) * (1 if found[4] == "+" else -1) if found[4] else 0
-    return found[3] != "60" or (int(found[1]) * 60 + int(found[2]) - offset) % 1440 == 1439
+    offset = (int(match[5]) * 60 + int(match[6])) * (1 if match[4] == "+" else -1) if match[4] else 0
+    return match[3] != "60" or (int(match[1]) * 60 + int(match[2]) - offset) % 1440 == 1439

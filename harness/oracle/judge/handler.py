@@ -45,8 +45,8 @@ def _answer(question: dict[str, Any], content: bytes) -> dict[str, Any]:
         if asks == "membership":
             return {"found": membership(grammar, content), "reason": ""}
         if asks == "readings":
-            found = list(readings_against(grammar.text, content, question["valid"], question["unicode"]))
-            return {"found": found, "reason": ""}
+            readings = list(readings_against(grammar.text, content, question["valid"], question["unicode"]))
+            return {"found": readings, "reason": ""}
         draft, assert_formats = question["draft"], question["assert_formats"]
         if asks == "second":
             valid, keyword = second_verdict(grammar.text, content, draft, assert_formats)

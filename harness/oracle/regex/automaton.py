@@ -106,7 +106,9 @@ class RegexAutomaton(Automaton[Key]):
                 turns |= {arc[0], arc[1] + 1}
         here: list[tuple[Arc, int]] = []  # the arcs of this byte range: at most one of each place in the key
         for first, beyond in pairwise(sorted(turns)):
-            here = [each for each in here if each[0][1] >= first] + starting.get(first, [])
+            here = [numbered_arc for numbered_arc in here if numbered_arc[0][1] >= first] + starting.get(
+                first, []
+            )
             if here:
                 yield first, beyond - 1, self._merged((arc[2], number) for arc, number in here)
 
@@ -129,11 +131,11 @@ class RegexAutomaton(Automaton[Key]):
         return tuple(
             (
                 node,
-                each.pop()
-                if len(each) == 1
-                else self._number(frozenset().union(*(self._sets[number] for number in each))),
+                numbers_of_node.pop()
+                if len(numbers_of_node) == 1
+                else self._number(frozenset().union(*(self._sets[number] for number in numbers_of_node))),
             )
-            for node, each in sorted(numbers.items())
+            for node, numbers_of_node in sorted(numbers.items())
         )
 
 

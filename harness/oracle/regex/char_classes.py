@@ -40,7 +40,7 @@ def one(point: int) -> Ranges:
 
 
 def union(*sets: Ranges) -> Ranges:
-    return ranges_of(pair for each in sets for pair in each)
+    return ranges_of(pair for ranges in sets for pair in ranges)
 
 
 def complement(ranges: Ranges) -> Ranges:
@@ -119,8 +119,8 @@ def _asked(text: str) -> Ranges:
     import regex
 
     try:
-        found = regex.compile(f"(?:{text})+").finditer(_every_scalar())
-        return ranges_of((_scalar_at(match.start()), _scalar_at(match.end() - 1)) for match in found)
+        matches = regex.compile(f"(?:{text})+").finditer(_every_scalar())
+        return ranges_of((_scalar_at(match.start()), _scalar_at(match.end() - 1)) for match in matches)
     except regex.error as error:
         raise NoOracle(f"class {text[:80]!r}: {error}") from error
 
@@ -140,10 +140,10 @@ def _scalar_at(index: int) -> int:
 def with_simple_cases(ranges: Ranges) -> Ranges:
     """The characters and those with the same simple case folding (one character to one): k, K and the Kelvin
     sign belong together, but not ss and sharp s."""
-    found = _with_simple_cases(ranges)
+    with_cases = _with_simple_cases(ranges)
     if version := _as_of.get():
-        found = union(ranges, intersection(found, complement(newer_than(version))))
-    return found
+        with_cases = union(ranges, intersection(with_cases, complement(newer_than(version))))
+    return with_cases
 
 
 @lru_cache(maxsize=1024)

@@ -52,13 +52,13 @@ def javascript_tree(pattern: str) -> Node:
 _ESCAPED = re.compile(r"\\(u\{|.)", re.DOTALL)
 
 
-def _letter_itself(found: re.Match[str]) -> str:
-    if found[1] in ("p", "P", "k", "u{"):
-        raise NoOracle(f"without the u flag {found[0]} is read in a way that has no reference automaton")
+def _letter_itself(match: re.Match[str]) -> str:
+    if match[1] in ("p", "P", "k", "u{"):
+        raise NoOracle(f"without the u flag {match[0]} is read in a way that has no reference automaton")
     return (
-        found[1]
-        if found[1].isascii() and found[1].isalpha() and found[1] not in "bBcdDfnrsStuvwWx"
-        else found[0]
+        match[1]
+        if match[1].isascii() and match[1].isalpha() and match[1] not in "bBcdDfnrsStuvwWx"
+        else match[0]
     )
 
 

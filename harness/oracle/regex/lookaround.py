@@ -85,10 +85,12 @@ class _Unfolding:
             here = numbers[state]
             if self._may_end(state):
                 nfa.moves[here].append(nfa.end)
-            found: dict[int, list[Ranges]] = {}
+            ranges_by_state: dict[int, list[Ranges]] = {}
             for ranges, after in self._following(state):
-                found.setdefault(number(after), []).append(ranges)
-            nfa.arcs[here] = [(merged(tuple(map(id, parts)), parts), after) for after, parts in found.items()]
+                ranges_by_state.setdefault(number(after), []).append(ranges)
+            nfa.arcs[here] = [
+                (merged(tuple(map(id, parts)), parts), after) for after, parts in ranges_by_state.items()
+            ]
         return nfa
 
     def _may_end(self, state: State) -> bool:
@@ -111,12 +113,12 @@ class _Unfolding:
             satisfied = self.satisfied(after_seen)[0]
             ways = _KEPT
             for node, promised in promises:
-                each = [
+                keeping = [
                     self.kept((after, promised), satisfied)
                     for number, after in self.arcs[node]
                     if number in inside
                 ]
-                ways = _all([ways, _any(each) if promised else _all(each)])
+                ways = _all([ways, _any(keeping) if promised else _all(keeping)])
                 if not ways:
                     break
             for way in ways:
@@ -156,7 +158,7 @@ class _Unfolding:
         """
         node, promised = promise
         looks = self.graph.looks
-        each: list[Ways] = []
+        ways: list[Ways] = []
         for conditions, last in self.terminals(node, satisfied):
             parts = [
                 self.kept((looks[number].start, promised != looks[number].negative), satisfied)
@@ -164,19 +166,19 @@ class _Unfolding:
             ]
             if last not in self.aheads:
                 parts.append(frozenset([frozenset([(last, promised)])]))
-            each.append(_all(parts) if promised else _any(parts))
-        return _any(each) if promised else _all(each)
+            ways.append(_all(parts) if promised else _any(parts))
+        return _any(ways) if promised else _all(ways)
 
     def _terminals(self, start: int, satisfied: frozenset[int]) -> set[tuple[frozenset[int], int]]:
         """Where moves lead from a node: for each way, the lookaheads on it and the node at its end, which
         reads a character or ends a body."""
-        found: set[tuple[frozenset[int], int]] = set()
+        terminals: set[tuple[frozenset[int], int]] = set()
         first = (frozenset[int](), start)
         reached, waiting = {first}, [first]
         while waiting:
             conditions, node = waiting.pop()
             if self.arcs[node] or node == self.graph.end or node in self.aheads:
-                found.add((conditions, node))
+                terminals.add((conditions, node))
             number = self.graph.conditions.get(node)
             if number is not None:
                 look = self.graph.looks[number]
@@ -189,37 +191,37 @@ class _Unfolding:
                     reached.add((conditions, after))
                     waiting.append((conditions, after))
             _limit(len(reached))
-        return found
+        return terminals
 
 
 def _any(ways: Sequence[Ways]) -> Ways:
     if len(ways) == 1:
         return ways[0]
-    found = frozenset[Promises]().union(*ways)
-    _limit(len(found))
-    if len(found) == 1 or len(found) > 100:
-        return found
+    united = frozenset[Promises]().union(*ways)
+    _limit(len(united))
+    if len(united) == 1 or len(united) > 100:
+        return united
     return frozenset(
-        way for way in found if not any(other < way for other in found)
+        way for way in united if not any(other < way for other in united)
     )  # the fewer promises, the better
 
 
 def _all(ways: Iterable[Ways]) -> Ways:
-    found = _KEPT
-    for each in ways:
-        if found == _KEPT or not each:
-            found = each
-        elif each != _KEPT:
-            _limit(len(found) * len(each))
-            both = {left | right for left, right in product(found, each)}
-            found = _any(
+    combined = _KEPT
+    for alternatives in ways:
+        if combined == _KEPT or not alternatives:
+            combined = alternatives
+        elif alternatives != _KEPT:
+            _limit(len(combined) * len(alternatives))
+            both = {left | right for left, right in product(combined, alternatives)}
+            combined = _any(
                 [
                     frozenset(
                         way for way in both if not any((node, not promised) in way for node, promised in way)
                     )
                 ]
             )
-    return found
+    return combined
 
 
 def _limit(count: int) -> None:

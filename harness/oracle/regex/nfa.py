@@ -169,11 +169,11 @@ def settled(node: Node, before: bool | None = True, after: bool | None = True) -
 
 
 def _settled_look(node: Look, before: bool | None, after: bool | None) -> Node:
-    seen = before if node.behind else after
+    at_edge = before if node.behind else after
     if node is START or node is END:
-        return node if seen is None else EMPTY if seen else NOTHING
+        return node if at_edge is None else EMPTY if at_edge else NOTHING
     body = settled(node.body, *((None, after) if node.behind else (before, None)))
-    if body is NOTHING or (seen and body.width[0] > 0):
+    if body is NOTHING or (at_edge and body.width[0] > 0):
         return EMPTY if node.negative else NOTHING
     if body is EMPTY:
         return NOTHING if node.negative else EMPTY
@@ -185,14 +185,20 @@ def _settled_sequence(node: Sequence, before: bool | None, after: bool | None) -
     afters = [after]  # of each part, the last first
     for part in parts[:0:-1]:
         afters.append(_beside(part, afters[-1]))
-    found: list[Node] = []
+    settled_parts: list[Node] = []
     for part, following in zip(parts, reversed(afters), strict=False):
         here = settled(part, before, following)
         if here is NOTHING:
             return NOTHING
-        found += here.parts if isinstance(here, Sequence) else [here]
+        settled_parts += here.parts if isinstance(here, Sequence) else [here]
         before = _beside(part, before)
-    return found[0] if len(found) == 1 else Sequence(tuple(found)) if found else EMPTY
+    return (
+        settled_parts[0]
+        if len(settled_parts) == 1
+        else Sequence(tuple(settled_parts))
+        if settled_parts
+        else EMPTY
+    )
 
 
 def _beside(node: Node, empty: bool | None) -> bool | None:

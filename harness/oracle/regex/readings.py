@@ -66,7 +66,7 @@ def other_readings(
         if version in unicode and depends_on_unicode(pattern)
     ]
     every = [Reading(dialect, version) for version in ("", *older) for dialect in get_args(RegexDialect)]
-    return sorted(every[1:], key=lambda each: not are_documented(each.cause, documented))
+    return sorted(every[1:], key=lambda reading: not are_documented(reading.cause, documented))
 
 
 def depends_on_unicode(pattern: str) -> bool:

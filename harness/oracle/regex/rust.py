@@ -122,20 +122,20 @@ class _Reader:
 
     def next_is(self, text: str) -> bool:
         """Does the text come next? If so, it is skipped."""
-        found = self.pattern.startswith(text, self.at)
-        self.at += len(text) * found
-        return found
+        is_next = self.pattern.startswith(text, self.at)
+        self.at += len(text) * is_next
+        return is_next
 
     def group(self) -> None:
-        found = _GROUP.match(self.pattern, self.at)
-        if found is None or (self.pattern.startswith("(?", self.at) and len(found[0]) == 1):
+        match = _GROUP.match(self.pattern, self.at)
+        if match is None or (self.pattern.startswith("(?", self.at) and len(match[0]) == 1):
             raise NoOracle(f"{self.pattern[self.at : self.at + 4]!r} begins no group of Rust's")
-        if not {*(found[1] or "")} <= {*"imsxuUR"} or not {*(found[2] or "")} <= {*"imsxUR"}:
+        if not {*(match[1] or "")} <= {*"imsxuUR"} or not {*(match[2] or "")} <= {*"imsxUR"}:
             raise NoOracle("a flag that has no reference automaton")
         before = self.flags
-        self.at = found.end()
-        self.flags = (self.flags | {*(found[1] or "")}) - {*(found[2] or "")}
-        if found[3] == ")":
+        self.at = match.end()
+        self.flags = (self.flags | {*(match[1] or "")}) - {*(match[2] or "")}
+        if match[3] == ")":
             self.atom = None
             return
         self.groups.append((len(self.out), before))
@@ -210,21 +210,21 @@ class _Reader:
             self.at += 1
             return asked(f"\\{letter}")
         if letter and letter in "pP":
-            found = _PROPERTY.match(self.pattern, self.at)
-            if found is None:
+            match = _PROPERTY.match(self.pattern, self.at)
+            if match is None:
                 raise _wrong("an incomplete property")
-            self.at = found.end()
+            self.at = match.end()
             ranges = self.cases(
-                asked(f"\\p{{{found[1] or '='.join(part for part in (found[2], found[4]) if part)}}}")
+                asked(f"\\p{{{match[1] or '='.join(part for part in (match[2], match[4]) if part)}}}")
             )
-            return ranges if (letter == "p") != (found[3] == "!=") else complement(ranges)
+            return ranges if (letter == "p") != (match[3] == "!=") else complement(ranges)
         return self.cases(one(self.point()))
 
     def point(self) -> int:
         letter = self.pattern[self.at : self.at + 1]
-        if found := _HEX.match(self.pattern, self.at):
-            self.at = found.end()
-            value = int(next(filter(None, found.groups())), 16)
+        if match := _HEX.match(self.pattern, self.at):
+            self.at = match.end()
+            value = int(next(filter(None, match.groups())), 16)
             if value > LAST or 0xD800 <= value <= 0xDFFF:
                 raise _wrong("not a scalar value")
             return value
@@ -239,7 +239,7 @@ class _Reader:
         """The characters of the class whose `[` was read; the position moves behind its `]`."""
         self.blanks()
         negated = self.next_is("^")
-        found: Ranges = ()
+        ranges: Ranges = ()
         operator = ""
         members: list[Ranges] = []
         while self.blanks() < len(self.pattern) and self.next_is("-"):
@@ -254,10 +254,10 @@ class _Reader:
                 next((operator for operator in _OPERATORS if self.next_is(operator)), "") if not ends else ""
             )
             if ends or following:
-                found = _combined(operator, found, self.cases(union(*members)))
+                ranges = _combined(operator, ranges, self.cases(union(*members)))
                 operator, members = following, []
                 if ends:
-                    return complement(found) if negated else found
+                    return complement(ranges) if negated else ranges
             else:
                 members.append(self.member())
 

@@ -100,17 +100,17 @@ _CLASS = re.compile(r"\\.|(\[\^(?:\]|\\.|\[:[^\]:]*:\]|[^\\\]])(?:\\.|\[:[^\]:]*
 _NO_CHARACTER = "[^\\x00-\\U0010ffff]"
 
 
-def _without_contradiction(found: re.Match[str]) -> str:
+def _without_contradiction(match: re.Match[str]) -> str:
     r"""The library takes `[^\s\S]` for every character, as it does `[\s\S]`, although no character is in it;
     this returns a class that the library reads as empty instead."""
     import regex
 
-    negated = found[1]
+    negated = match[1]
     try:
         wrong = negated and regex.fullmatch(negated, "a") and regex.fullmatch(f"[{negated[2:]}", "a")
     except regex.error:
         wrong = None
-    return _NO_CHARACTER if wrong else found[0]
+    return _NO_CHARACTER if wrong else match[0]
 
 
 def _node(tree: Any, names: Mapping[int, Node]) -> Node:

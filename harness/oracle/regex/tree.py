@@ -30,7 +30,7 @@ class Sequence:
     def width(self) -> Width:
         longest = [part.width[1] for part in self.parts]
         return sum(part.width[0] for part in self.parts), None if None in longest else sum(
-            each or 0 for each in longest
+            most or 0 for most in longest
         )
 
 
@@ -47,7 +47,7 @@ class Choice:
             [branch.width[1] for branch in self.branches],
         )
         return min(shortest, default=0), None if None in longest else max(
-            (each or 0 for each in longest), default=0
+            (most or 0 for most in longest), default=0
         )
 
 

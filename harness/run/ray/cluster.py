@@ -78,8 +78,8 @@ def connected(address: str, jobs: int) -> Iterator[int]:
                     _reach(address)
                     ray.init(address=address, **quiet)
             except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-                said = one_line(str(error).partition("\n")[0])[:300]
-                raise BadInput(f"no Ray cluster at {address}: {said or type(error).__name__}") from error
+                message = one_line(str(error).partition("\n")[0])[:300]
+                raise BadInput(f"no Ray cluster at {address}: {message or type(error).__name__}") from error
         try:
             yield jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
         finally:

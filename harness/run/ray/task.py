@@ -215,11 +215,11 @@ def _on_this_node(piece: Piece) -> Arm:
         return piece.arm
     arm, sha256 = _looked_at(piece.arm, piece.vocabulary)
     if arm != piece.arm:
-        was, found = (
+        was, installed = (
             f"{one.backend} {one.version}:{one.options} of {one.distribution or 'no distribution'}"
             for one in (piece.arm, arm)
         )
-        raise BadInput(f"the run is of {was}, here is {found}; install the same on every node")
+        raise BadInput(f"the run is of {was}, here is {installed}; install the same on every node")
     if sha256 != piece.vocabulary_sha256:
         raise BadInput(f"vocabulary {piece.vocabulary} is another one here; copy its files to every node")
     return arm
@@ -236,5 +236,5 @@ def _looked_at(arm: Arm, vocabulary: str) -> tuple[Arm, str]:
     wanted = f"{arm.backend}=={arm.version}" if arm.version else arm.backend
     spec, python = environment_of(wanted + (f":{arm.options}" if arm.options else ""), lambda _: None)
     described = describe([str(spec)], [vocabulary], [python])
-    (found,) = described.arms
-    return replace(found, documented=arm.documented), str(described.vocabularies[vocabulary]["sha256"])
+    (arm_here,) = described.arms
+    return replace(arm_here, documented=arm.documented), str(described.vocabularies[vocabulary]["sha256"])
