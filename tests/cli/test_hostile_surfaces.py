@@ -225,7 +225,7 @@ def test_a_browser_runs_nothing_of_theirs(out: Path, tmp_path: Path) -> None:
                 source="window.alert = (x) => { document.title = 'owned'; };",
             )
             browser.open(address)
-            assert browser.ask("document.title") != "owned" and not browser.said, (page, browser.said)
+            assert browser.ask("document.title") != "owned" and not browser.console, (page, browser.console)
             assert not [
                 each for each in browser.requested if not each.startswith(("file:", "data:", "about:"))
             ]

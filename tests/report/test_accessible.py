@@ -136,7 +136,7 @@ def test_pages_are_silent_ask_for_nothing_and_fit_the_window(
         assert browser.ask("document.documentElement.scrollWidth <= innerWidth"), (
             f"{width} pixels: wider than the window"
         )
-        assert browser.said == [] and set(browser.requested) == {pages[kind].partition("#")[0]}
+        assert browser.console == [] and set(browser.requested) == {pages[kind].partition("#")[0]}
         assert browser.ask("getComputedStyle(document.body).backgroundColor") == (
             "rgb(20, 23, 26)" if dark else "rgb(255, 255, 255)"
         )
@@ -312,5 +312,5 @@ def test_the_theme_is_a_button_that_says_what_it_does(pages: dict[str, str], bro
     browser.press("Enter")
     assert (
         browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        and browser.said == []
+        and browser.console == []
     )

@@ -146,9 +146,11 @@ def test_summary_md_lies_beside_the_page(written: Path) -> None:
 
 def test_nothing_on_the_page_leaves_it(written: Path) -> None:
     scripts = Scripts(written.read_text())
-    assert [attributes for attributes, _ in scripts.found if attributes.get("type") != "text/plain"] == [{}]
+    assert [attributes for attributes, _ in scripts.elements if attributes.get("type") != "text/plain"] == [
+        {}
+    ]
     assert not [each for each in scripts.addresses if not each.startswith(("#", "data:,"))]
-    code = scripts.found[-1][1]
+    code = scripts.elements[-1][1]
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new "
         r"Function|https?://(?!www\.w3\.org/2000/svg)",
@@ -247,7 +249,7 @@ def test_a_split_page_has_no_inline_script_and_names_only_its_own_files(run: Pat
     (tmp_path / "assets" / "cases-77.js").write_text("of an older page")
     page = write_report([run], tmp_path, split=True)
     scripts = Scripts(page.read_text())
-    assert scripts.found == [({"src": "assets/report.js"}, "")]
+    assert scripts.elements == [({"src": "assets/report.js"}, "")]
     assert (
         "<style" not in page.read_text() and "'unsafe-inline'; script-src 'self' file:;" in page.read_text()
     )

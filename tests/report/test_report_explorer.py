@@ -66,7 +66,7 @@ def test_hostile_cases_are_shown_as_text_and_nothing_is_asked_of_the_network(
     for link in links[:40]:
         browser.go(link[1:])
         assert browser.ask("list.order.length") >= 1, link
-    assert len(links) >= 15 and browser.said == [] and browser.ask("document.title") != "attacked"
+    assert len(links) >= 15 and browser.console == [] and browser.ask("document.title") != "attacked"
     assert all(each.startswith(page.parent.as_uri()) for each in browser.requested)
     assert len(browser.requested) == (5 if split else 1)
 
@@ -120,7 +120,7 @@ def test_a_case_says_which_token_was_refused_what_is_right_and_how_to_see_it_aga
         browser.until(
             f"location.hash !== {json.dumps(before)} && location.hash.startsWith({json.dumps(end)})"
         )
-    assert browser.said == []
+    assert browser.console == []
 
 
 def test_the_address_is_the_whole_state(spelled: Path, browser: Browser) -> None:
@@ -145,7 +145,7 @@ def test_the_address_is_the_whole_state(spelled: Path, browser: Browser) -> None
     browser.until("document.activeElement.name === 'q'")
     browser.go("/case/nobody")
     assert "There is no case nobody" in browser.ask("explorer.textContent")
-    assert browser.said == []
+    assert browser.console == []
 
 
 def test_fifty_thousand_rows_stay_quick(spelled: Path, browser: Browser, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_fifty_thousand_rows_stay_quick(spelled: Path, browser: Browser, tmp_pat
     for query in ("sort=-p99", "q=9999", "sort=name&outcome=failing"):
         browser.go(f"/cases?{query}")
         assert float(browser.ask("explorer.dataset.opened")) < 1000 and browser.ask(rows) <= 100
-    assert browser.said == []
+    assert browser.console == []
 
 
 def test_with_scripts_off_the_page_is_whole(spelled: Path, browser: Browser) -> None:

@@ -127,7 +127,7 @@ def test_a_page_shows_each_kind_of_failure_with_the_backend_alone(written: Path,
     )
     (refused,) = shown(browser, written, "boom")
     assert printed(refused) == [] and "# expected: no error" in refused
-    assert browser.said == []
+    assert browser.console == []
 
 
 def test_a_hostile_grammar_stays_a_text_of_the_script(written: Path, browser: Browser) -> None:
@@ -135,7 +135,7 @@ def test_a_hostile_grammar_stays_a_text_of_the_script(written: Path, browser: Br
     lines = printed(evil)
     assert lines[-1] == "b'' True True" and all(each.endswith("True True") for each in lines)
     assert b"".join(ast.literal_eval(each.rsplit(" ", 2)[0]) for each in lines) == EVIL.encode()
-    assert browser.said == [] and browser.requested == [written.as_uri()]
+    assert browser.console == [] and browser.requested == [written.as_uri()]
 
 
 def test_the_data_are_what_their_schema_says_and_leave_a_page_that_would_be_too_large(

@@ -113,7 +113,7 @@ def test_in_the_browser(made: Made, browser: Browser, tmp_path: Path) -> None:
         "each.innerText.replace(/\\s+/g, ' '))"
     )
     assert len(rows) == 2 and "1.0 ✓ pass" in rows[0] and "2.0 ▲ under-constrained" in rows[1]
-    assert browser.said == []
+    assert browser.console == []
 
 
 def test_over_time(made: Made, tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 
 CHROMIUM = next(
     (
-        found
+        path
         for name in ("chromium", "chromium-browser", "google-chrome", "chrome")
-        if (found := shutil.which(name))
+        if (path := shutil.which(name))
     ),
     None,
 )
@@ -52,7 +52,7 @@ class Browser:
         self.buffer = b""
         self.number = 0
         self.session = ""
-        self.said: list[str] = []
+        self.console: list[str] = []
         """Errors on the console and exceptions, of the page that is open."""
         self.requested: list[str] = []
         """Every address that the page asked for."""
@@ -82,11 +82,11 @@ class Browser:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             answers = []
-            for each in self._messages():
-                if each.get("id") == self.number:
-                    answers.append(each)
+            for message in self._messages():
+                if message.get("id") == self.number:
+                    answers.append(message)
                 else:
-                    self._note(each)
+                    self._note(message)
             for answer in answers:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
@@ -104,9 +104,11 @@ class Browser:
         about = event.get("params", {})
         match event.get("method"):
             case "Runtime.exceptionThrown":
-                self.said.append(str(about["exceptionDetails"].get("exception", about["exceptionDetails"])))
+                self.console.append(
+                    str(about["exceptionDetails"].get("exception", about["exceptionDetails"]))
+                )
             case "Log.entryAdded" if about["entry"]["level"] in ("error", "warning"):
-                self.said.append(about["entry"]["text"])
+                self.console.append(about["entry"]["text"])
             case "Network.requestWillBeSent":
                 self.requested.append(about["request"]["url"])
 
@@ -115,7 +117,7 @@ class Browser:
     ) -> None:
         """Goes there, afresh."""
         self.send("Page.navigate", url="about:blank")
-        self.said, self.requested = [], []
+        self.console, self.requested = [], []
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -134,17 +136,17 @@ class Browser:
 
     def ask(self, expression: str) -> Any:
         """Returns the value of the expression in the page; a promise is awaited."""
-        found = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in found:
-            raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
-        return found["result"].get("value")
+        reply = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in reply:
+            raise RuntimeError(f"{expression}: {reply['exceptionDetails']}")
+        return reply["result"].get("value")
 
     def until(self, expression: str, seconds: float = 20) -> None:
         """Waits until the expression holds. Raises TimeoutError."""
         deadline = time.monotonic() + seconds
         while not self.ask(f"Boolean({expression})"):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{expression} (console: {self.said})")
+                raise TimeoutError(f"{expression} (console: {self.console})")
             time.sleep(0.02)
 
     def go(self, state: str) -> None:

@@ -56,14 +56,14 @@ def judged(completed: Completed, right: Any = "valid", as_replayed: bool | None 
 
 def step(rows: int, fed: int, wall_ns: int, **parts: int) -> tuple[int, ...]:
     """One row of STEP; the forward pass takes what is not said."""
-    said = {
+    values = {
         "rows": rows,
         "fed": fed,
         "wall_ns": wall_ns,
         "forward_ns": wall_ns - sum(parts.values()),
         **parts,
     }
-    return tuple(said.get(name, 0) for name in STEP)
+    return tuple(values.get(name, 0) for name in STEP)
 
 
 def table(steps: Sequence[tuple[int, ...]]) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -126,12 +126,12 @@ class FaultServer:
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             self.headers.append(headers)
             if method == "GET":
-                found = self.facts.get(path)
-                said = json.dumps(found).encode()
-                status = "404 Not Found" if found is None else "200 OK"
+                fact = self.facts.get(path)
+                reply = json.dumps(fact).encode()
+                status = "404 Not Found" if fact is None else "200 OK"
                 writer.write(
-                    f"HTTP/1.1 {status}\r\ncontent-length: {len(said)}\r\nconnection: close\r\n\r\n".encode()
-                    + said
+                    f"HTTP/1.1 {status}\r\ncontent-length: {len(reply)}\r\nconnection: close\r\n\r\n".encode()
+                    + reply
                 )
                 await writer.drain()
             else:
@@ -352,12 +352,12 @@ async def error_in_stream(talk: Talk) -> None:
     await talk.raw(b"0\r\n\r\n")
 
 
-def status(line: str, said: str, kind: str = "application/json") -> Behaviour:
+def status(line: str, body: str, kind: str = "application/json") -> Behaviour:
     """Another status than 200, with this body."""
 
     async def behave(talk: Talk) -> None:
         await talk.head(line, kind)
-        await talk.chunk(said.encode())
+        await talk.chunk(body.encode())
         await talk.raw(b"0\r\n\r\n")
 
     return behave
@@ -401,8 +401,8 @@ async def one_read(talk: Talk) -> None:
 async def byte_by_byte(talk: Talk) -> None:
     """Line ends of every kind, cut anywhere, a comment, data over two lines."""
     await talk.head()
-    said = json.dumps(talk.message("é1"), ensure_ascii=False).replace('"index"', '\ndata: "index"', 1)
-    for place, byte in enumerate(f": hello\r\nevent: x\rdata: {said}\r\n\r\n".encode()):
+    message = json.dumps(talk.message("é1"), ensure_ascii=False).replace('"index"', '\ndata: "index"', 1)
+    for place, byte in enumerate(f": hello\r\nevent: x\rdata: {message}\r\n\r\n".encode()):
         await talk.chunk(bytes([byte]))
         if place % 16 == 0:
             await asyncio.sleep(0)

@@ -128,8 +128,8 @@ def _write_published(folder: Path) -> None:
 def read_published(folder: Path) -> None:
     """What a run that was published without its cases and samples is read by."""
     list(read_rows(folder))
-    found = run_summary.read_summary(folder)
-    is_shown(run_summary.text(found, PIPE))
+    summary = run_summary.read_summary(folder)
+    is_shown(run_summary.text(summary, PIPE))
     table.terminal_text(folder)
     faults.fault_frame(folder)
 
@@ -143,9 +143,9 @@ def read_run(folder: Path) -> None:
     for suite, version, case in read_cases(folder):
         assert case_from_line(case_to_line(suite, version, case)) == (suite, version, case)
     stored(folder, {})
-    found = run_summary.read_summary(folder)
-    json.dumps(plain(run_summary.to_json(found)), allow_nan=False)
-    is_shown(run_summary.text(found, PIPE))
+    summary = run_summary.read_summary(folder)
+    json.dumps(plain(run_summary.to_json(summary)), allow_nan=False)
+    is_shown(run_summary.text(summary, PIPE))
     table.terminal_text(folder)
     result = result_of(folder)
     out = folder / "exports"
@@ -240,10 +240,10 @@ def _write_decoding(folder: Path) -> None:
 
 
 def read_decoded(folder: Path) -> None:
-    found = read_decoding(folder)
-    is_shown(decode_show.text(found))
-    json.dumps(plain(decode_show.to_json(found)), allow_nan=False)
-    changes = verdicts.compare(folder, None if len(found.setup.arms) > 1 else folder)
+    decoded = read_decoding(folder)
+    is_shown(decode_show.text(decoded))
+    json.dumps(plain(decode_show.to_json(decoded)), allow_nan=False)
+    changes = verdicts.compare(folder, None if len(decoded.setup.arms) > 1 else folder)
     verdicts.gate(changes, time=True)
     is_shown(verdicts.text(changes))
 
@@ -294,10 +294,10 @@ def _write_live(folder: Path) -> None:
 
 
 def read_live(folder: Path) -> None:
-    seen = live_show.LiveSummary(live.read_session(folder), live_figures.OBJECTIVES)
-    live_show.text(seen)
-    json.dumps(plain(live_show.to_json(seen)), allow_nan=False)
-    assert seen.gate.verdict
+    summary = live_show.LiveSummary(live.read_session(folder), live_figures.OBJECTIVES)
+    live_show.text(summary)
+    json.dumps(plain(live_show.to_json(summary)), allow_nan=False)
+    assert summary.gate.verdict
 
 
 # ---------------------------------------------------------------------------------------------------- kernels
@@ -318,11 +318,11 @@ def _write_kernels(folder: Path) -> None:
 
 
 def read_kernels(folder: Path) -> None:
-    found = kernels.read(folder)
-    kernels_text(found, None)
-    json.loads(kernels_text(found, "json"))
-    look_at_csv(kernels_text(found, "csv"))
-    look_at_markdown(kernels_text(found, "markdown"))
+    read_back = kernels.read(folder)
+    kernels_text(read_back, None)
+    json.loads(kernels_text(read_back, "json"))
+    look_at_csv(kernels_text(read_back, "csv"))
+    look_at_markdown(kernels_text(read_back, "markdown"))
 
 
 # -------------------------------------------------------------------------------------------------- histories

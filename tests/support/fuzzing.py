@@ -122,9 +122,9 @@ Place = tuple[Any, Any]
 
 def places(value: Any, most: int = 5_000) -> list[Place]:
     """Where a value of the tree stands, for at most so many of them."""
-    found: list[Place] = []
+    listed: list[Place] = []
     waiting = [value]
-    while waiting and len(found) < most:
+    while waiting and len(listed) < most:
         container = waiting.pop()
         keys: Any = (
             list(container)
@@ -134,10 +134,10 @@ def places(value: Any, most: int = 5_000) -> list[Place]:
             else ()
         )
         for key in keys:
-            found.append((container, key))
+            listed.append((container, key))
             if isinstance(container[key], dict | list):
                 waiting.append(container[key])
-    return found
+    return listed
 
 
 def _replace(random: Random, container: Any, key: Any) -> None:
@@ -228,10 +228,10 @@ def mutated_value(random: Random, value: Any) -> Any:
     if random.random() < 0.4:
         return _gently(random, value)
     for _ in range(random.choice((1, 1, 1, 2, 3))):
-        found = places(value)
-        if not found or random.random() < 0.02:
+        inside = places(value)
+        if not inside or random.random() < 0.02:
             return foreign(random)
-        random.choice(CHANGES)(random, *random.choice(found))
+        random.choice(CHANGES)(random, *random.choice(inside))
     return value
 
 
@@ -379,21 +379,21 @@ def wrong(folder: Path, read: Callable[[], object]) -> str:
     """Returns what is wrong with how it read, in a few lines; empty if it gave something, or refused with one
     line for the user."""
     began = time.monotonic()
-    said = ""
+    problem = ""
     with guarded(folder) as forbidden:
         try:
             read()
         except BadInput as error:
             if not str(error).strip():
-                said = "BadInput without a word"
+                problem = "BadInput without a word"
             elif len(str(error)) > 3_000:
-                said = f"a message of {len(str(error)):,} characters: {str(error)[:200]} ..."
+                problem = f"a message of {len(str(error)):,} characters: {str(error)[:200]} ..."
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            said = "".join([*traceback.format_tb(error.__traceback__)[-4:], repr(error)[:500]])
+            problem = "".join([*traceback.format_tb(error.__traceback__)[-4:], repr(error)[:500]])
         forbidden = list(forbidden)
     if forbidden:
         return f"it did what no reader may: {forbidden[:3]}"
     seconds = time.monotonic() - began
-    return said or (f"it took {seconds:.1f} s" if seconds > MOST_SECONDS else "")
+    return problem or (f"it took {seconds:.1f} s" if seconds > MOST_SECONDS else "")

@@ -32,8 +32,8 @@ def keys(command: str, option: str = "") -> set[str]:
         )
     )
     assert not option or with_option, f"docs/ci.md says nothing of {command} {option}"
-    said = re.split(r", with `--|; ", after)[0] if option else before
-    return set(re.findall(r"`(\w+)`", said))
+    part = re.split(r", with `--|; ", after)[0] if option else before
+    return set(re.findall(r"`(\w+)`", part))
 
 
 def strict(text: str) -> Any:
@@ -45,9 +45,9 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-def check(said: str, command: str, option: str = "") -> Any:
+def check(printed: str, command: str, option: str = "") -> Any:
     """Checks that the document has what the documentation says, and returns it."""
-    value = strict(said)
+    value = strict(printed)
     shown = (value or [{}])[0] if isinstance(value, list) else value
     wanted = keys(command, option)
     assert wanted and wanted <= set(shown), (command, option, wanted - set(shown))

@@ -19,7 +19,7 @@ from harness.cli.main import parser
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=[str(each.relative_to(ROOT)) for each in PAGES])
+each_page = pytest.mark.parametrize("page", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
 
 PROGRAMS = ("grammarbench", "pytest", "tox", "python", "pip")
 
@@ -74,9 +74,9 @@ def heredocs(text: str) -> tuple[str, dict[str, str]]:
     """Returns the block without `cat > FILE <<'END' ... END`, whose lines are left empty; and these files."""
     files: dict[str, str] = {}
 
-    def take(found: re.Match[str]) -> str:
-        files[found["file"]] = found["content"]
-        return "\n" * found[0].count("\n")
+    def take(match: re.Match[str]) -> str:
+        files[match["file"]] = match["content"]
+        return "\n" * match[0].count("\n")
 
     left = re.sub(
         r"^cat > (?P<file>\S+) <<'(?P<end>\w+)'\n(?P<content>.*?^)(?P=end)$",
@@ -109,7 +109,7 @@ def prose(text: str) -> str:
 
 def spans(text: str) -> set[str]:
     """Returns what stands between backticks in the prose."""
-    return {found.strip() for found in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(text))}
+    return {span.strip() for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(text))}
 
 
 def links(text: str) -> set[str]:
@@ -120,13 +120,13 @@ def links(text: str) -> set[str]:
 
 def anchors(text: str) -> set[str]:
     """As GitHub makes them of headings; a second one of the same name has `-1`."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     made = set()
     for heading in re.findall(r"^#+ +(.+?) *$", prose(text), flags=re.MULTILINE):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
         slug = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
-        made.add(f"{slug}-{found[slug]}" if slug in found else slug)
-        found[slug] = found.get(slug, 0) + 1
+        made.add(f"{slug}-{counts[slug]}" if slug in counts else slug)
+        counts[slug] = counts.get(slug, 0) + 1
     return made
 
 
@@ -143,18 +143,20 @@ def text_of(path: str) -> str:
 @cache
 def pytest_options() -> frozenset[str]:
     """Everything that pytest takes beside our benchmarks."""
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", ".", "benchmarks", "--help"],
         capture_output=True, text=True, check=True, cwd=ROOT,
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
     )  # fmt: skip
-    return frozenset(re.findall(r"--[\w-]+", told.stdout))
+    return frozenset(re.findall(r"--[\w-]+", done.stdout))
 
 
 def verbs() -> dict[str, argparse.ArgumentParser]:
     """Our commands."""
-    found = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(found.choices)
+    subcommands = next(
+        action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    return dict(subcommands.choices)
 
 
 def verb_of(words: Sequence[str]) -> str:

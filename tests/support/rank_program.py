@@ -108,14 +108,14 @@ def main() -> None:
         "gloo", f"file://{folder}/rendezvous", timedelta(seconds=60), world_size=2, rank=rank
     )
     ranks = Ranks()
-    seen = {
+    observed = {
         "size": ranks.size,
         "agreements": agreements(rank, ranks, 50),
         "together": served(rank, ranks, 2),
         "apart": served(rank, None, 0.1),
     }
     torch.distributed.destroy_process_group()
-    (folder / f"{rank}.json").write_text(json.dumps(seen))
+    (folder / f"{rank}.json").write_text(json.dumps(observed))
     if rank == 0 and os.waitpid(child, 0)[1]:
         sys.exit("rank 1 failed")
 

@@ -77,7 +77,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found: Productions = []
+        self.collected: Productions = []
         self.names = {"root": 0}
         self.count = 1
 
@@ -98,7 +98,7 @@ class _Reader:
             if head >= 0 and (token in ("|", ")") or kind in ("define", "end")):
                 if not units:
                     raise self.error(position, 'an alternative is empty; write "" for the empty string')
-                self.found.append((head, tuple(symbol for unit in units for symbol in unit)))
+                self.collected.append((head, tuple(symbol for unit in units for symbol in unit)))
             if kind == "define":
                 name = re.split(r"[^a-zA-Z0-9_-]", token)[0]
                 line_start = 1 + max(self.text.rfind("\n", 0, position), self.text.rfind("\r", 0, position))
@@ -138,7 +138,7 @@ class _Reader:
                 raise self.error(position, f"rule {name} is not defined")
         if "root" not in defined:
             raise self.error(len(self.text), "there is no rule root")
-        return self.found
+        return self.collected
 
     def tokens(self) -> Iterator[tuple[str, str, int]]:
         """Kind, text and position of each, layout left out, the end last."""
@@ -196,7 +196,7 @@ class _Reader:
         low = int(first)
         if comma and not last:
             head = self.new_symbol()
-            self.found += [(head, unit * low), (head, (head, *unit))]
+            self.collected += [(head, unit * low), (head, (head, *unit))]
             return (head,)
         high = int(last or first)
         if high < low:
@@ -205,7 +205,7 @@ class _Reader:
         rest: tuple[Symbol, ...] = ()
         for _ in range(high - low):
             head = self.new_symbol()
-            self.found += [(head, ()), (head, (*unit, *rest))]
+            self.collected += [(head, ()), (head, (*unit, *rest))]
             rest = (head,)
         return (*unit * low, *rest)
 
@@ -243,18 +243,18 @@ def _closure(productions: Productions, *, characters: bool) -> frozenset[int]:
     for head, missing in bodies:
         for symbol in missing:
             users[symbol].append((head, missing))
-    found: set[int] = set()
+    derived: set[int] = set()
     agenda = [head for head, missing in bodies if not missing]
     while agenda:
         symbol = agenda.pop()
-        if symbol in found:
+        if symbol in derived:
             continue
-        found.add(symbol)
+        derived.add(symbol)
         for head, missing in users[symbol]:
             missing.discard(symbol)
             if not missing:
                 agenda.append(head)
-    return frozenset(found)
+    return frozenset(derived)
 
 
 def sentences(grammar: Grammar, text: str) -> list[bool]:
@@ -263,13 +263,13 @@ def sentences(grammar: Grammar, text: str) -> list[bool]:
     The list ends before the first i that begins no sentence.
     """
     waiting: list[dict[int, list[tuple[int, int, int]]]] = []
-    found: list[bool] = []
+    verdicts: list[bool] = []
     agenda = [(production, 0, 0) for production in grammar.by_head.get(0, ())]
     for position in range(len(text) + 1):
         if not agenda:
             break
         waiting.append(defaultdict(list))
-        seen = set(agenda)
+        visited = set(agenda)
         after: list[tuple[int, int, int]] = []
         is_sentence = False
         for item in agenda:  # grows meanwhile
@@ -291,18 +291,18 @@ def sentences(grammar: Grammar, text: str) -> list[bool]:
                 elif position < len(text) and text[position] in symbol:
                     after.append((production, dot + 1, origin))
             for candidate in new:
-                if candidate not in seen:
-                    seen.add(candidate)
+                if candidate not in visited:
+                    visited.add(candidate)
                     agenda.append(candidate)
-        found.append(is_sentence)
+        verdicts.append(is_sentence)
         agenda = after
-    return found
+    return verdicts
 
 
 def accepts(grammar: Grammar, text: str) -> bool:
     """Is the whole text a sentence?"""
-    found = sentences(grammar, text)
-    return len(found) > len(text) and found[-1]
+    verdicts = sentences(grammar, text)
+    return len(verdicts) > len(text) and verdicts[-1]
 
 
 def viable_length(grammar: Grammar, text: str) -> int:

@@ -81,11 +81,11 @@ def played(noise: float = 0.001, forks: int = 4) -> Decoding:
         for batch in (1, 8)
         for setting, texts in (
             (replace(STEPWISE, batch=batch), TEXTS),
-            (replace(jump, batch=batch), {name: (2,) * (len(each) // 2) for name, each in TEXTS.items()}),
+            (replace(jump, batch=batch), {name: (2,) * (len(steps) // 2) for name, steps in TEXTS.items()}),
         )
     }
     record = decoding(sides, plain=Played(TEXTS, 10.0, noise), forks=forks)
-    arms = tuple(replace(each, version="1.2.3") for each in record.setup.arms)
+    arms = tuple(replace(recorded, version="1.2.3") for recorded in record.setup.arms)
     return replace(record, setup=replace(record.setup, arms=arms, vocabulary="tiny"))
 
 

@@ -135,7 +135,7 @@ class Scripts(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.found: list[tuple[dict[str, str | None], str]] = []
+        self.elements: list[tuple[dict[str, str | None], str]] = []
         self.addresses: list[str] = []
         self.inside = False
         self.feed(html)
@@ -143,7 +143,7 @@ class Scripts(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.inside = tag == "script"
         if self.inside:
-            self.found.append((dict(attrs), ""))
+            self.elements.append((dict(attrs), ""))
         self.addresses += [
             value or "" for name, value in attrs if name in ("src", "href", "action", "data", "xlink:href")
         ]
@@ -153,14 +153,14 @@ class Scripts(HTMLParser):
 
     def handle_data(self, text: str) -> None:
         if self.inside:
-            self.found[-1] = self.found[-1][0], self.found[-1][1] + text
+            self.elements[-1] = self.elements[-1][0], self.found[-1][1] + text
 
 
 def on_page(html: str) -> tuple[dict[str, Any], list[Any]]:
     """Returns index and details, as the page's own script reads them."""
     texts = {
         attributes["id"]: text
-        for attributes, text in Scripts(html).found
+        for attributes, text in Scripts(html).elements
         if attributes.get("type") == "text/plain"
     }
     index = unpack(texts["data-index"])

@@ -96,10 +96,10 @@ class Unchecked(Backend):
     """Reads a request's text before it looks whether it can be read."""
 
     def _init_value_dispatch(self, key: tuple[str, str], require_reasoning: bool) -> Any:
-        found = super()._init_value_dispatch(key, require_reasoning)
-        if isinstance(found, Refused) and found.error_message.startswith("wrong"):
+        compiled = super()._init_value_dispatch(key, require_reasoning)
+        if isinstance(compiled, Refused) and compiled.error_message.startswith("wrong"):
             raise AttributeError("no such attribute")
-        return found
+        return compiled
 
 
 class TakesAll(StandIn):

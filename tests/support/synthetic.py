@@ -128,15 +128,15 @@ def synthetic_run(
     for number in range(cases):
         evil = HOSTILE[number % len(HOSTILE)] if hostile else ""
         instances = [
-            (f"{evil} instance {each}", f'"{number} {evil}"'.encode("utf-8", "replace"), bool(each % 2))
-            for each in range(3)
+            (f"{evil} instance {which}", f'"{number} {evil}"'.encode("utf-8", "replace"), bool(which % 2))
+            for which in range(3)
         ]
         schema = f'{{"const": "{number} {evil}"}}' + ("[" * 10_000 if hostile and number == 1 else "")
         kinds = [tags[number % 6], tags[(number // 6 + 3) % 6], *([evil] if evil else [])]
-        each = case(number, instances, f"{evil} case {number}", schema, kinds)
+        made_case = case(number, instances, f"{evil} case {number}", schema, kinds)
         suite = suites[number % 3]
-        made.append((suite, each))
-        groups += [_walks(random, position, arm, suite, each, evil) for position, arm in enumerate(arms)]
+        made.append((suite, made_case))
+        groups += [_walks(random, position, arm, suite, made_case, evil) for position, arm in enumerate(arms)]
     suites_of_run = {
         name: {"version": "1", "sha256": "00", "cases": cases // 3, "instances": cases} for name in suites
     }

@@ -53,7 +53,7 @@ class Ran:
 
     folder: Path
     codes: dict[str, int] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     """By command: the module that is missing."""
@@ -142,14 +142,14 @@ def _run(command: pages.Command, recipe: Recipe, ran: Ran, store: Store, used: s
     except subprocess.TimeoutExpired as error:
         ran.problems.append(f"{at}: more than {error.timeout:g} s")
         return
-    said = done.stdout + done.stderr
-    ran.codes[text], ran.said[text] = done.returncode, said
+    output = done.stdout + done.stderr
+    ran.codes[text], ran.outputs[text] = done.returncode, output
     if done.returncode not in expected:
-        ran.problems.append(f"{at}: exit code {done.returncode}, not {expected}\n{said[-1500:]}")
-    if TRACEBACK in said:
-        ran.problems.append(f"{at}: a traceback\n{said[-1500:]}")
-    if (key := of("says")) is not None and not re.search(recipe.says[key], said):
-        ran.problems.append(f"{at}: does not say {recipe.says[key]!r}\n{said[-1500:]}")
+        ran.problems.append(f"{at}: exit code {done.returncode}, not {expected}\n{output[-1500:]}")
+    if TRACEBACK in output:
+        ran.problems.append(f"{at}: a traceback\n{output[-1500:]}")
+    if (key := of("says")) is not None and not re.search(recipe.says[key], output):
+        ran.problems.append(f"{at}: does not say {recipe.says[key]!r}\n{output[-1500:]}")
 
 
 def _shorter(text: str, recipe: Recipe, used: set[tuple[str, str]]) -> str:

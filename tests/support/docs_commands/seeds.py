@@ -107,10 +107,10 @@ class Store:
 
 def written_by_the_tutorial() -> dict[str, str]:
     """Returns the files that its heredocs write, by name."""
-    found: dict[str, str] = {}
+    written: dict[str, str] = {}
     for block in pages.blocks(pages.text_of("docs/tutorial.md")):
-        found |= pages.heredocs(block.text)[1]
-    return found
+        written |= pages.heredocs(block.text)[1]
+    return written
 
 
 def _my_schemas(_: Store, path: Path) -> None:

@@ -246,7 +246,7 @@ def leftovers() -> list[int]:
     """Returns the ids of the living processes that `LeavesChild` and `DoubleForks` left, of those whose MARK
     is ours.
     """
-    found = []
+    pids = []
     ours = f"{MARK}={os.environ[MARK]}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -257,5 +257,5 @@ def leftovers() -> list[int]:
         except OSError:
             continue
         if is_ours and state != "Z" and (LEFTOVER.encode() in words or name == LEFTOVER[:15]):
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids

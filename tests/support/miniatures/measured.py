@@ -34,10 +34,10 @@ class _Grammar(CompiledGrammar):
         assert isinstance(self.right, ReferenceGrammar)
         started: Counter[str] = vars(self.adapter)["started"]
         started[self.text] += 1
-        found = self.right.start()
+        grammar_object = self.right.start()
         if started[self.text] > SCOUTED:
-            self.adapter.misbehave(found)
-        return found
+            self.adapter.misbehave(grammar_object)
+        return grammar_object
 
 
 class HangsWhenMeasured(_Misbehaving):

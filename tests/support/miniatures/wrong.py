@@ -234,10 +234,10 @@ class IsHarmedByAMalformedGrammar(Reference):
 class CompilesEachGrammarWellOnlyOnce(Reference):
     def compile(self, grammar: Grammar) -> ReferenceGrammar:
         compiled = super().compile(grammar)
-        seen: set[Grammar] = self.__dict__.setdefault("seen", set())
-        if grammar in seen:
+        compiled_before: set[Grammar] = self.__dict__.setdefault("seen", set())
+        if grammar in compiled_before:
             return GrammarWithoutTwo(self, compiled.pattern)
-        seen.add(grammar)
+        compiled_before.add(grammar)
         return compiled
 
 

@@ -120,13 +120,13 @@ class Exact(Adapter):
 
 
 def registers(
-    table: dict[type[Adapter], dict[str, set[str]]], /, **found: str
+    table: dict[type[Adapter], dict[str, set[str]]], /, **causes_by_check: str
 ) -> Callable[[type[ExactObject]], type[ExactObject]]:
     """Enters an adapter with objects of this class; `who="cause cause"` for each that finds something."""
 
     def register(wrong: type[ExactObject]) -> type[ExactObject]:
         table[type(wrong.__name__, (Exact,), {"object_class": wrong})] = {
-            name: set(causes.split()) for name, causes in found.items()
+            name: set(causes.split()) for name, causes in causes_by_check.items()
         }
         return wrong
 

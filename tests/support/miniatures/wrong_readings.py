@@ -55,7 +55,7 @@ class WrongInEveryDialect(Reference):
     """Reads a count of two as one of three."""
 
     documented: ClassVar = {
-        f"regex_dialect_{each}": "It is said here." for each in ("ecma", "javascript", "rust")
+        f"regex_dialect_{dialect}": "It is said here." for dialect in ("ecma", "javascript", "rust")
     }
 
     def compile(self, grammar: Grammar) -> ReferenceGrammar:

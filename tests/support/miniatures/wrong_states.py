@@ -494,8 +494,8 @@ class CompilesEachGrammarWellOnlyOnce(Spoils):
 @breaks("the_same_compile_gives_the_same_masks")
 class DeclinesTheSecondTime(Reference):
     def compile(self, grammar: Grammar) -> ReferenceGrammar:
-        seen: set[Grammar] = self.__dict__.setdefault("seen", set())
-        if grammar in seen:
+        compiled_before: set[Grammar] = self.__dict__.setdefault("seen", set())
+        if grammar in compiled_before:
             raise InvalidGrammar("not again")
-        seen.add(grammar)
+        compiled_before.add(grammar)
         return super().compile(grammar)
