@@ -132,7 +132,7 @@ def load(name: str) -> type[Adapter]:
         return _class_by_path(plugins[0].value.partition("[")[0].replace(" ", ""), name)
     if name not in files:
         raise _unknown(name, names())
-    module = _import(f"{GROUP}.{files[name]}", name, 'pip install "grammarbench[backends]"')
+    module = _import(f"{GROUP}.{files[name]}", name)
     classes: list[type[Adapter]] = [
         value for value in vars(module).values() if _is_adapter(value) and value.__module__ == module.__name__
     ]
@@ -243,10 +243,17 @@ def _class_by_path(path: str, name: str = "") -> type[Adapter]:
     return adapter_class
 
 
-def _import(module: str, name: str, hint: str) -> Any:
+def _import(module: str, name: str, hint: str = "") -> Any:
+    """Returns the module. `hint` says what may help; for an adapter of ours it is how to install its library.
+
+    Raises BadInput."""
     try:
         return import_module(module)
     except ImportError as error:
+        from harness.backend.extras import how_to_install  # reading requirements is slow to import
+
+        adapter = find_spec(module) if not hint else None
+        hint = how_to_install(Path(adapter.origin)) if adapter and adapter.origin else hint
         raise BadInput(f'backend "{name}" cannot be imported: {error}; {hint}') from error
     except Exception as error:  # a library that is there but broken
         raise BadInput(f'backend "{name}" cannot be imported: {type(error).__name__}: {error}') from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from places import ROOT, SUPPORT
 import harness
 from harness.backend import registry
 from harness.backend.contract import check_adapter
+from harness.backend.extras import how_to_install
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, UnsupportedGrammar
 from harness.backend.options import Option, option_table
 from harness.backend.registry import BackendSpec, load, make, names, parse_spec, parse_specs
@@ -266,6 +268,29 @@ def test_a_version_of_what_is_not_installed_or_has_none_is_bad_input(
     monkeypatch.setattr(Choosy, "distribution", "")
     with pytest.raises(BadInput, match="no version to ask for"):
         make(parse_spec(f"{choosy}==1"), byte_vocabulary())
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "extra"),
+    [
+        ("llama-cpp", "llama_cpp", "llama"),
+        ("formatron", "formatron", "more"),
+        ("xgrammar", "xgrammar", "backends"),
+    ],
+)
+def test_a_missing_library_is_told_with_the_extra_that_has_it(
+    name: str, library: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, f"{registry.GROUP}.{name.replace('-', '_')}", raising=False)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(BadInput, match=re.escape(f'; pip install "grammarbench[{extra}]"')):
+        load(name)
+
+
+def test_an_adapter_whose_library_no_extra_has_is_told_its_distribution(tmp_path: Path) -> None:
+    adapter = tmp_path / "adapter.py"
+    adapter.write_text("import no_such\nclass Other:\n    distribution = 'no-such'\n")
+    assert how_to_install(adapter) == "pip install no-such"
 
 
 @pytest.mark.parametrize(

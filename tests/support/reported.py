@@ -153,7 +153,7 @@ class Scripts(HTMLParser):
 
     def handle_data(self, text: str) -> None:
         if self.inside:
-            self.elements[-1] = self.elements[-1][0], self.found[-1][1] + text
+            self.elements[-1] = self.elements[-1][0], self.elements[-1][1] + text
 
 
 def on_page(html: str) -> tuple[dict[str, Any], list[Any]]:
