@@ -95,7 +95,7 @@ def test_a_documented_divergence_is_labelled_and_still_found() -> None:
 
 
 def test_outlines_core_forbids_the_146_tokens_that_end_inside_a_character() -> None:
-    """DESIGN.md, section 11: with tekken the other two are exact."""
+    """With tekken the other two are exact."""
     vocabulary = load_vocabulary("tekken")
     grammar = Grammar("regex", '[^"]*')
     seen = {}

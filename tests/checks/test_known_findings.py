@@ -1,4 +1,5 @@
-"""What DESIGN.md, section 11, says was seen on these backends: the general checks find it again, with tekken.
+"""What is known to be wrong with these versions of the backends is found again by the general checks, with
+tekken.
 
 The hangs and the uneven compile times are seen in a run over MaskBench (`timeout` rows, the table's TTFM),
 not here; the fault of MaskBench's own runner is not one of a backend.
