@@ -344,7 +344,7 @@ def _columns_of_a_step() -> list[str]:
 
 
 def _section(title: str, about: str, meanings: Mapping[str, str]) -> list[str]:
-    head = [f"## {title}", "", *([about, ""] if about else [])]
+    head = [f"## {title}", "", *([*_wrapped(about), ""] if about else [])]
     return [
         *head,
         *_table(("name", "meaning"), [(f"`{name}`", _line(meaning)) for name, meaning in meanings.items()]),
@@ -359,7 +359,7 @@ def _fields(title: str, of: type[Any]) -> list[str]:
     annotated = [statement for statement in body.body if isinstance(statement, ast.AnnAssign)]
     types = {ast.unparse(field_line.target): ast.unparse(field_line.annotation) for field_line in annotated}
     return [
-        f"## {title}", "", _line(inspect.getdoc(of) or ""), "",
+        f"## {title}", "", *_wrapped(inspect.getdoc(of) or ""), "",
         *_table(("field", "type", ""), [(f"`{name}`", f"`{kind}`", _line(docs.get(name, ""))) for name,
         kind in types.items()]),
     ]  # fmt: skip
@@ -396,6 +396,11 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
         return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
     return [line(head), line(["---"] * len(head)), *map(line, rows), ""]
+
+
+def _wrapped(text: str) -> list[str]:
+    """Returns the text in lines of at most 160 characters."""
+    return textwrap.wrap(_line(text), 160, break_long_words=False, break_on_hyphens=False)
 
 
 def _line(text: str) -> str:
