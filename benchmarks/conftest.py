@@ -96,7 +96,7 @@ class Speed:
 
     @cached_property
     def arms(self) -> dict[str, MeasuredArm]:
-        """By label."""
+        """Returns the measured arms by their label."""
         return dict(
             zip(
                 self.wanted.backends,
@@ -107,7 +107,7 @@ class Speed:
 
     @cached_property
     def traces(self) -> dict[str, Trace]:
-        """By the case's id."""
+        """Returns the traces by the id of their case."""
         return {trace.case_id: trace for trace in self.figures.measurement.traces}
 
     @cached_property

@@ -333,7 +333,7 @@ def opened(path: Path, device: str, quick: bool) -> dict[str, Any]:
 
 
 def save(path: Path, store: dict[str, Any]) -> None:
-    """In one piece: what was there stays until the new one is whole."""
+    """Replaces the file in one piece: the old one stays until the new one is whole."""
     beside = path.with_suffix(".new")
     beside.write_text(json.dumps(store, indent=1) + "\n", "utf-8")
     os.replace(beside, path)

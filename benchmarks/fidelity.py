@@ -46,7 +46,8 @@ BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer")
 VOCABULARY = "tekken"
 FORKS = 2
 PROCESSES = 4
-"""Of one backend: where things lie in memory is drawn anew in each, and moves a ratio by a percent."""
+"""The processes of one backend: where things lie in memory differs in each, and moves a ratio by a
+percent."""
 VISITS = 3
 SECONDS_OF_A_VISIT = 0.2
 """Every case is visited so often in a process, the others in between: a slow minute of the machine hits no
@@ -113,7 +114,7 @@ def fidelity_text(backend: str, processes: Sequence[Compared], share: Shares) ->
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the wall time inside timed calls."""
+    """The shares of the wall time that were spent inside timed calls."""
 
     rounds: float
     rounds_s: float
@@ -213,7 +214,7 @@ class Turns:
         """Per token the smallest fill of all passes of the engine, of the loop, and of the loop once more;
         nanoseconds."""
         self.number = 0
-        """Of rounds made."""
+        """How many rounds were made."""
 
     def visit(self) -> None:
         """Pairs of rounds, forwards and backwards, of all three."""

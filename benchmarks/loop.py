@@ -49,7 +49,8 @@ PROMPT, STEPS, ROUNDS = 64, 100, 3
 PROMISED_US, AT_BATCH_1 = 100, 1
 PROMISED_SHARE, AT_BATCH_8 = 0.05, 8
 NOT_OURS = [STEP.index(name) for name in STEP if name.endswith("_ns") and name not in ("wall_ns", "fill_ns")]
-"""Of a step. Fills run in threads; their hand-over and what is waited for are `exposed_ns`."""
+"""The columns of a step whose time is not ours. Fills run in threads; handing them over and waiting for them
+is `exposed_ns`."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ class Round:
     """One run of the loop, and one of the plain one. Microseconds."""
 
     within: float
-    """Ours per step, the median over steps."""
+    """Our own microseconds within a step, the median over steps."""
     between: float
-    """From the end of a step to the start of the next, the mean."""
+    """The microseconds from the end of a step to the start of the next, the mean over steps."""
     mean: float
-    """Both, the mean over steps."""
+    """Both together, the mean over steps."""
     exposed: float
     """What the fills held the loop up per step, their hand-over included; the median over steps. Not ours."""
     tpot: float

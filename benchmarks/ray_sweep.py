@@ -178,7 +178,7 @@ def kind(pid: int, coordinator: int) -> str:
 
 
 def process_seconds(pid: int) -> float | None:
-    """Of the processor, so far."""
+    """Returns the seconds of processor time that the process has used so far; None if it is gone."""
     try:
         values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -187,7 +187,8 @@ def process_seconds(pid: int) -> float | None:
 
 
 def machine_seconds() -> float:
-    """Of all processors so far, without those in which they idled or waited for a disk."""
+    """Returns the seconds of all processors so far, without those in which they idled or waited for a
+    disk."""
     with open("/proc/stat") as file:
         values = list(map(int, file.readline().split()[1:9]))
     return (sum(values) - values[3] - values[4]) / TICKS

@@ -60,7 +60,8 @@ FOLDERS = {
     "maskbench": (("maskbench/maskbench/data", "maskbench"),),
     "jsts": (("json-schema-test-suite/tests/draft2020-12",), ("json-schema-test-suite/tests/draft7",)),
 }
-"""Of each part, for each of its suites where it may be: as fetched, or as a copy of the cases alone."""
+"""For each part the folders in which each of its suites may lie: as fetched, or as a copy of the cases
+alone."""
 
 MEMORY_GB = 4.0
 
@@ -165,7 +166,7 @@ def request(
     backends: str,
     only: tuple[str, ...] = (),
 ) -> Request:
-    """As `grammarbench run` would be told."""
+    """Returns the request that `grammarbench run` would make of such options."""
     return Request(
         suites=tuple(suites),
         backends=backends,

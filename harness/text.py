@@ -53,7 +53,8 @@ def one_line(text: str, longest: int | None = None, *, spelled: bool = False, fo
 
 
 def shorten(text: str, room: int) -> str:
-    """On one line of at most `room` columns; where it is longer, `…` stands for its middle."""
+    """Returns the text on one line of at most `room` columns; where it is longer, `…` stands for its
+    middle."""
     from rich.cells import cell_len
 
     if len(text) > 2 * 4096:

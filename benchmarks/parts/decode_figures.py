@@ -53,14 +53,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """Of a device."""
+    """What is decoded on a device."""
 
     models: tuple[str, ...]
     batches: tuple[int, ...]
     judged: int
     """The batch at which constrained runs are held against unconstrained ones."""
     texts: int
-    """At batch 1; else a text a row."""
+    """How many texts are decoded at batch 1; at larger batches each row has one."""
     forks: int
     rounds: int
     backends: tuple[str, ...] = BACKENDS
@@ -133,7 +133,7 @@ class Figure:
     """One number."""
 
     what: str
-    """Of TITLES."""
+    """One of TITLES."""
     of: str
     """Model, batch and subject."""
     value: float | None
@@ -142,7 +142,7 @@ class Figure:
     high: float | None = None
     unit: str = ""
     promise: str = ""
-    """Of PROMISES; empty: nothing is promised of it."""
+    """One of PROMISES; empty where nothing is promised."""
     note: str = ""
 
 
@@ -173,7 +173,8 @@ def verdict(figure: Figure, device: str) -> str:
 def of_logs(
     what: str, of: str, x: Sequence[float], unit: str = "", promise: str = "", note: str = ""
 ) -> Figure:
-    """From logarithms, one a fork or a round; without an interval where there is one only."""
+    """Returns the figure of logarithms, one for each fork or round; it has no interval where there is only
+    one."""
     if not x:
         return Figure(what, of, None, unit=unit, promise=promise, note=note or "not measured")
     estimate = interval(x)
@@ -194,7 +195,8 @@ def best_is_judged(figures: Sequence[Figure], promise: str) -> list[Figure]:
 
 
 def figures_of(parts: dict[str, dict[str, Any]], plan: Plan, out: Path) -> list[Figure]:
-    """Of all that was done; what could not be measured is named where something is promised of it."""
+    """Returns the figures of all that was done; one that could not be measured is named where something is
+    promised of it."""
     figures: list[Figure] = []
     for model in plan.models:
         for batch in plan.batches:

@@ -28,7 +28,7 @@ MOST_BYTES = 2_000_000
 MARK = "<!-- From here on benchmarks/reference.py writes; what stands above is kept. -->"
 
 Case = tuple[str, ...]
-"""Of a backend and a vocabulary, by `CASE_IDENTITY`."""
+"""A case as one backend walked it on one vocabulary: the values of `CASE_IDENTITY`."""
 
 
 def publish(out: Path, parts: Sequence[str]) -> Path:
@@ -194,7 +194,7 @@ def case_of(row: Row) -> Case:
 
 
 def counted(cases: set[Case]) -> str:
-    """By backend."""
+    """Returns the number of cases of each backend, in words."""
     return ", ".join(
         f"{backend} {count}" for backend, count in sorted(Counter(case[0] for case in cases).items())
     )

@@ -63,7 +63,7 @@ class Before:
     suite: str
     case_id: str
     case: str
-    """Its name, cut at 120 characters."""
+    """The case's name, cut at 120 characters."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Row:
     a second one in a process of its own. It is a fault of the cases before it, or of the machine, and not
     counted against this one."""
     behind: tuple[Before, ...] = ()
-    """With `delayed`: the last cases that the process had served by then, in their order."""
+    """The last cases that the process had served by then, in their order; empty without `delayed`."""
     checking: str = ""
     """The check that was at work when the child was lost; empty where none was, and in runs from before this
     field."""

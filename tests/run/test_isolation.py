@@ -394,8 +394,8 @@ def _is_worker_of(pid: int, folder: Path) -> bool:
 
 
 def test_the_next_case_starts_soon_after_a_kill(tmp_path: Path) -> None:
-    """The next child is to be there in well under half a second; benchmarks/overhead.py measures that, and this
-    only catches a broken respawn."""
+    """The next child is to be there in well under half a second; benchmarks/overhead.py measures that,
+    and this only catches a broken respawn."""
     times: list[float] = []
 
     folder = tmp_path / "run"

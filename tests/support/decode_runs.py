@@ -71,7 +71,8 @@ def table(steps: Sequence[tuple[int, ...]]) -> np.ndarray[Any, np.dtype[np.int64
 
 
 Texts = Mapping[str, Sequence[int]]
-"""By request, how many ids each of its passes brings: one is sampled, the others are written behind it."""
+"""For each request how many ids each of its passes brings: one is sampled, the others are written behind
+it."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Played:
     texts: Texts
     pass_ms: float = 10.0
     noise: float = 0.0
-    """Of a run, on the logarithmic scale, between forks."""
+    """The standard deviation between forks of a run, on the logarithmic scale."""
     broken: tuple[str, ...] = ()
     """Requests that the backend refuses at their last token."""
     fallback: tuple[str, ...] = ()

@@ -298,7 +298,7 @@ async def closes_at_once(talk: Talk) -> None:
 
 
 async def drops(talk: Talk) -> None:
-    """In mid-stream, without the end of the body."""
+    """Drops the connection in mid-stream, without the end of the body."""
     await talk.head()
     await talk.texts(["12"])
     talk.writer.close()
@@ -326,7 +326,7 @@ async def ends_within_event(talk: Talk) -> None:
 
 
 async def done_without_reason(talk: Talk) -> None:
-    """As llama-cpp-python does where another request interrupts this one."""
+    """Ends without a reason, as llama-cpp-python does where another request interrupts this one."""
     await talk.head()
     await talk.texts(["12"])
     await talk.event("[DONE]")

@@ -10,13 +10,13 @@ import pages
 
 
 def documented() -> dict[str, str]:
-    """By command: its cell of the table."""
+    """Returns each command's cell of the table."""
     section = pages.text_of("docs/ci.md").partition("`--json`\n")[2].partition("\n## ")[0]
     return dict(re.findall(r"^\| `([\w ]+)` \| (.+) \|$", section, flags=re.MULTILINE))
 
 
 def keys(command: str, option: str = "") -> set[str]:
-    """Of the command, or of what it says with an option."""
+    """Returns the documented keys of the command's output, or of its output with an option."""
     cell = documented()[command]
     before, with_option, after = (
         cell.partition(f"with `{option}` ")

@@ -31,7 +31,7 @@ class Block:
     line: int
     """Where it begins, from 1."""
     language: str
-    """Of a fenced block; empty for an indented one."""
+    """The language of a fenced block; empty for an indented one."""
     text: str
     above: str
     """The paragraph before it."""
@@ -119,7 +119,7 @@ def links(text: str) -> set[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """As GitHub makes them of headings; a second one of the same name has `-1`."""
+    """Returns the anchors that GitHub makes of the headings; a second one of the same name has `-1`."""
     counts: dict[str, int] = {}
     made = set()
     for heading in re.findall(r"^#+ +(.+?) *$", prose(text), flags=re.MULTILINE):
@@ -136,7 +136,7 @@ def exists(path: str) -> bool:
 
 
 def text_of(path: str) -> str:
-    """Of a file of the checkout."""
+    """Returns the text of a file of the checkout."""
     return (ROOT / path).read_text("utf-8")
 
 
@@ -166,7 +166,7 @@ def verb_of(words: Sequence[str]) -> str:
 
 
 def our_options() -> set[str]:
-    """Of all of our commands."""
+    """Returns the options of all of our commands."""
     return {
         option
         for command_parser in (parser(), *verbs().values())

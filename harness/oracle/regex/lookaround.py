@@ -139,7 +139,7 @@ class _Unfolding:
         return frozenset(satisfied), tuple(sorted(node for node in reached if self.arcs[node]))
 
     def _reached(self, nodes: Iterable[int], satisfied: set[int]) -> set[int]:
-        """By moves whose lookbehinds hold."""
+        """Returns the nodes that are reached by moves whose lookbehinds hold."""
         reached = set(nodes)
         waiting = list(reached)
         while waiting:

@@ -79,7 +79,7 @@ class Series:
 
     @property
     def is_reference(self) -> bool:
-        """Its ratios are to itself."""
+        """Does the series show the reference, whose ratios are to itself?"""
         last = self.entries[-1]
         return all(
             entry.ratio == entry.low == entry.high == 1 for entry in self.entries

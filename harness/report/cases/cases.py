@@ -1,5 +1,9 @@
 """Every case of the runs with what came of it on each arm: what the case explorer, its files and the groups
-are made of."""
+are made of.
+
+`Cases` is a collector beside `Failures` (failing.py) because the explorer and the groups need every case,
+those that pass too, with the fields of its rows, where `Failures` counts walks by reason and keeps sentences
+of the failing ones. """
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The failing cases, grouped so that thousands of them stay readable, and cut so that they stay small."""
+"""The failing cases, grouped so that thousands of them stay readable, and cut so that they stay small.
+
+`Failures` is a collector beside `Cases` (cases.py) because the page without scripts shows it: at most a
+hundred failing cases chosen by reason, with sentences for people, where `Cases` keeps every case with the
+fields of its rows for the explorer. """
 
 from __future__ import annotations
 

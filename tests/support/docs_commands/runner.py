@@ -56,11 +56,11 @@ class Ran:
     outputs: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
-    """By command: the module that is missing."""
+    """The module that is missing, by command."""
     servers: dict[str, str] = field(default_factory=dict)
     """The address of what stands in for each."""
     seconds: list[tuple[float, str]] = field(default_factory=list)
-    """On the clock: of each command, and of what lay there before."""
+    """The seconds that each command took, and those of what lay there before."""
 
     @contextmanager
     def timed(self, what: str) -> Iterator[None]:

@@ -21,7 +21,7 @@ from places import ROOT
 from toy_releases import FAULT, RIGHT, SOURCE, wheel
 
 SECONDS = 300
-"""For one command."""
+"""The time that one command may take."""
 
 RELEASES = {
     "1.0": SOURCE,
@@ -33,7 +33,8 @@ RELEASES = {
     ),
     "2.0": SOURCE.replace(RIGHT, FAULT),
 }
-"""Of the third-party toy backend: 1.1 is the same, 1.2 compiles slowly, 2.0 ends outputs too early."""
+"""The releases of the third-party toy backend: 1.1 is the same, 1.2 compiles slowly, 2.0 ends outputs too
+early."""
 
 OWN_WHEEL = "toy_backend-1.3-py3-none-any.whl"
 

@@ -134,7 +134,7 @@ def registers(
 
 
 found_by = partial(registers, JUMPERS)
-"""By check."""
+"""Enters an adapter into JUMPERS with the causes that each check finds."""
 
 
 # Unsound

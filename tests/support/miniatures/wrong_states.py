@@ -17,7 +17,7 @@ MUTANTS: dict[type[Adapter], frozenset[str]] = {}
 """Each wrong adapter, and the names of exactly the checks on states that fail on it."""
 
 DEEP = 3
-"""From so many tokens on most of them are wrong."""
+"""The number of tokens from which on most of these adapters are wrong."""
 
 
 object_breaks, breaks = registering(MUTANTS)
