@@ -32,8 +32,8 @@ name's by this much."""
 
 
 def did_you_mean(wanted: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: `; did you mean "x" or "y"?`, or the known names (the first
-    ones, if they are many), or nothing. It is never longer than a line or two."""
+    """Returns the end of a message about an unknown name: `; did you mean "x" or "y"?`, or the known names
+    (the first ones, if they are many), or nothing. It is never longer than a line or two."""
     from difflib import SequenceMatcher, get_close_matches
 
     names = list(dict.fromkeys(known))
@@ -57,7 +57,8 @@ class BackendRaised(Exception):
 
 
 def describe(error: BaseException, limit: int = 2000) -> str:
-    """The exception's type and message, cut at `limit` characters; it is safe whatever the message is."""
+    """Returns the exception's type and message, cut at `limit` characters; it is safe whatever the message
+    is."""
     try:
         message = str(error)
     except BaseException:  # a hostile `__str__` may raise anything

@@ -44,8 +44,8 @@ memory."""
 
 
 def bounded_lines(file: IO[bytes], where: object, most: int = LONGEST_LINE) -> Iterator[bytes]:
-    """The lines of the file, each with its line end. Raises BadInput for one of more than `most` bytes before
-    the whole of it is in memory."""
+    """Yields the lines of the file, each with its line end. Raises BadInput for one of more than `most` bytes
+    before the whole of it is in memory."""
     number = 0
     while line := file.readline(most + 1):
         number += 1
@@ -55,7 +55,8 @@ def bounded_lines(file: IO[bytes], where: object, most: int = LONGEST_LINE) -> I
 
 
 def json_line(content: bytes | str, where: str) -> Any:
-    """The JSON value of a line or a file of a record. Raises BadInput, its text starting with `where`."""
+    """Returns the JSON value of a line or a file of a record. Raises BadInput, its text starting with
+    `where`."""
     try:
         value = loads(content, parse_constant=_constant)
     except RecursionError as error:
@@ -86,7 +87,7 @@ def whole_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file of a record. Raises BadInput."""
+    """Returns the content of a file of a record. Raises BadInput."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -94,7 +95,8 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _constant(name: str) -> float:
-    """The float of `Infinity` and `-Infinity`, which bounds of intervals may be; NaN raises ValueError."""
+    """Returns the float of `Infinity` and `-Infinity`, which bounds of intervals may be; NaN raises
+    ValueError."""
     if name == "NaN":
         raise ValueError("NaN is no number")
     return float(name)
@@ -115,8 +117,8 @@ def _is_deep(value: Any) -> bool:
 
 
 def shaped(kind: type[T], value: object, **ready: Any) -> T:
-    """The value as an instance of the type: a dataclass or a TypedDict from an object, a tuple from an array,
-    and so on.
+    """Returns the value as an instance of the type: a dataclass or a TypedDict from an object, a tuple from
+    an array, and so on.
 
     `ready` are fields of a dataclass that the caller has made itself. Raises ValueError, which says where the
     value is another.
@@ -210,7 +212,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 @cache
 def _required(kind: type) -> tuple[str, ...]:
-    """The keys that a TypedDict must have.
+    """Returns the keys that a TypedDict must have.
 
     `__required_keys__` does not see a `NotRequired` in an annotation that is still text.
     """
@@ -240,7 +242,7 @@ def _dataclass(kind: Any, value: Any, where: str, ready: Mapping[str, Any]) -> A
 
 
 def _typed_dict(kind: Any, value: Any, where: str) -> Any:
-    """The object with its known keys validated; other keys are kept as they are."""
+    """Returns the object with its known keys validated; other keys are kept as they are."""
     if not isinstance(value, dict):
         _refuse(where, "an object", value)
     hints = _hints(kind)

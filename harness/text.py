@@ -31,8 +31,8 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    """The text with control characters, invisible ones and lone surrogates spelled out; line breaks and tabs
-    stay."""
+    """Returns the text with control characters, invisible ones and lone surrogates spelled out; line breaks
+    and tabs stay."""
     return _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
@@ -85,12 +85,12 @@ class Console:
     styled: bool = False
 
     def paint(self, text: str, style: Style) -> str:
-        """The text in the style's colour; it must be fit to be shown already."""
+        """Returns the text in the style's colour; it must be fit to be shown already."""
         return f"\x1b[{CODES[style]}m{text}\x1b[0m" if self.styled and text else text
 
     def fold(self, line: str, most: int = MOST_LINES) -> list[str]:
-        """One line as lines that fit, each but the first a little further in; without what a
-        terminal obeys.
+        """Returns one line as lines that fit, each but the first a little further in; without what a terminal
+        obeys.
         """
         from rich.cells import cell_len, chop_cells
 
@@ -106,7 +106,7 @@ class Console:
         return [part for line in folded for part in chop_cells(line, self.width)]
 
     def fit(self, text: str) -> str:
-        """Every line folded."""
+        """Returns every line folded."""
         return "\n".join(part for line in text.split("\n") for part in self.fold(line))
 
 
@@ -167,8 +167,8 @@ def grid(
 
 
 def command(words: Sequence[str], width: int = WIDTH) -> str:
-    """A command to copy, broken after words as a shell takes it; only a single word can be wider
-    than that.
+    """Returns a command to copy, broken after words as a shell takes it; only a single word can be wider than
+    that.
     """
     import shlex
 
@@ -182,7 +182,7 @@ def command(words: Sequence[str], width: int = WIDTH) -> str:
 
 
 def duration(nanoseconds: float) -> str:
-    """A time for people: three digits and a unit."""
+    """Returns a time for people: three digits and a unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if nanoseconds >= size * 0.9995:
             value = nanoseconds / size
@@ -213,8 +213,8 @@ def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]], *, numb
 
 
 def spreadsheet(text: str) -> str:
-    """A cell of CSV that a spreadsheet does not run as a formula; some take the wide signs of East Asian
-    fonts for the plain ones."""
+    """Returns a cell of CSV that a spreadsheet does not run as a formula; some take the wide signs of East
+    Asian fonts for the plain ones."""
     return (
         f"'{text}"
         if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))

@@ -71,7 +71,7 @@ class Case:
 
     @property
     def draft(self) -> str | None:
-        """The draft of JSON Schema of a schema that does not name its own; None is 2020-12."""
+        """Returns the draft of JSON Schema of a schema that does not name its own; None is 2020-12."""
         return self.options.get("draft")
 
     @property
@@ -81,16 +81,16 @@ class Case:
 
 
 def case_id(grammar: Grammar) -> str:
-    """The case's id: 12 hex digits of a hash of dialect and text, so that moving or reordering a suite
-    changes nothing."""
+    """Returns the case's id: 12 hex digits of a hash of dialect and text, so that moving or reordering a
+    suite changes nothing."""
     return hashlib.sha256(f"{grammar.dialect}\0{grammar.text}".encode("utf-8", "surrogatepass")).hexdigest()[
         :12
     ]
 
 
 def json_text(value: object) -> str:
-    """The value as JSON text in the form in which models write it and MaskBench serialises it: `", "`, `":
-    "`, and non-ASCII characters as themselves (but lone surrogates escaped)."""
+    """Returns the value as JSON text in the form in which models write it and MaskBench serialises it: `",
+    "`, `": "`, and non-ASCII characters as themselves (but lone surrogates escaped)."""
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode("utf-8")
@@ -100,7 +100,7 @@ def json_text(value: object) -> str:
 
 
 def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Iterator[Case]:
-    """The cases of one parsed file: a case, a bare schema, or a list of cases as in the
+    """Yields the cases of one parsed file: a case, a bare schema, or a list of cases as in the
     JSON-Schema-Test-Suite.
 
     Raises BadInput, its text starting with `where`.
@@ -130,7 +130,7 @@ def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Ite
 
 
 def case_from_suite_line(value: Any, where: str) -> Case:
-    """The case of one line of a suite file; its description is its name. Raises BadInput."""
+    """Returns the case of one line of a suite file; its description is its name. Raises BadInput."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} is {_kind(value)}, not an object with a grammar and tests")
     if is_tool(value):
@@ -139,7 +139,7 @@ def case_from_suite_line(value: Any, where: str) -> Case:
 
 
 def _case_of_tool(value: object, where: str, draft: str | None) -> Case:
-    """The case of one tool of a model server's interface: the schema of its arguments, under the
+    """Returns the case of one tool of a model server's interface: the schema of its arguments, under the
     tool's name.
     """
     name, schema = tool_schema(value, where)
@@ -210,8 +210,8 @@ def _grammar(value: dict[str, Any], where: str, draft: str | None) -> Grammar:
 
 
 def _with_draft(dialect: Dialect, grammar: Any, draft: str | None) -> Any:
-    """The parsed grammar with the draft of each schema in front of it as `$schema`, unless the schema names
-    one already.
+    """Returns the parsed grammar with the draft of each schema in front of it as `$schema`, unless the schema
+    names one already.
 
     The backend reads it by that draft then, and so do the judges, the scripts and whoever copies it. The
     schemas `true` and `false` cannot name a draft, and mean the same in every draft that has them.
@@ -276,7 +276,7 @@ def _kind(value: object) -> str:
 
 
 def case_to_line(suite: str, suite_version: str, case: Case) -> bytes:
-    """The case as one line of a run's `cases.jsonl`, grammar as text and contents in base64."""
+    """Returns the case as one line of a run's `cases.jsonl`, grammar as text and contents in base64."""
     line = {
         "suite": suite,
         "suite_version": suite_version,
@@ -296,13 +296,13 @@ def case_to_line(suite: str, suite_version: str, case: Case) -> bytes:
 
 
 def _flags(instance: Instance) -> list[Any]:
-    """The values behind `valid` in an instance's line; most instances have none."""
+    """Returns the values behind `valid` in an instance's line; most instances have none."""
     flags: list[Any] = [instance.contested, list(instance.contrary)]
     return flags if instance.contrary else flags[:1] if instance.contested is not None else []
 
 
 def case_from_line(line: bytes) -> tuple[str, str, Case]:
-    """The suite, the suite's version and the case from one line of `cases.jsonl`.
+    """Returns the suite, the suite's version and the case from one line of `cases.jsonl`.
 
     Raises BadInput for any other line."""
     value = json_line(line, "cases.jsonl")
@@ -360,7 +360,7 @@ _PARTS = tuple(part.name for part in fields(_InstanceParts))
 
 
 def _instance_of(parts: tuple[Any, ...]) -> Instance:
-    """The instance from its parts. Raises ValueError."""
+    """Returns the instance from its parts. Raises ValueError."""
     if len(parts) > len(_PARTS):
         raise ValueError(f"an instance of {len(parts)} parts")
     stored = shaped(_InstanceParts, dict(zip(_PARTS, parts, strict=False)))
@@ -374,7 +374,7 @@ def _instance_of(parts: tuple[Any, ...]) -> Instance:
 
 
 def case_at(cases: str, offset: int) -> Case:
-    """The case that begins at this offset of a run's `cases.jsonl`."""
+    """Returns the case that begins at this offset of a run's `cases.jsonl`."""
     with open(cases, "rb") as file:
         file.seek(offset)
         _, _, case = case_from_line(file.readline())

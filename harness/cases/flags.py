@@ -18,8 +18,8 @@ HIDDEN_DRAFT = "of a draft that their schema does not say, for its `$schema` is 
 def with_verdicts(
     case: Case, judge: Judge, questioned: bool, both: bool
 ) -> tuple[Case, dict[str, list[str]]]:
-    """The case with a verdict on each instance, where there is a judge for its dialect; and the names of
-    contested ones by reason.
+    """Returns the case with a verdict on each instance, where there is a judge for its dialect; and the names
+    of contested ones by reason.
 
     An instance without `valid` gets the judge's verdict; with `both`, only if the second validator does not
     contradict. With `questioned`, a stated `valid` of a JSON document is checked too: a contested instance
@@ -52,8 +52,8 @@ def _verdict(case: Case, instance: Instance, judge: Judge, both: bool) -> bool |
 
 
 def _objection(case: Case, instance: Instance, judge: Judge) -> str:
-    """Why the `valid` that the case states is not believed; empty where it is. Where the case does not say
-    whether formats are constraints, both readings must contradict it."""
+    """Returns why the `valid` that the case states is not believed; empty where it is. Where the case does
+    not say whether formats are constraints, both readings must contradict it."""
     draft = case.draft
     readings = (
         [True] if case.asserts_formats else [False, True] if '"format"' in case.grammar.text else [False]

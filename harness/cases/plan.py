@@ -139,7 +139,8 @@ def write_plan(
 
 
 def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
-    """How many rows each case of a plan must have in the end, by suite and case id, in the plan's order.
+    """Returns how many rows each case of a plan must have in the end, by suite and case id, in the plan's
+    order.
 
     That is one for each instance, or 1 for a case without any, and one more for the checks."""
     checks = int(checked)
@@ -151,8 +152,8 @@ def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
 
 
 def _unused_name(name: str, taken: dict[str, Any]) -> str:
-    """The name, with a number behind it if it is taken: two folders of one name are two suites, and the
-    second is called `name-2`."""
+    """Returns the name, with a number behind it if it is taken: two folders of one name are two suites, and
+    the second is called `name-2`."""
     number, candidate = 1, name
     while candidate in taken:
         number += 1
@@ -161,8 +162,8 @@ def _unused_name(name: str, taken: dict[str, Any]) -> str:
 
 
 def _chosen(suite: Suite, limit: int | None, seed: int, only: Collection[str]) -> Callable[[Case], bool]:
-    """A function that says whether a case is walked: those named in `only` by name or id, or else all, or a
-    sample of `limit`.
+    """Returns a function that says whether a case is walked: those named in `only` by name or id, or else
+    all, or a sample of `limit`.
 
     The sample has the same cases for the same seed, wherever they stand in the suite.
     """
@@ -194,7 +195,7 @@ def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
 
 
 def _problem(case: Case) -> str:
-    """What is wrong with the case's schema; empty if it is a schema, or if the grammar is of another
+    """Returns what is wrong with the case's schema; empty if it is a schema, or if the grammar is of another
     dialect."""
     if case.grammar.dialect != "json_schema":
         return ""
@@ -204,8 +205,8 @@ def _problem(case: Case) -> str:
 
 
 def _read_otherwise(case: Case, judge: Judge, unicode: Collection[str]) -> Case:
-    """The case with each instance's `contrary` filled in, if it is a regular expression: the readings by
-    which the verdict is the opposite."""
+    """Returns the case with each instance's `contrary` filled in, if it is a regular expression: the readings
+    by which the verdict is the opposite."""
     if case.grammar.dialect != "regex":
         return case
     instances = tuple(

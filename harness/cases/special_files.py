@@ -48,8 +48,8 @@ def refuse_special_file(path: Path) -> None:
 
 
 def kind_of(path: Path) -> str:
-    """The kind of a path that is neither a file nor a folder, with links followed; empty otherwise, and if
-    nothing is there."""
+    """Returns the kind of a path that is neither a file nor a folder, with links followed; empty otherwise,
+    and if nothing is there."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):  # nothing is there, or the name cannot be a path

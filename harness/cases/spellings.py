@@ -81,7 +81,7 @@ LAYOUTS: dict[str, Style] = {
 
 
 def read(content: bytes) -> Value:
-    """The document as it is spelled.
+    """Returns the document as it is spelled.
 
     Raises ValueError for what is none, is too large or names a property twice.
     """
@@ -111,7 +111,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _filled(value: Any, literals: list[str]) -> Value:
-    """The value with its strings in the place of the numbers that stand for them."""
+    """Returns the value with its strings in the place of the numbers that stand for them."""
     if isinstance(value, dict):
         members = {Name(literals[int(name)]): _filled(member, literals) for name, member in value.items()}
         if len(members) < len(value):
@@ -133,7 +133,7 @@ def _depth(value: Value) -> int:
 
 
 def write(value: Value, style: Style = COMPACT) -> bytes:
-    """The document in a style."""
+    """Returns the document in a style."""
     return "".join(_parts(value, style, 0)).encode("utf-8")
 
 
@@ -173,13 +173,14 @@ def _container(value: dict[Name, Value] | list[Value], style: Style, depth: int)
 
 
 def plain_string(text: str) -> str:
-    """The string with as few escapes as JSON allows, short ones where there are any; a lone surrogate is
-    escaped."""
+    """Returns the string with as few escapes as JSON allows, short ones where there are any; a lone surrogate
+    is escaped."""
     return _escaped(json.dumps(text, ensure_ascii=False), re.compile("[\ud800-\udfff]"))
 
 
 def _escaped(quoted: str, characters: re.Pattern[str]) -> str:
-    """The string with those characters as `\\uXXXX`; one beyond the first plane becomes two surrogates."""
+    """Returns the string with those characters as `\\uXXXX`; one beyond the first plane becomes two
+    surrogates."""
     return characters.sub(lambda match: json.dumps(match[0])[1:-1], quoted)
 
 
@@ -190,7 +191,7 @@ _CODES = {"b": 8, "f": 12, "n": 10, "r": 13, "t": 9, '"': 34, "\\": 92}
 
 
 def _first_escaped(text: Text, is_name: bool) -> str:
-    """The string with its first letter escaped, either in names only or in values only."""
+    """Returns the string with its first letter escaped, either in names only or in values only."""
     quoted = plain_string(text)
     return _first_letter_escaped(quoted) if isinstance(text, Name) == is_name else quoted
 
@@ -236,7 +237,7 @@ def _with_exponent(suffix: str) -> Callable[[str], str]:
 
 
 def _shifted(literal: str) -> str:
-    """An integer multiplied by ten with a tenth as exponent: `12` as `120e-1`."""
+    """Returns an integer multiplied by ten with a tenth as exponent: `12` as `120e-1`."""
     return f"{literal}0e-1" if re.fullmatch("-?[1-9][0-9]*", literal) else literal
 
 
@@ -245,7 +246,7 @@ def _negative_zero(literal: str) -> str:
 
 
 def plain_number(literal: str) -> str:
-    """The number without exponent and trailing zeros, if that is not long."""
+    """Returns the number without exponent and trailing zeros, if that is not long."""
     try:
         value = Decimal(literal)
         if not value:
@@ -295,12 +296,13 @@ PLAIN = "plain"
 
 
 def layouts(value: Value) -> dict[str, bytes]:
-    """The document in every layout, by name."""
+    """Returns the document in every layout, by name."""
     return {name: write(value, style) for name, style in LAYOUTS.items()}
 
 
 def respelled(value: Value, layout: Style) -> dict[str, bytes]:
-    """The document in one layout with all else spelled in every way that changes something, by name."""
+    """Returns the document in one layout with all else spelled in every way that changes something, by
+    name."""
     plain = write(value, layout)
     texts = {"leading_space": b" " + plain, "trailing_newline": plain + b"\n"}
     texts |= {name: write(reordered(value, order), layout) for name, order in ORDERS.items()}
@@ -324,7 +326,8 @@ def spellings(content: bytes) -> dict[str, bytes]:
 
 
 def layout_of(content: bytes, value: Value) -> Style:
-    """The layout in which the document is written, whatever its escapes; compact if it is none of ours."""
+    """Returns the layout in which the document is written, whatever its escapes; compact if it is none of
+    ours."""
     bare = _SCALAR.sub(b"_", content)
     return next(
         (style for style in LAYOUTS.values() if _SCALAR.sub(b"_", write(value, style)) == bare), COMPACT
@@ -335,7 +338,7 @@ _SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+', re.DOTALL)
 
 
 def _new(texts: dict[str, bytes], known: bytes) -> dict[str, bytes]:
-    """The texts without `known`, each text once."""
+    """Returns the texts without `known`, each text once."""
     names = {text: name for name, text in reversed(texts.items()) if text != known}
     return {name: text for name, text in texts.items() if names.get(text) == name}
 
@@ -364,8 +367,8 @@ class SpelledName(NamedTuple):
 
 
 def spelled(case: Case) -> Case:
-    """The case with the spellings of its valid instances as instances, which nobody has judged yet; run as
-    any other case.
+    """Returns the case with the spellings of its valid instances as instances, which nobody has judged yet;
+    run as any other case.
 
     Names, escapes and numbers are spelled in two layouts, because a backend may insist on one.
     """

@@ -43,7 +43,7 @@ class Suite:
 
 
 def suite_names() -> list[str]:
-    """The suites that come with the package."""
+    """Returns the suites that come with the package."""
     return sorted(
         Path(str(path)).stem for path in files("harness.suites").iterdir() if path.name.endswith(".jsonl")
     )
@@ -62,7 +62,8 @@ def walked_by_default() -> list[str]:
 
 
 def find_suite(wanted: str) -> Suite:
-    """A suite by name (`-` and `_` are the same), or the folder or file of that path. Raises BadInput."""
+    """Returns a suite by name (`-` and `_` are the same), or the folder or file of that path. Raises
+    BadInput."""
     for name in suite_names():
         if name.replace("_", "-") == wanted.replace("_", "-"):
             path = Path(str(files("harness.suites"))) / f"{name}.jsonl"
@@ -85,7 +86,7 @@ def find_suite(wanted: str) -> Suite:
 
 
 def _is(question: Callable[[], bool]) -> bool:
-    """The answer; False where the name cannot even be a path."""
+    """Returns the answer; False where the name cannot even be a path."""
     try:
         return question()
     except OSError:
@@ -109,8 +110,8 @@ def _suite_of_file(path: Path) -> Suite:
 
 
 def _writable(name: str) -> str:
-    """The name with lone surrogates (of bytes in a file name that are no UTF-8) spelled out: a row's schema
-    and a page can hold it."""
+    """Returns the name with lone surrogates (of bytes in a file name that are no UTF-8) spelled out: a row's
+    schema and a page can hold it."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
@@ -120,8 +121,8 @@ def _is_header(value: object) -> bool:
 
 
 def read_cases(suite: Suite) -> Iterator[Case]:
-    """Every case of the suite, in order; ids are unique within it (a second case with the same grammar gets
-    `-2`). Raises BadInput."""
+    """Yields every case of the suite, in order; ids are unique within it (a second case with the same grammar
+    gets `-2`). Raises BadInput."""
     counts: dict[str, int] = {}
     for path in suite.files:
         for case in _cases_of_file(path):
@@ -153,7 +154,7 @@ def _cases_of_file(path: Path) -> Iterator[Case]:
 
 
 def open_text(path: Path) -> Any:
-    """The file, opened as UTF-8. Raises BadInput if it cannot be read."""
+    """Returns the file, opened as UTF-8. Raises BadInput if it cannot be read."""
     try:
         return _Utf8(path)
     except OSError as error:
@@ -197,8 +198,8 @@ class _Utf8:
 
 
 def parse_json(text: str, file: str, line: int = 1) -> Any:
-    """The JSON value that begins in this line of the file. Raises BadInput with file, line and column if it
-    is none.
+    """Returns the JSON value that begins in this line of the file. Raises BadInput with file, line and column
+    if it is none.
     """
     where = f"{file}:{line}" if line > 1 else file
 
@@ -222,8 +223,8 @@ def parse_json(text: str, file: str, line: int = 1) -> Any:
 
 
 def deep(read: Callable[[], T], where: str) -> T:
-    """The result of `read`, in a thread with a deep stack if the ordinary one is too shallow for the nesting
-    it meets."""
+    """Returns the result of `read`, in a thread with a deep stack if the ordinary one is too shallow for the
+    nesting it meets."""
     try:
         return read()
     except RecursionError:

@@ -40,8 +40,8 @@ def is_tool(value: object) -> bool:
 
 
 def tool_list(value: object) -> list[Any] | None:
-    """The entries of a list of tools, of an object with one (`{"tools": [...]}`, as a request or MCP's
-    answer), or a single tool.
+    """Returns the entries of a list of tools, of an object with one (`{"tools": [...]}`, as a request or
+    MCP's answer), or a single tool.
 
     None if the value is nothing of the kind.
     """
@@ -56,7 +56,8 @@ def tool_list(value: object) -> list[Any] | None:
 
 
 def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
-    """The tool's name and the schema of its arguments. Raises BadInput, its text starting with `where`."""
+    """Returns the tool's name and the schema of its arguments. Raises BadInput, its text starting with
+    `where`."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} is {json.dumps(value)[:60]}, not a tool; write {FORMS}")
     named = value.get("name")

@@ -34,8 +34,8 @@ or seconds."""
 
 
 def load_arm(spec: str, vocabulary: str, cases: str, cpu: int | None) -> tuple[Handler, dict[str, Any]]:
-    """The backend's adapter, loaded and from then on bound to the processor `cpu`; `cases` is the path of the
-    run's `cases.jsonl`."""
+    """Returns the backend's adapter, loaded and from then on bound to the processor `cpu`; `cases` is the
+    path of the run's `cases.jsonl`."""
     (backend,) = parse_specs(spec)
     adapter = make(backend, load_vocabulary(vocabulary))
     processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
@@ -240,7 +240,7 @@ class MeasureHandler:
 
     @contextmanager
     def _all_processors(self, wanted: bool) -> Iterator[None]:
-        """A context in which all processors may be used if `wanted`, because threads need them."""
+        """Returns a context in which all processors may be used if `wanted`, because threads need them."""
         if not (wanted and self.cpu is not None and hasattr(os, "sched_setaffinity")):
             yield
             return

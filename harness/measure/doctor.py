@@ -83,7 +83,7 @@ def diagnose(
 
 
 def default_backend() -> str:
-    """The first backend that is installed and takes JSON Schema. Raises BadInput."""
+    """Returns the first backend that is installed and takes JSON Schema. Raises BadInput."""
     for entry in catalogue():
         if entry["version"] and "json_schema" in entry["dialects"]:
             return str(entry["name"])
@@ -174,7 +174,7 @@ def text(diagnosis: Diagnosis) -> str:
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    """The diagnosis as JSON: the advice, the comparisons of the arm with itself, and what can be
+    """Returns the diagnosis as JSON: the advice, the comparisons of the arm with itself, and what can be
     concluded."""
     by_metric: dict[str, list[Comparison]] = {}
     for comparison in diagnosis.comparisons:
@@ -183,7 +183,7 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def conclusions(diagnosis: Diagnosis, by_metric: dict[str, list[Comparison]]) -> Sequence[str]:
-    """A sentence for each kind of claim."""
+    """Returns a sentence for each kind of claim."""
     sentences = []
     for metric, what in (
         ("fill", "a slower mask"),

@@ -316,11 +316,11 @@ class MeasureEngine:
                         )
 
     def _repeats(self, running_arm: MeasuringArm, trace: Trace, usual: int) -> int:
-        """The number of repetitions: `usual`, or fewer if a pass takes long."""
+        """Returns the number of repetitions: `usual`, or fewer if a pass takes long."""
         return min(usual, self.passes.get((running_arm.arm.backend, trace.case_id), usual))
 
     def _some_of_each_family(self, traces: Sequence[Trace]) -> Iterable[Trace]:
-        """The cases that most arms solve, as many of each family as the profile says."""
+        """Returns the cases that most arms solve, as many of each family as the profile says."""
         taken: dict[str, int] = {}
         for trace in sorted(traces, key=lambda trace: -len(trace.solved_by)):
             taken[trace.family] = taken.get(trace.family, 0) + 1
@@ -347,7 +347,8 @@ class MeasureEngine:
 
 @contextmanager
 def elsewhere(cpu: int | None) -> Iterator[None]:
-    """A context in which our own process leaves this processor to the arms, if there is another one."""
+    """Returns a context in which our own process leaves this processor to the arms, if there is another
+    one."""
     if cpu is None:
         yield
         return

@@ -47,7 +47,7 @@ class Comparison:
 def log_ratios(
     figures: Figures, metric: str, base: str, head: str, cases: Iterable[str]
 ) -> dict[int, dict[str, dict[int, float]]]:
-    """The values ln(head / base) by fork, case and round, where both arms have a figure."""
+    """Returns the values ln(head / base) by fork, case and round, where both arms have a figure."""
     cells = figures.cells[metric]
     ratios_by_fork: dict[int, dict[str, dict[int, float]]] = {}
     for case in cases:
@@ -61,8 +61,8 @@ def log_ratios(
 
 
 def per_fork(ratios: Mapping[int, Mapping[str, Mapping[int, float]]]) -> list[float]:
-    """One number for each fork: for each case the median over its rounds, then the mean over cases (the
-    logarithm of a geometric mean).
+    """Returns one number for each fork: for each case the median over its rounds, then the mean over cases
+    (the logarithm of a geometric mean).
 
     Only cases that every fork has count, because a case that is missing in one would move that fork.
     """
@@ -96,13 +96,13 @@ def noise_floor(figures: Figures, metric: str, family: str, reference: str, agai
 
 
 def margin_of(floor: float) -> float:
-    """The largest relative difference that counts as no change, for this noise floor."""
+    """Returns the largest relative difference that counts as no change, for this noise floor."""
     return SMALLEST_MARGIN if math.isnan(floor) else max(SMALLEST_MARGIN, FLOORS * floor)
 
 
 def mean_ratio(figures: Figures, metric: str, base: str, head: str, cases: Sequence[str]) -> float:
-    """The geometric mean over cases of plain ratios of means; if the metric is one of passes, over all passes
-    of all forks."""
+    """Returns the geometric mean over cases of plain ratios of means; if the metric is one of passes, over
+    all passes of all forks."""
     column = {"fill": 0, "accept": 1}.get(metric)
     ratios = []
     for case in cases:
@@ -146,7 +146,7 @@ def is_change(comparison: Comparison, figures: Figures) -> bool:
 
 
 def compare(figures: Figures, confirming: Figures | None = None) -> list[Comparison]:
-    """Every pair in every metric and family, the A/A pair first; see docs/measuring.md for each step.
+    """Returns every pair in every metric and family, the A/A pair first; see docs/measuring.md for each step.
 
     Where the A/A arm is not equivalent in the metric and family, a verdict is `unproven`. Of the verdicts
     that say that something changed, those are kept that a false discovery rate of one percent leaves, and,
@@ -192,7 +192,7 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
 def _compared(
     figures: Figures, wanted: Sequence[tuple[str, str]], floors: Mapping[tuple[str, str], float]
 ) -> list[tuple[Comparison, list[float]]]:
-    """Each comparison with the numbers per fork on which it rests."""
+    """Returns each comparison with the numbers per fork on which it rests."""
     compared = []
     copies = {arm.name for arm in figures.measurement.arms if arm.role == "a/a"}
     for base, head in wanted:
@@ -230,8 +230,8 @@ def _compared(
 
 
 def confirmation(comparison: Comparison, confirming: Figures) -> tuple[Interval | None, Judgement]:
-    """The interval and verdict of fresh forks alone; no interval and `inconclusive` if they have no figure of
-    it."""
+    """Returns the interval and verdict of fresh forks alone; no interval and `inconclusive` if they have no
+    figure of it."""
     cases = [trace.case_id for trace in confirming.families[comparison.family]]
     x = per_fork(log_ratios(confirming, comparison.metric, comparison.base, comparison.head, cases))
     if not x:
@@ -261,8 +261,8 @@ def _because(comparison: Comparison, verdict: Verdict, why: str) -> Comparison:
 
 
 def flagged(comparisons: Iterable[Comparison], figures: Figures) -> list[Comparison]:
-    """The comparisons that must be confirmed before they are reported: changes between versions of one
-    backend with the same options."""
+    """Returns the comparisons that must be confirmed before they are reported: changes between versions of
+    one backend with the same options."""
     return [
         comparison
         for comparison in comparisons
@@ -271,8 +271,8 @@ def flagged(comparisons: Iterable[Comparison], figures: Figures) -> list[Compari
 
 
 def undecided(comparisons: Iterable[Comparison], figures: Figures) -> set[str]:
-    """The arms whose verdict more forks would help to reach, with their controls. Where no change is claimed,
-    a wide interval is an answer too."""
+    """Returns the arms whose verdict more forks would help to reach, with their controls. Where no change is
+    claimed, a wide interval is an answer too."""
     open_ones = [
         comparison
         for comparison in comparisons

@@ -71,7 +71,7 @@ def shape(slot: Slot, figures: Nanoseconds) -> SlotFigures:
 
 
 def values_of(slot: SlotFigures) -> dict[str, float]:
-    """The metrics for which this slot has a figure, in nanoseconds above 0."""
+    """Returns the metrics for which this slot has a figure, in nanoseconds above 0."""
     values = {
         "fill": float(slot.warm[:, 0].sum()),
         "accept": float(slot.warm[:, 1].sum()),
@@ -111,7 +111,8 @@ class Figures:
 
     @cached_property
     def shapes(self) -> dict[tuple[str, str, int, int], SlotFigures]:
-        """The shapes by arm, case, fork and round, without cases that were lost while they were measured."""
+        """Returns the shapes by arm, case, fork and round, without cases that were lost while they were
+        measured."""
         return {
             key: shape(slot, self.recorded.of(slot.figures))
             for key, slot in self.slots.items()
@@ -120,7 +121,7 @@ class Figures:
 
     @cached_property
     def cells(self) -> dict[str, dict[tuple[str, str], CaseTimes]]:
-        """The cells by metric, and then by arm and case."""
+        """Returns the cells by metric, and then by arm and case."""
         times: dict[str, dict[tuple[str, str], CaseTimes]] = {metric: {} for metric in METRICS}
         for (arm, case, fork, number), slot in self.shapes.items():
             for metric, value in values_of(slot).items():
@@ -129,30 +130,30 @@ class Figures:
 
     @cached_property
     def tokens(self) -> dict[str, int]:
-        """The number of tokens of each case's text, end-of-sequence included."""
+        """Returns the number of tokens of each case's text, end-of-sequence included."""
         return {slot.case_id: slot.tokens for slot in self.slots.values()}
 
     @property
     def arms(self) -> list[str]:
-        """The names of all arms but the A/A copy, in the order asked for."""
+        """Returns the names of all arms but the A/A copy, in the order asked for."""
         return [measured.name for measured in self.measurement.arms if measured.role != "a/a"]
 
     @cached_property
     def families(self) -> dict[str, list[Trace]]:
-        """The cases by suite and dialect; if there are several families, also all cases as one."""
+        """Returns the cases by suite and dialect; if there are several families, also all cases as one."""
         families: dict[str, list[Trace]] = {}
         for trace in self.measurement.traces:
             families.setdefault(trace.family, []).append(trace)
         return families if len(families) == 1 else families | {ALL: list(self.measurement.traces)}
 
     def own_set(self, arm: str) -> list[Trace]:
-        """The cases that were measured on this arm."""
+        """Returns the cases that were measured on this arm."""
         measured = {case for name, case, _, _ in self.shapes if name == arm}
         return [trace for trace in self.measurement.traces if trace.case_id in measured]
 
     @cached_property
     def common_set(self) -> list[Trace]:
-        """The cases that were measured on every arm."""
+        """Returns the cases that were measured on every arm."""
         sets = [{trace.case_id for trace in self.own_set(arm)} for arm in self.arms]
         shared = set.intersection(*sets) if sets else set()
         return [trace for trace in self.measurement.traces if trace.case_id in shared]
@@ -188,7 +189,7 @@ class Figures:
         return [max(sums) / min(sums) for sums in sums_by_case.values() if min(sums) > 0]
 
     def median(self, arm: str, metric: str, case: str) -> float | None:
-        """The median over forks and rounds; None if there is no figure."""
+        """Returns the median over forks and rounds; None if there is no figure."""
         cell = self.cells[metric].get((arm, case))
         return (
             None

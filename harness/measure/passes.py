@@ -39,7 +39,7 @@ class Mask:
         self.cells: Any = np.zeros(size, np.bool_) if self.is_bool else allocate_bitmask(size)
 
     def filler(self, grammar_object: GrammarObject) -> Callable[[], object]:
-        """The fill in the adapter's own format."""
+        """Returns the fill in the adapter's own format."""
         if self.is_bool:
             return partial(grammar_object.fill_bool_mask, self.cells)
         return grammar_object.filler(self.cells)
@@ -86,7 +86,7 @@ def _as_pass(stamped: Stamped) -> Pass:
 
 
 def timed(call: Callable[[], object]) -> tuple[int, Any]:
-    """The nanoseconds of one call, and its result."""
+    """Returns the nanoseconds of one call, and its result."""
     clock = time.perf_counter_ns
     start = clock()
     result = call()
@@ -94,8 +94,8 @@ def timed(call: Callable[[], object]) -> tuple[int, Any]:
 
 
 def clock_cost_ns() -> int:
-    """The median nanoseconds between two readings of the clock with nothing in between; they are part of
-    every figure, and not subtracted."""
+    """Returns the median nanoseconds between two readings of the clock with nothing in between; they are part
+    of every figure, and not subtracted."""
     clock = time.perf_counter_ns
     return int(np.median([-(clock() - clock()) for _ in range(20_001)]))
 

@@ -74,7 +74,7 @@ the warm-up's compile."""
 
 
 def order(arms: Sequence[Item], round_number: int) -> list[Item]:
-    """The order of the arms in a round.
+    """Returns the order of the arms in a round.
 
     Rounds come in pairs, forwards and backwards (ABBA), and each pair begins with another arm (a Latin square
     over the pairs). So over two rounds every two arms are in both orders, equally far from the middle.

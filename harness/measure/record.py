@@ -112,7 +112,7 @@ class Recorded:
     figures: Nanoseconds
 
     def of(self, figures: tuple[int, int]) -> Nanoseconds:
-        """The int64s that a line names. Raises BadInput if they are not there."""
+        """Returns the int64s that a line names. Raises BadInput if they are not there."""
         try:
             return sliced(figures, self.figures)
         except ValueError as error:
@@ -125,7 +125,7 @@ def has_measurement(folder: Path) -> bool:
 
 
 def read_measurement(folder: Path) -> Recorded:
-    """The whole record. Raises BadInput."""
+    """Returns the whole record. Raises BadInput."""
     if not has_measurement(folder):
         raise BadInput(
             f"{folder}: no measurement here (no {ROUNDS}); `grammarbench measure --out {folder}` makes one"

@@ -71,7 +71,8 @@ def measure(request: MeasureRequest, say: Callable[[str], None]) -> tuple[Path, 
 
 
 def _scouting(request: MeasureRequest, profile: MeasureProfile) -> RunRequest:
-    """The run that walks every case once with every arm: an arm is measured on the cases that it solves."""
+    """Returns the run that walks every case once with every arm: an arm is measured on the cases that it
+    solves."""
     return RunRequest(
         suites=request.suites or SUITES[request.profile],
         backends=request.backends,
@@ -171,7 +172,7 @@ def _confirm(
 
 
 def conclude(folder: Path) -> list[Comparison]:
-    """The comparisons of a stored measurement. Raises BadInput."""
+    """Returns the comparisons of a stored measurement. Raises BadInput."""
     recorded = read_measurement(folder)
     confirming = Figures(recorded, confirming=True)
     return compare(Figures(recorded), confirming if confirming.slots else None)
@@ -183,7 +184,8 @@ def _undecided(folder: Path) -> set[str]:
 
 
 def measured_arms(arms: Iterable[Arm], reference: str | None) -> list[MeasuredArm]:
-    """The run's arms, and the reference (the first unless named) once more as A/A arm. Raises BadInput."""
+    """Returns the run's arms, and the reference (the first unless named) once more as A/A arm. Raises
+    BadInput."""
     arms = list(arms)
     names = arm_names(arms)
     measured = []
@@ -275,8 +277,8 @@ def _offsets(folder: Path) -> Iterator[int]:
 
 
 def workload_key(info: RunInfo, traces: Sequence[Trace], profile: MeasureProfile) -> str:
-    """A hash, in 12 hex digits, of everything but machine, software and arms that decides what a figure
-    means."""
+    """Returns a hash, in 12 hex digits, of everything but machine, software and arms that decides what a
+    figure means."""
     vocabularies = {name: vocabulary["sha256"] for name, vocabulary in info.vocabularies.items()}
     measured = [(trace.suite, trace.case_id, trace.instance) for trace in traces]
     parts = [PROTOCOL, vocabularies, measured, profile.rounds, profile.pass_seconds]

@@ -33,7 +33,7 @@ NAME = 20
 def text(
     figures: Figures, comparisons: Sequence[Comparison], *, means: bool = False, on: Console = PIPE
 ) -> str:
-    """Everything that a terminal shows of it."""
+    """Returns everything that a terminal shows of it."""
     parts = [
         arms_text(figures, on),
         comparisons_text(comparisons, means=means, on=on),
@@ -76,7 +76,8 @@ def arms_text(figures: Figures, on: Console = PIPE) -> str:
 
 
 def comparisons_text(comparisons: Sequence[Comparison], *, means: bool = False, on: Console = PIPE) -> str:
-    """One line per comparison: the ratio head over base, its interval, the verdict, and where it lies."""
+    """Returns one line per comparison: the ratio head over base, its interval, the verdict, and where it
+    lies."""
     lines: list[str] = []
     pair: tuple[str, str] | None = None
     for comparison in comparisons:
@@ -108,8 +109,8 @@ def bound(value: float) -> str:
 
 
 def forest(comparison: Comparison) -> str:
-    """The interval on a logarithmic axis from one third to three; `:` are the margins, `|` is one, `o` the
-    estimate."""
+    """Returns the interval on a logarithmic axis from one third to three; `:` are the margins, `|` is one,
+    `o` the estimate."""
     middle, span = WIDTH // 2, math.log(3)
 
     def column(value: float) -> int:

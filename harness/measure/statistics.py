@@ -49,8 +49,8 @@ class Interval:
 
 
 def interval(x: Sequence[float]) -> Interval:
-    """The Hodges-Lehmann estimate, with an interval by signed ranks from EXACT_FROM forks on and by Student's
-    t below.
+    """Returns the Hodges-Lehmann estimate, with an interval by signed ranks from EXACT_FROM forks on and by
+    Student's t below.
 
     One fork has an estimate and no interval (0 to infinity). Raises ValueError without any fork.
     """
@@ -83,16 +83,16 @@ def _exp(exponent: float) -> float:
 
 
 def walsh_averages(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The averages of every pair, each with itself included, ascending: their median is the Hodges-Lehmann
-    estimate."""
+    """Returns the averages of every pair, each with itself included, ascending: their median is the
+    Hodges-Lehmann estimate."""
     first, second = np.triu_indices(len(values))
     averages: NDArray[np.float64] = np.sort((values[first] + values[second]) / 2)
     return averages
 
 
 def signed_rank_bounds(walsh: NDArray[np.float64], count: int) -> tuple[float, float]:
-    """The interval of the Hodges-Lehmann estimate whose true level is the smallest that is at least LEVEL
-    (exact Wilcoxon distribution)."""
+    """Returns the interval of the Hodges-Lehmann estimate whose true level is the smallest that is at least
+    LEVEL (exact Wilcoxon distribution)."""
     ways = np.zeros(count * (count + 1) // 2 + 1)
     ways[0] = 1
     for rank in range(1, count + 1):
@@ -127,7 +127,7 @@ def student_cdf(t: float, degrees: int) -> float:
 
 
 def student_quantile(share: float, degrees: int) -> float:
-    """The t below which this share (above one half) lies."""
+    """Returns the t below which this share (above one half) lies."""
     low, high = 0.0, 1.0
     while student_cdf(high, degrees) < share:
         high *= 2
@@ -138,8 +138,8 @@ def student_quantile(share: float, degrees: int) -> float:
 
 
 def judge(estimate: Interval, margin: float) -> Judgement:
-    """The verdict on a lower-is-better figure: its interval is outside, inside or across the margin (0.05
-    means five percent)."""
+    """Returns the verdict on a lower-is-better figure: its interval is outside, inside or across the margin
+    (0.05 means five percent)."""
     if estimate.low > 1 + margin:
         return "regressed"
     if estimate.high < 1 - margin:
@@ -183,14 +183,14 @@ def has_tail(share: float, count: int) -> bool:
 
 
 def geometric_mean(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """The geometric mean of positive numbers."""
+    """Returns the geometric mean of positive numbers."""
     return math.exp(float(np.mean(np.log(np.asarray(values, float)))))
 
 
 def quantile_interval(
     groups: Sequence[NDArray[np.float64]], share: float, seed: int, resamples: int = 2000
 ) -> tuple[float, float]:
-    """The interval of a quantile of all values, by drawing whole groups (the tokens of one schema are
+    """Returns the interval of a quantile of all values, by drawing whole groups (the tokens of one schema are
     correlated)."""
     rng = np.random.default_rng(seed)
     values = np.concatenate(groups)

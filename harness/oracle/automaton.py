@@ -46,25 +46,25 @@ class Automaton(ABC, Generic[Key]):
 
     @abstractmethod
     def _successors(self, key: Key) -> Iterable[tuple[int, int, Key]]:
-        """The transitions of a state as `(first byte, last byte, key)`: disjoint byte ranges, both ends
-        included, and only keys from which a sentence can still be finished."""
+        """Returns the transitions of a state as `(first byte, last byte, key)`: disjoint byte ranges, both
+        ends included, and only keys from which a sentence can still be finished."""
 
     @abstractmethod
     def _is_accepting(self, key: Key) -> bool:
         """Is what was read so far a sentence?"""
 
     def __len__(self) -> int:
-        """How many states were found so far, DEAD included."""
+        """Returns how many states were found so far, DEAD included."""
         return len(self._keys)
 
     def step(self, state: int, byte: int) -> int:
-        """The state after one more byte."""
+        """Returns the state after one more byte."""
         if not self.expanded[state]:
             self._expand(state)
         return int(self.table[state, byte])
 
     def run(self, state: int, text: bytes) -> int:
-        """The state after more bytes."""
+        """Returns the state after more bytes."""
         for byte in text:
             state = self.step(state, byte)
             if state == DEAD:
@@ -80,8 +80,8 @@ class Automaton(ABC, Generic[Key]):
         return self.accepting(self.run(self.start, text))
 
     def viable(self, text: bytes) -> int:
-        """How many leading bytes of the text are the beginning of some sentence; -1 if the language is
-        empty."""
+        """Returns how many leading bytes of the text are the beginning of some sentence; -1 if the language
+        is empty."""
         state = self.start
         if state == DEAD:
             return -1
@@ -92,8 +92,8 @@ class Automaton(ABC, Generic[Key]):
         return len(text)
 
     def forced(self, state: int, limit: int = MAX_FORCED) -> bytes:
-        """The bytes that must come next, at most `limit`: at each of them exactly one byte can follow and the
-        output cannot end instead."""
+        """Returns the bytes that must come next, at most `limit`: at each of them exactly one byte can follow
+        and the output cannot end instead."""
         out = bytearray()
         while state != DEAD and len(out) < limit and not self._accepting[state]:
             self.expand(np.array([state], dtype=np.int32))

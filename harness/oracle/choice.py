@@ -37,7 +37,8 @@ class ChoiceAutomaton(Automaton[Key]):
 
 
 def choice_automaton(text: str) -> ChoiceAutomaton:
-    """The automaton of a choice, whose text is a JSON array of strings. Raises NoOracle if it is none."""
+    """Returns the automaton of a choice, whose text is a JSON array of strings. Raises NoOracle if it is
+    none."""
     try:
         choices = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -47,11 +47,11 @@ class TokenIndex:
         self._lengths = {head: sorted(lengths_of_head) for head, lengths_of_head in lengths.items()}
 
     def ids(self, text: bytes) -> tuple[int, ...]:
-        """All ids with these bytes, ascending."""
+        """Returns all ids with these bytes, ascending."""
         return self._all.get(text) or ((self.first[text],) if text in self.first else ())
 
     def ends(self, text: bytes, start: int) -> list[int]:
-        """The ascending offsets at which tokens end that match the text at `start`."""
+        """Returns the ascending offsets at which tokens end that match the text at `start`."""
         heads = [text[start : start + size] for size in range(1, HEAD + 1) if start + size <= len(text)]
         # A head of fewer bytes than HEAD is a whole token; the lengths of longer ones stand under the full
         # head.
@@ -61,7 +61,7 @@ class TokenIndex:
 
 @lru_cache(maxsize=4)
 def index_of(vocabulary: Vocabulary) -> TokenIndex:
-    """The vocabulary's index, made once (0.2 s for 131,072 tokens)."""
+    """Returns the vocabulary's index, made once (0.2 s for 131,072 tokens)."""
     return TokenIndex(vocabulary)
 
 
@@ -82,15 +82,15 @@ class Lattice:
 
     @property
     def count(self) -> int:
-        """How many spellings there are; different ids of the same bytes count apart."""
+        """Returns how many spellings there are; different ids of the same bytes count apart."""
         return self._counts[0]
 
     def ids(self, start: int, end: int) -> tuple[int, ...]:
-        """The tokens that spell this part of the text."""
+        """Returns the tokens that spell this part of the text."""
         return self._index.ids(self.text[start:end])
 
     def spelling(self, number: int) -> tuple[int, ...]:
-        """The spelling with this number, from 0; different numbers have different spellings."""
+        """Returns the spelling with this number, from 0; different numbers have different spellings."""
         tokens: list[int] = []
         start = 0
         while start < len(self.text):
@@ -105,8 +105,8 @@ class Lattice:
         return tuple(tokens)
 
     def along(self, cuts: Sequence[int], source: random.Random) -> tuple[int, ...] | None:
-        """One token from each position to the next; among several ids of the same bytes one is drawn. None
-        where the vocabulary has no such token."""
+        """Returns one token from each position to the next; among several ids of the same bytes one is drawn.
+        None where the vocabulary has no such token."""
         tokens = []
         for start, end in pairwise(cuts):
             ids = self.ids(start, end)
@@ -132,7 +132,7 @@ class Lattice:
         return cuts
 
     def through(self, stops: Sequence[int], source: random.Random) -> tuple[int, ...] | None:
-        """A random spelling with a boundary at each of these positions."""
+        """Returns a random spelling with a boundary at each of these positions."""
         cuts = [0]
         for stop in [*stops, len(self.text)]:
             part = self.cuts(cuts[-1], stop, source)
@@ -198,8 +198,8 @@ def across_structure(lattice: Lattice, source: random.Random) -> tuple[int, ...]
 
 
 def straddling(lattice: Lattice, positions: Sequence[int], source: random.Random) -> tuple[int, ...] | None:
-    """A random spelling whose tokens lie across these positions wherever that is possible, each crossed by a
-    random token.
+    """Returns a random spelling whose tokens lie across these positions wherever that is possible, each
+    crossed by a random token.
 
     Returns None if no token can lie across any of them."""
     cuts = [0]
@@ -222,7 +222,7 @@ def straddling(lattice: Lattice, positions: Sequence[int], source: random.Random
 
 
 def _reached(lattice: Lattice, start: int, stop: int) -> list[int]:
-    """The positions before `stop` to which tokens lead from `start`."""
+    """Returns the positions before `stop` to which tokens lead from `start`."""
     reached = {start}
     for position in range(start, stop):
         if position in reached:
@@ -231,7 +231,7 @@ def _reached(lattice: Lattice, start: int, stop: int) -> list[int]:
 
 
 def boundaries(text: bytes) -> list[int]:
-    """The positions inside the text with a byte of STRUCTURE on one side."""
+    """Returns the positions inside the text with a byte of STRUCTURE on one side."""
     return [at for at in range(1, len(text)) if text[at - 1] in STRUCTURE or text[at] in STRUCTURE]
 
 
@@ -289,7 +289,7 @@ def _candidates(
 
 
 def spans(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[tuple[int, int]]:
-    """The offsets at which each token begins and ends in the text of all."""
+    """Returns the offsets at which each token begins and ends in the text of all."""
     bounds: list[tuple[int, int]] = []
     end = 0
     for token in tokens:
@@ -299,8 +299,8 @@ def spans(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[tuple[int, int]
 
 
 def drift(vocabulary: Vocabulary, tokens: Sequence[int]) -> int:
-    """How many of the emitted ids are not those that the tokenizer itself would have put over the same bytes
-    of the emitted text.
+    """Returns how many of the emitted ids are not those that the tokenizer itself would have put over the
+    same bytes of the emitted text.
 
     It is 0 exactly for canonical output. Special tokens (end-of-sequence among them) are no text and are left
     out. Raises ValueError where the vocabulary cannot spell the text.
@@ -312,8 +312,8 @@ def drift(vocabulary: Vocabulary, tokens: Sequence[int]) -> int:
 
 
 def stable(vocabulary: Vocabulary, tokens: Sequence[int]) -> int:
-    """How many leading ids are those of the emitted text's canonical tokenization. So much of a cache is kept
-    when the text is retokenized."""
+    """Returns how many leading ids are those of the emitted text's canonical tokenization. So much of a cache
+    is kept when the text is retokenized."""
     plain = [token for token in tokens if token not in vocabulary.special_tokens]
     canonical = vocabulary.encode(vocabulary.decode(plain))
     pairs = zip(plain, canonical, strict=False)

@@ -53,8 +53,8 @@ class TokenTrie:
             first += len(level.bytes)
 
     def states(self, automaton: Automaton[Any], state: int) -> States:
-        """The automaton's state after each token, as an array of shape `[vocabulary.size]`. It is DEAD where
-        no sentence goes on so, and for tokens without text."""
+        """Returns the automaton's state after each token, as an array of shape `[vocabulary.size]`. It is
+        DEAD where no sentence goes on so, and for tokens without text."""
         states = np.zeros(self._size, dtype=np.int32)  # of each node, level by level from 1
         here = np.array([state], dtype=np.int32)  # of the level above
         children = np.array([0, len(self.levels[0].bytes)]) if self.levels else np.zeros(2, np.intp)
@@ -80,8 +80,8 @@ class TokenTrie:
         return after
 
     def mask(self, automaton: Automaton[Any], state: int) -> TokenSet:
-        """The tokens that may come next, as a mask. End-of-sequence is allowed exactly at an accepting state;
-        special, padding and empty tokens never are."""
+        """Returns the tokens that may come next, as a mask. End-of-sequence is allowed exactly at an
+        accepting state; special, padding and empty tokens never are."""
         allowed: TokenSet = self.states(automaton, state) != DEAD
         allowed[self.vocabulary.eos_token] = automaton.accepting(state)
         return allowed
@@ -89,20 +89,20 @@ class TokenTrie:
 
 @lru_cache(maxsize=4)
 def trie_of(vocabulary: Vocabulary) -> TokenTrie:
-    """The vocabulary's trie, made once (under a second for 131,072 tokens)."""
+    """Returns the vocabulary's trie, made once (under a second for 131,072 tokens)."""
     return TokenTrie(vocabulary)
 
 
 def _ranges(starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The numbers from each start up to, but without, its end, one range after another."""
+    """Returns the numbers from each start up to, but without, its end, one range after another."""
     counts = ends - starts
     offsets = np.cumsum(counts) - counts
     return np.repeat(starts - offsets, counts) + np.arange(counts.sum())
 
 
 def _levels(texts: list[tuple[bytes, int]]) -> list[Level]:
-    """The levels of the trie of sorted texts. It works on arrays throughout: a node is a distinct prefix of
-    some text."""
+    """Returns the levels of the trie of sorted texts. It works on arrays throughout: a node is a distinct
+    prefix of some text."""
     levels: list[Level] = []
     if not texts:
         return levels

@@ -42,7 +42,8 @@ def common(ranges: Ranges, others: Ranges) -> Ranges:
 
 @cache
 def byte_sequences(first: int, last: int) -> tuple[tuple[ByteRange, ...], ...]:
-    """The UTF-8 of all scalar values from `first` to `last`, as disjoint sequences of byte ranges, in order.
+    """Returns the UTF-8 of all scalar values from `first` to `last`, as disjoint sequences of byte ranges, in
+    order.
 
     A sequence stands for every combination of one byte out of each of its ranges; a character's bytes are in
     exactly one sequence.
@@ -56,7 +57,7 @@ def byte_sequences(first: int, last: int) -> tuple[tuple[ByteRange, ...], ...]:
 
 
 def _split(low: bytes, high: bytes) -> list[tuple[ByteRange, ...]]:
-    """The sequences of byte ranges between two encodings of the same length."""
+    """Returns the sequences of byte ranges between two encodings of the same length."""
     if len(low) == 1:
         return [((low[0], high[0]),)]
     if low[0] == high[0]:

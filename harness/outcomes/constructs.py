@@ -47,7 +47,7 @@ QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 
 
 def constructs(grammar: Grammar) -> tuple[str, ...]:
-    """The names of what the grammar is made of, sorted; empty where there is nothing to name."""
+    """Returns the names of what the grammar is made of, sorted; empty where there is nothing to name."""
     text = grammar.text[:LONGEST]
     if grammar.dialect == "json_schema":
         try:
@@ -77,7 +77,7 @@ def _matching(names: dict[str, str], text: str) -> tuple[str, ...]:
 
 
 def _keywords(schema: Any) -> set[str]:
-    """The keywords that stand where a schema may stand; names of properties and data are none."""
+    """Returns the keywords that stand where a schema may stand; names of properties and data are none."""
     keywords: set[str] = set()
     waiting = [schema]
     while waiting:

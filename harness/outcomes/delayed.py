@@ -29,12 +29,12 @@ class Delayed:
 
     @property
     def opening(self) -> str:
-        """The words before the names of the cases behind which it failed, if there are such."""
+        """Returns the words before the names of the cases behind which it failed, if there are such."""
         return "failed behind " if self.behind else "failed once"
 
     @property
     def closing(self) -> str:
-        """The words after them, with what was seen."""
+        """Returns the words after them, with what was seen."""
         return f" and not when walked again in a process of its own: {self.text}"
 
 
@@ -60,13 +60,13 @@ class DelayedCases:
 
 
 def in_words(delayed: Delayed) -> str:
-    """One of them in one sentence."""
+    """Returns one delayed case in one sentence."""
     before = ", ".join(earlier.case for earlier in delayed.behind)
     return f"{delayed.case} ({delayed.suite}) {delayed.opening}{before}{delayed.closing}"
 
 
 def lines(cases: Sequence[Delayed]) -> list[str]:
-    """All of them in a line for each kind; none if there are none."""
+    """Returns all of them in a line for each kind; none if there are none."""
     kinds = {"behind others and not alone": [delayed for delayed in cases if delayed.behind]}
     kinds["once and not again"] = [delayed for delayed in cases if not delayed.behind]
     return [

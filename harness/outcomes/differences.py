@@ -78,7 +78,7 @@ class Difference:
 
     @property
     def depends_on_the_machine(self) -> bool:
-        """A deadline was missed on one side at least."""
+        """Was a deadline missed on one side at least?"""
         return any(TIMEOUT in part.before | part.after for part in self.parts)
 
     @property
@@ -147,7 +147,7 @@ def part_of(row: Row) -> str:
 
 
 def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
-    """The cases that came out differently, in the order of the first rows.
+    """Returns the cases that came out differently, in the order of the first rows.
 
     Raises ValueError if a side is of more than one arm.
     """
@@ -205,7 +205,7 @@ def difference_lines(run_differences: Differences, most: int | None = 40) -> Ite
 
 
 def case_lines(difference: Difference) -> list[str]:
-    """The case, and a line for each of its parts."""
+    """Returns the case, and a line for each of its parts."""
     vocabulary, suite, case_id = difference.key
     lines = [
         f"  {difference.name} ({suite}/{case_id}, {vocabulary})",
@@ -215,7 +215,8 @@ def case_lines(difference: Difference) -> list[str]:
 
 
 def in_words(parts: Sequence[Changed]) -> str:
-    """The faults that are new and those that are gone, each once, with the number of parts that have it."""
+    """Returns the faults that are new and those that are gone, each once, with the number of parts that have
+    it."""
     counts = {
         "new": Counter(fault for part in parts for fault in part.new),
         "gone": Counter(fault for part in parts for fault in part.gone),

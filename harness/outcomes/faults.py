@@ -53,8 +53,8 @@ class Cases:
 
 
 def faults(rows: Iterator[Row]) -> dict[Fault, dict[ArmKey, Cases]]:
-    """Every fault of every arm, the arms in the order of the rows, the faults by category and then as the
-    checks run."""
+    """Returns every fault of every arm, the arms in the order of the rows, the faults by category and then as
+    the checks run."""
     table: dict[Fault, dict[ArmKey, Cases]] = {}
     arms: dict[ArmKey, None] = {}
     for row in rows:
@@ -93,8 +93,8 @@ def _of_row(row: Row) -> Iterator[tuple[Fault, bool]]:
 
 
 def fault_frame(run: Path) -> pd.DataFrame:
-    """One line per fault: category, fault, cause, and per arm the number of cases (`*`: all of it documented
-    by the backend)."""
+    """Returns one line per fault: category, fault, cause, and per arm the number of cases (`*`: all of it
+    documented by the backend)."""
     table, info = faults(read_rows(run)), read_info(run)
     arms = [(arm.backend, arm.version, arm.options) for arm in info.arms]
     vocabularies = list(info.vocabularies)

@@ -28,5 +28,5 @@ class Gate:
 
     @property
     def exit_code(self) -> int:
-        """0 ok, 1 failed, 3 incomplete, 4 unproven."""
+        """Returns 0 for ok, 1 for failed, 3 for incomplete, 4 for unproven."""
         return EXIT_CODES[self.verdict]

@@ -80,7 +80,7 @@ class KeywordCell:
 
     @property
     def worst(self) -> list[Decision]:
-        """The cases that are in the cell's state."""
+        """Returns the cases that are in the cell's state."""
         return [case for case in self.cases if case.state == self.state]
 
 
@@ -110,8 +110,8 @@ class _CaseWalks:
 
     @property
     def state(self) -> State:
-        """The worst that can be said of the case; `enforced` only where both kinds of instance were walked
-        and judged rightly."""
+        """Returns the worst that can be said of the case; `enforced` only where both kinds of instance were
+        walked and judged rightly."""
         states = self.valid + self.forbidden
         if states["broken"]:
             return "broken"
@@ -125,8 +125,8 @@ class _CaseWalks:
 
 
 def truth_table(rows: Iterable[Row]) -> TruthTable:
-    """The table of a run; rows of other cases, and of modes that do not walk single instances, are passed
-    over."""
+    """Returns the table of a run; rows of other cases, and of modes that do not walk single instances, are
+    passed over."""
     walks_by_arm: dict[ArmName, dict[tuple[Section, str], dict[str, _CaseWalks]]] = {}
     for row in rows:
         decides = next((tag.removeprefix("decides:") for tag in row.tags if tag.startswith("decides:")), "")

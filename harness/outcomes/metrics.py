@@ -106,7 +106,8 @@ def few(name: str, count: int) -> bool:
 
 
 def values_of(arm: ArmSummary) -> dict[str, Value]:
-    """Every distribution (`_n`, `_avg_us`, `_p50_us`, ...) and every metric of the arm, by column name."""
+    """Returns every distribution (`_n`, `_avg_us`, `_p50_us`, ...) and every metric of the arm, by column
+    name."""
     columns: dict[str, Value] = {}
     for name, percentiled in DISTRIBUTIONS.items():
         values = percentiled.values(arm)

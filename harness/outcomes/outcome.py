@@ -60,7 +60,7 @@ class Outcome(StrEnum):
 
     @property
     def gravity(self) -> int:
-        """0 is the worst."""
+        """Returns the place in the order of gravity; 0 is the worst."""
         return GRAVITY[self]
 
     @property
@@ -107,8 +107,8 @@ class Fault:
 
 
 def walk_verdict(row: Row) -> str:
-    """The verdict of the row's walk alone, without its findings; for our own failures the status, so that
-    they stand apart."""
+    """Returns the verdict of the row's walk alone, without its findings; for our own failures the status, so
+    that they stand apart."""
     return row.status if row.status in OURS else verdict(row.status, row.valid, row.accepted)
 
 
@@ -121,7 +121,7 @@ def is_documented(row: Row) -> bool:
 
 
 def faults(row: Row) -> Iterator[Fault]:
-    """Everything that is wrong with the row: how it ended, and each finding.
+    """Yields everything that is wrong with the row: how it ended, and each finding.
 
     The refusal of a case is among them, as `declined`.
     """
@@ -150,7 +150,8 @@ def outcome(row: Row) -> Outcome:
 
 
 def worst_fault(row: Row) -> Fault | None:
-    """The worst fault that costs the backend the case, the first of its kind; None if there is none."""
+    """Returns the worst fault that costs the backend the case, the first of its kind; None if there is
+    none."""
     return min(
         (fault for fault in faults(row) if fault.fails), key=lambda fault: fault.kind.gravity, default=None
     )
@@ -203,7 +204,7 @@ class CaseRows:
 
     @property
     def worst(self) -> Outcome | None:
-        """The kind of the worst fault that costs the case; None if there is none."""
+        """Returns the kind of the worst fault that costs the case; None if there is none."""
         return min(self.kinds, key=GRAVITY.__getitem__, default=None)
 
     @property
@@ -237,12 +238,12 @@ class Counts:
 
     @property
     def conformance(self) -> float | None:
-        """The share of judged cases that passed; None where none was judged."""
+        """Returns the share of judged cases that passed; None where none was judged."""
         return self.passed / self.judged if self.judged else None
 
 
 def counts_of(cases: Iterable[CaseRows]) -> Counts:
-    """The cases by what they came to."""
+    """Returns the cases by what they came to."""
     every = list(cases)
     outcomes = [case.outcome for case in every]
     numbers = {kind.value: outcomes.count(kind) for kind in CaseOutcome}
@@ -250,13 +251,13 @@ def counts_of(cases: Iterable[CaseRows]) -> Counts:
 
 
 def summed(counts: Iterable[Counts]) -> Counts:
-    """The counts of disjoint sets of cases together."""
+    """Returns the counts of disjoint sets of cases together."""
     every = list(counts)
     return Counts(**{count.name: sum(getattr(one, count.name) for one in every) for count in fields(Counts)})
 
 
 def in_words(counts: Counts) -> str:
-    """One line: how many of the cases were judged, and why the others were not."""
+    """Returns one line: how many of the cases were judged, and why the others were not."""
     if not counts.cases:
         return "no case was walked"
     line = f"{counts.judged:,} of {counts.cases:,} {'case' if counts.cases == 1 else 'cases'} judged"

@@ -34,7 +34,7 @@ class Compile:
 
     @property
     def duration_text(self) -> str:
-        """The time in words."""
+        """Returns the time in words."""
         return f"{'over ' if self.unfinished else ''}{duration(self.ns)}"
 
 
@@ -76,14 +76,14 @@ class Compiles:
             )
 
     def tails(self) -> list[Tail]:
-        """One for each backend, the one with the slowest compile first."""
+        """Returns one for each backend, the one with the slowest compile first."""
         by_key: dict[ArmKey, list[Compile]] = {}
         for compiled in self.first_compiles.values():
             by_key.setdefault(compiled.key, []).append(compiled)
         return sorted(map(_tail, by_key.values()), key=lambda tail: -tail.slowest.ns)
 
     def slowest(self, most: int = MOST) -> list[Compile]:
-        """The slowest compiles of all backends, the slowest first."""
+        """Returns the slowest compiles of all backends, the slowest first."""
         return sorted(self.first_compiles.values(), key=lambda compiled: -compiled.ns)[:most]
 
 

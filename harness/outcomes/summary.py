@@ -77,7 +77,7 @@ class CaseSummary:
 
     @property
     def declared(self) -> bool:
-        """The backend compiled it."""
+        """Did the backend compile it?"""
         return self.walked and self.compiled and not self.compile_failed
 
     @property
@@ -191,7 +191,7 @@ class ArmSummary:
             self.peak_rss_bytes = max(self.peak_rss_bytes or 0, row.peak_rss_bytes)
 
     def _add_checks(self, row: Row) -> None:
-        """What the checks found of one case, and counted."""
+        """Counts what the checks found of one case."""
         for name, counted in row.counted.items():
             check = self.checks.setdefault(name, CheckSummary())
             check.ids += counted.get("ids", 0)
@@ -226,11 +226,11 @@ class ArmSummary:
         return counts_of(case.rows for key, case in self.cases.items() if suite in (None, key[0]))
 
     def walked(self) -> list[CaseSummary]:
-        """The cases of which we know how their walks went."""
+        """Returns the cases of which we know how their walks went."""
         return [case for case in self.cases.values() if case.walked]
 
     def only(self, keys: set[tuple[str, str]]) -> ArmSummary:
-        """The same arm with these cases alone, for the metrics over cases."""
+        """Returns the same arm with these cases alone, for the metrics over cases."""
         cases = {key: case for key, case in self.cases.items() if key in keys}
         return ArmSummary(self.backend, self.version, self.options, self.vocabulary, self.samples, cases)
 
@@ -244,8 +244,8 @@ def each_taken_in(rows: Iterable[Row], *takers: Callable[[Row], None]) -> Iterat
 
 
 def summarize(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None) -> list[ArmSummary]:
-    """The rows by arm: one for each backend with options of the run and vocabulary, in the run's order, seen
-    or not."""
+    """Returns the rows by arm: one for each backend with options of the run and vocabulary, in the run's
+    order, seen or not."""
     arms: dict[ArmKey, ArmSummary] = {}
     # A plain view: slicing a memmap 10^5 times is slow.
     samples = samples.view(np.ndarray)
@@ -262,13 +262,13 @@ def summarize(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None
 
 
 def read_arms(run: Path) -> list[ArmSummary]:
-    """The arms of a run on disk. Raises BadInput."""
+    """Returns the arms of a run on disk. Raises BadInput."""
     return summarize(read_rows(run), read_samples(run), read_info(run))
 
 
 def common_solved(arms: Sequence[ArmSummary]) -> set[tuple[str, str]]:
-    """The cases that every arm solves, but for arms that solve none: the set on which their times can be
-    compared."""
+    """Returns the cases that every arm solves, but for arms that solve none: the set on which their times can
+    be compared."""
     solved = [
         {key for key, case in summary.cases.items() if case.solved} for summary in arms if summary.solves_any
     ]

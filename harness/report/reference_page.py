@@ -182,7 +182,7 @@ FILES = {
 
 
 def page() -> str:
-    """The whole page, Markdown."""
+    """Returns the whole page, Markdown."""
     return "\n".join(
         [
             "# Reference: every outcome, figure and field",
@@ -352,7 +352,7 @@ def _section(title: str, about: str, meanings: Mapping[str, str]) -> list[str]:
 
 
 def _fields(title: str, of: type[Any]) -> list[str]:
-    """The fields of a dataclass with their types and what the code says of them."""
+    """Returns the fields of a dataclass with their types and what the code says of them."""
     body = ast.parse(textwrap.dedent(inspect.getsource(of))).body[0]
     assert isinstance(body, ast.ClassDef)
     docs = _docs(body.body)

@@ -66,7 +66,7 @@ class WorstFailure:
 
 
 def read_summary(run: Path) -> RunSummary:
-    """The run in short. Raises BadInput."""
+    """Returns the run in short. Raises BadInput."""
     info, end = read_info(run), read_end(run)
     compiles, later, worst = Compiles(info.timeout_s), DelayedCases(), WorstRow()
     rows_read = each_taken_in(read_rows(run), compiles.add, later.add, worst.add)
@@ -211,7 +211,7 @@ def _delayed(summary: RunSummary, on: Console) -> list[str]:
 
 
 def _compiling(summary: RunSummary, on: Console) -> list[str]:
-    """The slowest compile of each backend and how many are slow, for the slowest backends."""
+    """Returns the slowest compile of each backend and how many are slow, for the slowest backends."""
     lines = [
         f"slowest compile of {tail.slowest.backend}: {tail.slowest.duration_text}, {tail.slowest.case} "
         f"({tail.slowest.suite}); {tail.counts_text}"

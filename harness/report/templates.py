@@ -18,7 +18,8 @@ from harness.text import duration, visible
 
 
 def asset(name: str) -> str:
-    """The text of a file of the content folder, or of another folder on the path of `harness.reports`."""
+    """Returns the text of a file of the content folder, or of another folder on the path of
+    `harness.reports`."""
     folders = [Path(folder) for folder in import_module("harness.reports").__path__]
     return next(
         (folder / name for folder in folders if (folder / name).is_file()), folders[0] / name

@@ -23,12 +23,13 @@ SUFFIX = {"run": "walked", "measure": "measured", "decode": "decoded", "kernels"
 
 
 def suites_of(info: RunInfo) -> list[str]:
-    """The run's suites as its command named them, or else those of its suites that come with the package."""
+    """Returns the run's suites as its command named them, or else those of its suites that come with the
+    package."""
     return list(info.asked) or [name for name in info.suites if name in suite_names()]
 
 
 def spec_of(backend: str, version: str, options: str, pinned: bool = True) -> str:
-    """The backend as `--backends` takes it.
+    """Returns the backend as `--backends` takes it.
 
     A version with a local part (`1.0+inner-0.2`) names no release of an index, so it is left out.
     """
@@ -37,7 +38,7 @@ def spec_of(backend: str, version: str, options: str, pinned: bool = True) -> st
 
 
 def specs_of(arms: Iterable[Arm]) -> list[str]:
-    """The arms of a run as `--backends` takes them, with versions where they have a release to be
+    """Returns the arms of a run as `--backends` takes them, with versions where they have a release to be
     pinned to.
     """
     return list(
@@ -46,8 +47,8 @@ def specs_of(arms: Iterable[Arm]) -> list[str]:
 
 
 def more(verb: str, runs: Sequence[tuple[Path, RunInfo]], specs: Sequence[str], *options: str) -> str:
-    """The command `verb` for what the runs walked, to be copied into a shell; DIR and A,B stand for what no
-    run says."""
+    """Returns the command `verb` for what the runs walked, to be copied into a shell; DIR and A,B stand for
+    what no run says."""
     words = ["grammarbench", *(["measure"] if verb == "kernels" else []), verb]
     if verb != "kernels":
         words += dict.fromkeys(suite for _, info in runs for suite in suites_of(info))
@@ -60,8 +61,8 @@ def more(verb: str, runs: Sequence[tuple[Path, RunInfo]], specs: Sequence[str], 
 
 
 def resume(folder: Path, info: RunInfo) -> str:
-    """The command that completes an incomplete run. If no command of ours made the run, it is `run --resume`
-    with the folder."""
+    """Returns the command that completes an incomplete run. If no command of ours made the run, it is `run
+    --resume` with the folder."""
     if info.argv[:1] != ("run",):
         return shlex.join(["grammarbench", "run", "--resume", "--out", str(folder)])
     names_folder = any(word == "--out" or word.startswith("--out=") for word in info.argv)

@@ -93,7 +93,8 @@ class RecordLines:
             ) from error
 
     def first(self) -> dict[str, Any]:
-        """The first line without its kind. Raises BadInput if there is none, or for another protocol."""
+        """Returns the first line without its kind. Raises BadInput if there is none, or for another
+        protocol."""
         self._number, line = next(self._lines, (0, {}))
         if not line:
             raise BadInput(f"{self._path}: empty; the {self._record} did not start")
@@ -113,7 +114,7 @@ class RecordLines:
 
 
 def named_figures(line: dict[str, Any], figures: Integers) -> Integers:
-    """The figures that the line names by place and count; the name is taken out of the line.
+    """Returns the figures that the line names by place and count; the name is taken out of the line.
 
     Raises ValueError if they are not all there, or are no times.
     """
@@ -121,7 +122,7 @@ def named_figures(line: dict[str, Any], figures: Integers) -> Integers:
 
 
 def sliced(named: tuple[int, int], figures: Integers) -> Integers:
-    """The figures from a place on, as many as `named` counts.
+    """Returns the figures from a place on, as many as `named` counts.
 
     Raises ValueError if they are not all there, or are no times.
     """

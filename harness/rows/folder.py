@@ -14,7 +14,7 @@ from harness.errors import BadInput
 
 
 def new_run_id() -> str:
-    """A new id for a run: the time to the second, and four random digits."""
+    """Returns a new id for a run: the time to the second, and four random digits."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
@@ -30,7 +30,7 @@ def make_writable(folder: Path) -> None:
 
 
 def now() -> str:
-    """The time as records hold it: ISO 8601, UTC, to the second."""
+    """Returns the time as records hold it: ISO 8601, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

@@ -33,7 +33,7 @@ KEYS = (
 
 
 def describe_machine() -> dict[str, Any]:
-    """The CPU, system, Python and package versions; nothing that names the host or its user."""
+    """Returns the CPU, system, Python and package versions; nothing that names the host or its user."""
     import pyperf
 
     known = pyperf.Run([1.0], collect_metadata=True).get_metadata()
@@ -97,12 +97,12 @@ def hardware() -> dict[str, str]:
 
 
 def hardware_key(described: dict[str, str]) -> str:
-    """A key of 12 hex digits for the hardware."""
+    """Returns a key of 12 hex digits for the hardware."""
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _gpu() -> str:
-    """The first GPU and its driver's major version; empty if there is none."""
+    """Returns the first GPU and its driver's major version; empty if there is none."""
     version = _first_line("/proc/driver/nvidia/version").partition("Kernel Module")[2].split()
     if not version:
         return ""

@@ -161,7 +161,7 @@ TIMINGS = ("compile_ns", "matcher_new_ns", "first_fill_ns", "wall_ns", "peak_rss
 
 
 def untimed(row: Row) -> Row:
-    """The row without what differs between two runs of the same thing."""
+    """Returns the row without what differs between two runs of the same thing."""
     return replace(row, **_NO_TIMES)
 
 
@@ -169,7 +169,7 @@ _NO_TIMES: dict[str, Any] = dict.fromkeys(TIMINGS)
 
 
 def identity(row: Row) -> tuple[object, ...]:
-    """The row's key within its run."""
+    """Returns the row's key within its run."""
     return tuple(getattr(row, name) for name in IDENTITY)
 
 
@@ -208,7 +208,7 @@ def verdict(status: str, valid: bool | None, accepted: bool | None) -> Verdict:
 
 
 def row_to_json(row: Row) -> dict[str, Any]:
-    """The row as the object that a line of `rows.jsonl` holds."""
+    """Returns the row as the object that a line of `rows.jsonl` holds."""
     # Not `asdict`, which copies every value: this is most of what the coordinator does.
     lists = {
         "findings": [vars(finding) for finding in row.findings],
@@ -218,13 +218,13 @@ def row_to_json(row: Row) -> dict[str, Any]:
 
 
 def finding_from_json(value: dict[str, Any]) -> Finding:
-    """The finding from the object in a row's line."""
+    """Returns the finding from the object in a row's line."""
     lists: dict[str, Any] = {name: tuple(value[name]) for name in ("examples", "walk") if name in value}
     return Finding(**{**value, **lists})
 
 
 def row_from_json(value: dict[str, Any]) -> Row:
-    """The row from the object that a line of `rows.jsonl` holds."""
+    """Returns the row from the object that a line of `rows.jsonl` holds."""
     fields = {name: content for name, content in value.items() if name != "kind"}
     fields["tags"] = tuple(fields["tags"])
     fields["samples"] = tuple(fields["samples"]) if fields["samples"] else None
@@ -236,8 +236,8 @@ def row_from_json(value: dict[str, Any]) -> Row:
 
 
 def contested_lines(suites: dict[str, dict[str, Any]], most: int = 3) -> list[str]:
-    """One sentence for each reason for which what cases say of their instances was not believed, by a run's
-    `suites`; few names each."""
+    """Returns one sentence for each reason for which what cases say of their instances was not believed, by a
+    run's `suites`; few names each."""
     by_reason: dict[str, list[str]] = {}
     for suite in suites.values():
         for why, names in suite.get("contested", {}).items():
@@ -303,7 +303,7 @@ class End:
 
 
 def note(info: RunInfo) -> str:
-    """The sentence that a reader of a shard must know; empty for a whole run."""
+    """Returns the sentence that a reader of a shard must know; empty for a whole run."""
     return (
         f"shard {info.shard} of a run: a share of its cases; grammarbench merge puts the shards together"
         if info.shard

@@ -15,14 +15,14 @@ cases a suite holds."""
 
 
 def sample_of(info: RunInfo) -> str:
-    """The sentence `a sample: 12 of 407 cases of json_schema`, or the sum and then each suite; empty for a
-    run that walked its suites whole."""
+    """Returns the sentence `a sample: 12 of 407 cases of json_schema`, or the sum and then each suite; empty
+    for a run that walked its suites whole."""
     return sample(info.suites, info.profile)
 
 
 def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:
-    """The sentence of `sample_of`, made from what a run's first line or a record of outcomes says of its
-    suites."""
+    """Returns the sentence of `sample_of`, made from what a run's first line or a record of outcomes says of
+    its suites."""
     parts = {
         name: (suite["cases"], suite["cases_in_all"])
         for name, suite in suites.items()

@@ -129,7 +129,7 @@ def refuse_published(folder: Path, what: str, instead: str) -> None:
 
 
 def _opened(folder: Path) -> IO[bytes]:
-    """The run's rows, decompressed where they are packed. Raises OSError."""
+    """Returns the run's rows, decompressed where they are packed. Raises OSError."""
     packed = is_published(folder)
     opened: Any = gzip.open(folder / PACKED, "rb") if packed else (folder / ROWS).open("rb")  # noqa: SIM115 - its callers close it
     file: IO[bytes] = opened
@@ -209,7 +209,7 @@ def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
 
 
 def _undamaged(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """The lines of the file.
+    """Yields the lines of the file.
 
     Raises BadInput where it is packed and cannot be unpacked, and where it bursts.
     """
@@ -220,7 +220,7 @@ def _undamaged(file: IO[bytes], path: Path) -> Iterator[bytes]:
 
 
 def _last_of(file: IO[bytes], path: Path) -> bytes:
-    """The last `TAIL` bytes of a packed file. Raises BadInput as `_undamaged`."""
+    """Returns the last `TAIL` bytes of a packed file. Raises BadInput as `_undamaged`."""
     tail, size = b"", 0
     try:
         while content := file.read(1 << 20):
@@ -243,7 +243,7 @@ class TornLine(BadInput):
 
 
 def read_info(folder: Path) -> RunInfo:
-    """The run's first line. Raises BadInput."""
+    """Returns the run's first line. Raises BadInput."""
     for _, _, value in lines(folder):
         fields = {name: content for name, content in value.items() if name != "kind"}
         if fields["format"] != FORMAT:
@@ -274,7 +274,7 @@ def read_rows(folder: Path) -> Iterator[Row]:
 
 
 def read_end(folder: Path) -> End | None:
-    """The run's last line; None if the run is incomplete. Raises BadInput."""
+    """Returns the run's last line; None if the run is incomplete. Raises BadInput."""
     try:
         with _opened(folder) as file:
             if is_published(folder):
@@ -297,13 +297,14 @@ def read_end(folder: Path) -> End | None:
 
 
 def read_samples(folder: Path) -> Samples:
-    """All samples of the run, in nanoseconds, mapped from the file; `row.samples` says which are whose."""
+    """Returns all samples of the run, in nanoseconds, mapped from the file; `row.samples` says which are
+    whose."""
     return read_integers(folder / "samples.i64")
 
 
 def read_integers(path: Path) -> Samples:
-    """The int64s of a file, mapped from it, shape `[n]`. A last one that is cut off is left out; a file that
-    is not there has none.
+    """Returns the int64s of a file, mapped from it, shape `[n]`. A last one that is cut off is left out; a
+    file that is not there has none.
 
     Raises BadInput.
     """

@@ -80,7 +80,7 @@ def _spellings(vocabulary: Vocabulary, token: int, content: bytes) -> Iterator[b
 
 
 def _byte_spellings(byte: int) -> list[bytes]:
-    """As an escape, as itself, and behind a backslash that means nothing there."""
+    """Returns the byte as an escape, as itself, and behind a backslash that means nothing there."""
     plain = bytes([byte])
     ways = [b"\\x%02x" % byte]
     if plain not in b"\0\\":

@@ -112,7 +112,7 @@ class Vocabulary:
 
 
 def byte_vocabulary() -> Vocabulary:
-    """257 tokens: each byte, then end-of-sequence. For tests."""
+    """Returns 257 tokens for tests: each byte, then end-of-sequence."""
     return Vocabulary(
         name="bytes",
         tokens=(*(bytes([byte]) for byte in range(256)), b""),

@@ -55,20 +55,20 @@ class Candidates:
 
 
 def suite_text() -> str:
-    """The content of the suite's file."""
+    """Returns the content of the suite's file."""
     header = {"suite": "keywords", "version": VERSION, "description": DESCRIPTION}
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [header, *map(case_of, specs())])
 
 
 def specs() -> Iterator[Spec]:
-    """What the cases are about, in the suite's order."""
+    """Yields what the cases are about, in the suite's order."""
     yield from singles()
     yield from pairs()
     yield from places()
 
 
 def case_of(spec: Spec) -> dict[str, Any]:
-    """The case as a line of a suite. Raises NoInstance."""
+    """Returns the case as a line of a suite. Raises NoInstance."""
     candidates = find_candidates(spec)
     random = Random(f"{SEED} choice {spec.name}")
     valid, forbidden = candidates.valid, candidates.forbidden or candidates.leaning
@@ -116,7 +116,7 @@ def find_candidates(spec: Spec) -> Candidates:
 
 
 def _declarations(schema: Any) -> Iterator[set[str]]:
-    """The names of every `properties` in the schema."""
+    """Yields the names of every `properties` in the schema."""
     if isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict):
             yield set(schema["properties"])
@@ -146,8 +146,8 @@ def _allows(grammar: Grammar, text: str, spec: Spec) -> bool:
 
 
 def _beside(texts: dict[str, Any], others: dict[str, Any], count: int, random: Random) -> list[str]:
-    """The text that is most like one of the others, so that little but the verdict differs; a long one; and
-    some of the shortest."""
+    """Returns the text that is most like one of the others, so that little but the verdict differs; a long
+    one; and some of the shortest."""
     near = sorted(others, key=_size)[:LOOK_AT]
     fit = [text for text in sorted(texts, key=_size) if len(text) <= LONGEST] or [min(texts, key=_size)]
     few = fit[:LOOK_AT]

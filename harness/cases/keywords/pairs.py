@@ -420,6 +420,6 @@ def _roles(schemas: dict[str, Schema], base: Schema, options: dict[str, str]) ->
 
 
 def _keywords(pair: str) -> tuple[str, str]:
-    """The two keywords of `first+second`, or of `first+second, and in which way they meet`."""
+    """Returns the two keywords of `first+second`, or of `first+second, and in which way they meet`."""
     first, _, second = pair.partition(" ")[0].partition("+")
     return first, second

@@ -32,7 +32,7 @@ class Spec:
 
     @property
     def name(self) -> str:
-        """The name of the case."""
+        """Returns the name of the case."""
         if self.pair:
             return f"{self.pair}: {self.decides} decides"
         about = f"{self.keyword or self.decides} {self.value}".rstrip()
@@ -40,7 +40,7 @@ class Spec:
 
     @property
     def tags(self) -> list[str]:
-        """The tags of the case, which the truth table reads."""
+        """Returns the tags of the case, which the truth table reads."""
         tags = [f"keyword:{self.keyword or self.decides}"]
         tags += [f"value:{self.value}"] if self.value else []
         tags += [f"pair:{self.pair}"] if self.pair else []
@@ -49,7 +49,7 @@ class Spec:
 
 
 def without(schema: Any, path: tuple[str | int, ...], keyword: str) -> Any:
-    """The schema without the keyword at the node at `path`."""
+    """Returns the schema without the keyword at the node at `path`."""
     if not path:
         return {name: value for name, value in schema.items() if name != keyword}
     step, rest = path[0], path[1:]
@@ -62,5 +62,5 @@ def without(schema: Any, path: tuple[str | int, ...], keyword: str) -> Any:
 
 
 def last(schema: Schema, keyword: str) -> Schema:
-    """The same schema with the keyword written after all others."""
+    """Returns the same schema with the keyword written after all others."""
     return {**without(schema, (), keyword), keyword: schema[keyword]}

@@ -110,7 +110,7 @@ _DEEPEST = 4
 
 
 def candidate(root: Schema, random: Random) -> Any:
-    """One value that may or may not be valid."""
+    """Returns one value that may or may not be valid."""
     return _value(root, root, random, 0)
 
 
@@ -134,7 +134,7 @@ def _value(node: Any, root: Schema, random: Random, depth: int) -> Any:
 
 
 def _neighbour(value: Any, random: Random) -> Any:
-    """A value that is nearly the same."""
+    """Returns a value that is nearly the same."""
     if isinstance(value, str):
         return random.choice([value[:-1], value + "s", value.capitalize()])
     if isinstance(value, bool) or value is None:
@@ -147,7 +147,7 @@ def _neighbour(value: Any, random: Random) -> Any:
 
 
 def _flattened(node: Schema, root: Schema, random: Random) -> Schema:
-    """The node merged with what it refers to, and with one of the branches that it offers."""
+    """Returns the node merged with what it refers to, and with one of the branches that it offers."""
     flat = dict(node)
     for keyword in ("$ref", "$dynamicRef"):
         if keyword in node:
@@ -180,7 +180,7 @@ def _join(flat: Schema, other: Schema) -> None:
 
 
 def _target(root: Schema, reference: str) -> Schema:
-    """The schema that a reference means: a pointer, or the `$anchor`, `$dynamicAnchor` or `$id` of a
+    """Returns the schema that a reference means: a pointer, or the `$anchor`, `$dynamicAnchor` or `$id` of a
     definition. It is `{}` where there is none."""
     definitions = {**root.get("$defs", {}), **root.get("definitions", {})}
     if reference == "#":
@@ -255,8 +255,8 @@ def _array(node: Schema, root: Schema, random: Random, depth: int) -> list[Any]:
 
 
 def _object(node: Schema, root: Schema, random: Random, depth: int) -> dict[str, Any]:
-    """An object with the declared properties first and in their order, because backends that fix an order fix
-    that one."""
+    """Returns an object with the declared properties first and in their order, because backends that fix an
+    order fix that one."""
     declared = node.get("properties", {})
     needed = set(node.get("required", []))
     names = [name for name in declared if random.random() < (0.85 if name in needed else 0.6)]

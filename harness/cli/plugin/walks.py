@@ -105,7 +105,7 @@ class Walks:
 
     @property
     def delayed(self) -> list[Delayed]:
-        """What failed behind other cases and not alone."""
+        """Returns what failed behind other cases and not alone."""
         return [failure for rows in (self.rows or {}).values() for failure in _delayed(rows)]
 
     def walk(self) -> None:
@@ -136,7 +136,7 @@ class Walks:
 
     @cached_property
     def known(self) -> dict[str, expected.Faults]:
-        """What is recorded of this backend, by case."""
+        """Returns what is recorded of this backend, by case."""
         rows = next(iter((self.rows or {}).values()), None)
         if self.recorded is None or rows is None:
             return {}

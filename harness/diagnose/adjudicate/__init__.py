@@ -123,8 +123,8 @@ def _compiled(
 
 
 def _in_vocabulary(work: _Work, name: str, validators: Validators, before: int) -> Iterator[Witness]:
-    """The witnesses of all cases, one case after another; `before` is how many were adjudicated in other
-    vocabularies."""
+    """Yields the witnesses of all cases, one case after another; `before` is how many were adjudicated in
+    other vocabularies."""
     vocabulary = load_vocabulary(name)
     names = arm_names(work.info.arms)
     arms = {names[arm.backend, arm.version, arm.options]: arm for arm in work.info.arms}
@@ -194,8 +194,8 @@ def _planned_cases(work: _Work, vocabulary: str) -> Iterator[_PlannedCase]:
 
 
 def _spec(arm: Arm) -> str:
-    """The arm's specification, pinned to the version that the run saw, if there is one: another version must
-    not answer for it.
+    """Returns the arm's specification, pinned to the version that the run saw, if there is one: another
+    version must not answer for it.
     """
     version = f"=={arm.version}" if arm.version else ""
     return arm.backend + version + (f":{arm.options}" if arm.options else "")

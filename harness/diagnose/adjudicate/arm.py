@@ -18,8 +18,8 @@ from harness.checks.walks import lean_walk, leaning_of
 
 
 def load_arm(spec: str, vocabulary: str, cases: str) -> tuple[Handler, dict[str, Any]]:
-    """A handler with the backend's adapter loaded, and the adapter's documented causes; `cases` is the path
-    of the run's `cases.jsonl`."""
+    """Returns a handler with the backend's adapter loaded, and the adapter's documented causes; `cases` is
+    the path of the run's `cases.jsonl`."""
     (backend,) = parse_specs(spec)
     adapter = make(backend, load_vocabulary(vocabulary))
     leaning_of(adapter.vocabulary)
@@ -54,14 +54,14 @@ class AdjudicateHandler:
         return {}, b""
 
     def compiled(self) -> Subject:
-        """The subject of the case that was compiled last."""
+        """Returns the subject of the case that was compiled last."""
         if self.subject is None:
             raise RuntimeError("no case was compiled")
         return self.subject
 
     def masks(self, message: dict[str, Any], _: bytes) -> Answer:
-        """The masks before the tokens at `positions` (ascending), as far as the tokens are accepted; bits
-        packed by numpy's `packbits`, one mask after another."""
+        """Returns the masks before the tokens at `positions` (ascending), as far as the tokens are accepted;
+        bits packed by numpy's `packbits`, one mask after another."""
         subject, tokens = self.compiled(), message["tokens"]
         grammar_object = subject.compiled.start()
         at = 0
@@ -75,8 +75,8 @@ class AdjudicateHandler:
         return {"reached": len(masks)}, b"".join(masks)
 
     def complete(self, message: dict[str, Any], _: bytes) -> Answer:
-        """The document that a walk makes of the tokens; `end` says how the walk ended, and is `refused` if
-        the tokens were."""
+        """Returns the document that a walk makes of the tokens; `end` says how the walk ended, and is
+        `refused` if the tokens were."""
         subject, tokens = self.compiled(), message["tokens"]
         grammar_object = subject.reach(tuple(tokens))
         if grammar_object is None:  # the mask allows a token that is not accepted

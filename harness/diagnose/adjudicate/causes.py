@@ -68,7 +68,7 @@ class Experiment:
 
 
 def experiments(schema: str, document: bytes) -> Iterator[Experiment]:
-    """The experiments on a refused document.
+    """Yields the experiments on a refused document.
 
     The first takes away all that can be: if nothing of it is accepted, no other need be made.
 
@@ -130,8 +130,8 @@ def experiments(schema: str, document: bytes) -> Iterator[Experiment]:
 
 
 def names_alone(document: bytes) -> tuple[bytes, bytes] | None:
-    """The document with escapes in its names only, and the document with escapes in its values only; None
-    unless it has both names and values.
+    """Returns the document with escapes in its names only, and the document with escapes in its values only;
+    None unless it has both names and values.
 
     Whoever refuses the first and accepts the second, if they are valid, refuses escapes in names only.
     """
@@ -156,8 +156,8 @@ def _without_escapes(text: Text) -> str:
 
 
 def _escapes_replaced(value: Value, style: Style) -> tuple[Value, Style]:
-    """The value with the letter x for each character that can only be written as an escape, and without the
-    other escapes."""
+    """Returns the value with the letter x for each character that can only be written as an escape, and
+    without the other escapes."""
     return _mapped(value, lambda text: type(text)(_ESCAPE.sub("x", _without_escapes(text)))), style
 
 
@@ -169,12 +169,12 @@ def _delete_escaped(value: Value, style: Style) -> tuple[Value, Style]:
 
 
 def _delete_replaced(value: Value, style: Style) -> tuple[Value, Style]:
-    """The value with the letter x for U+007F, for arms that refuse its escape too."""
+    """Returns the value with the letter x for U+007F, for arms that refuse its escape too."""
     return _mapped(value, lambda text: type(text)(text.literal.replace("\x7f", "x"))), style
 
 
 def _mapped(value: Value, change: Callable[[Text], Text]) -> Value:
-    """The value with each string changed; two names that become the same are one member."""
+    """Returns the value with each string changed; two names that become the same are one member."""
     if isinstance(value, dict):
         return {change(name): _mapped(member, change) for name, member in value.items()}
     if isinstance(value, list):
@@ -183,7 +183,7 @@ def _mapped(value: Value, change: Callable[[Text], Text]) -> Value:
 
 
 def _renamed(listed: set[str], value: Value, style: Style) -> tuple[Value, Style]:
-    """The value with the letter x for all but ASCII letters, digits and `_` in unlisted names.
+    """Returns the value with the letter x for all but ASCII letters, digits and `_` in unlisted names.
 
     A character that was written as an escape stays an escape."""
 
@@ -200,8 +200,8 @@ _NOT_PLAIN = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|[^A-Za-z0-9_]", re.DOTALL)
 
 
 def _bare(listed: set[str], simple: Value, value: Value, style: Style) -> tuple[Value, Style]:
-    """The value with a simple value for each member of an unlisted name, whose name becomes a plain one that
-    is not listed either."""
+    """Returns the value with a simple value for each member of an unlisted name, whose name becomes a plain
+    one that is not listed either."""
 
     def bare(value: Value) -> Value:
         if isinstance(value, list):
@@ -243,7 +243,7 @@ def _orders(schema: Any) -> Iterator[Order]:
     lists = _listed(schema)
 
     def sorted_by_schema(names: list[Name], unlisted: int) -> list[Name]:
-        """The names in the order of the `properties` that lists most of them."""
+        """Returns the names in the order of the `properties` that lists most of them."""
         best = max(lists, key=lambda declared: len({*declared} & {*names}), default=[])
         ranks = {name: rank for rank, name in enumerate(best)}
         return sorted(names, key=lambda name: ranks.get(name, unlisted))
@@ -253,7 +253,7 @@ def _orders(schema: Any) -> Iterator[Order]:
 
 
 def _listed(schema: Any) -> list[list[str]]:
-    """The names in each `properties` of the schema."""
+    """Returns the names in each `properties` of the schema."""
     return [
         list(subschema["properties"])
         for subschema in _subschemas(schema)

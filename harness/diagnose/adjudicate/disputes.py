@@ -40,9 +40,9 @@ def some_positions(source: random.Random, length: int, most: int | None, always:
 def some_disputes(
     source: random.Random, vocabulary: Vocabulary, masks: Mapping[str, TokenSet], following: int | None
 ) -> list[Dispute]:
-    """The disputes to follow up: end-of-sequence and the text's own next token (`following`) if they are
-    disputed, and a few of the others, taken by turns from the sets of arms that allow them and from the first
-    bytes.
+    """Returns the disputes to follow up: end-of-sequence and the text's own next token (`following`) if they
+    are disputed, and a few of the others, taken by turns from the sets of arms that allow them and from the
+    first bytes.
     """
     names = list(masks)
     votes = np.stack([masks[name] for name in names])

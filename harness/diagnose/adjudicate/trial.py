@@ -161,7 +161,7 @@ class Trial:
         arms: Sequence[str] | None = None,
         seconds: float | None = None,
     ) -> dict[str, Answer]:
-        """The answers of the arms (by default all); those that give none leave the case."""
+        """Returns the answers of the arms (by default all); those that give none leave the case."""
         asked = {
             name: self.arms[name] for name in (list(self.arms) if arms is None else arms) if name in self.arms
         }
@@ -175,7 +175,7 @@ class Trial:
         return answers
 
     def _complete(self, name: str, tokens: list[int], purpose: str, soft: int) -> bytes | None:
-        """A document that the arm makes of the tokens, if its walk comes to an end."""
+        """Returns a document that the arm makes of the tokens, if its walk comes to an end."""
         message = {"op": "complete", "tokens": tokens, "seed": self._seed(f"{purpose} {soft}"), "soft": soft}
         for answer, document in self._ask(message, arms=[name]).values():
             if answer["end"] == "ended" and len(document) <= MOST_BYTES:
@@ -310,7 +310,8 @@ class Trial:
         return not experiment.bare or (bool(bare) and not any(self._accepts(name, text) for text in bare))
 
     def _narrowed(self, name: str, document: bytes, cause: str) -> str:
-        """The cause, narrowed to escapes in names where escapes are refused there and nowhere else."""
+        """Returns the cause, narrowed to escapes in names where escapes are refused there and nowhere
+        else."""
         if ESCAPES in cause.split("+") and (respelled := names_alone(document)) is not None:
             in_names, in_values = respelled
             if (

@@ -23,7 +23,7 @@ class DocumentVerdict:
 
     @property
     def valid(self) -> bool | None:
-        """The verdict of both validators; None if they differ."""
+        """Returns the verdict of both validators; None if they differ."""
         return self.judge if self.judge == self.second else None
 
     @property
@@ -39,8 +39,8 @@ class Validators:
         self.judge, self.formats = judge, formats
 
     def verdict(self, case: Case, document: bytes) -> DocumentVerdict:
-        """The verdict on a document. Without `formats`, it must be valid, or invalid, whether formats are
-        assertions or not, because backends differ in that."""
+        """Returns the verdict on a document. Without `formats`, it must be valid, or invalid, whether formats
+        are assertions or not, because backends differ in that."""
         formats = self.formats or case.asserts_formats
         modes = [True] if formats else [False, True] if '"format"' in case.grammar.text else [False]
         draft = case.draft

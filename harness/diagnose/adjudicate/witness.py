@@ -48,7 +48,8 @@ class Witness:
     """How many documents of the case showed the same; this is the shortest."""
 
     def to_json(self) -> dict[str, Any]:
-        """The witness as the object in a line of `witnesses.jsonl`, with the document as text for people."""
+        """Returns the witness as the object in a line of `witnesses.jsonl`, with the document as text for
+        people."""
         return {**asdict(self), "text": bytes.fromhex(self.document).decode("utf-8", "backslashreplace")}
 
 
@@ -104,7 +105,7 @@ class Summary:
             self.blamed[witness.arm, witness.kind, witness.cause, witness.documented] += 1
 
     def text(self) -> str:
-        """The summary as text for people."""
+        """Returns the summary as text for people."""
         lines = [
             f"{self.cases} cases, {self.positions} positions compared, {self.tokens} tokens followed up, "
             f"{self.documents} documents judged",
@@ -128,7 +129,7 @@ class Summary:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The summary as one JSON object."""
+        """Returns the summary as one JSON object."""
         who = ("arm", "kind", "cause", "documented")
         blamed = [
             dict(zip(who, key, strict=True)) | {"cases": count} for key, count in sorted(self.blamed.items())

@@ -97,7 +97,7 @@ class BisectResult:
     """Every version that was tried, and its result."""
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as one JSON object; the keys of a repair are `first_good` and `last_bad`."""
+        """Returns the outcome as one JSON object; the keys of a repair are `first_good` and `last_bad`."""
         first, last = ("first_good", "last_bad") if self.kind == "better" else ("first_bad", "last_good")
         return {
             "kind": self.kind,
@@ -109,7 +109,7 @@ class BisectResult:
         }
 
     def text(self, backend: str) -> str:
-        """The answer as text for people."""
+        """Returns the answer as text for people."""
         search = self.search
         one = f"{backend}=={search.first_bad}"
         untried = f"one of {', '.join(search.candidates)}: the others of these could not be tried"
@@ -214,14 +214,14 @@ def bisect(
 
 
 def kind_of(changed: Sequence[Difference]) -> Kind:
-    """The kind of the change: `worse` if faults only came, `better` if they only went (a repair), else
-    `other`."""
+    """Returns the kind of the change: `worse` if faults only came, `better` if they only went (a repair),
+    else `other`."""
     kinds = {change.kind for change in changed}
     return "worse" if kinds == {"worse"} else "better" if kinds == {"better"} else "other"
 
 
 def without_version(backend: str) -> tuple[BackendSpec, str, str]:
-    """The backend, its distribution and the version of it that is installed.
+    """Returns the backend, its distribution and the version of it that is installed.
 
     Raises BadInput if there is nothing to search in.
     """
@@ -237,7 +237,7 @@ def without_version(backend: str) -> tuple[BackendSpec, str, str]:
 
 
 def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:
-    """The rows of the case on that version.
+    """Returns the rows of the case on that version.
 
     Raises Unavailable if there are none, BadInput for a question that no version can answer.
     """
@@ -268,7 +268,7 @@ fault."""
 
 
 def difference_of(before: Sequence[Row], after: Sequence[Row]) -> Wanted:
-    """The faults in which the later rows differ from the earlier ones."""
+    """Returns the faults in which the later rows differ from the earlier ones."""
     wanted: dict[tuple[Key, str, str], bool] = {}
     for case in differences(before, after).cases:
         for part in case.parts:

@@ -33,7 +33,7 @@ class Slowdown:
     steps: tuple[tuple[str, str], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The slowdown as one JSON object."""
+        """Returns the slowdown as one JSON object."""
         return {
             "metric": self.metric,
             "first_bad": self.search.first_bad if not self.search.skipped else None,
@@ -44,7 +44,7 @@ class Slowdown:
         }
 
     def text(self, backend: str) -> str:
-        """The slowdown as text for people."""
+        """Returns the slowdown as text for people."""
         search = self.search
         names = (
             f"one of {', '.join(search.candidates)}" if search.skipped else f"{backend}=={search.first_bad}"
@@ -115,7 +115,8 @@ def slowdown(
 def ratio(
     question: Question, spec: BackendSpec, metric: str, good: str, version: str, say: Callable[[str], None]
 ) -> tuple[Interval, str]:
-    """The time of the version divided by that of the good one, and the verdict. Raises Unavailable."""
+    """Returns the time of the version divided by that of the good one, and the verdict. Raises
+    Unavailable."""
     with tempfile.TemporaryDirectory(prefix="grammarbench-bisect-") as folder:
         arms = [str(replace(spec, version=arm_version)) for arm_version in (good, version)]
         request = MeasureRequest(

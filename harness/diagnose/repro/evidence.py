@@ -40,9 +40,9 @@ class Evidence:
 def evidence(
     grammar: Grammar, content: bytes, valid: bool, draft: str | None, formats: bool
 ) -> Evidence | None:
-    """The first validator that agrees with the case on the content; otherwise one that says the opposite, if
-    all that answer do. None where none answers, and where only one of two that were asked says the opposite,
-    because the truth is unknown then."""
+    """Returns the first validator that agrees with the case on the content; otherwise one that says the
+    opposite, if all that answer do. None where none answers, and where only one of two that were asked says
+    the opposite, because the truth is unknown then."""
     if len(repr(content)) > LONGEST:
         return None
     asked = list(_questions(grammar, content, draft, formats))
@@ -138,8 +138,8 @@ def _validators(grammar: Grammar, draft: str | None, formats: bool) -> Iterator[
 
 
 def _as_python_has_them(schema: object) -> str:
-    """The schema as text with each pattern written out so that Python's `re` means by it what ECMA-262 does;
-    empty if it has none."""
+    """Returns the schema as text with each pattern written out so that Python's `re` means by it what
+    ECMA-262 does; empty if it has none."""
     patterns: list[str] = []
 
     def rewritten(pattern: str) -> str:

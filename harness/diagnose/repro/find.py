@@ -38,7 +38,7 @@ def find_failure(
     number: int | None,
     check: str | None = None,
 ) -> Failure:
-    """The first failing row of that case (given by name or id) and backend. Raises BadInput.
+    """Returns the first failing row of that case (given by name or id) and backend. Raises BadInput.
 
     With a number, the row of that instance, failing or not; with a check, the first row with a finding of it.
     """
@@ -116,8 +116,8 @@ def _verdict_fails(row: Row) -> bool:
 
 
 def _finding(row: Row, check: str | None) -> Finding | None:
-    """The row's finding that is the failure, if none is asked for by name and the verdict is not: rather one
-    that is not documented."""
+    """Returns the row's finding that is the failure, if none is asked for by name and the verdict is not:
+    rather one that is not documented."""
     if check is not None:
         return next(finding for finding in row.findings if finding.check == check)
     if _verdict_fails(row) or not row.findings:

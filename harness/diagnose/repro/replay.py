@@ -50,7 +50,7 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
 
 
 def walk_of(finding: Finding | None) -> tuple[int, ...] | None:
-    """The tokens that show the finding; none where forced text is asked for at the very start.
+    """Returns the tokens that show the finding; none where forced text is asked for at the very start.
 
     None: those of the instance.
     """

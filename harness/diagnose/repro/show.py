@@ -17,8 +17,8 @@ LONGEST_GRAMMAR = 4000
 
 
 def show(failure: Failure) -> str:
-    """The text that shows the grammar, the instance, the tokens up to the failure with their bytes, what was
-    allowed there, and the script."""
+    """Returns the text that shows the grammar, the instance, the tokens up to the failure with their bytes,
+    what was allowed there, and the script."""
     row, case = failure.row, failure.case
     lines = [
         *heading(failure),
@@ -52,8 +52,8 @@ def show(failure: Failure) -> str:
 
 
 def to_json(failure: Failure) -> dict[str, Any]:
-    """The failure as one JSON object: `walked` holds the messages of the process that walked it again, and
-    `script` is empty if there is none."""
+    """Returns the failure as one JSON object: `walked` holds the messages of the process that walked it
+    again, and `script` is empty if there is none."""
     row, case, messages = failure.row, failure.case, replay(failure)
     steps = [message["step"] for message in messages if "step" in message]
     return {
@@ -72,7 +72,7 @@ def to_json(failure: Failure) -> dict[str, Any]:
 
 
 def heading_to_json(failure: Failure) -> dict[str, Any]:
-    """The case, the backend, and what the run saw."""
+    """Returns the case, the backend, and what the run saw."""
     row = failure.row
     names = (
         "case",
@@ -98,7 +98,7 @@ def script(failure: Failure) -> str:
 
 
 def heading(failure: Failure) -> list[str]:
-    """The case, the backend, and what the run saw."""
+    """Returns the case, the backend, and what the run saw."""
     row, case = failure.row, failure.case
     return [
         f"case      {one_line(case.name, spelled=True)} ({one_line(row.suite, spelled=True)}, {case.id})",
@@ -110,7 +110,7 @@ def heading(failure: Failure) -> list[str]:
 
 
 def with_script(text: str) -> list[str]:
-    """The lines at the end of every page."""
+    """Returns the lines at the end of every page."""
     return [
         "without GrammarBench:"
         if text
@@ -121,7 +121,7 @@ def with_script(text: str) -> list[str]:
 
 
 def validity_words(valid: bool | None) -> str:
-    """The validity in words."""
+    """Returns the validity in words."""
     return {True: "valid", False: "invalid", None: "of unknown validity"}[valid]
 
 
@@ -153,6 +153,6 @@ def _yes(flag: bool) -> str:
 
 
 def indented(text: str, limit: int = LONGEST_GRAMMAR) -> str:
-    """The text, cut and indented."""
+    """Returns the text, cut and indented."""
     cut = text if len(text) <= limit else f"{text[:limit]} ... ({len(text) - limit} characters more)"
     return "".join(f"    {one_line(line, spelled=True)}\n" for line in cut.splitlines() or [""])

@@ -16,12 +16,12 @@ from harness.text import one_line
 
 
 def shrink_failure(failure: Failure, *, seconds: float = SECONDS, candidates: int = CANDIDATES) -> Shrunk:
-    """The failure, as small as the budget makes it. Raises BadInput if the backend does not load."""
+    """Returns the failure, as small as the budget makes it. Raises BadInput if the backend does not load."""
     return shrink(fault_of(failure), seconds=seconds, candidates=candidates, python=failure.python)
 
 
 def fault_of(failure: Failure) -> Fault:
-    """The failure in the form that the shrinker takes."""
+    """Returns the failure in the form that the shrinker takes."""
     row, case, finding = failure.row, failure.case, failure.finding
     outcome = outcome_of(row, finding)
     return Fault(
@@ -40,8 +40,8 @@ def fault_of(failure: Failure) -> Fault:
 
 
 def _check(row: Row, outcome: Outcome) -> str:
-    """The check that must be made to see it: that of the finding; where one was lost, the one that the row
-    names."""
+    """Returns the check that must be made to see it: that of the finding; where one was lost, the one that
+    the row names."""
     if row.mode != CHECKS_MODE:
         return ""
     if outcome.check:
@@ -50,7 +50,7 @@ def _check(row: Row, outcome: Outcome) -> str:
 
 
 def show_shrunk(failure: Failure, shrunk: Shrunk) -> str:
-    """The text that shows grammar and instance before and after, and the script."""
+    """Returns the text that shows grammar and instance before and after, and the script."""
     if not shrunk.shown:
         return "\n".join(
             [*heading(failure), "", f"{shrunk.outcome} was not seen again, so nothing was shrunk"]
@@ -76,7 +76,7 @@ def show_shrunk(failure: Failure, shrunk: Shrunk) -> str:
 
 
 def shrunk_to_json(failure: Failure, shrunk: Shrunk) -> dict[str, Any]:
-    """The small failure as one JSON object, with contents as hex."""
+    """Returns the small failure as one JSON object, with contents as hex."""
     return {
         **heading_to_json(failure),
         "seen_again": shrunk.shown,
@@ -93,7 +93,7 @@ def shrunk_to_json(failure: Failure, shrunk: Shrunk) -> dict[str, Any]:
 
 
 def shrunk_script(shrunk: Shrunk) -> str:
-    """The stand-alone script of the small failure; empty if the adapter has none."""
+    """Returns the stand-alone script of the small failure; empty if the adapter has none."""
     shown = Shown(
         library=shrunk.library,
         grammar=shrunk.grammar,

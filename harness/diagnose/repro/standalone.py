@@ -36,8 +36,8 @@ class Shown:
 
 
 def stand_alone(shown: Shown, body: str) -> str:
-    """The script: a validator's verdict on the instance, then the adapter's lines under a vocabulary that
-    holds only what the walk needs. It is empty if there are no lines."""
+    """Returns the script: a validator's verdict on the instance, then the adapter's lines under a vocabulary
+    that holds only what the walk needs. It is empty if there are no lines."""
     if not body:
         return ""
     walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
@@ -57,8 +57,8 @@ def stand_alone(shown: Shown, body: str) -> str:
 
 
 def _vocabulary(shown: Shown) -> list[str]:
-    """The lines that define the tokens and the walk; single bytes are their own ids where there are no other
-    tokens."""
+    """Returns the lines that define the tokens and the walk; single bytes are their own ids where there are
+    no other tokens."""
     words = shown.words if shown.words is not None else tuple(dict.fromkeys(shown.walk))
     if all(len(word) == 1 for word in (*words, *shown.walk)):
         end = ", 256" if shown.ends else ""
@@ -98,7 +98,7 @@ WHY = {
 
 
 def _why(shown: Shown, judged: Evidence | None) -> str:
-    """Why the instance is expected to be accepted, or refused."""
+    """Returns why the instance is expected to be accepted, or refused."""
     word = "valid" if shown.valid else "not valid"
     if judged is not None and judged.agrees:
         return f"the instance is {word}, says {judged.who}"

@@ -16,8 +16,8 @@ class Clock(Protocol):
     """Times calls that it has prepared."""
 
     def prepare(self, call: Call) -> tuple[Call, str]:
-        """The call to time in its stead, and why that is no graph (empty if it is one, or if the device has
-        none). May raise what the call raises."""
+        """Returns the call to time in its stead, and why that is no graph (empty if it is one, or if the
+        device has none). May raise what the call raises."""
         ...
 
     def time_ns(self, call: Call, times: int) -> int:
@@ -90,5 +90,5 @@ def _cuda() -> Any:
 
 
 def clock_of(device: str) -> Clock:
-    """The clock of a kind of device."""
+    """Returns the clock of a kind of device."""
     return CudaClock() if device == "cuda" else HostClock()

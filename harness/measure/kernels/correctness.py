@@ -64,7 +64,7 @@ def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str)
 
 
 def error_text(error: BaseException) -> str:
-    """The error in one line."""
+    """Returns the error in one line."""
     return f"{type(error).__name__}: {one_line(' '.join(str(error).split()))}"[:LONGEST_TEXT]
 
 
@@ -88,8 +88,8 @@ def _differing(actual: torch.Tensor, expected: torch.Tensor, dtype: str) -> torc
 
 
 def _compared(made: Situation, probe: Probe, dtype: str) -> tuple[list[str], int]:
-    """The kinds of differences, each with its number and first example; and the number of NaNs with other
-    bits, which is no fault."""
+    """Returns the kinds of differences, each with its number and first example; and the number of NaNs with
+    other bits, which is no fault."""
     actual = made.buffer.cpu()
     wrong = _differing(actual, made.expected, dtype)
     other_nans = wrong & actual.isnan() & made.expected.isnan()
@@ -113,7 +113,7 @@ def _compared(made: Situation, probe: Probe, dtype: str) -> tuple[list[str], int
 
 
 def _at(made: Situation, probe: Probe, where: torch.Tensor) -> str:
-    """The first difference: row and token, or how far it is from the logits."""
+    """Returns the first difference: row and token, or how far it is from the logits."""
     first = int(where.nonzero()[0])
     place = int(made.place[first])
     if place >= 0:

@@ -30,7 +30,7 @@ function uncompiled."""
 
 
 def load_kernels(specs: str | None, device: str, threads: int) -> tuple[Handler, dict[str, Any]]:
-    """The kernels of these backends (None: of all that are installed), for that kind of device, with
+    """Returns the kernels of these backends (None: of all that are installed), for that kind of device, with
     `threads` torch threads."""
     try:
         import torch
@@ -81,7 +81,7 @@ class KernelHandler:
         return answers[message["op"]](message), b""
 
     def describe(self, _: dict[str, Any]) -> dict[str, Any]:
-        """The device, and what kernels compile themselves with."""
+        """Returns the device, and what kernels compile themselves with."""
         import torch
 
         on = {
@@ -93,7 +93,7 @@ class KernelHandler:
         return {"on": on}
 
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Why the kernel cannot be loaded; empty if it can."""
+        """Returns why the kernel cannot be loaded; empty if it can."""
         try:
             self.loaded(message["kernel"])
         except BaseException as error:  # a compiler that fails raises what it likes
@@ -101,14 +101,14 @@ class KernelHandler:
         return {"problem": ""}
 
     def probe(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The outcome of the probe of that name."""
+        """Returns the outcome of the probe of that name."""
         (probe,) = (candidate for candidate in PROBES if candidate.name == message["probe"])
         self.compile_anew(message["kernel"], VARIANTS)
         result = examine(self.loaded(message["kernel"]), probe, message["dtype"], self.device)
         return {"outcome": result.outcome, "text": result.text}
 
     def time(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The rows of a point."""
+        """Returns the rows of a point."""
         point = Point(**message["point"])
         self.compile_anew(point.dtype)
         subjects = {name: self.subjects[name] for name in message["kernels"]}
@@ -127,7 +127,7 @@ class KernelHandler:
         self.asked = (what, 1 if forget else count + 1)
 
     def move(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The rows of the movement of masks of that size."""
+        """Returns the rows of the movement of masks of that size."""
         return {
             "rows": time_movement(
                 message["vocabulary"], message["batch"], Effort(**message["effort"]), self.device

@@ -27,7 +27,7 @@ class KernelMasks:
 
     @cached_property
     def count(self) -> int:
-        """The number of allowed tokens over all rows."""
+        """Returns the number of allowed tokens over all rows."""
         return int(self.allowed.sum())
 
     @cached_property
@@ -50,7 +50,7 @@ class KernelMasks:
         return self._there(np.flatnonzero(self.allowed))
 
     def of(self, form: Form) -> torch.Tensor:
-        """The mask in that form."""
+        """Returns the mask in that form."""
         made: torch.Tensor = getattr(self, form)
         return made
 
@@ -76,8 +76,8 @@ def random_masks(vocabulary: int, batch: int, share: float, device: str) -> Kern
 
 
 def bytes_needed(form: Form, vocabulary: int, batch: int, allowed: int, item_bytes: int) -> int:
-    """The bytes that count: the logits that must be written, once each, and the mask in its own form, read
-    once.
+    """Returns the bytes that count: the logits that must be written, once each, and the mask in its own form,
+    read once.
 
     Logits written are the forbidden ones. `allowed_ids` is another algorithm (keep the allowed values, fill
     everything, put them back): there the allowed logits are read and written besides. Logits that a kernel

@@ -22,8 +22,8 @@ NO_OVERLAP = "not available: a copy from host to host has no stream of its own"
 
 
 def time_movement(vocabulary: int, batch: int, effort: Effort, device: str) -> list[dict[str, Any]]:
-    """A row for each form, memory and company; and one for the matmul alone, which tells how much of a copy
-    it hides.
+    """Returns a row for each form, memory and company; and one for the matmul alone, which tells how much of
+    a copy it hides.
 
     `company` is `alone`, or `matmul`: then the time is that of both, begun together on two streams. On a CPU
     the copies are from host to host. No graphs: a copy from pageable memory cannot be captured.

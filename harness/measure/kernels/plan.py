@@ -22,8 +22,8 @@ class KernelPlan:
     effort: Effort = Effort()  # noqa: RUF009
 
     def points(self, on_all_threads: bool) -> Iterator[Point]:
-        """The points, one element type after the other, because a kernel that compiles itself does so once
-        for each type."""
+        """Yields the points, one element type after the other, because a kernel that compiles itself does so
+        once for each type."""
         for dtype in self.dtypes:
             for vocabulary in self.vocabularies:
                 for batch in self.batches:

@@ -64,7 +64,7 @@ def by_turns(calls: Mapping[str, Call], clock: Clock, effort: Effort, *, rewarm:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """A context without garbage collection."""
+    """Returns a context without garbage collection."""
     gc.collect()
     was_on = gc.isenabled()
     gc.disable()

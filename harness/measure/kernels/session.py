@@ -82,7 +82,7 @@ class KernelRun:
 
     @property
     def service(self) -> Service:
-        """The service that is open."""
+        """Returns the service that is open."""
         assert self._service is not None
         return self._service
 
@@ -215,8 +215,8 @@ class KernelRun:
                 self.write("time", **row, threads=threads)
 
     def time_point(self, kernels: Sequence[str], point: Point) -> list[dict[str, Any]]:
-        """The rows of a point. If one of the kernels crashes the child, each is asked alone, and the crashing
-        one not again."""
+        """Returns the rows of a point. If one of the kernels crashes the child, each is asked alone, and the
+        crashing one not again."""
         try:
             return self.ask_point(kernels, point)
         except Lost as why:
@@ -240,7 +240,7 @@ class KernelRun:
         return list(rows.values())
 
     def ask_point(self, kernels: Sequence[str], point: Point) -> list[dict[str, Any]]:
-        """The rows of a point, asked once. Raises Lost."""
+        """Returns the rows of a point, asked once. Raises Lost."""
         message = {
             "op": "time",
             "kernels": list(kernels),

@@ -102,7 +102,7 @@ class Situation:
 
 
 def situation(probe: Probe, dtype: str, device: str) -> Situation:
-    """The tensors of a probe, with the same values every time."""
+    """Returns the tensors of a probe, with the same values every time."""
     import torch
 
     random = np.random.default_rng(0)

@@ -36,12 +36,12 @@ class StoredKernels:
     """The last line; None if the run was interrupted."""
 
     def outcomes(self, kernel: str) -> Counter[str]:
-        """The number of the kernel's probes by outcome."""
+        """Returns the number of the kernel's probes by outcome."""
         return Counter(row["outcome"] for row in self.probes if row["kernel"] == kernel)
 
 
 def read(folder: Path) -> StoredKernels:
-    """The stored run in the folder. Raises BadInput if there is none."""
+    """Returns the stored run in the folder. Raises BadInput if there is none."""
     path = folder / FILE
     if not path.is_file():
         raise BadInput(

@@ -50,7 +50,7 @@ def keep_allowed_ids(logits: torch.Tensor, ids: torch.Tensor) -> object:
 
 
 def plain_subjects() -> dict[str, KernelSubject]:
-    """The plain subjects by name. They are compared with `masked_fill` where they are timed; only the
+    """Returns the plain subjects by name. They are compared with `masked_fill` where they are timed; only the
     backends' kernels are probed."""
     functions: dict[Form, Callable[..., object]] = {
         "bool": masked_fill,
@@ -75,8 +75,8 @@ class KernelsFound:
 
 
 def find_subjects(specs: str | None) -> KernelsFound:
-    """The subjects of these backends, or of all that are installed. Raises BadInput for one that is named and
-    cannot be had."""
+    """Returns the subjects of these backends, or of all that are installed. Raises BadInput for one that is
+    named and cannot be had."""
     subjects: dict[str, KernelSubject] = {}
     backends: list[dict[str, Any]] = []
     for spec in parse_specs(specs if specs is not None else ",".join(names())):

@@ -139,8 +139,8 @@ def _correctness(stored: StoredKernels, form: str | None) -> Iterable[str]:
 
 
 def _about(rows: Sequence[Row]) -> str:
-    """One probe of one kernel in the element types in which it had the same outcome, with the text of the
-    first."""
+    """Returns one probe of one kernel in the element types in which it had the same outcome, with the text of
+    the first."""
     first = rows[0]
     types = ", ".join(row["dtype"] for row in rows)
     sentence = f"{first['kernel']}: {first['probe'].replace('_', ' ')} ({types}): {one_line(first['text'])}"
@@ -148,7 +148,7 @@ def _about(rows: Sequence[Row]) -> str:
 
 
 def _times(stored: StoredKernels, form: str | None) -> Iterable[str]:
-    """A table for each threads, element type, vocabulary and share; kernels down, batches across."""
+    """Returns a table for each threads, element type, vocabulary and share; kernels down, batches across."""
     if stored.times:
         yield "\n".join(textwrap.wrap(LEGEND, WIDTH))
     for threads, dtype, vocabulary, share in dict.fromkeys(
@@ -171,7 +171,7 @@ def _times(stored: StoredKernels, form: str | None) -> Iterable[str]:
 
 
 def _moves(stored: StoredKernels, form: str | None) -> Iterable[str]:
-    """A table for each vocabulary: kinds of copies down, batches across."""
+    """Returns a table for each vocabulary: kinds of copies down, batches across."""
     device = stored.run["device"]
     title = "from host to host" if device == "cpu" else "from host to device"
     for vocabulary in dict.fromkeys(row["vocabulary"] for row in stored.moves):

@@ -39,8 +39,8 @@ class Point:
 
 
 def copy_call(footprint: int, device: str) -> tuple[Call, int]:
-    """A copy that touches `footprint` bytes in all, half of them read and half written; and the number of
-    bytes that it moves.
+    """Returns a copy that touches `footprint` bytes in all, half of them read and half written; and the
+    number of bytes that it moves.
 
     So it meets the same caches as a kernel whose logits and mask have that footprint: the bandwidth is that
     of the level in which the data are, which is main memory only if they are larger than the caches.
@@ -59,8 +59,8 @@ def time_point(
     effort: Effort,
     device: str,
 ) -> list[Any]:
-    """A row for each subject. `outcome` is `ok`, `wrong` (its result is not masked_fill's, and it is timed
-    all the same) or `refused`.
+    """Returns a row for each subject. `outcome` is `ok`, `wrong` (its result is not masked_fill's, and it is
+    timed all the same) or `refused`.
 
     The logits are one buffer for all subjects. The work of a kernel does not depend on them, so it is applied
     to its own result again.

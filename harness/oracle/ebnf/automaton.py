@@ -128,8 +128,8 @@ class EbnfAutomaton(Automaton[Key]):
                 yield cuts[number], cuts[number + 1] - 1, self._close(frozenset(items))
 
     def _close(self, items: Key) -> Key:
-        """The state of these items: every item they lead to that begins with a byte, and ACCEPT if the output
-        may end."""
+        """Returns the state of these items: every item they lead to that begins with a byte, and ACCEPT if
+        the output may end."""
         if items not in self._closed:
             self._closed[items] = frozenset(self._closure(items))
         return self._closed[items]
@@ -173,8 +173,8 @@ class EbnfAutomaton(Automaton[Key]):
             self._count(len(entered.items))
 
     def _waiting(self, after: int, context: int) -> Key:
-        """The items that wait for a rule after which a suffix is left: the suffix itself, or the items of its
-        context if the suffix adds nothing to them."""
+        """Returns the items that wait for a rule after which a suffix is left: the suffix itself, or the
+        items of its context if the suffix adds nothing to them."""
         waiting = self._contexts[context]
         return waiting if after == END or self._is_repeated(after, waiting) else frozenset({(after, context)})
 
@@ -215,8 +215,8 @@ class EbnfAutomaton(Automaton[Key]):
         return self._entered[place, waiting]
 
     def _without_implied(self, waiting: Waiting) -> Waiting:
-        """The waiting items without those in the context of an item whose suffix may be empty, for that item
-        derives what they derive.
+        """Returns the waiting items without those in the context of an item whose suffix may be empty, for
+        that item derives what they derive.
         """
         left = set(waiting)
         for caller in sorted(caller for caller in waiting if self._may_be_empty(caller[1][0])):
@@ -242,8 +242,8 @@ class EbnfAutomaton(Automaton[Key]):
         return {group.rules[0]: self._context(frozenset(item for _, item in waiting))}
 
     def _recursive_contexts(self, group: Group, waiting: Waiting) -> dict[int, int]:
-        """The context of each rule of the group: the items that wait for it, or for a rule that can consist
-        of it alone, and the group's own items."""
+        """Returns the context of each rule of the group: the items that wait for it, or for a rule that can
+        consist of it alone, and the group's own items."""
         contexts = {rule: len(self._contexts) + place for place, rule in enumerate(group.rules)}
         from_outside: dict[int, set[Item]] = defaultdict(set)
         for rule, item in waiting:
@@ -258,8 +258,8 @@ class EbnfAutomaton(Automaton[Key]):
         return contexts
 
     def _without_own(self, group: Group, waiting: Waiting) -> Waiting:
-        """The waiting items without those of the group that an earlier entry lets wait, if everything that
-        waited then waits here too.
+        """Returns the waiting items without those of the group that an earlier entry lets wait, if everything
+        that waited then waits here too.
 
         With `tails` the group's own suffixes, what may follow it is `tails* waiting`. Then `tails* earlier`
         is in it as `earlier` is part of `waiting`, and what is taken away here is part of `tails* earlier`.
@@ -287,7 +287,7 @@ class EbnfAutomaton(Automaton[Key]):
 
 
 def groups(rules: Rules, suffixes: Suffixes) -> list[Group]:
-    """The groups of rules, each before all groups that its rules can begin with."""
+    """Returns the groups of rules, each before all groups that its rules can begin with."""
     begins = {
         rule: list(dict.fromkeys(_beginnings(bodies, rules, suffixes)))
         for rule, bodies in rules.bodies.items()
@@ -321,8 +321,8 @@ def groups(rules: Rules, suffixes: Suffixes) -> list[Group]:
 
 
 def _beginnings(bodies: tuple[Body, ...], rules: Rules, suffixes: Suffixes) -> Iterator[tuple[int, int, int]]:
-    """For each suffix of an alternative whose preceding symbols may be empty: its first symbol, what is left
-    after that, and the suffix itself."""
+    """Yields for each suffix of an alternative whose preceding symbols may be empty: its first symbol, what
+    is left after that, and the suffix itself."""
     for body in bodies:
         suffix = suffixes.of(body)
         while suffix != END:
@@ -332,7 +332,7 @@ def _beginnings(bodies: tuple[Body, ...], rules: Rules, suffixes: Suffixes) -> I
 
 
 def ebnf_automaton(text: str) -> EbnfAutomaton:
-    """The automaton of a grammar in the form of docs/ebnf.md. Raises NoOracle if the text is none, or too
-    large."""
+    """Returns the automaton of a grammar in the form of docs/ebnf.md. Raises NoOracle if the text is none, or
+    too large."""
     grammar = productions(text)
     return EbnfAutomaton(useful_rules(grammar), Suffixes(grammar.classes))

@@ -22,7 +22,7 @@ _SPELLED = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", '"': '\\"'}
 
 
 def gbnf_of_regex(pattern: str) -> str:
-    """The GBNF of a pattern in Python's dialect that describes the whole output."""
+    """Returns the GBNF of a pattern in Python's dialect that describes the whole output."""
     try:
         tree = settled(parsed(pattern))
         if tree is NOTHING:
@@ -33,7 +33,7 @@ def gbnf_of_regex(pattern: str) -> str:
 
 
 def gbnf_of_choice(text: str) -> str:
-    """The GBNF of a choice, given as a JSON array of strings. Raises ValueError if it is none."""
+    """Returns the GBNF of a choice, given as a JSON array of strings. Raises ValueError if it is none."""
     choices = json.loads(text)
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, str) for choice in choices):
         raise ValueError("a choice must be a JSON array of at least one string")
@@ -41,7 +41,8 @@ def gbnf_of_choice(text: str) -> str:
 
 
 def gbnf_of_ebnf(text: str) -> str:
-    r"""The same rules, one on a line, without what only our form has: `_` in a name and the escape `\^`."""
+    r"""Returns the same rules, one on a line, without what only our form has: `_` in a name and the escape
+    `\^`."""
     ebnf_syntax.productions(text)
     tokens = list(ebnf_syntax.tokens(text))
     names = _names(name for kind, name in tokens if kind == "head")
@@ -59,7 +60,7 @@ def gbnf_of_ebnf(text: str) -> str:
 
 
 def literal(text: str) -> str:
-    """The text as a literal in quotes, with escapes for what cannot stand there."""
+    """Returns the text as a literal in quotes, with escapes for what cannot stand there."""
     return (
         '"'
         + "".join(
@@ -70,7 +71,7 @@ def literal(text: str) -> str:
 
 
 def _names(names: Iterable[str]) -> dict[str, str]:
-    """A name without `_` for each name, all of them different."""
+    """Returns a name without `_` for each name, all of them different."""
     names = sorted(names)
     taken = {name for name in names if "_" not in name}
     renamed = {name: name for name in taken}
@@ -124,7 +125,7 @@ def _operator(low: int, high: int | None) -> str:
 
 
 def _only(node: Node) -> int | None:
-    """The code point of the only character that the node matches; None if the node is not such."""
+    """Returns the code point of the only character that the node matches; None if the node is not such."""
     if isinstance(node, Chars) and len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:
         return node.ranges[0][0]
     return None

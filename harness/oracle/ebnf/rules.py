@@ -26,8 +26,8 @@ class Rules:
 
 
 def useful_rules(productions: Productions) -> Rules:
-    """The productions without alternatives that can never finish, rules that nothing reaches, and rules that
-    derive only the empty text."""
+    """Returns the productions without alternatives that can never finish, rules that nothing reaches, and
+    rules that derive only the empty text."""
     impossible = {
         ~number
         for number, ranges in enumerate(productions.classes)
@@ -48,7 +48,7 @@ def useful_rules(productions: Productions) -> Rules:
 
 
 def _loops(bodies: Mapping[int, tuple[Body, ...]], nullable: frozenset[int]) -> frozenset[int]:
-    """The rules of the form `rule ::= "" | x rule | y rule`, and those that stand for such a rule."""
+    """Returns the rules of the form `rule ::= "" | x rule | y rule`, and those that stand for such a rule."""
     meant = {rule: own[0][0] for rule, own in bodies.items() if len(own) == len(own[0]) == 1}
 
     def meaning(symbol: int) -> int:
@@ -68,8 +68,8 @@ def _loops(bodies: Mapping[int, tuple[Body, ...]], nullable: frozenset[int]) -> 
 
 
 def _deriving(bodies: Iterable[tuple[int, Body]]) -> frozenset[int]:
-    """The rules that derive some text: those with an alternative of code points and of other such rules
-    only."""
+    """Returns the rules that derive some text: those with an alternative of code points and of other such
+    rules only."""
     missing = [(rule, {symbol for symbol in body if symbol >= 0}) for rule, body in bodies]
     users: dict[int, list[tuple[int, set[int]]]] = defaultdict(list)
     for rule, left in missing:
@@ -90,8 +90,8 @@ def _deriving(bodies: Iterable[tuple[int, Body]]) -> frozenset[int]:
 
 
 def _reached(bodies: Iterable[tuple[int, Body]]) -> dict[int, tuple[Body, ...]]:
-    """The alternatives of each rule that rule 0 reaches, each alternative once. Empty alternatives and those
-    that are only the rule itself are left out, for they add nothing."""
+    """Returns the alternatives of each rule that rule 0 reaches, each alternative once. Empty alternatives
+    and those that are only the rule itself are left out, for they add nothing."""
     by_rule: dict[int, dict[Body, None]] = defaultdict(dict)
     for rule, body in bodies:
         if body not in ((), (rule,)):
@@ -101,7 +101,7 @@ def _reached(bodies: Iterable[tuple[int, Body]]) -> dict[int, tuple[Body, ...]]:
 
 
 def reachable(start: int, edges: Mapping[int, Iterable[int]]) -> set[int]:
-    """The nodes that can be reached from the start, which is one of them."""
+    """Returns the nodes that can be reached from the start, which is one of them."""
     reached = {start}
     agenda = [start]
     while agenda:
@@ -113,8 +113,8 @@ def reachable(start: int, edges: Mapping[int, Iterable[int]]) -> set[int]:
 
 
 def components(edges: Mapping[int, Iterable[int]]) -> list[tuple[int, ...]]:
-    """The strongly connected components, each before all that it leads to (Tarjan's algorithm, with a stack
-    of our own instead of recursion)."""
+    """Returns the strongly connected components, each before all that it leads to (Tarjan's algorithm, with a
+    stack of our own instead of recursion)."""
     order: dict[int, int] = {}
     lowest: dict[int, int] = {}
     unfinished: list[int] = []
@@ -176,19 +176,19 @@ class Suffixes:
         self._steps: dict[int, tuple[tuple[int, int, int], ...]] = {}
 
     def of(self, body: Body) -> int:
-        """The suffix that is the whole alternative."""
+        """Returns the suffix that is the whole alternative."""
         suffix = END
         for symbol in reversed(body):
             suffix = self._number(symbol if symbol >= 0 else -self._classes[~symbol], suffix)
         return suffix
 
     def split(self, suffix: int) -> tuple[int, int]:
-        """The rule that comes first (negative if a byte comes first), and the suffix after it."""
+        """Returns the rule that comes first (negative if a byte comes first), and the suffix after it."""
         return self._parts[suffix]
 
     def steps(self, suffix: int) -> tuple[tuple[int, int, int], ...]:
-        """The ranges of the first byte of a suffix that begins with one (inclusive and disjoint), each with
-        the suffix after it."""
+        """Returns the ranges of the first byte of a suffix that begins with one (inclusive and disjoint),
+        each with the suffix after it."""
         if suffix not in self._steps:
             symbol, after = self._parts[suffix]
             self._steps[suffix] = tuple(
@@ -204,8 +204,8 @@ class Suffixes:
         return number
 
     def _tree(self, sequences: list[tuple[ByteRange, ...]]) -> int:
-        """The number of the tree of these byte sequences. Two sequences of an ordered set without overlap
-        begin either with the same range or with disjoint ones."""
+        """Returns the number of the tree of these byte sequences. Two sequences of an ordered set without
+        overlap begin either with the same range or with disjoint ones."""
         rests: dict[ByteRange, list[tuple[ByteRange, ...]]] = defaultdict(list)
         for sequence in sequences:
             if sequence:

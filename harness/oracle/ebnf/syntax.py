@@ -64,8 +64,8 @@ class _Alternatives:
 
 
 def productions(text: str) -> Productions:
-    """The productions of a grammar's text. Raises NoOracle for a text that is not of the form, or that is too
-    large with its counts written out.
+    """Returns the productions of a grammar's text. Raises NoOracle for a text that is not of the form, or
+    that is too large with its counts written out.
     """
     if len(text) > MAX_CHARACTERS:
         raise NoOracle(f"the grammar has more than {MAX_CHARACTERS:,} characters")
@@ -73,8 +73,8 @@ def productions(text: str) -> Productions:
 
 
 def tokens(text: str) -> Iterator[tuple[str, str]]:
-    """The parts of the text without layout, each as its kind (`head`, `define`, `name`, `mark`, `literal`,
-    `class`, `operator`) and its text."""
+    """Returns the parts of the text without layout, each as its kind (`head`, `define`, `name`, `mark`,
+    `literal`, `class`, `operator`) and its text."""
     return ((token.kind, token.text) for token in _Reader(text).tokens() if token.kind != "end")
 
 
@@ -106,7 +106,7 @@ class _Reader:
         return Productions(tuple(self.bodies), tuple(self.classes))
 
     def tokens(self) -> Iterator[_Token]:
-        """The tokens without layout; the last one marks the end of the text."""
+        """Yields the tokens without layout; the last one marks the end of the text."""
         position = 0
         kind = ""
         while kind != "end":
@@ -133,8 +133,8 @@ class _Reader:
         self.bodies += [(number, body) for body in self.alternatives(tokens[2:], end)]
 
     def alternatives(self, tokens: list[_Token], end: _Token) -> list[Body]:
-        """The alternatives of a whole rule. Open groups are kept in a list and not by recursion, because a
-        text may open thousands."""
+        """Returns the alternatives of a whole rule. Open groups are kept in a list and not by recursion,
+        because a text may open thousands."""
         groups = [_Alternatives()]
         before = ""
         for token in tokens:
@@ -193,7 +193,7 @@ class _Reader:
         return _complement(merged(ranges)) if negated else merged(ranges)
 
     def point(self, spelling: str, escapes: dict[str, str], token: _Token) -> int:
-        """The one code point that is spelled plainly or as an escape."""
+        """Returns the one code point that is spelled plainly or as an escape."""
         if len(spelling) > 2:
             point = int(spelling[2:], 16)
         elif len(spelling) == 2 and spelling[1] not in escapes:
@@ -238,23 +238,23 @@ class _Reader:
         return (self.rule(("group", frozenset(bodies)), *bodies),)
 
     def many(self, item: Body) -> Body:
-        """The body of `item*` as a rule that recurs to the right, `many ::= "" | item many`: in `x (y x)*`,
-        what follows the first x is then what follows each x."""
+        """Returns the body of `item*` as a rule that recurs to the right, `many ::= "" | item many`: in `x (y
+        x)*`, what follows the first x is then what follows each x."""
         key = ("many", item)
         number = self.rules.get(key, len(self.rules))
         self.loops.add((self.rule(key, (), (*item, number)),))
         return (number,)
 
     def up_to(self, item: Body, count: int) -> Body:
-        """The body of `item{0,3}` as `(item (item item?)?)?`: a text then stands at one place in it, not at
-        three."""
+        """Returns the body of `item{0,3}` as `(item (item item?)?)?`: a text then stands at one place in it,
+        not at three."""
         rest: Body = ()
         for left in range(1, count + 1):
             rest = (self.rule(("up to", item, left), (), self.grown(item + rest)),)
         return rest
 
     def rule(self, key: Hashable, *bodies: Body) -> int:
-        """The rule's number; a new rule gets these alternatives."""
+        """Returns the rule's number; a new rule gets these alternatives."""
         if key not in self.rules:
             self.rules[key] = len(self.rules)
             self.grow(1)

@@ -37,7 +37,7 @@ class Ceilings:
 
     @property
     def singleton_share(self) -> float | None:
-        """The share of the steps whose mask has one token; None if there are no steps."""
+        """Returns the share of the steps whose mask has one token; None if there are no steps."""
         return self.singletons / self.steps if self.steps else None
 
     @property
@@ -50,7 +50,7 @@ class Ceilings:
 
 
 def ceilings(language: Automaton[Any], trie: TokenTrie, tokens: Sequence[int]) -> Ceilings:
-    """The three ceilings along one output, up to the first token that the language refuses.
+    """Returns the three ceilings along one output, up to the first token that the language refuses.
 
     One true mask a step, and one tokenization of the output so far where something is forced. Raises NoOracle
     if the automaton becomes too large.
@@ -69,7 +69,8 @@ def ceilings(language: Automaton[Any], trie: TokenTrie, tokens: Sequence[int]) -
 
 
 def _states(language: Automaton[Any], trie: TokenTrie, tokens: Sequence[int]) -> Iterator[int]:
-    """The automaton's states before each token and after the last, up to the first token that is refused."""
+    """Yields the automaton's states before each token and after the last, up to the first token that is
+    refused."""
     state = language.start
     yield state
     for token in tokens:

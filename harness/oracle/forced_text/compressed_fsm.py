@@ -45,8 +45,8 @@ class JumpMap:
         """The bytes of the chain that each state lies on, and how many of them come before it."""
 
     def byte_edge(self, state: int) -> tuple[int, int] | None:
-        """The singular transition of a state as `(byte, next state)`. None at an end, at a possible end, and
-        where there is a choice."""
+        """Returns the singular transition of a state as `(byte, next state)`. None at an end, at a possible
+        end, and where there is a choice."""
         if state == DEAD or self.automaton.accepting(state):
             return None
         self.automaton.expand(np.array([state], dtype=np.int32))
@@ -55,12 +55,13 @@ class JumpMap:
         return (int(following[0]), int(row[following[0]])) if len(following) == 1 else None
 
     def jump_bytes(self, state: int) -> bytes:
-        """The bytes of the byte-level jump, which may begin inside a character and end inside one."""
+        """Returns the bytes of the byte-level jump, which may begin inside a character and end inside one."""
         chain, at = self._place(state)
         return chain[at : at + self._limit]
 
     def jump(self, state: int) -> Jump:
-        """The jump in its three parts: continuation bytes first, then characters, then what is left."""
+        """Returns the jump in its three parts: continuation bytes first, then characters, then what is
+        left."""
         return split_jump(self.jump_bytes(state))
 
     def _place(self, state: int) -> tuple[bytes, int]:
@@ -82,7 +83,8 @@ class JumpMap:
 
 
 def split_jump(forced: bytes) -> Jump:
-    """The forced bytes, cut where characters begin and end. Bytes that are no UTF-8 count as begun."""
+    """Returns the forced bytes, cut where characters begin and end. Bytes that are no UTF-8 count as
+    begun."""
     start = next((at for at, byte in enumerate(forced) if not 0x80 <= byte < 0xC0), len(forced))
     try:
         return Jump(forced[:start], forced[start:].decode())

@@ -17,8 +17,8 @@ from harness.oracle.forced_text.retokenize import follows_from, retokenize
 def with_jumps(
     compiled: CompiledGrammar, language: Callable[[], Automaton[Any]], vocabulary: Vocabulary
 ) -> CompiledGrammar:
-    """The grammar with forced text from a jump map of its automaton; the grammar as it is where `language`
-    raises NoOracle."""
+    """Returns the grammar with forced text from a jump map of its automaton; the grammar as it is where
+    `language` raises NoOracle."""
     try:
         return _JumpingGrammar(compiled, JumpMap(language()), vocabulary)
     except NoOracle:
@@ -26,7 +26,7 @@ def with_jumps(
 
 
 def without_jumps(objects: Sequence[GrammarObject]) -> list[GrammarObject]:
-    """The backend's own objects, for calls that take several of them at once."""
+    """Returns the backend's own objects, for calls that take several of them at once."""
     return [
         grammar_object.inner if isinstance(grammar_object, JumpingObject) else grammar_object
         for grammar_object in objects
@@ -125,8 +125,8 @@ def _around(grammar: _JumpingGrammar, inner: GrammarObject, taken: list[int]) ->
 
 @lru_cache(maxsize=64)
 def _kind(inner: type[GrammarObject]) -> type[JumpingObject]:
-    """The class of the objects around objects of this class. It leaves undefined what the inner class does
-    not define, so that asking for it gives a true answer."""
+    """Returns the class of the objects around objects of this class. It leaves undefined what the inner class
+    does not define, so that asking for it gives a true answer."""
     lacking = {
         name: getattr(GrammarObject, name)
         for name in ("rollback", "copy")

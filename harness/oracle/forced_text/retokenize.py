@@ -25,7 +25,8 @@ def retokenize(
     hold: bool = True,
     follows: Follows | None = None,
 ) -> tuple[int, list[int]]:
-    """How many tokens of the history stay, and the ids that follow them, once the forced text has come.
+    """Returns how many tokens of the history stay, and the ids that follow them, once the forced text has
+    come.
 
     The ids are the canonical ones of the text of `history` and `forced` together: `history[:keep] + ids`.
     With `hold`, as a decoder needs it, the tokens at the end that may merge with what follows are left out (a
@@ -46,7 +47,7 @@ def retokenize(
 
 
 def settled_bytes(vocabulary: Vocabulary, text: bytes, follows: Follows | None = None) -> int:
-    """How many leading bytes of the text no token can cover together with bytes that follow the text.
+    """Returns how many leading bytes of the text no token can cover together with bytes that follow the text.
 
     For tokenization by longest match that is enough: the tokens within these bytes stay, whatever follows.
     Merges (BPE) may in rare cases change more.
@@ -58,7 +59,7 @@ def settled_bytes(vocabulary: Vocabulary, text: bytes, follows: Follows | None =
 
 
 def follows_from(automaton: Automaton[Any], state: int) -> Follows:
-    """What may follow at this state of the automaton."""
+    """Returns what may follow at this state of the automaton."""
 
     def follows(text: bytes) -> int:
         here = state
@@ -88,13 +89,14 @@ def _may_merge(spelled: list[bytes], suffix: bytes, follows: Follows | None) -> 
 
 
 def _after_all_beginning_with(text: bytes) -> bytes | None:
-    """The smallest text that is greater than every text with this beginning; None if there is none."""
+    """Returns the smallest text that is greater than every text with this beginning; None if there is
+    none."""
     text = text.rstrip(b"\xff")
     return text[:-1] + bytes([text[-1] + 1]) if text else None
 
 
 def _tokens_within(vocabulary: Vocabulary, ids: list[int], limit: int) -> tuple[list[int], int]:
-    """The leading tokens that lie within the first `limit` bytes, and their length in bytes."""
+    """Returns the leading tokens that lie within the first `limit` bytes, and their length in bytes."""
     length = 0
     for count, token in enumerate(ids):
         if length + len(vocabulary.tokens[token]) > limit:

@@ -37,7 +37,8 @@ to; in order."""
 
 
 def regex_automaton(pattern: str, dialect: RegexDialect = "python", unicode: str = "") -> RegexAutomaton:
-    """The automaton of the pattern by the tables of one version of Unicode (empty: the newest that is known).
+    """Returns the automaton of the pattern by the tables of one version of Unicode (empty: the newest that is
+    known).
 
     Raises NoOracle for what is no pattern, for what has no regular language, and for what is too large.
     """
@@ -72,7 +73,7 @@ class RegexAutomaton(Automaton[Key]):
         super().__init__(((DONE, self._after({nfa.start})),) if nfa.start in hopeful else None)
 
     def _after(self, nodes: Iterable[int]) -> int:
-        """The number of the set of all positions that these lead to without a character."""
+        """Returns the number of the set of all positions that these lead to without a character."""
         return self._number(frozenset(self._nfa.closure(nodes) & self._kept))
 
     def _number(self, positions: frozenset[int]) -> int:
@@ -113,7 +114,7 @@ class RegexAutomaton(Automaton[Key]):
                 yield first, beyond - 1, self._merged((arc[2], number) for arc, number in here)
 
     def _entered(self, positions: frozenset[int]) -> Key:
-        """The key at the beginning of a character: the classes that it may belong to, and where each
+        """Returns the key at the beginning of a character: the classes that it may belong to, and where each
         leads."""
         targets: dict[Ranges, set[int]] = {}
         for position in positions:
@@ -124,7 +125,7 @@ class RegexAutomaton(Automaton[Key]):
         )
 
     def _merged(self, places: Iterable[tuple[int, int]]) -> Key:
-        """The key of these places in classes and the sets they lead to; equal places become one."""
+        """Returns the key of these places in classes and the sets they lead to; equal places become one."""
         numbers: dict[int, set[int]] = {}
         for node, number in places:
             numbers.setdefault(node, set()).add(number)
@@ -148,7 +149,7 @@ class _Characters:
         self._entries: dict[Ranges, int] = {}
 
     def entry(self, ranges: Ranges) -> int:
-        """The node at which a character of the class begins. The class must not be empty."""
+        """Returns the node at which a character of the class begins. The class must not be empty."""
         if ranges not in self._entries:
             self._entries[ranges] = self._node(
                 [sequence for first, last in ranges for sequence in byte_sequences(first, last)]
@@ -156,8 +157,8 @@ class _Characters:
         return self._entries[ranges]
 
     def _node(self, sequences: list[tuple[ByteRange, ...]]) -> int:
-        """The node of these byte sequences. Sequences with a common first byte begin with the same range,
-        because a lead byte is split only into single ones.
+        """Returns the node of these byte sequences. Sequences with a common first byte begin with the same
+        range, because a lead byte is split only into single ones.
         """
         arcs: list[Arc] = []
         for (first, last), group in groupby(sequences, key=lambda sequence: sequence[0]):

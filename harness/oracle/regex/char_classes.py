@@ -29,13 +29,13 @@ NEWLINE: Ranges = ((10, 10),)
 
 
 def ranges_of(pairs: Iterable[tuple[int, int]]) -> Ranges:
-    """The ranges in order and merged, without surrogates."""
+    """Returns the ranges in order and merged, without surrogates."""
     return merged(part for pair in pairs for part in common((pair,), EVERY))
 
 
 @lru_cache(maxsize=4096)
 def one(point: int) -> Ranges:
-    """The set of a single character; empty if it is a surrogate."""
+    """Returns the set of a single character; empty if it is a surrogate."""
     return ranges_of([(point, point)])
 
 
@@ -54,8 +54,8 @@ def intersection(left: Ranges, right: Ranges) -> Ranges:
 
 
 def partition(classes: dict[int, Ranges]) -> list[tuple[Ranges, frozenset[int]]]:
-    """The characters that are in any of the classes, split into parts whose members are in the same classes;
-    each part comes with the names of these classes."""
+    """Returns the characters that are in any of the classes, split into parts whose members are in the same
+    classes; each part comes with the names of these classes."""
     turns: dict[int, list[int]] = {}
     for name, ranges in classes.items():
         for first, last in ranges:
@@ -80,7 +80,8 @@ every code point that is not yet assigned."""
 
 @cache
 def own_version() -> str:
-    """The version of Unicode of the library's tables, by which all is judged where nothing else is said."""
+    """Returns the version of Unicode of the library's tables, by which all is judged where nothing else is
+    said."""
     return version_of(lambda letter: any(first <= ord(letter) <= last for first, last in _asked(r"\w")))
 
 
@@ -97,8 +98,8 @@ def unicode_version(version: str) -> Iterator[None]:
 
 
 def asked(text: str) -> Ranges:
-    """The characters that a class matches, in the library's syntax; the text must match single characters
-    only. Raises NoOracle.
+    """Returns the characters that a class matches, in the library's syntax; the text must match single
+    characters only. Raises NoOracle.
 
     The version of Unicode that is set decides: a character that is newer counts as an unassigned one. That an
     old character's properties may have changed since is ignored; no letter became one or ceased to be one
@@ -133,13 +134,13 @@ def _every_scalar() -> str:
 
 
 def _scalar_at(index: int) -> int:
-    """The scalar value at this index of `_every_scalar()`."""
+    """Returns the scalar value at this index of `_every_scalar()`."""
     return index if index <= EVERY[0][1] else index + EVERY[1][0] - EVERY[0][1] - 1
 
 
 def with_simple_cases(ranges: Ranges) -> Ranges:
-    """The characters and those with the same simple case folding (one character to one): k, K and the Kelvin
-    sign belong together, but not ss and sharp s."""
+    """Returns the characters and those with the same simple case folding (one character to one): k, K and the
+    Kelvin sign belong together, but not ss and sharp s."""
     with_cases = _with_simple_cases(ranges)
     if version := _as_of.get():
         with_cases = union(ranges, intersection(with_cases, complement(newer_than(version))))
@@ -166,6 +167,6 @@ def _case_groups() -> list[list[int]]:
 
 
 def _simple_fold(character: str) -> str:
-    """The simple case folding of a character. Where the full folding is longer than one character it is the
-    lower case, or the character itself where that is longer too."""
+    """Returns the simple case folding of a character. Where the full folding is longer than one character it
+    is the lower case, or the character itself where that is longer too."""
     return next((text for text in (character.casefold(), character.lower()) if len(text) == 1), character)

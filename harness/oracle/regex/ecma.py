@@ -35,13 +35,13 @@ _BACKREFERENCE = re.compile(r"\\(?:[1-9]|k<)")
 
 
 def ecma_tree(pattern: str) -> Node:
-    """The tree of a pattern with the `u` flag. Raises NoOracle."""
+    """Returns the tree of a pattern with the `u` flag. Raises NoOracle."""
     return _tree(pattern)
 
 
 def javascript_tree(pattern: str) -> Node:
-    """The tree of a pattern without the flag, where a letter behind a backslash that begins no escape is that
-    letter. Raises NoOracle.
+    """Returns the tree of a pattern without the flag, where a letter behind a backslash that begins no escape
+    is that letter. Raises NoOracle.
 
     Escapes that are read in another way without the flag (a property, a code point in braces, a named
     reference) have no reference.
@@ -103,7 +103,7 @@ def _parsed(pattern: str) -> Node:
 
 
 def _escape(pattern: str, at: int) -> tuple[Node, int]:
-    """The node of the escape at `at` outside a class, and the offset behind it."""
+    """Returns the node of the escape at `at` outside a class, and the offset behind it."""
     if _BACKREFERENCE.match(pattern, at):
         raise NoOracle("a backreference has no reference automaton")
     letter = pattern[at + 1 : at + 2]
@@ -114,7 +114,7 @@ def _escape(pattern: str, at: int) -> tuple[Node, int]:
 
 
 def _class(pattern: str, at: int) -> tuple[Ranges, int]:
-    """The characters of the class whose `[` ends at `at`, and the offset behind the class."""
+    """Returns the characters of the class whose `[` ends at `at`, and the offset behind the class."""
     negated, members, end = read_class(pattern, at)
     ranges = union(
         *(_named(member) if isinstance(member, str) else ranges_of([member]) for member in members)
@@ -123,7 +123,7 @@ def _class(pattern: str, at: int) -> tuple[Ranges, int]:
 
 
 def _named(name: str) -> Ranges:
-    """The characters of a set by its name, which is that of `read_escape`."""
+    """Returns the characters of a set by its name, which is that of `read_escape`."""
     if name in _SETS:
         return _SETS[name]
     return complement(asked(f"\\p{name[2:]}")) if name.startswith("\\P") else asked(name)

@@ -59,7 +59,8 @@ _PROPERTY = re.compile(r"\\([pP])\{([A-Za-z0-9_=]+)\}")
 
 
 def read_escape(pattern: str, at: int) -> tuple[Member, int]:
-    """What the escape that begins at `at` stands for in a class, and the offset behind it. Raises NotEcma."""
+    """Returns what the escape that begins at `at` stands for in a class, and the offset behind it. Raises
+    NotEcma."""
     letter = pattern[at + 1 : at + 2]
     if letter and letter in SETS:
         return letter, at + 2
@@ -86,7 +87,8 @@ def read_escape(pattern: str, at: int) -> tuple[Member, int]:
 
 
 def read_class(pattern: str, at: int) -> tuple[bool, list[tuple[int, int] | str], int]:
-    """Whether the class whose `[` ends at `at` is negated, its members, and the offset behind its `]`.
+    """Returns whether the class whose `[` ends at `at` is negated, its members, and the offset behind its
+    `]`.
 
     A member is a range of code points, or the name of a set (see `Member`). Raises NotEcma.
     """

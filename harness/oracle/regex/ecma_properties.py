@@ -70,8 +70,8 @@ _LONG = {"IDC": "ID_Continue", "VS": "Variation_Selector"}
 
 
 def property_for_regex(text: str) -> str | None:
-    """What stands between the braces of `\\p{...}`, as the `regex` library must be told it; None where
-    ECMA-262 knows no such property."""
+    """Returns what stands between the braces of `\\p{...}`, as the `regex` library must be told it; None
+    where ECMA-262 knows no such property."""
     name, equals, value = text.partition("=")
     if not equals:
         return f"gc={name}" if name in CATEGORIES else _LONG.get(name, name) if name in BINARY else None

@@ -31,7 +31,8 @@ _KEPT: Ways = frozenset([frozenset()])
 
 
 def without_looks(graph: Graph) -> Nfa:
-    """An automaton of the same language without lookaround. Raises NoOracle where it would be too large."""
+    """Returns an automaton of the same language without lookaround. Raises NoOracle where it would be too
+    large."""
     if not graph.looks:
         return graph
     return _Unfolding(graph).nfa()
@@ -70,8 +71,8 @@ class _Unfolding:
         unions: dict[tuple[int, ...], Ranges] = {}
 
         def merged(names: tuple[int, ...], parts: list[Ranges]) -> Ranges:
-            """The union of the parts. It is one object for all states that have the same parts: there are
-            few, and each may be long."""
+            """Returns the union of the parts. It is one object for all states that have the same parts: there
+            are few, and each may be long."""
             if names not in unions:
                 unions[names] = union(*parts)
             return unions[names]
@@ -128,8 +129,8 @@ class _Unfolding:
         return partition({number: self.classes[number] for number in numbers})
 
     def _satisfied(self, seen: Seen) -> tuple[frozenset[int], tuple[int, ...]]:
-        """The lookarounds whose (lookbehind) body matches up to here, and the nodes of such bodies from where
-        a character leads on."""
+        """Returns the lookarounds whose (lookbehind) body matches up to here, and the nodes of such bodies
+        from where a character leads on."""
         satisfied: set[int] = set()
         starts = {look.start for look in self.graph.looks if look.behind}
         for number, look in enumerate(self.graph.looks):  # what stands within another comes before it
@@ -153,7 +154,7 @@ class _Unfolding:
         return reached
 
     def _kept(self, promise: Promise, satisfied: frozenset[int]) -> Ways:
-        """How a promise about what comes next is kept, in promises about nodes that read a character
+        """Returns how a promise about what comes next is kept, in promises about nodes that read a character
         or end.
         """
         node, promised = promise
@@ -170,8 +171,8 @@ class _Unfolding:
         return _any(ways) if promised else _all(ways)
 
     def _terminals(self, start: int, satisfied: frozenset[int]) -> set[tuple[frozenset[int], int]]:
-        """Where moves lead from a node: for each way, the lookaheads on it and the node at its end, which
-        reads a character or ends a body."""
+        """Returns where moves lead from a node: for each way, the lookaheads on it and the node at its end,
+        which reads a character or ends a body."""
         terminals: set[tuple[frozenset[int], int]] = set()
         first = (frozenset[int](), start)
         reached, waiting = {first}, [first]

@@ -31,7 +31,7 @@ class Nfa:
         return len(self.arcs) - 1
 
     def closure(self, nodes: Iterable[int]) -> set[int]:
-        """The nodes and all that can be reached from them without a character."""
+        """Returns the nodes and all that can be reached from them without a character."""
         reached = set(nodes)
         waiting = list(reached)
         while waiting:
@@ -42,7 +42,7 @@ class Nfa:
         return reached
 
     def hopeful(self) -> set[int]:
-        """The nodes from which the end can be reached."""
+        """Returns the nodes from which the end can be reached."""
         before: list[list[int]] = [[] for _ in self.arcs]
         for node, moves in enumerate(self.moves):
             for after in moves:
@@ -82,7 +82,7 @@ class Graph(Nfa):
 
 
 def graph_of(node: Node) -> Graph:
-    """The automaton of a tree. Raises NoOracle where it would be too large."""
+    """Returns the automaton of a tree. Raises NoOracle where it would be too large."""
     graph = Graph()
     graph.start = graph.add()
     graph.end = _built(graph, node, graph.start)
@@ -141,8 +141,8 @@ def _repeated(graph: Graph, node: Repeat, at: int) -> int:
 
 
 def settled(node: Node, before: bool | None = True, after: bool | None = True) -> Node:
-    """The same tree without the lookarounds whose outcome is clear from where they stand: most `^`, `$` and
-    word boundaries.
+    """Returns the same tree without the lookarounds whose outcome is clear from where they stand: most `^`,
+    `$` and word boundaries.
 
     `before`, `after`: is the text before, after the node surely empty (True), surely not (False), or either
     (None)?

@@ -36,13 +36,13 @@ class Reading:
 
     @property
     def cause(self) -> str:
-        """The cause of a difference that vanishes when the expression is read so."""
+        """Returns the cause of a difference that vanishes when the expression is read so."""
         parts = [DIALECT + self.dialect] if self.dialect != "python" else []
         return "+".join(parts + [UNICODE_VERSION] * bool(self.unicode))
 
     def automaton(self, pattern: str) -> RegexAutomaton:
-        """The automaton of the pattern in this reading. Raises NoOracle where the pattern is none in this
-        dialect, or has no automaton."""
+        """Returns the automaton of the pattern in this reading. Raises NoOracle where the pattern is none in
+        this dialect, or has no automaton."""
         return _automaton(pattern, self)
 
 
@@ -54,8 +54,8 @@ def _automaton(pattern: str, reading: Reading) -> RegexAutomaton:
 def other_readings(
     pattern: str, unicode: Collection[str] = (), documented: Collection[str] = ()
 ) -> list[Reading]:
-    """All readings but the reference's, with the newest tables and with those of these versions. Those that a
-    backend documents come first.
+    """Returns all readings but the reference's, with the newest tables and with those of these versions.
+    Those that a backend documents come first.
 
     A version is left out where it changes nothing in the pattern, where it is unknown, and where it is not
     older than the newest.
@@ -78,7 +78,7 @@ _CLASSES = re.compile(r"\\[wWdDsSpPbBNX<>mM]|\[:|\(\?[a-zA-Z]*i")
 
 
 def readings_against(pattern: str, content: bytes, valid: bool, unicode: Collection[str]) -> Iterator[str]:
-    """The names of the readings by which the output is not as valid as is said."""
+    """Yields the names of the readings by which the output is not as valid as is said."""
     for reading in other_readings(pattern, unicode):
         try:
             if reading.automaton(pattern).accepts(content) is not valid:

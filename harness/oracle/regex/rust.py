@@ -55,7 +55,7 @@ _OPERATORS = ("&&", "--", "~~")
 
 
 def rust_tree(pattern: str) -> Node:
-    """The tree of the pattern. Raises NoOracle."""
+    """Returns the tree of the pattern. Raises NoOracle."""
     return _Reader(pattern).tree()
 
 
@@ -203,8 +203,8 @@ class _Reader:
         return no_boundary(word) if self.next_is("B") else None
 
     def escape(self) -> Ranges:
-        """The characters of the escape whose backslash was read; a literal stands for one character, or for
-        its cases."""
+        """Returns the characters of the escape whose backslash was read; a literal stands for one character,
+        or for its cases."""
         letter = self.pattern[self.at : self.at + 1]
         if letter and letter in "dswDSW":
             self.at += 1
@@ -236,7 +236,7 @@ class _Reader:
         raise _wrong(f"\\{letter} is not an escape of Rust's")
 
     def bracketed(self) -> Ranges:
-        """The characters of the class whose `[` was read; the position moves behind its `]`."""
+        """Returns the characters of the class whose `[` was read; the position moves behind its `]`."""
         self.blanks()
         negated = self.next_is("^")
         ranges: Ranges = ()

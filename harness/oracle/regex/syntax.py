@@ -45,14 +45,14 @@ class Placeholders:
         return chr(point)
 
     def parsed(self, pattern: str) -> Node:
-        """The tree of a pattern that holds nothing but these characters, groups, alternatives and
+        """Returns the tree of a pattern that holds nothing but these characters, groups, alternatives and
         quantifiers."""
         return parsed(pattern, self._names)
 
 
 def parsed(pattern: str, names: Mapping[int, Node] | None = None) -> Node:
-    """The tree of a pattern of the `regex` library, version 0, for Unicode text. `names` gives the characters
-    that stand for a node. Raises NoOracle.
+    """Returns the tree of a pattern of the `regex` library, version 0, for Unicode text. `names` gives the
+    characters that stand for a node. Raises NoOracle.
 
     The library's own parser reads it (as hypothesis lets the parser of `re` read its patterns): what a group,
     a flag, a count or a brace that begins none means is then what it means to the library, which the cases of
@@ -114,7 +114,8 @@ def _without_contradiction(match: re.Match[str]) -> str:
 
 
 def _node(tree: Any, names: Mapping[int, Node]) -> Node:
-    """A node of the library's parser as one of ours. Raises NoOracle for the kinds that have no reference."""
+    """Returns a node of the library's parser as one of ours. Raises NoOracle for the kinds that have no
+    reference."""
 
     def inner(part: Any) -> Node:
         return _node(part, names)
@@ -182,8 +183,8 @@ def _check_encoding(tree: Any) -> None:
 
 
 def _characters(tree: Any) -> Ranges:
-    """The characters of a class, found by asking the library without the negation: `(?i)[^a-z]` is not the
-    complement of `(?i)[a-z]` to the library."""
+    """Returns the characters of a class, found by asking the library without the negation: `(?i)[^a-z]` is
+    not the complement of `(?i)[a-z]` to the library."""
     if tree.case_flags and tree.case_flags != _parser().IGNORECASE:
         raise NoOracle("full case folding has no reference automaton")
     ranges = (
@@ -193,8 +194,8 @@ def _characters(tree: Any) -> Ranges:
 
 
 def _written(tree: Any) -> Ranges:
-    """The characters of a class that are written down in it, by themselves or as ranges: those no table of
-    Unicode takes away."""
+    """Returns the characters of a class that are written down in it, by themselves or as ranges: those no
+    table of Unicode takes away."""
     match type(tree).__name__:
         case "Character":
             return one(tree.value)
@@ -222,7 +223,7 @@ def _without_cases(tree: Any) -> Ranges:
 
 
 def _class_text(tree: Any) -> str:
-    """The class in the library's syntax, without the outermost negation."""
+    """Returns the class in the library's syntax, without the outermost negation."""
     match type(tree).__name__:
         case "Character":
             return f"\\U{tree.value:08x}"

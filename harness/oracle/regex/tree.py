@@ -117,8 +117,8 @@ def no_boundary(word: Ranges) -> Node:
 
 
 def atomic(node: Node) -> Node:
-    """A tree that matches what an atomic group does: only the first match counts, without a way back into it.
-    It is expressed by lookahead, where that is possible.
+    """Returns a tree that matches what an atomic group does: only the first match counts, without a way back
+    into it. It is expressed by lookahead, where that is possible.
 
     Raises NoOracle.
 

@@ -43,7 +43,7 @@ class Pair:
 
     @property
     def why_no_change(self) -> str:
-        """What the two are if they are no versions of one thing; empty if they are."""
+        """Returns what the two are if they are no versions of one thing; empty if they are."""
         if self.is_change:
             return ""
         return "two settings" if self.base.arm.backend == self.head.arm.backend else "two backends"

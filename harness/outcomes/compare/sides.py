@@ -25,7 +25,7 @@ class Side:
 
     @property
     def title(self) -> str:
-        """The name with the version."""
+        """Returns the name with the version."""
         return with_version(self.name, self.arm.version)
 
 

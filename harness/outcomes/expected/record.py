@@ -36,12 +36,12 @@ class Recorded:
 
     @property
     def vocabularies(self) -> tuple[str, ...]:
-        """The vocabularies on which the recorded arms walked, each once."""
+        """Returns the vocabularies on which the recorded arms walked, each once."""
         return tuple(dict.fromkeys(arm.vocabulary for arm in self.arms))
 
     @property
     def sample(self) -> str:
-        """The sample of its suites that the record is of; empty if it is of whole suites."""
+        """Returns the sample of its suites that the record is of; empty if it is of whole suites."""
         return sample(self.suites, self.profile)
 
     def different(self, effort: int, decode: bool) -> str:

@@ -67,7 +67,7 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0 as recorded, 1 not as recorded, 4 unproven."""
+        """Returns 0 for as recorded, 1 for not as recorded, 4 for unproven."""
         return EXIT_CODES[self.word]
 
 

@@ -105,8 +105,8 @@ def judged(counts: Counts) -> int:
 
 
 def case_outcome(case: CaseRows) -> str:
-    """One of CASE_OUTCOMES: the kind of the worst fault of a failed case, `broken` for a crash, running out
-    of memory and an exception."""
+    """Returns one of CASE_OUTCOMES: the kind of the worst fault of a failed case, `broken` for a crash,
+    running out of memory and an exception."""
     if case.worst is None:
         return case.outcome.value
     return "broken" if case.worst in BROKEN and case.worst != Outcome.TIMEOUT else case.worst.value
@@ -218,8 +218,8 @@ def read(history: Path) -> list[SuiteHistory]:
 
 
 def releases(histories: Iterable[SuiteHistory]) -> list[SuiteHistory]:
-    """The last run of each version, the oldest version first; in the order of time where a version is none of
-    a release."""
+    """Returns the last run of each version, the oldest version first; in the order of time where a version is
+    none of a release."""
     latest: dict[str, SuiteHistory] = {}
     first: dict[str, int] = {}
     for number, history in enumerate(histories):
@@ -235,8 +235,8 @@ def releases(histories: Iterable[SuiteHistory]) -> list[SuiteHistory]:
 
 
 def steps(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:
-    """Every feature of which a release lost or won cases, against the release before it that was run on the
-    same work."""
+    """Returns every feature of which a release lost or won cases, against the release before it that was run
+    on the same work."""
 
     def key(history: SuiteHistory) -> tuple[str, ...]:
         return history.backend, history.options, history.vocabulary, history.suite, history.work
@@ -252,12 +252,12 @@ def steps(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:
 
 
 def losses(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:
-    """The steps down."""
+    """Returns the steps down."""
     return [step for step in steps(histories) if step.lost]
 
 
 def last_sample(histories: Sequence[SuiteHistory]) -> str:
-    """The sample of its suites that the last run walked; empty if it walked them whole."""
+    """Returns the sample of its suites that the last run walked; empty if it walked them whole."""
     return histories[-1].sample if histories else ""
 
 

@@ -151,7 +151,8 @@ def append(history: Path, folder: Path) -> Path:
 
 
 def write_once(where: Path, time: str, run: str, lines: Iterable[dict[str, Any]]) -> Path:
-    """One file of the run, with these lines. Raises BadInput if it is there already."""
+    """Writes one file of the run with these lines, and returns its path. Raises BadInput if it is there
+    already."""
     stamp = "".join(character for character in time if character.isascii() and character.isalnum())[:15]
     path = where / f"{stamp}_{safe_name(run)}.jsonl.gz"
     if path.exists():
@@ -165,7 +166,8 @@ def write_once(where: Path, time: str, run: str, lines: Iterable[dict[str, Any]]
 
 
 def safe_name(text: str) -> str:
-    """The text as a part of a file's name: itself where it can be, else what can be of it and a digest."""
+    """Returns the text as a part of a file's name: itself where it can be, else what can be of it and a
+    digest."""
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,79}", text):
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -187,7 +189,7 @@ def read(history: Path) -> dict[tuple[str, str], list[Entry]]:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of one file. Raises BadInput."""
+    """Returns the lines of one file. Raises BadInput."""
     try:
         with gzip.open(path, "rb") as file:
             # A file that is made to burst a memory is a thousandth of what it becomes; ours hold some
@@ -214,8 +216,8 @@ def _entries(path: Path) -> Iterator[Entry]:
 
 
 def series(entries: Iterable[Entry]) -> list[Series]:
-    """The entries of one hardware and workload by arm, metric and family, each with what the alert rule says
-    of it.
+    """Returns the entries of one hardware and workload by arm, metric and family, each with what the alert
+    rule says of it.
 
     A series follows the newest version of its backend. A version that a run measured beside a newer one, or
     after one, is a series of its own: two versions side by side in one series would look like steps to and
@@ -257,7 +259,8 @@ def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
 
 
 def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
-    """The group's entries with all ratios to the last one's reference, back to where that cannot be known.
+    """Returns the group's entries with all ratios to the last one's reference, back to where that cannot be
+    known.
 
     Where the reference changed, a run that measured the old one against the new one has the factor.
     """
@@ -307,7 +310,7 @@ def text(history: Path) -> str:
 
 
 def alerts(history: Path) -> list[Series]:
-    """Every series that is in alert."""
+    """Returns every series that is in alert."""
     return [
         one_series
         for entries in read(history).values()
@@ -317,7 +320,7 @@ def alerts(history: Path) -> list[Series]:
 
 
 def to_json(history: Path) -> list[dict[str, Any]]:
-    """Every series, for machines."""
+    """Returns every series, for machines."""
     return [
         {"hardware": hardware, "workload": workload, **asdict(one_series)}
         for (hardware, workload), entries in read(history).items()

@@ -137,7 +137,7 @@ class Noticed:
             self.messages[name, *key] = gravity, one_line(text)[:400]
 
     def failing(self) -> Iterator[Failing]:
-        """Every case with a fault, declined and documented ones too."""
+        """Yields every case with a fault, declined and documented ones too."""
         for name, cases in self.faults.items():
             backend, vocabulary = self.arms[name]
             for (suite, case_id), wrong in cases.items():
@@ -168,7 +168,7 @@ class Noticed:
                     )
 
     def _worst_first(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The names of faults by gravity, those of one gravity by name."""
+        """Returns the names of faults by gravity, those of one gravity by name."""
         mildest = len(outcome.GRAVITY)
         return tuple(sorted(names, key=lambda name: (self.gravity.get(name, mildest), name)))
 
@@ -180,7 +180,7 @@ def _counts(arms: Iterable[ArmSummary]) -> Iterator[Counts]:
 
 
 def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
-    """Every metric of every arm that has a value."""
+    """Yields every metric of every arm that has a value."""
     for arm in arms:
         values = metrics.values_of(arm)
         for name, metric in metrics.METRICS.items():

@@ -3,7 +3,8 @@ are made of.
 
 `Cases` is a collector beside `Failures` (failing.py) because the explorer and the groups need every case,
 those that pass too, with the fields of its rows, where `Failures` counts walks by reason and keeps sentences
-of the failing ones. """
+of the failing ones.
+"""
 
 from __future__ import annotations
 
@@ -231,7 +232,7 @@ def _instance(number: int, instance: Instance) -> dict[str, Any]:
 
 
 def vocabulary_of(name: str, sha256: str, known: Vocabularies) -> Vocabulary | None:
-    """The run's vocabulary, if it is on this machine and the same."""
+    """Returns the run's vocabulary, if it is on this machine and the same."""
     if (name, sha256) not in known:
         try:
             vocabulary = load_vocabulary(name)

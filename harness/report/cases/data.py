@@ -69,7 +69,7 @@ class Packed:
 
 
 def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
-    """Everything that the runs say of every case, in the order of the groups. Raises BadInput."""
+    """Returns everything that the runs say of every case, in the order of the groups. Raises BadInput."""
     positions = {(line.run.place, line.arm.key): line.position for line in lines}
     solve_nothing = frozenset(line.position for line in lines if line.arm.cases and not line.arm.solves_any)
     if len(solve_nothing) == len(lines):
@@ -206,12 +206,12 @@ def _zipped(text: str) -> str:
 
 
 def unpack(text: str) -> Any:
-    """The value again."""
+    """Returns the packed value again."""
     return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
 def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, most: int = MOST) -> Packed:
-    """The data with what fits beside `page` bytes of the page itself, and what was left off in words.
+    """Returns the data with what fits beside `page` bytes of the page itself, and what was left off in words.
 
     First the details of passing cases go, then passing cases; then long texts are cut; then the data leaves
     the page.
@@ -274,8 +274,8 @@ def _packed(
 
 
 def _cut(detail: dict[str, Any], limit: int) -> dict[str, Any]:
-    """The details with long texts cut, and how much is missing; without snippets, whose walks are cut out of
-    the instances."""
+    """Returns the details with long texts cut, and how much is missing; without snippets, whose walks are cut
+    out of the instances."""
     cut = {name: value for name, value in detail.items() if name != "snippets"}
     if len(detail.get("grammar", "")) > limit:
         cut |= {
@@ -296,7 +296,7 @@ def _cut(detail: dict[str, Any], limit: int) -> dict[str, Any]:
 
 
 def _first(index: dict[str, Any], cases: int) -> dict[str, Any]:
-    """The index with its first so many cases."""
+    """Returns the index with its first so many cases."""
     columns = {name: column[:cases] for name, column in index["cases"].items()}
     by_arm = {
         name: [column[:cases] for column in index[name]]

@@ -16,8 +16,8 @@ STATED, DATA = "<!--what is left off-->", "<!--the data of the cases-->"
 
 
 def with_data(html: str, explored: Explored, split: bool) -> tuple[str, Packed]:
-    """The page with its data and with what was left off; the data lies beside the page if it is split (or had
-    to be)."""
+    """Returns the page with its data and with what was left off; the data lies beside the page if it is split
+    (or had to be)."""
     packed = fit(explored, len(html.encode("utf-8", "replace")), split)
     stated = "".join(f'<p class="warning" role="note">{Markup.escape(line)}</p>\n' for line in packed.stated)
     data = (
@@ -38,7 +38,8 @@ def _named(packed: Packed) -> list[tuple[str, str]]:
 
 
 def outside(html: str, packed: Packed) -> tuple[str, dict[str, str]]:
-    """The page without inline style and script, for hosts that allow none, and the files beside it by path.
+    """Returns the page without inline style and script, for hosts that allow none, and the files beside it by
+    path.
 
     The data are scripts too, for a page that is opened as a file may load no other kind.
     """
@@ -60,7 +61,7 @@ def outside(html: str, packed: Packed) -> tuple[str, dict[str, str]]:
 
 
 def _taken(html: str, begin: str, end: str, instead: str) -> tuple[str, str]:
-    """The page with the element replaced, and what it held; only our own templates can open one."""
+    """Returns the page with the element replaced, and what it held; only our own templates can open one."""
     before, opened, rest = html.partition(begin)
     content, closed, after = rest.partition(end)
     if not (opened and closed):

@@ -2,7 +2,8 @@
 
 `Failures` is a collector beside `Cases` (cases.py) because the page without scripts shows it: at most a
 hundred failing cases chosen by reason, with sentences for people, where `Cases` keeps every case with the
-fields of its rows for the explorer. """
+fields of its rows for the explorer.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ Who = tuple[int, ArmKey]
 
 
 def kind_of(row: Row) -> str | None:
-    """The row's entry in KINDS; None if there is nothing to show of it (or it was skipped, which its reason's
-    row tells)."""
+    """Returns the row's entry in KINDS; None if there is nothing to show of it (or it was skipped, which its
+    reason's row tells)."""
     kind = outcome(row).value
     return kind if kind in KINDS else None
 
@@ -186,7 +187,7 @@ def _where(row: Row, kind: str) -> str:
 
 
 def _message_of(row: Row, kind: str) -> str:
-    """The row's message with its particulars taken out, so that like failures fall together."""
+    """Returns the row's message with its particulars taken out, so that like failures fall together."""
     if kind == "over_constrained":
         return (
             "end-of-sequence refused"
@@ -204,14 +205,14 @@ def _message_of(row: Row, kind: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """The first line of a message without its particulars."""
+    """Returns the first line of a message without its particulars."""
     first = text.strip().split("\n", 1)[0][:300]
     first = re.sub(r"0x[0-9a-fA-F]+|\d+", "#", first)
     return re.sub(r"\{.*|\[.*", "…", first)[:120]
 
 
 def ordered(failures: Failures) -> list[Reason]:
-    """The reasons, worst first, then by how many cases they hold."""
+    """Returns the reasons, worst first, then by how many cases they hold."""
     grave = list(KINDS)
     return sorted(
         failures.reasons.values(),

@@ -49,7 +49,7 @@ def differs(vector: Sequence[str], left_out: frozenset[int] = frozenset()) -> bo
 def grouped(
     cases: Sequence[Signed], chosen: Sequence[int], left_out: frozenset[int] = frozenset()
 ) -> list[Group]:
-    """The chosen cases (by index) in groups: those on which arms differ first, then by size.
+    """Returns the chosen cases (by index) in groups: those on which arms differ first, then by size.
 
     `cases` are all of the run: a tag tells something only where it is more frequent among the group's cases
     than among these. The outcome of an arm that is left out (it solves nothing) tells no two cases apart.
@@ -75,8 +75,8 @@ def grouped(
 def _split(
     cases: Sequence[Signed], indices: list[int], everywhere: Counter[str], total: int
 ) -> list[tuple[tuple[str, ...], list[int]]]:
-    """The cases of one vector by the tag that tells the most of them, then by the one that tells most of the
-    rest, and so on."""
+    """Returns the cases of one vector by the tag that tells the most of them, then by the one that tells most
+    of the rest, and so on."""
     parts = []
     rest = indices
     while rest:
@@ -98,7 +98,7 @@ def _split(
 def _common(
     cases: Sequence[Signed], members: list[int], best: str | None, everywhere: Counter[str]
 ) -> tuple[str, ...]:
-    """The tags of all of them; the rarer a tag is in the run, the more it says."""
+    """Returns the tags of all of them; the rarer a tag is in the run, the more it says."""
     shared = set.intersection(*(set(cases[index].tags) for index in members)) - {best}
     return (*((best,) if best is not None else ()), *sorted(shared, key=lambda tag: (everywhere[tag], tag)))[
         :SHOWN_TAGS

@@ -75,7 +75,7 @@ def _wanted(explored: Explored, line: Line) -> list[Wanted]:
 
 
 def _for(note: dict[str, Any], body: str) -> str:
-    """The lines; those about forced text only where that is in question."""
+    """Returns the lines; those about forced text only where that is in question."""
     walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
     asks = note["kind"] == "finding" and asks_for_forced_text(note["findings"][0]["check"])
     return f"{walked}\n{forced}" if forced and asks else walked

@@ -36,7 +36,7 @@ FORMS: dict[str, Form] = {
 
 
 def write(result: Result, forms: list[str], out: Path) -> list[Path]:
-    """The files of these forms in the folder `out`; their paths. Raises BadInput."""
+    """Writes the files of these forms into the folder `out`, and returns their paths. Raises BadInput."""
     written = []
     try:
         out.mkdir(parents=True, exist_ok=True)

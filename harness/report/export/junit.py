@@ -127,7 +127,7 @@ def _notes(result: Result, count: Counts, documented: list[Failing]) -> list[str
 
 
 def _gate(result: Result) -> xml.Element:
-    """The gate as a test of its own; a run that is incomplete or unproven fails it."""
+    """Returns the gate as a test of its own; a run that is incomplete or unproven fails it."""
     failed = result.gate.verdict != "ok"
     suite = xml.Element(
         "testsuite", name="gate", tests="1", failures=str(int(failed)), errors="0", skipped="0"

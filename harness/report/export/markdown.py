@@ -14,7 +14,7 @@ def files(result: Result) -> dict[str, str]:
 
 
 def counts(result: Result) -> str:
-    """A table with a line per arm and suite that counts what the cases came to."""
+    """Returns a table with a line per arm and suite that counts what the cases came to."""
     lines = [
         "| backend | suite | conformance | cases | judged | passed | failed | declined | not judged | not "
         "measured |",
@@ -30,7 +30,7 @@ def counts(result: Result) -> str:
 
 
 def figures(result: Result, *, headline: bool = False) -> str:
-    """One line per figure, with its interval where it has one."""
+    """Returns one line per figure, with its interval where it has one."""
     lines = [
         "| backend | of | figure | value | interval | unit | better |",
         "| --- | --- | --- | ---: | --- | --- | --- |",

@@ -92,7 +92,8 @@ class Frame:
 
 
 def ecdf(name: str, title: str, curves: Sequence[Curve], frame: Frame) -> str:
-    """An `<svg>` with one step line per curve over a logarithmic time axis; empty if no curve has a point.
+    """Returns an `<svg>` with one step line per curve over a logarithmic time axis; empty if no curve has a
+    point.
 
     `name` prefixes every id.
     """
@@ -188,8 +189,8 @@ class Effect:
 
 
 def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
-    """An `<svg>` of ratios on a logarithmic axis, the first effect on top; intervals that leave the axis end
-    in an arrow."""
+    """Returns an `<svg>` of ratios on a logarithmic axis, the first effect on top; intervals that leave the
+    axis end in an arrow."""
     if not effects:
         return ""
     finite = [effect.ratio for effect in effects] + [
@@ -246,7 +247,8 @@ def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
 
 @contextmanager
 def canvas(name: str, size: tuple[float, float], columns: int = 1) -> Iterator[tuple[Figure, Any]]:
-    """A figure of so many inches and its axes (one, or a list of so many side by side), in our style."""
+    """Yields a figure of so many inches and its axes (one, or a list of so many side by side), in our
+    style."""
     with matplotlib.rc_context(_settings(name)), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure = Figure(figsize=size, layout="constrained")
@@ -260,7 +262,7 @@ def canvas(name: str, size: tuple[float, float], columns: int = 1) -> Iterator[t
 def finish(
     figure: Figure, name: str, title: str, about: str = "The numbers are in the table below the chart."
 ) -> str:
-    """The figure as an `<svg>` whose colours are CSS variables."""
+    """Returns the figure as an `<svg>` whose colours are CSS variables."""
     return _themed(_svg(figure), name, title, about)
 
 
@@ -273,7 +275,7 @@ def bare(axes: Axes) -> None:
 
 
 def plain(text: str, length: int = 60) -> str:
-    """Text from outside as a label: one line, nothing invisible, no formula."""
+    """Returns text from outside as a label: one line, nothing invisible, no formula."""
     return " ".join(visible(text[:length]).split()).replace("$", r"\$")
 
 

@@ -24,7 +24,7 @@ class Curve:
         return float(self.share[-1]) if len(self.share) else 0.0
 
     def at(self, share: float) -> int | None:
-        """The time by which this share of all cases is reached; None if it never is."""
+        """Returns the time by which this share of all cases is reached; None if it never is."""
         index = int(np.searchsorted(self.share, share - 1e-12))
         return int(self.ns[index]) if index < len(self.ns) else None
 
@@ -60,7 +60,7 @@ def fill_curve(arm: ArmSummary, suite: str | None = None) -> Curve:
 
 
 def token_curve(cases: Sequence[NDArray[np.float64]], total: int) -> Curve:
-    """The same of times that are known per case, of so many cases in all."""
+    """Returns the same curve of times that are known per case, of so many cases in all."""
     if not cases:
         return _curve(np.zeros(0, np.int64), np.zeros(0), 0, max(1, total))
     weights = [np.full(len(case), 1 / len(case)) for case in cases]

@@ -57,7 +57,7 @@ class Estimate:
 
     @property
     def why_not(self) -> str:
-        """Why it cannot be ranked, in a few words; empty if it can."""
+        """Returns why it cannot be ranked, in a few words; empty if it can."""
         return "" if self.can_rank else self.why or ("too few values" if self.few else "no interval")
 
 
@@ -79,7 +79,7 @@ def conformance(counts: Counts) -> Estimate | None:
 
 
 def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | None:
-    """A quantile of all values, as an observed one; None of nothing.
+    """Returns a quantile of all values, as an observed one; None of nothing.
 
     The values of a group (the tokens of a case) go together, so the interval is that of the share below,
     whose variance is taken over groups (Woodruff), turned back into values; it has none with fewer than two
@@ -137,7 +137,8 @@ def is_better(one: Estimate, other: Estimate, lower: bool = True) -> bool:
 
 
 def order(estimates: Sequence[Estimate], lower: bool = True) -> list[tuple[int, str]]:
-    """The places of those that can be ranked, the best first, each with how it stands to the one before it.
+    """Returns the places of those that can be ranked, the best first, each with how it stands to the one
+    before it.
 
     `›`: it is proven worse. `=`: its interval overlaps with those of all that stand at the place of the one
     before. `≥`: it overlaps with the one before, but not with all of these, so that some of them are proven

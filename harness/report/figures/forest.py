@@ -33,7 +33,7 @@ SIGNS = {
 
 
 def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
-    """The page; the file that was written. Raises BadInput."""
+    """Writes the page, and returns the path of its file. Raises BadInput."""
     environment = template_environment()
     html = environment.get_template("forest.html.j2").render(
         pairs=pairs,
@@ -51,7 +51,7 @@ def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
 
 
 def plot(name: str, comparisons: Sequence[Comparison]) -> str:
-    """The largest effects on top."""
+    """Draws the largest effects, the largest on top."""
     ordered = sorted(comparisons, key=lambda comparison: -comparison.found.ratio)
     effects = []
     for comparison in ordered:

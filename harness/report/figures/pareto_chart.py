@@ -38,7 +38,7 @@ def frontier(bubbles: Sequence[Bubble]) -> list[Bubble]:
 
 
 def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> str:
-    """An `<svg>`: time to the right on a logarithmic axis, share upwards; empty without bubbles."""
+    """Returns an `<svg>`: time to the right on a logarithmic axis, share upwards; empty without bubbles."""
     if not bubbles:
         return ""
     least, most = min(bubble.ns for bubble in bubbles), max(bubble.ns for bubble in bubbles)
@@ -100,7 +100,7 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
 
 
 def _name(figure: Figure, axes: Axes, bubbles: Sequence[Bubble], edge: Sequence[Bubble]) -> None:
-    """A label at each point, laid out once the axes are where they will be drawn."""
+    """Writes a label at each point, laid out once the axes are where they will be drawn."""
     labels = [
         axes.annotate(
             plain(bubble.label, 28),
@@ -187,5 +187,5 @@ def beside(
 
 
 def _shared(a: Area, b: Area) -> float:
-    """The area of what both boxes cover."""
+    """Returns the area of what both boxes cover."""
     return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))

@@ -28,8 +28,8 @@ class Ribbon:
 def over_batches(
     name: str, title: str, y_label: str, runs: Sequence[Ribbon], *, times: bool, what: str = "arm"
 ) -> str:
-    """An `<svg>` over batch sizes (powers of two apart); `times`: nanoseconds on a logarithmic axis, else
-    shares in percent.
+    """Returns an `<svg>` over batch sizes (powers of two apart); `times`: nanoseconds on a logarithmic axis,
+    else shares in percent.
 
     `what` the lines are of: the page's key isolates arms.
     """
@@ -122,7 +122,8 @@ class Bar:
 
 
 def gains(name: str, title: str, bars: Sequence[Bar]) -> str:
-    """An `<svg>`: bars of what was saved, and beside them the speed-up with its interval and its ceiling."""
+    """Returns an `<svg>`: bars of what was saved, and beside them the speed-up with its interval and its
+    ceiling."""
     if not bars:
         return ""
     ratios = [value for bar in bars for value in (bar.ratio, bar.ceiling) if value]

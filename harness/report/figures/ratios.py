@@ -15,8 +15,8 @@ from harness.report.page.inputs import Inputs, Measured
 
 
 def ranked(inputs: Inputs) -> Measured | None:
-    """The measurement that arms are ranked by, which is the one with the most of them; None where nothing was
-    measured.
+    """Returns the measurement that arms are ranked by, which is the one with the most of them; None where
+    nothing was measured.
 
     Arms of two measurements are not ranked against each other: each stands beside what ran in its own rounds.
     """
@@ -24,8 +24,8 @@ def ranked(inputs: Inputs) -> Measured | None:
 
 
 def shared_cases(figures: Figures) -> list[Trace]:
-    """The cases that were measured on every arm, but for arms that solve none: with them there would be no
-    such case."""
+    """Returns the cases that were measured on every arm, but for arms that solve none: with them there would
+    be no such case."""
     sets = [{case.case_id for case in own} for arm in figures.arms if (own := figures.own_set(arm))]
     shared = set.intersection(*sets) if sets else set()
     return [trace for trace in figures.measurement.traces if trace.case_id in shared]
@@ -67,7 +67,7 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
 
 
 def _floor(figures: Figures, metric: str, reference: str, copy: str | None) -> float:
-    """The widest noise floor of the families, NaN where there is no copy."""
+    """Returns the widest noise floor of the families, NaN where there is no copy."""
     floors = (
         [noise_floor(figures, metric, family, reference, copy) for family in figures.families] if copy else []
     )

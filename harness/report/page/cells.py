@@ -26,7 +26,7 @@ class WalksCell:
 
     @property
     def shade(self) -> int:
-        """0 to 4, from nothing passes to everything does."""
+        """Returns 0 to 4, from nothing passes to everything does."""
         return (
             0
             if not self.passed

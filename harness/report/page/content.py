@@ -29,26 +29,26 @@ class Content:
 
     @cached_property
     def explored(self) -> Explored:
-        """Every case of the runs, in groups, as the explorer shows them."""
+        """Returns every case of the runs, in groups, as the explorer shows them."""
         return explore(self.inputs.cases, self.inputs.lines)
 
     @cached_property
     def failing(self) -> FailingCases:
-        """The failing cases that the page shows without its script. Raises BadInput."""
+        """Returns the failing cases that the page shows without its script. Raises BadInput."""
         return failing_cases.failing_cases(self.case_template, self.inputs.failures, self.inputs.lines)
 
     @cached_property
     def common(self) -> Common | None:
-        """The arms on the cases that all of them solve; None where there is nothing to compare."""
+        """Returns the arms on the cases that all of them solve; None where there is nothing to compare."""
         return common(self.inputs.lines)
 
     @cached_property
     def matrix(self) -> Matrix:
-        """The summary of every arm."""
+        """Returns the summary of every arm."""
         solved = common_solved([line.arm for line in self.inputs.lines]) if self.common else set()
         return matrix(self.inputs, solved)
 
     @cached_property
     def commands(self) -> dict[str, str]:
-        """The commands that would measure what is missing, by what they measure."""
+        """Returns the commands that would measure what is missing, by what they measure."""
         return commands(self.inputs)

@@ -42,7 +42,7 @@ def figure(
     *,
     small: bool = False,
 ) -> Figure:
-    """The curves, one per label, as a figure; `text` is its title and its caption."""
+    """Returns the curves, one per label, as a figure; `text` is its title and its caption."""
     title, caption = text
     table = [(f"{level * 100:.0f} %", [_time(curve.at(level)) for curve in drawn]) for level in LEVELS]
     table.append(("ends at", [percent(curve.plateau) for curve in drawn]))

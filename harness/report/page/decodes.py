@@ -16,8 +16,8 @@ from harness.walk.loop.outcome import Completed
 
 
 def combined(series: Iterable[Sequence[float]]) -> Interval | None:
-    """The interval of the mean over several loads, fork by fork; None of nothing, or where the loads have
-    different forks."""
+    """Returns the interval of the mean over several loads, fork by fork; None of nothing, or where the loads
+    have different forks."""
     rows = [list(row) for row in series if row]
     if not rows or len({len(row) for row in rows}) > 1:
         return None
@@ -36,7 +36,7 @@ def usual(decoded: Decoded, arm: str, role: str = "constrained") -> list[DecodeC
 
 
 def batches(inputs: Inputs) -> list[int]:
-    """Every batch size at which something was decoded."""
+    """Returns every batch size at which something was decoded."""
     return sorted(
         {
             cell.setting.batch
@@ -48,7 +48,7 @@ def batches(inputs: Inputs) -> list[int]:
 
 
 def chosen(sizes: Sequence[int], count: int = 3) -> list[int]:
-    """The smallest, the largest, and the one in between."""
+    """Returns the smallest, the largest, and the one in between."""
     if len(sizes) <= count:
         return list(sizes)
     return [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
@@ -90,8 +90,8 @@ def _less_one(pooled: Interval) -> Estimate:
 
 
 def tpot_guide(inputs: Inputs) -> tuple[float, str] | None:
-    """One TPOT without a grammar at batch 1 (the smallest there is), and whose; None where nothing was
-    decoded."""
+    """Returns one TPOT without a grammar at batch 1 (the smallest there is), and whose; None where nothing
+    was decoded."""
     for decoded in inputs.decoded:
         cells = [cell for arm in decoded.decoding.setup.arms for cell in usual(decoded, arm.name, "none")]
         least = min((cell.setting.batch for cell in cells), default=0)
@@ -124,5 +124,5 @@ def _many(count: int, what: str) -> str:
 
 
 def upper(value: float, say: Callable[[float], str]) -> str:
-    """The upper bound of an interval in words; one fork gives none."""
+    """Returns the upper bound of an interval in words; one fork gives none."""
     return say(value) if math.isfinite(value) else "∞"

@@ -59,7 +59,8 @@ class FailingCases:
 
 
 def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence[Line]) -> FailingCases:
-    """The failing cases, as many as fit, each rendered; and the reasons of each arm. Raises BadInput."""
+    """Returns the failing cases, as many as fit, each rendered; and the reasons of each arm. Raises
+    BadInput."""
     by_who = {(line.run.place, line.arm.key): line for line in lines}
     solve_nothing = (
         [line for line in lines if line.arm.cases and not line.arm.solves_any]

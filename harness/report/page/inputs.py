@@ -141,7 +141,7 @@ class Inputs:
 
 
 def read_inputs(folders: Sequence[Path]) -> Inputs:
-    """All of it, each row looked at once. Raises BadInput."""
+    """Returns all of it; each row is looked at once. Raises BadInput."""
     if not folders:
         raise BadInput("a report needs at least one run")
     measured = [_measured(folder) for folder in folders if has_measurement(folder)]
@@ -218,7 +218,7 @@ def _measured(folder: Path) -> Measured:
 def _subjects(
     lines: Sequence[Line], measured: Sequence[Measured], decoded: Sequence[Decoded]
 ) -> list[Subject]:
-    """The lines, then what was only measured or decoded."""
+    """Returns the lines, then what was only measured or decoded."""
     subjects = [Subject(line.position, line.label, *line.arm.key, line) for line in lines]
 
     def place_of(backend: str, version: str, options: str, vocabulary: str, name: str, folder: Path) -> int:

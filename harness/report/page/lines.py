@@ -30,7 +30,7 @@ class RunSeen:
 
     @property
     def resume(self) -> str:
-        """The command that completes the run."""
+        """Returns the command that completes the run."""
         return resume(self.folder, self.info)
 
     @property
@@ -50,7 +50,7 @@ class RunSeen:
 
     @property
     def sample(self) -> str:
-        """The sample of its suites that the run walked; empty if it walked them whole."""
+        """Returns the sample of its suites that the run walked; empty if it walked them whole."""
         return sample_of(self.info)
 
 
@@ -65,8 +65,8 @@ class Line(charts.Styled):
 
 
 def labels(arms_of_runs: Sequence[tuple[RunSeen, ArmSummary]]) -> list[str]:
-    """A short name for each arm; version, vocabulary and run are added only where they tell two
-    arms apart.
+    """Returns a short name for each arm; version, vocabulary and run are added only where they tell two arms
+    apart.
     """
     names = [arm.name for _, arm in arms_of_runs]
     particulars = zip(

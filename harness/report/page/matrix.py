@@ -72,7 +72,7 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
 
 
 def commands(inputs: Inputs) -> dict[str, str]:
-    """The commands that would measure what is missing, by what they measure."""
+    """Returns the commands that would measure what is missing, by what they measure."""
     runs = [(run.folder, run.info) for run in (*inputs.runs, *inputs.scouting)]
     released = (
         {arm.backend for _, info in runs for arm in info.arms if arm.distribution}

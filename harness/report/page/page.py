@@ -61,12 +61,12 @@ def _summaries(inputs: Inputs) -> Iterator[str]:
 
 
 def render(folders: Sequence[Path], trend: Path | None = None) -> str:
-    """The page as text, the same for the same files. Raises BadInput."""
+    """Returns the page as text, the same for the same files. Raises BadInput."""
     return _built(read_inputs(folders), trend, False)[0]
 
 
 def _built(inputs: Inputs, trend: Path | None, split: bool) -> tuple[str, dict[str, str], Explored]:
-    """The page, the files that it needs beside it, and all of the cases. Raises BadInput."""
+    """Returns the page, the files that it needs beside it, and all of the cases. Raises BadInput."""
     environment = template_environment()
     content = Content(inputs, environment.get_template("case.html.j2"), trend)
     with ThreadPoolExecutor(1) as beside:
@@ -80,7 +80,7 @@ def _built(inputs: Inputs, trend: Path | None, split: bool) -> tuple[str, dict[s
 
 
 def _render_page(content: Content, environment: jinja2.Environment) -> str:
-    """The page with every section that has something to show. Raises BadInput."""
+    """Returns the page with every section that has something to show. Raises BadInput."""
     inputs = content.inputs
     script = "\n".join(asset(script).strip() for script in SCRIPTS)
     return environment.get_template("page.html.j2").render(

@@ -45,7 +45,7 @@ class Rendered:
 
 
 def discovered_sections() -> dict[str, Section]:
-    """All sections in their order, by the names of their modules."""
+    """Returns all sections in their order, by the names of their modules."""
     modules = [
         (module.name, import_module(f"{sections.__name__}.{module.name}"))
         for module in pkgutil.iter_modules(sections.__path__)
@@ -57,7 +57,7 @@ def discovered_sections() -> dict[str, Section]:
 
 
 def render_sections(content: Content, environment: jinja2.Environment) -> list[Rendered]:
-    """The sections that have something to show, in their order. Raises BadInput."""
+    """Returns the sections that have something to show, in their order. Raises BadInput."""
     rendered = []
     for name, section in discovered_sections().items():
         values = section.values(content)

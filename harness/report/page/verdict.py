@@ -61,7 +61,7 @@ class PageVerdict:
 
 
 def verdict(inputs: Inputs) -> PageVerdict:
-    """The verdict on everything on the page together: the worst word holds."""
+    """Returns the verdict on everything on the page together: the worst word holds."""
     changes: list[Change] = []
     gates: list[Gate] = []
     baselines: list[str] = []
@@ -131,7 +131,7 @@ def _word(inputs: Inputs, gates: list[Gate], missing: bool) -> str:
 
 
 def _within(inputs: Inputs) -> Iterator[Comparison]:
-    """The comparisons of two versions of one backend with the same options, without the control."""
+    """Yields the comparisons of two versions of one backend with the same options, without the control."""
     for one in inputs.measured:
         arms = {arm.name: arm for arm in one.figures.measurement.arms}
         for comparison in one.comparisons:

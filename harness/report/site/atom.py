@@ -35,7 +35,7 @@ class FeedEntry:
 
 
 def instant(time: str) -> datetime:
-    """The time, as UTC where it does not say; 1970 where it is none."""
+    """Returns the time, as UTC where it does not say; 1970 where it is none."""
     try:
         parsed = datetime.fromisoformat(time)
     except ValueError:
@@ -44,7 +44,7 @@ def instant(time: str) -> datetime:
 
 
 def feed(changes: Sequence[FeedEntry], latest: str) -> bytes:
-    """The feed of those that got worse, the newest first; `latest`: the time of the last run."""
+    """Returns the feed of those that got worse, the newest first; `latest`: the time of the last run."""
     ElementTree.register_namespace("", ATOM)
     root = ElementTree.Element(f"{{{ATOM}}}feed")
     worse = sorted(

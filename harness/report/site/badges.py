@@ -16,7 +16,7 @@ counts."""
 
 
 def badge(label: str, message: str, color: str) -> str:
-    """The file's text."""
+    """Returns the file's text."""
     value: dict[str, Any] = {
         "schemaVersion": 1,
         "label": short(label, 60),

@@ -302,8 +302,8 @@ def _outcome(steps: Sequence[tuple[int, FeatureChange]], worse: bool) -> FeedEnt
 def _latest(
     measured: Sequence[Measured], histories: Sequence[SuiteHistory], losses: Sequence[FeatureChange]
 ) -> list[Latest]:
-    """One line per backend and options: its newest version, what passes of all its suites, and what the alert
-    rule says."""
+    """Returns one line per backend and options: its newest version, what passes of all its suites, and what
+    the alert rule says."""
     by_backend: dict[tuple[str, str], Latest] = {}
 
     def line(backend: str, options: str) -> Latest:

@@ -27,12 +27,12 @@ def short(text: object, length: int = 80) -> str:
 
 
 def day(time: str) -> str:
-    """The date of a time as it was recorded."""
+    """Returns the date of a time as it was recorded."""
     return short(time[:10], 10)
 
 
 def event_text(event: Event) -> str:
-    """The event's figures in words."""
+    """Returns the event's figures in words."""
     held = "at most" if event.kind == "alert" else "at least"
     return f"{event.now:.3f}, before that {held} {event.before:.3f} ({percent(event)})"
 
@@ -131,7 +131,7 @@ def _drawable(entry: Entry) -> bool:
 
 
 def _runs(entries: tuple[Entry, ...]) -> list[list[tuple[int, Entry]]]:
-    """The stretches without a hole, each entry with its index."""
+    """Returns the stretches without a hole, each entry with its index."""
     runs: list[list[tuple[int, Entry]]] = [[]]
     for number, entry in enumerate(entries):
         if _drawable(entry):

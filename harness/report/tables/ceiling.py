@@ -18,8 +18,8 @@ from harness.rows.store import read_cases, read_info
 
 
 def ceiling_frame(run: Path) -> pd.DataFrame:
-    """One line per suite and vocabulary, over the cases that have a reference automaton: how many outputs and
-    steps, and the shares.
+    """Returns one line per suite and vocabulary, over the cases that have a reference automaton: how many
+    outputs and steps, and the shares.
 
     `singleton_steps`: of the steps, those whose mask holds one token. `forced_bytes`: of the bytes, those
     without alternative. `fast_forward_tokens`: of the steps, those that jumping saves such that the ids stay

@@ -38,7 +38,7 @@ _BOOLEANS = {"valid", "accepted", "jump_forward"}
 
 
 def instance_frame(run: Path) -> pd.DataFrame:
-    """One line per walk of an instance (per compile, where a case has none), in the order of the run.
+    """Returns one line per walk of an instance (per compile, where a case has none), in the order of the run.
 
     Raises BadInput.
     """
@@ -67,7 +67,7 @@ def _cell(row: Row, name: str) -> Any:
 
 
 def backend_table(run: Path) -> pd.DataFrame:
-    """One line per backend with options and vocabulary, one column per metric. Raises BadInput."""
+    """Returns one line per backend with options and vocabulary, one column per metric. Raises BadInput."""
     return metrics_frame(read_arms(run))
 
 
@@ -109,7 +109,7 @@ def checks_frame(run: Path) -> pd.DataFrame:
 
 
 def to_text(frame: pd.DataFrame, form: str) -> str:
-    """The table as `csv`, `json` (a list of flat objects, null for what is not there) or `markdown`.
+    """Returns the table as `csv`, `json` (a list of flat objects, null for what is not there) or `markdown`.
 
     Raises BadInput.
     """
@@ -135,7 +135,7 @@ def to_text(frame: pd.DataFrame, form: str) -> str:
 
 
 def _lines(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """The cells as Python's own values; None where pandas has its NA or NaN."""
+    """Returns the cells as Python's own values; None where pandas has its NA or NaN."""
     columns = []
     for name in frame.columns:
         column = frame[name]
@@ -265,8 +265,8 @@ def _level(line: dict[Any, Any], name: str, level: str) -> str:
 
 
 def number(value: Value, unit: str) -> str:
-    """The value for people: three digits of a time in microseconds, a share in per cent, bytes in MiB, counts
-    as they are."""
+    """Returns the value for people: three digits of a time in microseconds, a share in per cent, bytes in
+    MiB, counts as they are."""
     if value is None or pd.isna(value):
         return "-"
     if unit == "share":
@@ -279,6 +279,7 @@ def number(value: Value, unit: str) -> str:
 
 
 def percent(share: float) -> str:
-    """One decimal; never 100 % or 0 % for what is only close to it."""
+    """Returns the share in per cent with one decimal; it is never 100 % or 0 % for what is only close to
+    it."""
     shown = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
     return f"{shown:.1f} %"

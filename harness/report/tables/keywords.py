@@ -13,8 +13,8 @@ NAME, COLUMN = 24, 14
 
 
 def keywords_json(table: TruthTable) -> str:
-    """One object: the arms, and per section and key the arms' states in the same order, with the cases behind
-    them."""
+    """Returns one object: the arms, and per section and key the arms' states in the same order, with the
+    cases behind them."""
     arms = [dict(zip(("backend", "version", "options"), arm, strict=True)) for arm in table.arms]
     sections = {
         section: {
@@ -29,7 +29,7 @@ def keywords_json(table: TruthTable) -> str:
 
 
 def keywords_markdown(table: TruthTable) -> str:
-    """A table for each section, after one of how often each state occurs."""
+    """Returns a table for each section, after one of how often each state occurs."""
     heads = [markdown(" ".join(part for part in arm if part)) for arm in table.arms]
     parts = [
         markdown_table(
@@ -85,8 +85,8 @@ def _totals(table: TruthTable) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _word(cell: KeywordCell, named: bool = False) -> str:
-    """The short word of the state; which keywords are so, or how many of the cases, where not all are; `*`
-    where it takes company."""
+    """Returns the short word of the state; which keywords are so, or how many of the cases, where not all
+    are; `*` where it takes company."""
     word = STATES[cell.state][0] + "*" * cell.interaction
     if len(cell.worst) == len(cell.cases):
         return word

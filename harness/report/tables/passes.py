@@ -32,7 +32,7 @@ Decoded = dict[Case, dict[str, dict[str, int]]]
 
 
 def passes_frame(run: Path) -> pd.DataFrame:
-    """One line per vocabulary, set of cases, arm and strategy.
+    """Returns one line per vocabulary, set of cases, arm and strategy.
 
     `cases`: `common` (those in which every arm wrote all texts under every strategy) or `own` (those that the
     arm decoded), with their number in `of`. All counts are of the written texts. `ids_per_pass`: 1 for one

@@ -59,8 +59,8 @@ def _count(count: Count, accepted: bool) -> None:
 
 
 def spelling_frame(run: Path) -> pd.DataFrame:
-    """One line per spelling: its family, and per arm `accepted/tried` documents; `*` where the backend
-    documents that it refuses some.
+    """Returns one line per spelling: its family, and per arm `accepted/tried` documents; `*` where the
+    backend documents that it refuses some.
 
     Raises BadInput for a run that is none over spellings.
     """

@@ -25,7 +25,7 @@ Values = NDArray[np.float64]
 
 
 def time_frame(run: Path) -> pd.DataFrame:
-    """One line per arm, set of cases and figure.
+    """Returns one line per arm, set of cases and figure.
 
     `cases`: `common` (those that every arm solves) or `own`, with their number in `of`, as `solved/all`.
     Percentiles are observed values; one beyond which fewer than ten values lie is left out. `p50_low` and

@@ -75,8 +75,8 @@ class NotOffered(Exception):
 def load_arm(
     spec: str, vocabulary: str, model: str, device: str, dtype: str | None
 ) -> tuple[Handler, dict[str, Any]]:
-    """The handler of an arm (the backend's adapter, with the libraries that a model needs), and how long
-    loading took. Raises BadInput."""
+    """Returns the handler of an arm (the backend's adapter, with the libraries that a model needs), and how
+    long loading took. Raises BadInput."""
     start = time.perf_counter()
     (backend,) = parse_specs(spec)
     adapter = make(backend, load_vocabulary(vocabulary))
@@ -127,7 +127,7 @@ class DecodeHandler:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary of adapter and model."""
+        """Returns the vocabulary of adapter and model."""
         return self.adapter.vocabulary
 
     def open(
@@ -239,7 +239,7 @@ class DecodeHandler:
         return is_replayed(done, self.vocabulary.decode(done.ids), self.vocabulary.decode(request.reference))
 
     def _requests(self, asked: Setting, *, plain: bool) -> list[Request]:
-        """The setting's requests.
+        """Returns the setting's requests.
 
         An unconstrained run replays what was replayed, or else what the first constrained run wrote.
         """
@@ -269,8 +269,8 @@ class DecodeHandler:
         ]
 
     def _queue(self, asked: Setting) -> CompileQueue:
-        """The compile queue of these compile options. It lives as long as the process, so that its cache is
-        what a server's would be."""
+        """Returns the compile queue of these compile options. It lives as long as the process, so that its
+        cache is what a server's would be."""
         key = (
             asked.cache,
             asked.compile_workers,
@@ -307,7 +307,7 @@ class DecodeHandler:
         )
 
     def _kernel(self, wanted: str) -> str:
-        """The name of a kernel that works on the model's device; empty for torch's operations. Raises
+        """Returns the name of a kernel that works on the model's device; empty for torch's operations. Raises
         NotOffered."""
         if not wanted:
             return ""

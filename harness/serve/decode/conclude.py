@@ -74,12 +74,12 @@ class DefaultAdvice:
     switched: tuple[Switched, ...]
 
     def where(self, effect: Effect) -> list[str]:
-        """The loads under which the mechanism has that effect."""
+        """Returns the loads under which the mechanism has that effect."""
         return [switch.load for switch in self.switched if switch.effect == effect]
 
 
 def switched(decoded: Decoded) -> list[Switched]:
-    """Every mechanism of the record, on every arm, under every load under which it was tried."""
+    """Returns every mechanism of the record, on every arm, under every load under which it was tried."""
     setup = decoded.decoding.setup
     losses = {(loss.arm, loss.setting): loss.why for loss in decoded.decoding.losses}
     switches = []
@@ -130,7 +130,7 @@ def _effect(
 
 
 def advise(switches: Sequence[Switched]) -> list[DefaultAdvice]:
-    """One advice for each mechanism and arm, in their order."""
+    """Returns one advice for each mechanism and arm, in their order."""
     grouped: dict[tuple[str, str], list[Switched]] = {}
     for switch in switches:
         grouped.setdefault((switch.mechanism, switch.arm), []).append(switch)
@@ -151,7 +151,7 @@ def _default(effects: set[Effect]) -> Literal["on", "off", "by load", "either", 
 
 
 def text(switches: Sequence[Switched]) -> str:
-    """The figures of every mechanism, then the advice that follows from them, as text of at most 80
+    """Returns the figures of every mechanism, then the advice that follows from them, as text of at most 80
     columns."""
     if not switches:
         return ""
@@ -193,8 +193,8 @@ def _lines(one: Switched) -> list[str]:
 
 
 def ratio(of: Paired) -> str:
-    """The ratio as `1.03 [1.01, 1.05]`; a dash if there is none. It has at most 17 characters if the ratio is
-    below 10."""
+    """Returns the ratio as `1.03 [1.01, 1.05]`; a dash if there is none. It has at most 17 characters if the
+    ratio is below 10."""
     if of.found is None:
         return "-"
     high = of.found.high

@@ -121,7 +121,7 @@ class DecodeEngine:
         running_arm.service.renew()
 
     def _turns(self, plain: Setting, mine: Sequence[int], fork: int, number: int) -> list[tuple[Role, int]]:
-        """The runs of a round, as pairs of role and setting.
+        """Returns the runs of a round, as pairs of role and setting.
 
         In the cold round the unconstrained run is last, because without replay it repeats what was written
         before. It has nothing to compile, and so is made cold in the first fork only.

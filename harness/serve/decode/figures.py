@@ -39,7 +39,7 @@ class DecodeCell:
 
     @property
     def judged(self) -> list[Judged]:
-        """The requests of the warm runs."""
+        """Returns the requests of the warm runs."""
         return [request for batch in self.warm for request in batch.completed]
 
     @property
@@ -48,7 +48,7 @@ class DecodeCell:
 
     @property
     def strategy(self) -> str:
-        """The strategy's name; `none` for the unconstrained run."""
+        """Returns the strategy's name; `none` for the unconstrained run."""
         return "none" if self.role == "none" else self.setting.strategy
 
 
@@ -60,8 +60,8 @@ class Decoded:
 
     @cached_property
     def batches(self) -> dict[Key, dict[tuple[int, int], DecodedBatch]]:
-        """The runs by arm, role and setting, and within these by fork and round. Of a run that was made
-        again, it has the last one."""
+        """Returns the runs by arm, role and setting, and within these by fork and round. Of a run that was
+        made again, it has the last one."""
         batches: dict[Key, dict[tuple[int, int], DecodedBatch]] = {}
         for batch in self.decoding.batches:
             batches.setdefault((batch.arm, batch.role, batch.setting), {})[batch.fork, batch.round] = batch
@@ -69,8 +69,8 @@ class Decoded:
 
     @cached_property
     def cells(self) -> list[DecodeCell]:
-        """The cells in the order of settings; in each setting the arms in their order, the unconstrained run
-        first."""
+        """Returns the cells in the order of settings; in each setting the arms in their order, the
+        unconstrained run first."""
         arms = {arm.name: number for number, arm in enumerate(self.decoding.setup.arms)}
         settings = self.decoding.setup.settings
         first = {setting.plain: place for place, setting in reversed(list(enumerate(settings)))}
@@ -92,7 +92,7 @@ class Decoded:
         return cell.arm, cell.role, cell.place
 
     def runs(self, head: Key, base: Key) -> list[tuple[DecodedBatch, DecodedBatch]]:
-        """The pairs of warm runs of both keys with the same fork and round."""
+        """Returns the pairs of warm runs of both keys with the same fork and round."""
         ours, theirs = self.batches.get(head, {}), self.batches.get(base, {})
         return [
             (ours[fork_round], theirs[fork_round])
@@ -101,7 +101,8 @@ class Decoded:
         ]
 
     def unconstrained(self, cell: DecodeCell) -> Key | None:
-        """The key of the unconstrained run of the same load on the same arm; None if there is none."""
+        """Returns the key of the unconstrained run of the same load on the same arm; None if there is
+        none."""
         for arm, role, place in self.batches:
             if (
                 arm == cell.arm
@@ -112,8 +113,8 @@ class Decoded:
         return None
 
     def stepwise(self, cell: DecodeCell) -> Key | None:
-        """The key of the same setting with one token a pass. None for stepwise itself, and if it was not
-        run."""
+        """Returns the key of the same setting with one token a pass. None for stepwise itself, and if it was
+        not run."""
         wanted = stepwise_of(cell.setting)
         if cell.role == "none" or cell.setting == wanted:
             return None
@@ -123,7 +124,7 @@ class Decoded:
         return None
 
     def over_none(self, cell: DecodeCell, figure: overhead.Figure = latency.tpot) -> overhead.Paired | None:
-        """The ratio to the unconstrained run of equal length; None if there is none."""
+        """Returns the ratio to the unconstrained run of equal length; None if there is none."""
         base = self.unconstrained(cell)
         return (
             None
@@ -132,13 +133,14 @@ class Decoded:
         )
 
     def speed_up(self, cell: DecodeCell) -> overhead.SpeedUp | None:
-        """The speed-up of a strategy over stepwise on the same arm; None if there is no stepwise run."""
+        """Returns the speed-up of a strategy over stepwise on the same arm; None if there is no stepwise
+        run."""
         base = self.stepwise(cell)
         return None if base is None else overhead.speed_up(self.runs(self.key_of(cell), base))
 
     def values(self, cell: DecodeCell, objectives: Objectives = UNASKED) -> Values:
-        """The figures of `titles.FIGURES` without the ratios of two runs: times with percentiles, the others
-        as one number each."""
+        """Returns the figures of `titles.FIGURES` without the ratios of two runs: times with percentiles, the
+        others as one number each."""
         done, judged = latency.answered(cell.completed), cell.judged
         values: Values = {
             "ttft": _levels(done, latency.ttft),
@@ -180,7 +182,7 @@ class Decoded:
         return values
 
     def _rates(self, cell: DecodeCell, objectives: Objectives) -> Values:
-        """The medians over the warm runs of the figures that belong to a run and not to a request."""
+        """Returns the medians over the warm runs of the figures that belong to a run and not to a request."""
         per_run: dict[str, list[float]] = {
             name: [] for name in ("output_throughput", "total_throughput", "request_throughput", "goodput")
         }
@@ -204,7 +206,7 @@ class Decoded:
         }
 
     def findings(self) -> list[tuple[DecodedBatch, accounting.Finding]]:
-        """Everything that does not add up, in any run, cold ones included."""
+        """Returns everything that does not add up, in any run, cold ones included."""
         findings: list[tuple[DecodedBatch, accounting.Finding]] = []
         for cell in self.cells:
             beside = self.batches.get(self.stepwise(cell) or ("", "none", -1), {})
@@ -222,7 +224,7 @@ class Decoded:
 
 
 def stepwise_of(setting: Setting) -> Setting:
-    """The same setting, one token a pass."""
+    """Returns the same setting, one token a pass."""
     return replace(setting, strategy="stepwise", draft_tokens=Setting.draft_tokens)
 
 

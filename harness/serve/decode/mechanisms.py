@@ -28,7 +28,7 @@ class Mechanism:
 
 
 def mechanisms(usual: Setting) -> list[Mechanism]:
-    """Every switch under the load of `usual`; `usual` itself is one side of most of them."""
+    """Returns every switch under the load of `usual`; `usual` itself is one side of most of them."""
     listed = [
         Mechanism(strategy, usual, replace(usual, strategy=strategy))
         for strategy in ("jump_forward", "interleaved", "speculative")
@@ -48,8 +48,8 @@ def mechanisms(usual: Setting) -> list[Mechanism]:
 def experiment(
     usual: Setting, workloads: Sequence[str] = WORKLOADS
 ) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...]]:
-    """All settings, those of one load together, and each mechanism with the places of its two sides among
-    them."""
+    """Returns all settings, those of one load together, and each mechanism with the places of its two sides
+    among them."""
     planned: list[Mechanism] = []
     for workload in workloads:
         for batch in BATCHES:

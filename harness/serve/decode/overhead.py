@@ -51,7 +51,7 @@ class SpeedUp:
 
     @property
     def of_ceiling(self) -> float | None:
-        """The ratio over the ceiling: the share of the possible speed-up that was reached."""
+        """Returns the ratio over the ceiling: the share of the possible speed-up that was reached."""
         return (
             None
             if self.ceiling is None or self.found.found is None
@@ -87,8 +87,8 @@ def paired(
     figure: Figure,
     comparable: Comparable = of_equal_length,
 ) -> Paired:
-    """The ratio of head over base over pairs of runs (head, base) of the same fork and round; 1.05 means that
-    head takes five percent more.
+    """Returns the ratio of head over base over pairs of runs (head, base) of the same fork and round; 1.05
+    means that head takes five percent more.
 
     A request that cannot be compared (`comparable`), or whose figure is missing or not above zero on a side,
     is left out and counted.
@@ -112,7 +112,8 @@ def paired(
 
 
 def speed_up(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> SpeedUp:
-    """The speed-up over pairs of runs (strategy, stepwise), beside the ceiling that the saved passes set.
+    """Returns the speed-up over pairs of runs (strategy, stepwise), beside the ceiling that the saved passes
+    set.
 
     Only texts that came out equal in every run count. Their times and passes are summed over a run before
     they are divided: a text that needs no pass at all would be infinitely faster, and a mean of ratios may
@@ -147,8 +148,8 @@ def _by_name(run: DecodedBatch) -> dict[str, Judged]:
 
 
 def saved_share(requests: Iterable[Completed]) -> float | None:
-    """The share of the ids of answered requests that needed no pass of their own (forced text, accepted
-    drafts included)."""
+    """Returns the share of the ids of answered requests that needed no pass of their own (forced text,
+    accepted drafts included)."""
     good = latency.answered(requests)
     ids = sum(len(request.ids) for request in good)
     return sum(accounting.saved(request.account) for request in good) / ids if ids else None

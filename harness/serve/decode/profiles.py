@@ -36,7 +36,8 @@ FORKS = 3
 
 
 def settings(profile: DecodeProfile, usual: Setting, workloads: Sequence[str]) -> tuple[Setting, ...]:
-    """The profile's settings, with the other knobs of `usual`; settings of one load stand together."""
+    """Returns the profile's settings, with the other knobs of `usual`; settings of one load stand
+    together."""
     return tuple(
         replace(usual, workload=workload, batch=batch, texts=max(profile.texts, batch), strategy=strategy)
         for workload in workloads

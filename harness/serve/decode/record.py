@@ -166,11 +166,11 @@ class Decoding:
 
     @property
     def workloads(self) -> dict[str, list[dict[str, Any]]]:
-        """The workloads of the first child (see `Child.workloads`); empty if no child was ready."""
+        """Returns the workloads of the first child (see `Child.workloads`); empty if no child was ready."""
         return self.children[0].workloads if self.children else {}
 
     def setting(self, batch: DecodedBatch) -> Setting:
-        """The setting of the run."""
+        """Returns the setting of the run."""
         return self.setup.settings[batch.setting]
 
 
@@ -214,7 +214,7 @@ def has_decoding(folder: Path) -> bool:
 
 
 def read_decoding(folder: Path) -> Decoding:
-    """The whole record. Raises BadInput."""
+    """Returns the whole record. Raises BadInput."""
     if not has_decoding(folder):
         raise BadInput(
             f"{folder}: no decoding here (no {LINES}); `grammarbench decode --out {folder}` makes one"
@@ -292,7 +292,7 @@ def _batch(line: dict[str, Any], figures: Integers) -> DecodedBatch:
 
 
 def completed_from(flat: Sequence[dict[str, Any]]) -> list[Completed]:
-    """The requests out of a child's answer, which has every field, and lists for tuples."""
+    """Returns the requests out of a child's answer, which has every field, and lists for tuples."""
     lists = ("ids", "token_ns", "grammar_ns")
     return [
         Completed(

@@ -68,13 +68,13 @@ def solved(requests: Sequence[Judged]) -> Share:
 
 
 def ends(requests: Sequence[Judged]) -> dict[str, int]:
-    """The number of requests by how they ended."""
+    """Returns the number of requests by how they ended."""
     return dict(Counter(request.completed.end for request in requests).most_common())
 
 
 def refusals(requests: Sequence[Judged]) -> dict[str, int]:
-    """The reasons for which requests were refused, aborted, failed or ran without their grammar, the most
-    frequent first."""
+    """Returns the reasons for which requests were refused, aborted, failed or ran without their grammar, the
+    most frequent first."""
     endings = (
         (request.completed.fallback or request.completed.end, request.completed.why) for request in requests
     )
@@ -101,6 +101,6 @@ def drift(requests: Sequence[Judged], own_spelling: Mapping[str, int]) -> float 
 
 
 def text_of(name: str, texts: Container[str]) -> str:
-    """The name of a request's text. Requests beyond the first for a text have a number behind that name:
-    `call (2)`."""
+    """Returns the name of a request's text. Requests beyond the first for a text have a number behind that
+    name: `call (2)`."""
     return name if name in texts else AGAIN.sub("", name)

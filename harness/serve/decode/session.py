@@ -113,7 +113,8 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
 
 
 def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...], int]:
-    """The settings, the closing experiment's mechanisms, and the number of warm rounds. Raises BadInput."""
+    """Returns the settings, the closing experiment's mechanisms, and the number of warm rounds. Raises
+    BadInput."""
     for name in request.strategies or ():
         if name not in strategies():
             raise BadInput(f'unknown strategy "{name}"{did_you_mean(name, list(strategies()))}')

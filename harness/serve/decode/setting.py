@@ -55,8 +55,8 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The setting's name for readers: the workload, the strategy, the batch, and every knob that differs
-        from its default."""
+        """Returns the setting's name for readers: the workload, the strategy, the batch, and every knob that
+        differs from its default."""
         parts = [self.workload, self.strategy, f"batch {self.batch}"]
         parts += [] if self.mode == "replay" else [self.mode]
         parts += [] if self.rate is None else [f"{self.rate:g}/s {self.arrivals}"]
@@ -64,7 +64,7 @@ class Setting:
 
     @property
     def unusual(self) -> list[str]:
-        """The knobs that differ from their defaults, as `knob=value`."""
+        """Returns the knobs that differ from their defaults, as `knob=value`."""
         return [
             f"{knob.name}={_text(getattr(self, knob.name))}"
             for knob in _KNOBS
@@ -73,7 +73,7 @@ class Setting:
 
     @property
     def plain(self) -> Setting:
-        """The same load without a grammar: strategy and knobs have their defaults.
+        """Returns the same load without a grammar: strategy and knobs have their defaults.
 
         Settings with the same `plain` share their unconstrained runs.
         """
@@ -84,12 +84,12 @@ class Setting:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """All fields, as JSON values."""
+        """Returns all fields, as JSON values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Setting:
-        """The setting with these fields. Raises TypeError for unknown ones."""
+        """Returns the setting with these fields. Raises TypeError for unknown ones."""
         return cls(**value)
 
 

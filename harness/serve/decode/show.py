@@ -33,8 +33,8 @@ always printed."""
 
 
 def text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
-    """The record for a terminal. For the closing experiment it shows the mechanisms alone, because its
-    settings are many; the report has them all."""
+    """Returns the record for a terminal. For the closing experiment it shows the mechanisms alone, because
+    its settings are many; the report has them all."""
     decoded = Decoded(decoding)
     switched = conclude.switched(decoded)
     tables = [_mechanisms(decoding)] if switched else _loads(decoded, objectives)
@@ -49,7 +49,7 @@ def text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
 
 
 def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
-    """The lines of every cell, by load."""
+    """Returns the lines of every cell, by load."""
     loads: dict[str, list[DecodeCell]] = {}
     for cell in decoded.cells:
         loads.setdefault(_load(cell), []).append(cell)
@@ -94,7 +94,7 @@ def _head(decoding: Decoding, objectives: Objectives) -> str:
 
 
 def _model(decoding: Decoding) -> str:
-    """The model, that a shape has random weights, and where it runs."""
+    """Says which model it is, that a shape has random weights, and where it runs."""
     setup, model = decoding.setup, decoding.model
     parts = [f"model {setup.model}" + (" (a shape: random weights)" if model.get("kind") == "shape" else "")]
     parts += [f"{model['parameters'] / 1e6:.0f} M parameters"] if "parameters" in model else []
@@ -131,7 +131,7 @@ def _name(cell: DecodeCell) -> str:
 
 
 def _knobs(cell: DecodeCell) -> list[str]:
-    """The knobs that differ from their defaults, on a line below the cell's."""
+    """Returns the knobs that differ from their defaults, on a line below the cell's."""
     return (
         []
         if cell.role == "none" or not cell.setting.unusual
@@ -140,7 +140,8 @@ def _knobs(cell: DecodeCell) -> list[str]:
 
 
 def _times(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
-    """One line for each cell: what a request waits for, the rate, and the ratio to the unconstrained run."""
+    """Returns one line for each cell: what a request waits for, the rate, and the ratio to the unconstrained
+    run."""
     lines = [
         f"{'arm':17} {'':5} {'TTFT':>7} {'TPOT':>7} {'E2E':>7} {'tok/s':>6} {'good/s':>6} {'TPOT x none':>17}"
     ]
@@ -160,7 +161,7 @@ def _times(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Value
 
 
 def _outcomes(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
-    """One line for each cell: passes, and whether the texts came out right."""
+    """Returns one line for each cell: passes, and whether the texts came out right."""
     lines = [
         f"{'arm':17} {'':5} {'saved':>6} {'t/pass':>6} {'speed':>5} {'ceil.':>5} {'valid':>7} {'solved':>6} "
         f"{'fallb.':>6} {'peak':>8}",
@@ -183,7 +184,7 @@ def _outcomes(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Va
 
 
 def _inside(cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
-    """One line for each cell: medians of the parts of the times above."""
+    """Returns one line for each cell: medians of the parts of the times above."""
     columns = {
         "ttft_cold": "cold",
         "compile": "compile",
@@ -236,13 +237,13 @@ def _findings(decoded: Decoded) -> str:
 
 
 def median(values: Values, name: str) -> float | None:
-    """The median of a figure with percentiles; None if the figure is missing."""
+    """Returns the median of a figure with percentiles; None if the figure is missing."""
     value = values[name]
     return value["p50"] if isinstance(value, dict) else value
 
 
 def number(values: Values, name: str) -> float | None:
-    """The value of a figure that is one number; None if it is missing."""
+    """Returns the value of a figure that is one number; None if it is missing."""
     value = values[name]
     return None if isinstance(value, dict) else value
 
@@ -252,7 +253,7 @@ def _wrap(line: str) -> list[str]:
 
 
 def to_json(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> dict[str, Any]:
-    """Every figure of every cell, with units and definitions, for a page or another tool. Times are
+    """Returns every figure of every cell, with units and definitions, for a page or another tool. Times are
     nanoseconds."""
     decoded = Decoded(decoding)
     return {
@@ -307,8 +308,8 @@ def _gain(gain: SpeedUp | None) -> dict[str, Any] | None:
 
 
 def _paired(of: Paired | None) -> dict[str, Any] | None:
-    """The ratio and its interval as JSON. With one fork there is no interval, and `low` and `high` are null,
-    because JSON has no infinity."""
+    """Returns the ratio and its interval as JSON. With one fork there is no interval, and `low` and `high`
+    are null, because JSON has no infinity."""
     if of is None or of.found is None:
         return None
     is_known = math.isfinite(of.found.high)

@@ -63,8 +63,8 @@ class DecodeChange:
 
 
 def compare(base: Path, head: Path | None) -> list[DecodeChange]:
-    """The changes between two records, or between the arms of each backend within one. Raises BadInput for a
-    record that is none, or that has no end."""
+    """Returns the changes between two records, or between the arms of each backend within one. Raises
+    BadInput for a record that is none, or that has no end."""
     before = _complete(base)
     if head is not None:
         return compare_records(before, _complete(head))
@@ -90,8 +90,8 @@ def _complete(folder: Path) -> Decoded:
 
 
 def gate(changes: Sequence[DecodeChange], *, time: bool) -> Literal["ok", "failed", "unproven"]:
-    """The gate over the counts and, if `time`, over the times. A difference between two settings of a backend
-    is not judged."""
+    """Returns the gate over the counts and, if `time`, over the times. A difference between two settings of a
+    backend is not judged."""
     judged = [change for change in changes if change.is_change and (time or change.found is None)]
     if any(change.verdict == "regressed" for change in judged):
         return "failed"
@@ -103,7 +103,7 @@ def gate(changes: Sequence[DecodeChange], *, time: bool) -> Literal["ok", "faile
 
 
 def text(changes: Sequence[DecodeChange]) -> str:
-    """The changes by setting, as text of at most 80 columns; equal counts are left out."""
+    """Returns the changes by setting, as text of at most 80 columns; equal counts are left out."""
     if not changes:
         return (
             "nothing to compare: give two records with common settings, or one with two versions of a backend"
@@ -129,8 +129,8 @@ def text(changes: Sequence[DecodeChange]) -> str:
 
 
 def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
-    """The changes within one record. Where the A/A pair is not equivalent in a figure of a setting, that time
-    is `unproven`."""
+    """Returns the changes within one record. Where the A/A pair is not equivalent in a figure of a setting,
+    that time is `unproven`."""
     arms = decoded.decoding.setup.arms
     reference = next((arm.name for arm in arms if arm.role == "reference"), None)
     copy = next((arm.name for arm in arms if arm.role == "a/a"), None)
@@ -161,8 +161,8 @@ def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
 
 
 def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
-    """The changes between arms of the same name, in settings that both records have: ratios to what ran
-    beside them, and counts."""
+    """Returns the changes between arms of the same name, in settings that both records have: ratios to what
+    ran beside them, and counts."""
     changes: list[tuple[DecodeChange, Sequence[float]]] = []
     counts: list[DecodeChange] = []
     names = {arm.name for arm in head.decoding.setup.arms}
@@ -221,8 +221,8 @@ def _change(base: str, head: str, setting: str, figure: str, x: Sequence[float])
 
 
 def _standing(changes: Sequence[tuple[DecodeChange, Sequence[float]]]) -> list[DecodeChange]:
-    """The changes, of which only those that a false discovery rate of one percent over all of them leaves
-    keep their verdict."""
+    """Returns the changes, of which only those that a false discovery rate of one percent over all of them
+    leaves keep their verdict."""
     stands = false_discovery([chance(x, change.margin) for change, x in changes])
     reason = "does not stand at a false discovery rate of one percent"
     return [

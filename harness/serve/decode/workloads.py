@@ -72,8 +72,8 @@ class Workload:
 
 
 def find_workload(wanted: str) -> Workload:
-    """One of WORKLOADS by name (`-` and `_` are the same), or the valid instances of a suite, a file or a
-    folder. Raises BadInput."""
+    """Returns one of WORKLOADS by name (`-` and `_` are the same), or the valid instances of a suite, a file
+    or a folder. Raises BadInput."""
     name = wanted.replace("-", "_")
     if name in WORKLOADS:
         cases = [case for case in read_cases(find_suite(DECODED)) if name in case.tags]
@@ -96,7 +96,7 @@ def find_workload(wanted: str) -> Workload:
 
 
 def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
-    """The valid instances as texts; a name that occurs again gets a number."""
+    """Returns the valid instances as texts; a name that occurs again gets a number."""
     texts: list[ReferenceText] = []
     counts: dict[str, int] = {}
     for case in cases:
@@ -118,8 +118,8 @@ def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
 
 
 def think_end(vocabulary: Vocabulary) -> int:
-    """The id that ends the thinking: the special token for that, else a reserved one, else the end of a line.
-    Raises BadInput if the vocabulary has none of these."""
+    """Returns the id that ends the thinking: the special token for that, else a reserved one, else the end of
+    a line. Raises BadInput if the vocabulary has none of these."""
     for name in ("</think>", "[/THINK]", "<|/think|>"):
         try:
             return think_end_id(vocabulary, name)
@@ -193,7 +193,7 @@ def requests(
 
 
 def reference(text: ReferenceText, vocabulary: Vocabulary) -> tuple[int, ...]:
-    """The canonical ids of the whole output: the thinking part if there is one, the content, and
+    """Returns the canonical ids of the whole output: the thinking part if there is one, the content, and
     end-of-sequence. Raises BadInput."""
     answer = (*_encode(vocabulary, text.content, text.name), vocabulary.eos_token)
     if not text.reasoning:
@@ -202,7 +202,7 @@ def reference(text: ReferenceText, vocabulary: Vocabulary) -> tuple[int, ...]:
 
 
 def answer(text: ReferenceText, ids: Sequence[int], vocabulary: Vocabulary) -> bytes:
-    """The output's bytes without the thinking part; empty if that never ends."""
+    """Returns the output's bytes without the thinking part; empty if that never ends."""
     if text.reasoning:
         end = think_end(vocabulary)
         ids = ids[list(ids).index(end) + 1 :] if end in ids else ()
@@ -228,7 +228,7 @@ def judge(text: ReferenceText, output: bytes, judging: Judge | None = None) -> V
 
 
 def _accepted(grammar: Grammar, output: bytes) -> Verdict:
-    """The verdict of the reference automaton."""
+    """Returns the verdict of the reference automaton."""
     try:
         language = language_of(grammar)
         state = language.run(language.start, output)
@@ -245,7 +245,7 @@ def _encode(vocabulary: Vocabulary, content: bytes, what: str) -> list[int]:
 
 
 def _plain_tokens(vocabulary: Vocabulary) -> list[int]:
-    """The ids of printable ASCII, ascending."""
+    """Returns the ids of printable ASCII, ascending."""
     return sorted(
         token
         for text, token in vocabulary.ids_by_bytes.items()

@@ -107,6 +107,6 @@ class Answer:
 
     @property
     def tokens(self) -> int:
-        """The number of output tokens: the server's count, else the number of messages with text."""
+        """Returns the number of output tokens: the server's count, else the number of messages with text."""
         counted = self.heard.usage.output
         return len(self.heard.message_ns) if counted is None else counted

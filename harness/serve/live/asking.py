@@ -51,15 +51,15 @@ class Source:
 
 
 def order(count: int, requests: int, seed: int) -> list[int]:
-    """The index of the case of each request: all cases in a seeded order, again and again."""
+    """Returns the index of the case of each request: all cases in a seeded order, again and again."""
     places = list(range(count))
     Random(seed).shuffle(places)
     return [places[number % count] for number in range(requests)]
 
 
 def unique(grammar: Grammar, salt: str) -> Grammar | None:
-    """A grammar of the same language that, as text, no server can have seen; None where the dialect has no
-    way to make one."""
+    """Returns a grammar of the same language that, as text, no server can have seen; None where the dialect
+    has no way to make one."""
     if grammar.dialect == "ebnf":
         return Grammar("ebnf", f"{grammar.text}\n# {salt}\n")
     if grammar.dialect != "json_schema":
@@ -81,7 +81,7 @@ def salt_of(seed: int, load: int, number: int) -> str:
 
 
 def prompt_of(case: Case, sampling: Sampling, salt: str) -> str:
-    """The prompt of a request; those of two twins differ in the salt only."""
+    """Returns the prompt of a request; those of two twins differ in the salt only."""
     shown = case.grammar.text if len(case.grammar.text) <= SHOWN else f"{case.grammar.text[:SHOWN]} ..."
     text = sampling.prompt.replace("{kind}", KINDS[case.grammar.dialect]).replace("{name}", case.name[:200])
     return f"{salt} {text.replace('{grammar}', shown)}"
@@ -90,7 +90,7 @@ def prompt_of(case: Case, sampling: Sampling, salt: str) -> str:
 def body_of(
     server: Server, sampling: Sampling, prompt: str, number: int, grammar: Grammar | None
 ) -> bytes | None:
-    """The request's body; None if this server has no way to express the grammar."""
+    """Returns the request's body; None if this server has no way to express the grammar."""
     fields = {} if grammar is None else grammar_fields(server.dialect, server.endpoint, grammar)
     if fields is None:
         return None
@@ -113,7 +113,7 @@ def body_of(
 
 
 def not_offered(server: Server, sources: Sequence[Source]) -> dict[int, str]:
-    """Why cases are not sent with their grammar, by the place of the case."""
+    """Returns why cases are not sent with their grammar, by the place of the case."""
     refused = {}
     offered = server.dialect.fields(server.endpoint)
     for place, source in enumerate(sources):

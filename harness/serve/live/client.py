@@ -60,12 +60,12 @@ class ApiKey:
         return {"authorization": f"Bearer {self.value}"} if self.value else {}
 
     def scrub(self, text: str) -> str:
-        """The text without the key."""
+        """Returns the text without the key."""
         return text.replace(self.value, "[key]") if self.value else text
 
 
 def httpx() -> Any:
-    """The HTTP library. Raises BadInput if it is not installed."""
+    """Returns the HTTP library. Raises BadInput if it is not installed."""
     try:
         import httpx2
     except ImportError as error:
@@ -217,7 +217,7 @@ class Client:
 
 @asynccontextmanager
 async def session(url: str, deadlines: Deadlines, key: ApiKey) -> AsyncIterator[httpx2.AsyncClient]:
-    """An HTTP client that keeps no connection and takes nothing from the environment."""
+    """Yields an HTTP client that keeps no connection and takes nothing from the environment."""
     library = httpx()
     wait = library.Timeout(None, connect=deadlines.connect_s)
     limits = library.Limits(max_connections=None, max_keepalive_connections=0)
@@ -237,7 +237,7 @@ def _by_status(status: int | None, message: str) -> RequestFailure:
 
 
 def _transport(error: Exception, collected: Collected) -> RequestFailure:
-    """The failure for a connection that ended too early, or that did not carry HTTP."""
+    """Returns the failure for a connection that ended too early, or that did not carry HTTP."""
     library = httpx()
     message = str(error) or type(error).__name__
     is_cut = isinstance(error, library.NetworkError) or any(
@@ -251,8 +251,8 @@ def _transport(error: Exception, collected: Collected) -> RequestFailure:
 
 
 async def _bounded(response: Any, most: int) -> bytes:
-    """The body's first bytes, at most `most`, or those that came before an error: the status says more than
-    the body."""
+    """Returns the body's first bytes, at most `most`, or those that came before an error: the status says
+    more than the body."""
     body = bytearray()
     with suppress(TimeoutError, httpx().TransportError):
         async with asyncio.timeout(SAID_S):
@@ -264,7 +264,7 @@ async def _bounded(response: Any, most: int) -> bytes:
 
 
 def _message(body: bytes) -> str:
-    """The message in an error's body, if the body has a form that these servers write."""
+    """Returns the message in an error's body, if the body has a form that these servers write."""
     text = body.decode("utf-8", "replace").strip()
     try:
         value = json.loads(text)

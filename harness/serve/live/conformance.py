@@ -61,8 +61,8 @@ class DialectCounts:
 
 
 def conformance(lived: Lived, dialects: dict[tuple[str, str], Dialect]) -> list[DialectCounts]:
-    """One entry for each dialect that was sent. `dialects` gives the dialect of a case by its suite and
-    id."""
+    """Returns one entry for each dialect that was sent. `dialects` gives the dialect of a case by its suite
+    and id."""
     by_dialect: dict[Dialect, dict[Role, list[Answer]]] = {}
     for answer in lived.answers:
         if (answer.suite, answer.case_id) not in dialects:
@@ -100,8 +100,8 @@ class LiveGate:
 
 
 def gate(lived: Lived, kept: Sequence[DialectCounts]) -> LiveGate:
-    """The gate: it fails if an output is invalid or a request broke, and is unproven if no output could be
-    judged."""
+    """Returns the gate: it fails if an output is invalid or a request broke, and is unproven if no output
+    could be judged."""
     if not lived.is_complete:
         return LiveGate("incomplete", ("the session has no end",))
     reasons = [str(entry) for entry in kept if entry.finding in ("broken", "ignored")]

@@ -28,7 +28,7 @@ class ServerDialect:
     completions: Mapping[Dialect, Fields] = field(default_factory=dict)
 
     def fields(self, endpoint: Endpoint) -> Mapping[Dialect, Fields]:
-        """The table of the endpoint."""
+        """Returns the table of the endpoint."""
         return self.chat if endpoint == "chat" else self.completions
 
 
@@ -102,8 +102,8 @@ openai/protocol.py, llama.cpp's tools/server/README.md, llama_cpp/server/types.p
 
 
 def grammar_fields(dialect: ServerDialect, endpoint: Endpoint, grammar: Grammar) -> dict[str, Any] | None:
-    """The fields that are added to the body for this grammar; None if the dialect has no way to express
-    it."""
+    """Returns the fields that are added to the body for this grammar; None if the dialect has no way to
+    express it."""
     make = dialect.fields(endpoint).get(grammar.dialect)
     if make is None:
         return None
@@ -137,7 +137,7 @@ def recognise(facts: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def model_of(facts: Mapping[str, Any]) -> str | None:
-    """The name of the first model that the server lists."""
+    """Returns the name of the first model that the server lists."""
     name = _first_model(facts).get("id")
     return name if isinstance(name, str) and name else None
 

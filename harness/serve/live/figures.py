@@ -23,7 +23,7 @@ OBJECTIVES = Objectives(ttft_ms=500, tpot_ms=50)
 
 
 def answered(answers: Iterable[Answer]) -> list[Answer]:
-    """The answers that came to their end or their limit, with at least one message of text."""
+    """Returns the answers that came to their end or their limit, with at least one message of text."""
     return [answer for answer in answers if answer.is_answered and answer.heard.message_ns]
 
 
@@ -76,8 +76,8 @@ def server_tpot(answer: Answer) -> float | None:
 
 
 def server_ttft(answer: Answer) -> float | None:
-    """The prompt's time by the server's own clock (llama.cpp's `timings`): `prompt_ms`, without the queue
-    before it."""
+    """Returns the prompt's time by the server's own clock (llama.cpp's `timings`): `prompt_ms`, without the
+    queue before it."""
     spent = answer.heard.timings.get("prompt_ms")
     return None if spent is None else spent * 1e6
 
@@ -95,7 +95,7 @@ TIMES: dict[str, Callable[[Answer], float | None]] = {
 
 
 def values(answers: Iterable[Answer], name: str) -> list[float]:
-    """The figure's values over the answered requests that have it; for `itl` all gaps, pooled."""
+    """Returns the figure's values over the answered requests that have it; for `itl` all gaps, pooled."""
     if name == "itl":
         return [gap for answer in answered(answers) for gap in itl(answer)]
     times = (TIMES[name](answer) for answer in answered(answers))
@@ -157,13 +157,13 @@ class AnswerCounts:
 
 
 def counted(answers: Iterable[Answer]) -> AnswerCounts:
-    """The counts over the answered requests."""
+    """Returns the counts over the answered requests."""
     is_counted = [answer.heard.usage.output is not None for answer in answered(answers)]
     return AnswerCounts(sum(is_counted), len(is_counted) - sum(is_counted))
 
 
 def ends(answers: Iterable[Answer]) -> dict[str, int]:
-    """The number of requests by how they ended; a timeout with its phase."""
+    """Returns the number of requests by how they ended; a timeout with its phase."""
     named = (
         f"timeout: {answer.heard.phase}" if answer.heard.end == "timeout" else answer.heard.end
         for answer in answers
@@ -190,7 +190,7 @@ class Pairs:
 
 
 def pairs(constrained: Iterable[Answer], plain: Iterable[Answer]) -> Pairs:
-    """The pairs of requests that were both answered."""
+    """Returns the pairs of requests that were both answered."""
     twins = {answer.number: answer for answer in answered(plain)}
     first, per_token = [], []
     for answer in answered(constrained):
@@ -205,7 +205,7 @@ def pairs(constrained: Iterable[Answer], plain: Iterable[Answer]) -> Pairs:
 
 
 def twin_load(lived: Lived, load: int) -> int | None:
-    """The place of the unconstrained load beside this one; None if there is none."""
+    """Returns the place of the unconstrained load beside this one; None if there is none."""
     mine = lived.setup.loads[load]
     if mine.role == "none" or mine.kind == "first":
         return None

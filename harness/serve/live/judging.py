@@ -24,8 +24,8 @@ OVERLOADED = (408, 425, 429)
 
 
 def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
-    """The judgement of one answer. A finished text: is it valid? A truncated one: can it be continued to a
-    valid one, as far as that can be decided? Other ends are unjudged."""
+    """Returns the judgement of one answer. A finished text: is it valid? A truncated one: can it be continued
+    to a valid one, as far as that can be decided? Other ends are unjudged."""
     if answer.heard.end == "finished":
         valid = _is_valid(judge, case, answer.heard.text.encode("utf-8", "surrogatepass"))
         return (
@@ -50,13 +50,14 @@ def _is_valid(judge: Judge, case: Case, content: bytes) -> bool | None:
 
 
 def outputs(lived: Lived, role: str = "constrained") -> Iterator[Answer]:
-    """The answers of that role, in the order in which they were due, without those that we cancelled."""
+    """Returns the answers of that role, in the order in which they were due, without those that we
+    cancelled."""
     mine = (answer for answer in lived.answers if answer.role == role and answer.heard.end != "cancelled")
     return iter(sorted(mine, key=lambda answer: (answer.load, answer.number)))
 
 
 def with_outputs(sources: Sequence[Source], lived: Lived) -> list[Source]:
-    """The cases with the server's texts as their instances, in the order of the rows."""
+    """Returns the cases with the server's texts as their instances, in the order of the rows."""
     by_case: dict[tuple[str, str], list[Instance]] = {}
     for answer in outputs(lived):
         mine = by_case.setdefault((answer.suite, answer.case_id), [])
@@ -73,7 +74,7 @@ def with_outputs(sources: Sequence[Source], lived: Lived) -> list[Source]:
 
 
 def rows(sources: Sequence[Source], lived: Lived, declined: dict[int, str]) -> Iterator[list[Row]]:
-    """The rows of each case: one for each constrained request, or one in all if the case is not sent.
+    """Yields the rows of each case: one for each constrained request, or one in all if the case is not sent.
     Unconstrained twins are in the session's own record."""
     refused = {
         (answer.suite, answer.case_id) for answer in outputs(lived, "none") if answer.heard.end == "refused"
@@ -169,10 +170,10 @@ def _name(lived: Lived, answer: Answer) -> str:
 
 
 def options_of(endpoint: str) -> str:
-    """The options of a row: the endpoint, or empty for chat."""
+    """Returns the options of a row: the endpoint, or empty for chat."""
     return "" if endpoint == "chat" else f"endpoint={endpoint}"
 
 
 def vocabulary_of(model: str) -> str:
-    """The vocabulary of a row: the model, which brings its own."""
+    """Returns the vocabulary of a row: the model, which brings its own."""
     return model[:200]

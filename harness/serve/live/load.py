@@ -36,7 +36,7 @@ class Load:
 
     @property
     def name(self) -> str:
-        """The load's name for readers, without the role."""
+        """Returns the load's name for readers, without the role."""
         if self.kind == "first":
             return "first requests"
         if self.kind == "closed":
@@ -48,8 +48,8 @@ class Load:
 
 
 def due(load: Load, seed: int) -> tuple[int, ...] | None:
-    """When each request is due, in nanoseconds after the load's start; None in a closed loop. Both roles have
-    the same times. Raises BadInput."""
+    """Returns when each request is due, in nanoseconds after the load's start; None in a closed loop. Both
+    roles have the same times. Raises BadInput."""
     if load.kind in ("closed", "first"):
         return None
     if load.kind == "trace":
@@ -63,7 +63,7 @@ def due(load: Load, seed: int) -> tuple[int, ...] | None:
 
 
 def read_trace(path: Path) -> tuple[float, ...]:
-    """The arrivals in a file with one number on each line: seconds after the start, ascending. Raises
+    """Returns the arrivals in a file with one number on each line: seconds after the start, ascending. Raises
     BadInput."""
     try:
         lines = path.read_text("utf-8").split()

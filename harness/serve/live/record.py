@@ -89,11 +89,11 @@ class Lived:
         return self.end is not None
 
     def right(self, answer: Answer) -> Judgement:
-        """The judgement of the answer."""
+        """Returns the judgement of the answer."""
         return self.judgements.get((answer.load, answer.number), Judgement("unjudged", "not judged yet"))
 
     def load(self, answer: Answer) -> Load:
-        """The load of the answer."""
+        """Returns the load of the answer."""
         return self.setup.loads[answer.load]
 
 
@@ -120,7 +120,7 @@ def has_session(folder: Path) -> bool:
 
 
 def read_session(folder: Path) -> Lived:
-    """The whole record. Raises BadInput."""
+    """Returns the whole record. Raises BadInput."""
     if not has_session(folder):
         raise BadInput(
             f"{folder}: no live session here (no {LINES}); `grammarbench live URL --out {folder}` makes one"

@@ -58,8 +58,8 @@ def base_of(url: str) -> str:
 
 
 def key_of(variable: str) -> ApiKey:
-    """The API key in that variable of the environment; none if it is not set. Raises BadInput for a key that
-    no header can hold."""
+    """Returns the API key in that variable of the environment; none if it is not set. Raises BadInput for a
+    key that no header can hold."""
     value = os.environ.get(variable, "")
     if not (value.isascii() and value.isprintable()):
         raise BadInput(f"the environment variable {variable} holds what no header can hold")
@@ -91,8 +91,8 @@ def find_server(
 
 
 async def _facts(base: str, key: ApiKey, deadlines: Deadlines) -> dict[str, Any]:
-    """The answers of the paths, until the server is recognised. Raises BadInput if it cannot be reached or
-    wants another key."""
+    """Returns the answers of the paths, until the server is recognised. Raises BadInput if it cannot be
+    reached or wants another key."""
     facts: dict[str, Any] = {}
     async with session(base, deadlines, key) as http:
         for path in ("/v1/models", *FACTS):

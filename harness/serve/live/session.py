@@ -73,7 +73,7 @@ class LivePlan:
 
     @property
     def sent(self) -> list[int]:
-        """The places of the sources that are sent."""
+        """Returns the places of the sources that are sent."""
         return [place for place in range(len(self.sources)) if place not in self.declined]
 
 
@@ -175,7 +175,8 @@ class LoadSender:
         """The grammars that the server has answered to, as they are sent."""
 
     def sender(self, load_place: int, load: Load) -> Send:
-        """The function that sends a request of this load; bodies are made before its first request is due."""
+        """Returns the function that sends a request of this load; bodies are made before its first request is
+        due."""
         planned = self.planned
         server, sampling = planned.server, planned.request.sampling
         sent = planned.sent
@@ -212,8 +213,8 @@ class LoadSender:
 
 
 def _loads(planned: LivePlan) -> tuple[Load, ...]:
-    """The loads that were asked for; before them, if grammars are to be warm, one that sends each grammar
-    once."""
+    """Returns the loads that were asked for; before them, if grammars are to be warm, one that sends each
+    grammar once."""
     if not planned.sent:
         return ()
     if planned.request.grammars != "warm":
@@ -260,7 +261,7 @@ def _rows_whatever_happens(
 
 
 def _info(setup: LiveSetup, plan: Plan, sources: Sequence[Source]) -> RunInfo:
-    """The run's first line: the server takes the place of the backend, and the model that of the
+    """Returns the run's first line: the server takes the place of the backend, and the model that of the
     vocabulary."""
     dialects = tuple(sorted({source.case.grammar.dialect for source in sources}))
     return RunInfo(

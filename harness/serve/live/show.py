@@ -39,17 +39,17 @@ class LiveSummary:
             self.by_load[answer.load].append(answer)
 
     def pairs(self, load: int) -> Pairs | None:
-        """The pairs of a constrained load and its unconstrained twin; None if there is no twin."""
+        """Returns the pairs of a constrained load and its unconstrained twin; None if there is no twin."""
         twin = figures.twin_load(self.lived, load)
         return None if twin is None else figures.pairs(self.by_load[load], self.by_load[twin])
 
     def right(self, answer: Answer) -> Any:
-        """The judge's verdict on the answer."""
+        """Returns the judge's verdict on the answer."""
         return self.lived.right(answer).right
 
 
 def text(summary: LiveSummary) -> str:
-    """The session as text for a terminal."""
+    """Returns the session as text for a terminal."""
     return "\n\n".join(
         "\n".join(part)
         for part in (_head(summary), _loads(summary), _outcomes(summary), _verdict(summary))
@@ -72,7 +72,7 @@ def _head(summary: LiveSummary) -> list[str]:
 
 
 def _loads(summary: LiveSummary) -> list[str]:
-    """One line for each load, and below it how its requests compare with their twins."""
+    """Returns one line for each load, and below it how its requests compare with their twins."""
     lines = [
         f"{'load':16} {'gramm.':6} {'answered':>9} {'TTFT':>7} {'p99':>7} {'TPOT':>7} {'E2E':>7} "
         f"{'tok/s':>6} {'good/s':>6}"
@@ -172,7 +172,7 @@ def _verdict(summary: LiveSummary) -> list[str]:
 
 
 def to_json(summary: LiveSummary) -> dict[str, Any]:
-    """Every figure of every load, the ends, and the conclusions. Times are nanoseconds."""
+    """Returns every figure of every load, the ends, and the conclusions. Times are nanoseconds."""
     setup = summary.lived.setup
     return {
         "run": setup.run,

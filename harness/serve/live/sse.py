@@ -31,7 +31,7 @@ class EventReader:
         its end."""
 
     def feed(self, received: bytes) -> Iterator[str]:
-        """The data of the events that these bytes complete. Raises BadStream."""
+        """Yields the data of the events that these bytes complete. Raises BadStream."""
         if self._after_return and received:
             received = received.removeprefix(b"\n")
             self._after_return = False

@@ -94,7 +94,7 @@ class Collected:
             self.timings = {name: float(value) for name, value in numbers.items() if abs(value) < 1e15}
 
     def ending(self) -> tuple[End, str, str]:
-        """The end, its phase and its reason, for a stream that ended properly."""
+        """Returns the end, its phase and its reason, for a stream that ended properly."""
         if self.finish_reason in FINISHED:
             return "finished", "", ""
         if self.finish_reason in TRUNCATED:
@@ -103,7 +103,7 @@ class Collected:
         return "aborted", "stream", f"the server ended the stream {why}"
 
     def heard(self, end: End, phase: str, why: str, done_ns: int, scrub: Callable[[str], str]) -> Heard:
-        """Everything that was received, as a Heard."""
+        """Returns everything that was received, as a Heard."""
         return Heard(
             end=end,
             begun_ns=self.begun_ns,

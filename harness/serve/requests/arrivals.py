@@ -43,12 +43,12 @@ def poisson(count: int, rate: float, seed: int) -> tuple[int, ...]:
 
 
 def fixed(count: int, rate: float) -> tuple[int, ...]:
-    """One arrival every `1 / rate` seconds."""
+    """Returns one arrival every `1 / rate` seconds."""
     return gamma(count, rate, math.inf, 0)
 
 
 def at_once(count: int) -> tuple[int, ...]:
-    """All arrivals at the start."""
+    """Returns all arrivals at the start."""
     return (0,) * count
 
 

@@ -38,8 +38,8 @@ class Objectives:
 
 
 def objectives_of(text: str) -> Objectives:
-    """The objectives in a text like `ttft:500 tpot:50 e2e:2000`, in milliseconds, as vLLM's `--goodput` reads
-    it. Raises BadInput."""
+    """Returns the objectives in a text like `ttft:500 tpot:50 e2e:2000`, in milliseconds, as vLLM's
+    `--goodput` reads it. Raises BadInput."""
     limits: dict[str, float] = {}
     for part in text.split():
         name, _, limit = part.partition(":")
@@ -81,7 +81,7 @@ class Rates:
 
 
 def answered(completed: Iterable[Completed]) -> list[Completed]:
-    """The requests whose output came to its end or its limit."""
+    """Returns the requests whose output came to its end or its limit."""
     return [request for request in completed if request.end in ANSWERED and request.ids]
 
 
@@ -123,7 +123,7 @@ def itl_per_token(request: Completed) -> list[float]:
 
 
 def rates(completed: Sequence[Completed]) -> Rates | None:
-    """The rates of a batch; None if nothing was answered, or in no time."""
+    """Returns the rates of a batch; None if nothing was answered, or in no time."""
     good = answered(completed)
     if not good:
         return None

@@ -178,7 +178,7 @@ FIGURES: dict[str, Title] = {
 
 
 def say(name: str, value: float | None) -> str:
-    """The value of that figure in its unit, with three digits."""
+    """Returns the value of that figure in its unit, with three digits."""
     if value is None:
         return "-"
     unit = FIGURES[name].unit

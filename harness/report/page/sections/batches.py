@@ -24,7 +24,7 @@ from harness.walk.loop.outcome import Completed
 
 
 def values(page: Content) -> Values:
-    """The charts of every decode record and of every record of kernels. Raises BadInput."""
+    """Returns the charts of every decode record and of every record of kernels. Raises BadInput."""
     return {
         "scaling": scaling(page.inputs),
         "applied": applied(page.inputs),

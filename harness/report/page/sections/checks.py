@@ -25,7 +25,7 @@ class CheckCell:
 
     @property
     def shade(self) -> int:
-        """0 to 4, from more than a third of the cases failing to none."""
+        """Returns 0 to 4, from more than a third of the cases failing to none."""
         undocumented = self.summary.failed - self.summary.documented
         if not self.summary.failed:
             return 4
@@ -50,7 +50,7 @@ class CheckLine:
 
 
 def values(page: Content) -> Values | None:
-    """The table; None for runs without checks."""
+    """Returns the table; None for runs without checks."""
     lines, infos = page.inputs.lines, [run.info for run in page.inputs.runs]
     checked = check_lines([line.arm for line in lines])
     return (
@@ -69,7 +69,7 @@ SECTION = Section("checks", "Checks", 60, values)
 
 
 def check_lines(arms: Sequence[ArmSummary]) -> list[CheckLine]:
-    """Every check that some arm has something of, in the order in which they ran."""
+    """Returns every check that some arm has something of, in the order in which they ran."""
     names = dict.fromkeys(name for arm in arms for name in arm.checks)
     known = checks()
     return [

@@ -83,7 +83,7 @@ class RunPair:
 
 
 def values(page: Content) -> Values:
-    """The measured pairs and what came out differently. Raises BadInput."""
+    """Returns the measured pairs and what came out differently. Raises BadInput."""
     return {
         "against": against(page.inputs, page.trend),
         "run_pairs": run_pairs(page.inputs),
@@ -98,7 +98,8 @@ SECTION = Section("comparison", "Comparison", 100, values)
 
 
 def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:
-    """Every pair that was measured, in the order of NOTES. Raises BadInput for a history that is none."""
+    """Returns every pair that was measured, in the order of NOTES. Raises BadInput for a history that is
+    none."""
     charts: list[tuple[int, Against]] = []
     for number, one in enumerate(inputs.measured):
         sparks = _sparks(one, trend)
@@ -141,7 +142,7 @@ def _named(one: Measured, name: str) -> str:
 
 
 def run_pairs(inputs: Inputs) -> list[RunPair]:
-    """The later runs against the first one, and versions of one backend with the same options within
+    """Returns the later runs against the first one, and versions of one backend with the same options within
     a run.
     """
     if inputs.incomplete:
@@ -197,7 +198,7 @@ def _run_pair(pair: Pair, where: str) -> RunPair:
 
 
 def _became(parts: Sequence[Changed]) -> tuple[str, ...]:
-    """One line per changed part of a case, and at most PARTS of them."""
+    """Returns one line per changed part of a case, and at most PARTS of them."""
     lines = []
     for part in parts[:PARTS]:
         if part.before and part.after:
@@ -232,8 +233,8 @@ def _sparks(one: Measured, trend: Path | None) -> dict[tuple[str, str, str], Mar
 
 
 def spark(series: Series) -> Markup:
-    """An inline `<svg>` with a point for each of the last SPARKS runs, and a triangle where the alert rule
-    fired; empty for fewer than two points."""
+    """Returns an inline `<svg>` with a point for each of the last SPARKS runs, and a triangle where the alert
+    rule fired; empty for fewer than two points."""
     offset = max(0, len(series.entries) - SPARKS)
     entries = [(number, entry) for number, entry in enumerate(series.entries[offset:]) if _drawable(entry)]
     if len(entries) < 2:

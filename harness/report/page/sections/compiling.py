@@ -19,7 +19,7 @@ CAPTION = (
 
 
 def values(page: Content) -> Values:
-    """The figure of compile times, and of each run the tails and the slowest compiles."""
+    """Returns the figure of compile times, and of each run the tails and the slowest compiles."""
     inputs = page.inputs
     return {
         "figure": compile_figure(inputs.lines),
@@ -33,7 +33,7 @@ SECTION = Section("compiling", "Compile", 40, values)
 
 
 def compile_figure(lines: Sequence[Line]) -> Figure:
-    """The compile time of every case, one curve per arm."""
+    """Returns the compile time of every case, one curve per arm."""
     deadlines = {line.run.info.timeout_s for line in lines}
     deadline_ns = deadlines.pop() * 1e9 if len(deadlines) == 1 else None
     late = [

@@ -17,7 +17,7 @@ from harness.rows.store import PACKED, ROWS, is_published
 
 
 def values(page: Content) -> Values:
-    """The commands, and the place for what the page had to leave off."""
+    """Returns the commands, and the place for what the page had to leave off."""
     return {"one_liners": _one_liners(page.inputs.lines), "stated": Markup(STATED)}
 
 
@@ -39,8 +39,8 @@ outcomes' names."""
 
 
 def _one_liners(lines: Sequence[Line]) -> list[str]:
-    """The commands that ask the data outside of the page; those about report.json are for the folder of the
-    page."""
+    """Returns the commands that ask the data outside of the page; those about report.json are for the folder
+    of the page."""
     folder = lines[0].run.folder if lines else Path("RUN")
     rows = re.sub(r"[^\w./ -]", "_", str(folder / (PACKED if is_published(folder) else ROWS)))
     count = (

@@ -11,7 +11,7 @@ from harness.serve.requests.titles import FIGURES
 
 
 def values(page: Content) -> Values:
-    """The definitions of whatever the page's folders hold."""
+    """Returns the definitions of whatever the page's folders hold."""
     return {"definitions": definitions(page.inputs)}
 
 

@@ -16,7 +16,7 @@ SHOWN_GROUPS, EXAMPLES, TAGS = 20, 3, 6
 
 
 def values(page: Content) -> Values:
-    """The groups of failing cases on which the arms differ, and of those that fail alike."""
+    """Returns the groups of failing cases on which the arms differ, and of those that fail alike."""
     explored, lines, anchors = page.explored, page.inputs.lines, page.failing.anchors
     numbered = list(enumerate(explored.groups))
     arms = explored.index["arms"]

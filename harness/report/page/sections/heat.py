@@ -46,7 +46,7 @@ class HeatGroup:
 
 
 def values(page: Content) -> Values:
-    """The groups of rows, and the arms that they count."""
+    """Returns the groups of rows, and the arms that they count."""
     return {"heat": heat_map(page.inputs), "lines": page.inputs.lines, "commands": page.commands}
 
 

@@ -21,7 +21,7 @@ BARS, LINES = 36, 200
 
 
 def values(page: Content) -> Values:
-    """The chart of every decode record in which a strategy besides stepwise was used."""
+    """Returns the chart of every decode record in which a strategy besides stepwise was used."""
     return {"gains": gains(page.inputs), "commands": page.commands}
 
 

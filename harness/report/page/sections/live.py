@@ -45,7 +45,7 @@ class Session:
 
 
 def values(page: Content) -> Values | None:
-    """The sessions; None where no folder holds one. Raises BadInput."""
+    """Returns the sessions; None where no folder holds one. Raises BadInput."""
     live_sessions = sessions(page.inputs.folders)
     return {"lived": live_sessions, "live_heads": HEADS} if live_sessions else None
 

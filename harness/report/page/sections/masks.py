@@ -50,7 +50,7 @@ class MaskTimes:
 
 
 def values(page: Content) -> Values:
-    """The figures of mask times."""
+    """Returns the figures of mask times."""
     return {"times": mask_times(page.inputs), "commands": page.commands}
 
 
@@ -58,7 +58,7 @@ SECTION = Section("masks", "Mask times", 30, values)
 
 
 def mask_times(inputs: Inputs) -> MaskTimes:
-    """The charts: those of the walks, and those of every measurement."""
+    """Returns the charts: those of the walks, and those of every measurement."""
     lines, guides = inputs.lines, list(GUIDES)
     budget = decodes.tpot_guide(inputs)
     if budget:

@@ -155,7 +155,7 @@ def _measured(one: Measured) -> Box:
 
 
 def citation(inputs: Inputs) -> str:
-    """The page as an entry of BibTeX."""
+    """Returns the page as an entry of BibTeX."""
     versions = [run.info.harness for run in inputs.runs] + [
         decoded.decoding.setup.harness for decoded in inputs.decoded
     ]

@@ -17,14 +17,14 @@ UNITS = {
 
 
 def values(page: Content) -> Values:
-    """The metrics of every arm."""
+    """Returns the metrics of every arm."""
     lines = page.inputs.lines
     return {"lines": lines, "summaries": [values_of(line.arm) for line in lines], "groups": metrics_by_unit()}
 
 
 def metrics_by_unit() -> list[tuple[str, list[Metric]]]:
-    """A title and its metrics for each unit that some metric has; a unit without a title stands last, under
-    its own name."""
+    """Returns a title and its metrics for each unit that some metric has; a unit without a title stands last,
+    under its own name."""
     units = dict.fromkeys([*UNITS, *(metric.unit for metric in METRICS.values())])
     groups = [
         (UNITS.get(unit, unit), [metric for metric in METRICS.values() if metric.unit == unit])

@@ -16,7 +16,7 @@ TITLE = "Conformance against mask time"
 
 
 def values(page: Content) -> Values:
-    """The chart, and the legend whose buttons isolate an arm in all charts of the page."""
+    """Returns the chart, and the legend whose buttons isolate an arm in all charts of the page."""
     return {"subjects": page.inputs.subjects, "pareto": pareto(page.matrix)}
 
 

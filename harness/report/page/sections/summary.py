@@ -9,7 +9,7 @@ from harness.report.run_summary import judged_lines
 
 
 def values(page: Content) -> Values:
-    """The matrix, the counts of each arm, and the times on the cases that all arms solve."""
+    """Returns the matrix, the counts of each arm, and the times on the cases that all arms solve."""
     inputs = page.inputs
     arms = [line.arm for line in inputs.lines]
     return {

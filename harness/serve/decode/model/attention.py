@@ -112,8 +112,8 @@ def masks(
 
 
 def _rope_types(config: Any) -> Iterator[str]:
-    """The kinds of rotary positions in a configuration of the old form (`rope_scaling`) or of the new one,
-    where each kind of layer may have its own."""
+    """Yields the kinds of rotary positions in a configuration of the old form (`rope_scaling`) or of the new
+    one, where each kind of layer may have its own."""
     for name in ("rope_parameters", "rope_scaling"):
         parameters = getattr(config, name, None)
         for settings in (parameters, *(parameters or {}).values()) if isinstance(parameters, Mapping) else ():

@@ -25,8 +25,8 @@ class CachePlace:
 
 
 def row_cache(layers: int, rows: int, capacity: int) -> Any:
-    """A transformers Cache of `layers` memories [rows, heads, capacity, dim], which the first pass allocates.
-    Its `place` must be set before each pass."""
+    """Returns a transformers Cache of `layers` memories [rows, heads, capacity, dim], which the first pass
+    allocates. Its `place` must be set before each pass."""
     return _cache_class()(layers, rows, capacity)
 
 
@@ -38,7 +38,7 @@ def memory_bytes(cache: Any) -> int:
 
 @cache
 def _cache_class() -> type:
-    """The class of the cache. It is made here so that transformers is imported only with a model."""
+    """Returns the class of the cache. It is made here so that transformers is imported only with a model."""
     from transformers.cache_utils import Cache, CacheLayerMixin
 
     class RowLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]

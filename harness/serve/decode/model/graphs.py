@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
 
 def input_length(size: Size) -> int:
-    """The number of int64s that a pass takes.
+    """Returns the number of int64s that a pass takes.
 
     They are the token ids [rows, width]; then, [rows] each: the first positions; for each row asked for, its
     slot in the pass (or, if the pass has a choice of rows, the row of the cache); and the index of its last
@@ -56,12 +56,12 @@ class Direct:
     def size(
         self, model_rows: int, rows: int, count: int, span: int, every: bool, capacity: int, chunk: int
     ) -> Size:
-        """The size of a pass over so many rows, tokens and positions; the span is a multiple of 32, so that
-        kernels keep their shapes."""
+        """Returns the size of a pass over so many rows, tokens and positions; the span is a multiple of 32,
+        so that kernels keep their shapes."""
         return Size(rows, count, min(-(-span // 32) * 32, capacity), rows == model_rows, every)
 
     def run(self, size: Size, values: Sequence[int]) -> torch.Tensor:
-        """The logits, which the caller may keep."""
+        """Returns the logits, which the caller may keep."""
         import torch
 
         return self.step(torch.tensor(values, dtype=torch.int64, device=self.device), size)
@@ -94,8 +94,8 @@ class Static:
     def size(
         self, model_rows: int, rows: int, count: int, span: int, every: bool, capacity: int, chunk: int
     ) -> Size:
-        """The smallest size that is kept for such a pass. A pass of more than half of the rows takes all of
-        them, which saves copying the cache."""
+        """Returns the smallest size that is kept for such a pass. A pass of more than half of the rows takes
+        all of them, which saves copying the cache."""
         whole = 2 * rows > model_rows
         least = min(LEAST_SPAN, capacity)
         return Size(
@@ -107,7 +107,7 @@ class Static:
         )
 
     def run(self, size: Size, values: Sequence[int]) -> torch.Tensor:
-        """The logits, which the next pass of this size overwrites."""
+        """Returns the logits, which the next pass of this size overwrites."""
         slot = self.slots.get(size)
         if slot is None:
             slot = self.slots[size] = self._slot(size)
@@ -168,7 +168,7 @@ class Static:
 
 
 def _doubled(wanted: int, least: int, most: int) -> int:
-    """The first of least, 2 x least, ... that is at least `wanted`, but at most `most`."""
+    """Returns the first of least, 2 x least, ... that is at least `wanted`, but at most `most`."""
     while least < wanted:
         least *= 2
     return min(least, most)

@@ -31,8 +31,8 @@ def load_model(
     dtype: str | None = None,
     graphs: bool = True,
 ) -> Model:
-    """A shape (tiny, 0.5b, 1b, 8b), or a real model by folder or hub name, checked against its own plain
-    forward pass.
+    """Returns a shape (tiny, 0.5b, 1b, 8b), or a real model by folder or hub name, checked against its own
+    plain forward pass.
 
     `dtype` None means float32 on a CPU and bfloat16 elsewhere. Raises BadInput.
     """
@@ -94,8 +94,8 @@ class Network:
         model.get_output_embeddings().register_forward_pre_hook(self._choose)
 
     def __call__(self, inputs: torch.Tensor, size: Size) -> torch.Tensor:
-        """The float32 logits [rows, vocabulary], or [rows, width, vocabulary] if `size.every`, for inputs as
-        in `graphs.input_length`."""
+        """Returns the float32 logits [rows, vocabulary], or [rows, width, vocabulary] if `size.every`, for
+        inputs as in `graphs.input_length`."""
         tokens = size.rows * size.width
         first, slot, last = inputs[tokens:].view(3, size.rows)
         at = first[:, None] + self.slots[: size.width]
@@ -170,8 +170,8 @@ class Model:
         return logits
 
     def _inputs(self, tokens: Mapping[int, Sequence[int]], size: Size) -> list[int]:
-        """The inputs of a pass, in the order of `graphs.input_length`. Rows that only fill up the pass write
-        behind their last token."""
+        """Returns the inputs of a pass, in the order of `graphs.input_length`. Rows that only fill up the
+        pass write behind their last token."""
         count, lengths = size.width, self._lengths
         order = [*tokens]
         if size.rows > len(order):
@@ -226,8 +226,8 @@ class Model:
             torch.cuda.synchronize(self.device)
 
     def peak_bytes(self) -> int | None:
-        """The highest device memory of this process's tensors, in bytes; None on a CPU, where the process's
-        resident memory stands for it."""
+        """Returns the highest device memory of this process's tensors, in bytes; None on a CPU, where the
+        process's resident memory stands for it."""
         import torch
 
         return int(torch.cuda.max_memory_allocated(self.device)) if self.device.type == "cuda" else None
@@ -303,7 +303,8 @@ class Model:
         )
 
     def _apart(self) -> float:
-        """The relative distance between a ragged run with a rollback and the model's own plain pass."""
+        """Returns the relative distance between a ragged run with a rollback and the model's own plain
+        pass."""
         import torch
 
         if self.device.type == "meta":

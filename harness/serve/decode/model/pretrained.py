@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def load_pretrained(
     name: str, vocabulary_size: int, device: torch.device, dtype: torch.dtype, attention: str
 ) -> Any:
-    """A causal LM of transformers, from safetensors. Raises BadInput if it is not there, cannot be reached,
-    or is of the wrong kind or vocabulary."""
+    """Returns a causal LM of transformers, from safetensors. Raises BadInput if it is not there, cannot be
+    reached, or is of the wrong kind or vocabulary."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 

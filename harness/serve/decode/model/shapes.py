@@ -42,8 +42,8 @@ SHAPES = {
 def build_shape(
     name: str, vocabulary_size: int, device: torch.device, dtype: torch.dtype, attention: str
 ) -> Any:
-    """A causal LM of transformers. Its weights are made on the device in the dtype, so that nothing passes
-    through the host."""
+    """Returns a causal LM of transformers. Its weights are made on the device in the dtype, so that nothing
+    passes through the host."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -72,7 +72,7 @@ def build_shape(
 
 
 def _without_initialization() -> AbstractContextManager[None]:
-    """A context in which a model is made without initial weights; `_fill` writes each of them."""
+    """Returns a context in which a model is made without initial weights; `_fill` writes each of them."""
     from importlib import import_module
 
     from transformers import __version__
