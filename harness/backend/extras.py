@@ -46,5 +46,5 @@ def _extra_with(distribution: str) -> str:
                 and requirement.marker is not None
                 and requirement.marker.evaluate({"extra": extra})
             ):
-                return extra
+                return str(extra)
     return ""
