@@ -9,16 +9,10 @@ import numpy as np
 import pytest
 from adapter_tools import (
     AB,
-    AB_AGAIN,
     BYTES,
-    EMPTY,
-    EOS,
-    HALF_KANJI,
     KANJI,
-    PADDING,
     POINT,
     SMALL,
-    SPECIAL,
     TAG,
     Tools,
     allowed,
@@ -31,7 +25,6 @@ from harness.backend.grammar import (
     InvalidGrammar,
     UnsupportedGrammar,
     allocate_bitmask,
-    allowed_tokens,
 )
 from harness.backend.vocabulary import Vocabulary
 
@@ -189,42 +182,6 @@ def test_threads_and_lexers_do_not_change_the_language(options: dict[str, Any]) 
     assert not holds("json_schema", POINT, '{"y": 1}', **options)
 
 
-def test_a_token_is_allowed_by_its_bytes_and_specials_and_padding_never() -> None:
-    grammar_object = start("ebnf", 'root ::= "ab" | "日" | "[INST]"', make(SMALL))
-    kanji = "日".encode()
-    assert allowed(grammar_object, SMALL) == {ord("a"), ord("["), kanji[0], AB, AB_AGAIN, KANJI, HALF_KANJI}
-    assert not any(grammar_object.accept_token(token) for token in (EMPTY, EOS, SPECIAL, PADDING))
-    assert grammar_object.accept_tokens([HALF_KANJI, kanji[2], EOS]) == 3
-
-
-def test_arrays_may_alternate_between_fills() -> None:
-    first, second = start("regex", "ac"), start("regex", "bc")
-    one, other = allocate_bitmask(BYTES.size), allocate_bitmask(BYTES.size)
-    for expected in (b"ab", b"cc"):
-        for left, right in ((one, other), (other, one), (one, one)):
-            first.fill_bitmask(left)
-            assert allowed_tokens(left, BYTES.size).tolist() == [expected[0]]
-            second.fill_bitmask(right)
-            assert allowed_tokens(right, BYTES.size).tolist() == [expected[1]]
-        first.accept_token(ord("a"))
-        second.accept_token(ord("b"))
-
-
-@pytest.mark.parametrize(
-    "bitmask",
-    [
-        np.zeros(9, np.int64),
-        np.zeros(8, np.int32),
-        np.zeros(18, np.int32)[::2],
-        np.frombuffer(bytes(36), np.int32),
-    ],
-    ids=["wrong dtype", "too small", "not contiguous", "read-only"],
-)
-def test_an_unfit_bitmask_is_refused(bitmask: Any) -> None:
-    with pytest.raises(ValueError, match="9 words"):
-        start("regex", "a").fill_bitmask(bitmask)
-
-
 def test_a_matcher_that_fails_says_so() -> None:
     grammar_object = start("regex", "ab")
     with pytest.raises(RuntimeError, match=r"token id 10000 out of range$"):
@@ -297,14 +254,6 @@ def test_a_copy_of_an_ended_object_goes_back_by_itself() -> None:
         assert clone.accept_tokens([ord("b"), BYTES.eos_token]) == 2
 
 
-def test_jump_forward_gives_the_forced_bytes_without_moving() -> None:
-    grammar_object = start("ebnf", 'root ::= "日本" [0-9]')
-    assert grammar_object.jump_forward() == "日本".encode()
-    assert allowed(grammar_object) == {"日".encode()[0]}
-    grammar_object.accept_tokens(list("日本".encode()))
-    assert grammar_object.jump_forward() == b""
-
-
 def test_forced_bytes_may_end_inside_a_character() -> None:
     assert start("regex", "(😀|😁)+").jump_forward() == "😀".encode()[:3]
 
@@ -315,20 +264,3 @@ def test_fast_forward_gives_canonical_tokens_without_moving() -> None:
     assert grammar_object.jump_forward() == "ab日".encode()
     assert grammar_object.accept_tokens([AB, KANJI]) == 2
     assert grammar_object.fast_forward_tokens() == []
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_batch_is_filled_row_by_row(threads: int) -> None:
-    adapter = make(threads=threads)
-    objects = [start("regex", text, adapter) for text in ("a", "[bc]", "d*")]
-    bitmasks = np.full((3, 9), -1, np.int32)
-    for _ in range(2):
-        adapter.fill_bitmasks(objects, bitmasks)
-        assert [allowed_tokens(row, BYTES.size).tolist() for row in bitmasks] == [
-            [97],
-            [98, 99],
-            [100, BYTES.eos_token],
-        ]
-    adapter.fill_bitmasks([], np.zeros((0, 9), np.int32))
-    with pytest.raises(ValueError, match="3 objects for 2 bitmasks"):
-        adapter.fill_bitmasks(objects, bitmasks[:2])
