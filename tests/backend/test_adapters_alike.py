@@ -1,4 +1,4 @@
-"""What the adapters of xgrammar and llguidance do alike beyond the contract, with the libraries themselves."""
+"""What the adapters of xgrammar and llguidance do alike beyond the contract, with both libraries."""
 
 from __future__ import annotations
 
