@@ -342,7 +342,7 @@ def jumps(decoded: Decoded, title: str) -> list[Figure]:
 def of_ceiling(gain: overhead.SpeedUp | None, of: str, promise: str) -> Figure:
     """Speed-up over ceiling."""
     what = "jump_forward_of_ceiling"
-    if gain is None or gain.ceiling is None or not gain.found.x:
+    if gain is None or gain.ceiling is None or not gain.ratio.x:
         return Figure(what, of, None, promise=promise, note="no text came out the same as stepwise")
     if gain.saved <= 0:
         return Figure(what, of, None, note="it saves no pass")
@@ -350,7 +350,7 @@ def of_ceiling(gain: overhead.SpeedUp | None, of: str, promise: str) -> Figure:
     return of_logs(
         what,
         of,
-        [logarithm - math.log(gain.ceiling) for logarithm in gain.found.x],
+        [logarithm - math.log(gain.ceiling) for logarithm in gain.ratio.x],
         promise=promise,
         note=note,
     )

@@ -47,7 +47,7 @@ def check_effects() -> None:
 
 def check_no_pass_saved_is_no_win() -> None:
     found = one(Played(ALL, 8), Played(ALL))
-    assert found.e2e.found is not None and found.e2e.found.high < 0.98
+    assert found.e2e.interval is not None and found.e2e.interval.high < 0.98
     assert (found.effect, found.saved) == ("undecided", 0)
     assert "no pass" in found.why
     assert one(Played(ALL, 12), Played(ALL)).effect == "loses"  # it may lose without saving any
@@ -92,7 +92,7 @@ def test_by_hand(check: Callable[[], None]) -> None:
             check_no_pass_saved_is_no_win,
             conclude,
             "_effect",
-            lambda e2e, *others: (conclude.EFFECTS[judge(e2e.found, 0.02)], ""),
+            lambda e2e, *others: (conclude.EFFECTS[judge(e2e.interval, 0.02)], ""),
         ),
         (
             check_what_comes_out_wrong_loses,
@@ -141,7 +141,9 @@ def test_the_default_follows_from_where_it_wins_and_loses() -> None:
     assert found["jump_forward", "y"].switched[0].why == "no forced text"
     gained = found["jump_forward", "x"].switched[0]
     assert (
-        gained.e2e.found is not None and gained.ceiling == 2 and gained.e2e.found.ratio == pytest.approx(0.5)
+        gained.e2e.interval is not None
+        and gained.ceiling == 2
+        and gained.e2e.interval.ratio == pytest.approx(0.5)
     )
 
 

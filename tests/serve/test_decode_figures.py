@@ -46,11 +46,11 @@ def check_cells() -> None:
     jump, stepwise = cells["x", "jump_forward", True], cells["x", "stepwise", True]
     assert len(jump.warm) == 10 and len(jump.cold) == 5  # the cold round is apart
     over = decoded.over_none(stepwise)
-    assert over is not None and over.found is not None and over.found.ratio == pytest.approx(10 / 8)
+    assert over is not None and over.interval is not None and over.interval.ratio == pytest.approx(10 / 8)
     gain = decoded.speed_up(jump)
-    assert gain is not None and gain.found.found is not None
+    assert gain is not None and gain.ratio.interval is not None
     assert (
-        gain.found.found.ratio == pytest.approx(2)
+        gain.ratio.interval.ratio == pytest.approx(2)
         and gain.ceiling == 2
         and gain.of_ceiling == pytest.approx(1)
     )

@@ -69,17 +69,17 @@ def check_overhead() -> None:
             (batch([*timed(900, 90_000), UNEQUAL[0]], fork=fork, number=3), batch(base, fork=fork, number=3))
         )  # a disturbed round
     found = overhead.paired(runs, latency.tpot)
-    assert found.found is not None
-    assert found.found.ratio == pytest.approx(
+    assert found.interval is not None
+    assert found.interval.ratio == pytest.approx(
         math.sqrt(2.0 * 1.1)
     )  # of each request with itself, geometric, the median over rounds
-    assert found.found.forks == 3
+    assert found.interval.forks == 3
     assert (found.requests, found.left_out) == (2, 1)
     assert found.x == pytest.approx([math.log(2.2) / 2] * 3)
 
 
 def check_direction() -> None:
-    slower = overhead.paired([(batch(timed(11, 110)), batch(timed(10, 100)))], latency.tpot).found
+    slower = overhead.paired([(batch(timed(11, 110)), batch(timed(10, 100)))], latency.tpot).interval
     assert slower is not None and slower.ratio == pytest.approx(1.1)
     assert (slower.low, slower.high) == (0, math.inf)  # one fork says nothing of the next
 
@@ -95,8 +95,8 @@ retokenized - 2 rolled back)."""
 
 def check_speed_up() -> None:
     found = overhead.speed_up([(batch(JUMPED, fork=fork), batch(STEPWISE, fork=fork)) for fork in (0, 1)])
-    assert found.found.found is not None
-    assert found.found.found.ratio == pytest.approx(80 / 54)
+    assert found.ratio.interval is not None
+    assert found.ratio.interval.ratio == pytest.approx(80 / 54)
     assert found.ceiling == 8 / 5
     assert found.saved == 6  # three passes in each fork
     assert found.of_ceiling == pytest.approx(80 / 54 / 1.6)
@@ -109,14 +109,14 @@ def check_a_text_without_a_pass() -> None:
     """One text that is written at once is no reason to be beyond the ceiling."""
     written = request("b", (1, 1), account=Account(forced=2))
     found = overhead.speed_up([(batch([STEPWISE[0], written]), batch(STEPWISE))])
-    assert found.ceiling == 8 / 6 and found.found.found is not None
-    assert found.found.found.ratio == pytest.approx(80 / 61)
+    assert found.ceiling == 8 / 6 and found.ratio.interval is not None
+    assert found.ratio.interval.ratio == pytest.approx(80 / 61)
 
 
 def check_other_texts_do_not_count() -> None:
     other = [replace(JUMPED[0], ids=(9, 9, 9, 9, 9, 9)), JUMPED[1]]
     found = overhead.speed_up([(batch(other, replayed=False), batch(STEPWISE))])
-    assert (found.saved, found.ceiling, found.found.requests, found.found.left_out) == (0, 1, 1, 1)
+    assert (found.saved, found.ceiling, found.ratio.requests, found.ratio.left_out) == (0, 1, 1, 1)
     spelled = overhead.speed_up(
         [(batch(other), batch(STEPWISE))]
     )  # other ids of the replayed text are the same work
@@ -125,8 +125,8 @@ def check_other_texts_do_not_count() -> None:
 
 def check_fallbacks_do_not_count() -> None:
     easy = [replace(each, fallback="timeout") for each in JUMPED]
-    assert overhead.speed_up([(batch(easy), batch(STEPWISE))]).found.found is None
-    assert overhead.paired([(batch(easy), batch(STEPWISE))], latency.tpot).found is None
+    assert overhead.speed_up([(batch(easy), batch(STEPWISE))]).ratio.interval is None
+    assert overhead.paired([(batch(easy), batch(STEPWISE))], latency.tpot).interval is None
 
 
 CHECKS = [
@@ -182,7 +182,7 @@ def _mean_of_ratios(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> overhe
     runs = list(runs)
     return replace(
         speed_up(runs),
-        found=paired([(base, head) for head, base in runs], overhead.service, overhead.of_equal_text),
+        ratio=paired([(base, head) for head, base in runs], overhead.service, overhead.of_equal_text),
     )
 
 
@@ -238,8 +238,8 @@ def test_a_wrong_definition_is_caught(name: str) -> None:
 def test_equal_length_is_asked_for() -> None:
     """The rule itself, swapped where it is the default."""
     base, head = batch([UNEQUAL[1]]), batch([UNEQUAL[0]])
-    assert overhead.paired([(head, base)], latency.tpot).found is None
-    assert overhead.paired([(head, base)], latency.tpot, lambda *_: True).found is not None
+    assert overhead.paired([(head, base)], latency.tpot).interval is None
+    assert overhead.paired([(head, base)], latency.tpot, lambda *_: True).interval is not None
 
 
 # ------------------------------------------------------------------------------------------------- accounting

@@ -74,7 +74,7 @@ def speed_up(subject: Subject, strategy: str = "jump_forward") -> Estimate | Non
             if cell.arm == arm and cell.role == "constrained" and cell.strategy == strategy
         ]
         gained = [decoded.speed_up(cell) for cell in cells if not cell.setting.unusual]
-        pooled = combined(gain.found.x for gain in gained if gain is not None)
+        pooled = combined(gain.ratio.x for gain in gained if gain is not None)
         if pooled is not None:
             return Estimate(pooled.ratio, *_bounds(pooled))
     return None

@@ -121,9 +121,9 @@ def _effect(
     theirs = [right.solved(off.completed).part for _, off in runs]
     if sum(ours) < sum(theirs):
         return "loses", f"{sum(ours)} requests came out right instead of {sum(theirs)}"
-    if e2e.found is None:
+    if e2e.interval is None:
         return "undecided", lost or "no request gave the same text on both sides"
-    effect = EFFECTS[judge(e2e.found, MARGIN)]
+    effect = EFFECTS[judge(e2e.interval, MARGIN)]
     if is_strategy and effect == "wins" and saved <= 0:
         return "undecided", "it saved no pass, so what was quicker is not the strategy"
     return effect, ""
@@ -195,14 +195,14 @@ def _lines(one: Switched) -> list[str]:
 def ratio(of: Paired) -> str:
     """Returns the ratio as `1.03 [1.01, 1.05]`; a dash if there is none. It has at most 17 characters if the
     ratio is below 10."""
-    if of.found is None:
+    if of.interval is None:
         return "-"
-    high = of.found.high
+    high = of.interval.high
     upper = (
         f"{high:.2f}" if high < 9.995 else f"{high:.1f}" if high < 99 else ">99" if high < math.inf else "inf"
     )
-    return f"{of.found.ratio:.2f} [{of.found.low:.2f}, {upper}]"
+    return f"{of.interval.ratio:.2f} [{of.interval.low:.2f}, {upper}]"
 
 
 def _short(of: Paired) -> str:
-    return "-" if of.found is None else f"{of.found.ratio:.2f}"
+    return "-" if of.interval is None else f"{of.interval.ratio:.2f}"

@@ -26,8 +26,8 @@ Comparable = Callable[[Judged, Judged], bool]
 class Paired:
     """The ratio of head over base in one figure of the requests."""
 
-    found: Interval | None
-    """The interval; None if no request can be compared."""
+    interval: Interval | None
+    """The ratio with its interval; None if no request can be compared."""
     x: tuple[float, ...]
     """The logarithms of the ratio, one for each fork in their order; the interval is theirs."""
     requests: int
@@ -40,7 +40,7 @@ class Paired:
 class SpeedUp:
     """A strategy against stepwise, on the same texts."""
 
-    found: Paired
+    ratio: Paired
     """Stepwise over strategy in the time from admission until done, summed over a run: 2.0 is twice as
     fast."""
     ceiling: float | None
@@ -54,8 +54,8 @@ class SpeedUp:
         """Returns the ratio over the ceiling: the share of the possible speed-up that was reached."""
         return (
             None
-            if self.ceiling is None or self.found.found is None
-            else self.found.found.ratio / self.ceiling
+            if self.ceiling is None or self.ratio.interval is None
+            else self.ratio.interval.ratio / self.ceiling
         )
 
 

@@ -168,7 +168,7 @@ def _outcomes(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Va
     ]
     for cell, cell_values in zip(cells, values, strict=True):
         gain = decoded.speed_up(cell)
-        speed = "" if gain is None or gain.found.found is None else f"{gain.found.found.ratio:.2f}"
+        speed = "" if gain is None or gain.ratio.interval is None else f"{gain.ratio.interval.ratio:.2f}"
         ceiling = "" if gain is None or gain.ceiling is None else f"{gain.ceiling:.2f}"
         shares = (
             f"{say('saved_share', number(cell_values, 'saved_share')):>6} "
@@ -300,7 +300,7 @@ def _gain(gain: SpeedUp | None) -> dict[str, Any] | None:
     if gain is None:
         return None
     return {
-        "found": _paired(gain.found),
+        "found": _paired(gain.ratio),
         "ceiling": gain.ceiling,
         "of_ceiling": gain.of_ceiling,
         "passes_saved": gain.saved,
@@ -310,14 +310,14 @@ def _gain(gain: SpeedUp | None) -> dict[str, Any] | None:
 def _paired(of: Paired | None) -> dict[str, Any] | None:
     """Returns the ratio and its interval as JSON. With one fork there is no interval, and `low` and `high`
     are null, because JSON has no infinity."""
-    if of is None or of.found is None:
+    if of is None or of.interval is None:
         return None
-    is_known = math.isfinite(of.found.high)
-    bounds = {"low": of.found.low if is_known else None, "high": of.found.high if is_known else None}
+    is_known = math.isfinite(of.interval.high)
+    bounds = {"low": of.interval.low if is_known else None, "high": of.interval.high if is_known else None}
     return {
-        "ratio": of.found.ratio,
+        "ratio": of.interval.ratio,
         **bounds,
-        "forks": of.found.forks,
+        "forks": of.interval.forks,
         "requests": of.requests,
         "left_out": of.left_out,
     }

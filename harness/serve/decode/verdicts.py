@@ -191,7 +191,7 @@ def _overhead_x(decoded: Decoded, cell: DecodeCell) -> Sequence[float]:
 
 def _strategy_x(decoded: Decoded, cell: DecodeCell) -> Sequence[float]:
     gain = decoded.speed_up(cell)
-    return () if gain is None else [-x for x in gain.found.x]
+    return () if gain is None else [-x for x in gain.ratio.x]
 
 
 RATIOS: dict[str, Callable[[Decoded, DecodeCell], Sequence[float]]] = {

@@ -81,7 +81,7 @@ def _gained(
         return None
     on_values, off_values = decoded.values(cell), decoded.values(off)
     saved = on_values["saved_share"]
-    ratio = gain.found.found
+    ratio = gain.ratio.interval
     label = f"{cell.setting.workload} ×{cell.setting.batch} {cell.strategy.replace('_', '-')}"
     bar = None
     if isinstance(saved, float):
