@@ -80,7 +80,7 @@ LAYOUTS: dict[str, Style] = {
 }
 
 
-def read(content: bytes) -> Value:
+def read_document(content: bytes) -> Value:
     """Returns the document as it is spelled.
 
     Raises ValueError for what is none, is too large or names a property twice.
@@ -132,7 +132,7 @@ def _depth(value: Value) -> int:
     return deepest
 
 
-def write(value: Value, style: Style = COMPACT) -> bytes:
+def document_text(value: Value, style: Style = COMPACT) -> bytes:
     """Returns the document in a style."""
     return "".join(_parts(value, style, 0)).encode("utf-8")
 
@@ -297,17 +297,17 @@ PLAIN = "plain"
 
 def layouts(value: Value) -> dict[str, bytes]:
     """Returns the document in every layout, by name."""
-    return {name: write(value, style) for name, style in LAYOUTS.items()}
+    return {name: document_text(value, style) for name, style in LAYOUTS.items()}
 
 
 def respelled(value: Value, layout: Style) -> dict[str, bytes]:
     """Returns the document in one layout with all else spelled in every way that changes something, by
     name."""
-    plain = write(value, layout)
+    plain = document_text(value, layout)
     texts = {"leading_space": b" " + plain, "trailing_newline": plain + b"\n"}
-    texts |= {name: write(reordered(value, order), layout) for name, order in ORDERS.items()}
-    texts |= {name: write(value, layout._replace(string=string)) for name, string in STRINGS.items()}
-    texts |= {name: write(value, layout._replace(number=number)) for name, number in NUMBERS.items()}
+    texts |= {name: document_text(reordered(value, order), layout) for name, order in ORDERS.items()}
+    texts |= {name: document_text(value, layout._replace(string=string)) for name, string in STRINGS.items()}
+    texts |= {name: document_text(value, layout._replace(number=number)) for name, number in NUMBERS.items()}
     return _new(texts, plain)
 
 
@@ -319,7 +319,7 @@ def spellings(content: bytes) -> dict[str, bytes]:
     differs.
     """
     try:
-        value = read(content)
+        value = read_document(content)
     except ValueError:
         return {}
     return _new({**layouts(value), **respelled(value, layout_of(content, value))}, content)
@@ -330,7 +330,8 @@ def layout_of(content: bytes, value: Value) -> Style:
     ours."""
     bare = _SCALAR.sub(b"_", content)
     return next(
-        (style for style in LAYOUTS.values() if _SCALAR.sub(b"_", write(value, style)) == bare), COMPACT
+        (style for style in LAYOUTS.values() if _SCALAR.sub(b"_", document_text(value, style)) == bare),
+        COMPACT,
     )
 
 
@@ -375,7 +376,7 @@ def spelled(case: Case) -> Case:
     respellings: list[Instance] = []
     for number, instance in enumerate(case.instances):
         try:
-            value = read(instance.content) if instance.valid else None
+            value = read_document(instance.content) if instance.valid else None
         except ValueError:
             continue
         if instance.valid:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from harness.cases.spellings import FAMILY, LAYOUTS, RAW_DELETE, layouts, read, respelled
+from harness.cases.spellings import FAMILY, LAYOUTS, RAW_DELETE, layouts, read_document, respelled
 from harness.checks.subject import NotApplicable, Subject
 from harness.rows.row import Finding
 
@@ -60,7 +60,7 @@ def _texts(subject: Subject, content: bytes) -> dict[str, bytes]:
     """Returns the spellings of a document, if there is a layout in which it is accepted, but for that
     layout."""
     try:
-        value = read(content)
+        value = read_document(content)
     except ValueError:
         return {}
     plain = layouts(value)

@@ -129,7 +129,7 @@ def _compare_decodings(options: argparse.Namespace) -> int:
 
     _refuse(options, ("means", "html"), "records of decode")
     changes = verdicts.compare(options.base, options.head)
-    emit(options, lambda: changes, lambda: visible(verdicts.text(changes)))
+    emit(options, lambda: changes, lambda: visible(verdicts.changes_text(changes)))
     return EXIT_CODES[verdicts.gate(changes, time=options.time)] if options.gate else OK
 
 

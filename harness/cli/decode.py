@@ -224,7 +224,7 @@ def decode(options: argparse.Namespace) -> int:
 
     def text() -> str:
         end = f"{time.monotonic() - started:.0f} s; stored in {folder}"
-        return visible(f"\n{show.text(decoding, objectives)}\n\n{end}")
+        return visible(f"\n{show.decoding_text(decoding, objectives)}\n\n{end}")
 
     emit(options, lambda: show.to_json(decoding, objectives), text)
     return OK if decoding.is_complete else INCOMPLETE

@@ -43,7 +43,9 @@ def history(options: argparse.Namespace) -> int:
     emit(
         options,
         lambda: measurements.to_json(options.history),
-        lambda: console().fit(f"{measurements.text(options.history)}\n{conformance.text(options.history)}"),
+        lambda: console().fit(
+            f"{measurements.measurements_text(options.history)}\n{conformance.histories_text(options.history)}"
+        ),
     )
     return GATE_FAILED if options.gate and measurements.alerts(options.history) else OK
 

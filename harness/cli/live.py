@@ -165,7 +165,7 @@ def live(options: argparse.Namespace) -> int:
     summary = show.LiveSummary(read_session(folder), objectives)
 
     def text() -> str:
-        return console().fit(visible(f"\n{show.text(summary)}\n\nstored in {folder}"))
+        return console().fit(visible(f"\n{show.session_text(summary)}\n\nstored in {folder}"))
 
     emit(options, lambda: show.to_json(summary), text)
     if not summary.lived.is_complete:

@@ -174,7 +174,7 @@ def doctor(options: argparse.Namespace) -> int:
     emit(
         options,
         lambda: examination.to_json(diagnosis),
-        lambda: f"\n{console().fit(examination.text(diagnosis))}",
+        lambda: f"\n{console().fit(examination.diagnosis_text(diagnosis))}",
     )
     return OK if diagnosis.proven else UNPROVEN
 
@@ -197,7 +197,7 @@ def kernels(options: argparse.Namespace) -> int:
     stored = of_kernels.read(options.out or options.show)
     emit(
         options,
-        lambda: json.loads(of_kernels.text(stored, "json")),
-        lambda: of_kernels.text(stored, options.format).removesuffix("\n"),
+        lambda: json.loads(of_kernels.kernels_text(stored, "json")),
+        lambda: of_kernels.kernels_text(stored, options.format).removesuffix("\n"),
     )
     return INCOMPLETE if stored.end is None else OK

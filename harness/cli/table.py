@@ -84,7 +84,7 @@ def _summary(options: argparse.Namespace) -> int:
     from harness.report import run_summary
 
     summary = run_summary.read_summary(options.run)
-    emit(options, lambda: run_summary.to_json(summary), lambda: run_summary.text(summary, console()))
+    emit(options, lambda: run_summary.to_json(summary), lambda: run_summary.summary_text(summary, console()))
     return completeness([options.run])
 
 

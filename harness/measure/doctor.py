@@ -139,7 +139,7 @@ def _governor(config: str) -> MachineState:
     return MachineState(what, f"{governor} ({config}){hint}" if governor else f"{config}{hint}", steady)
 
 
-def text(diagnosis: Diagnosis) -> str:
+def diagnosis_text(diagnosis: Diagnosis) -> str:
     """Returns what can be concluded here, in plain words."""
     by_metric: dict[str, list[Comparison]] = {}
     for comparison in diagnosis.comparisons:

@@ -138,7 +138,7 @@ def next_commands(summary: RunSummary) -> dict[str, list[str]]:
     return commands | {"forms": [*commands["report"], "--format", "all"]}
 
 
-def text(summary: RunSummary, on: Console) -> str:
+def summary_text(summary: RunSummary, on: Console) -> str:
     """Returns the summary: the sample and what was judged, a table for each group of backends, the worst
     failure and commands."""
     first = [

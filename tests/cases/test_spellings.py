@@ -31,11 +31,11 @@ from harness.cases.spellings import (
     LAYOUTS,
     MOST_BYTES,
     SpelledName,
-    read,
+    document_text,
+    read_document,
     respelled,
     spelled,
     spellings,
-    write,
 )
 from harness.checks import NotApplicable, Subject
 from harness.checks.spellings import check_spellings_are_accepted
@@ -68,7 +68,7 @@ def test_a_spelling_is_another_text_of_the_same_value(content: bytes) -> None:
 
 
 def test_every_spelling_occurs() -> None:
-    compact = write(read(RICH))
+    compact = document_text(read_document(RICH))
     assert (
         spellings(RICH).keys() | spellings(compact).keys() | spellings(b'["\\u0041", 1.50]').keys()
         == FAMILY.keys()
@@ -243,8 +243,8 @@ def test_the_table_of_a_run() -> None:
 
 
 def test_layouts_and_respellings_keep_the_letters() -> None:
-    value = read(b'{"a": "\\u0041"}')
-    assert write(value) == b'{"a":"\\u0041"}'
+    value = read_document(b'{"a": "\\u0041"}')
+    assert document_text(value) == b'{"a":"\\u0041"}'
     assert respelled(value, LAYOUTS["spaced"])["raw"] == b'{"a": "A"}'
 
 

@@ -257,7 +257,7 @@ def test_a_comparison_begins_with_what_matters(pair: Path) -> None:
 
 def test_a_summary_is_short_and_fits(run: Path, pair: Path) -> None:
     for folder in (run, pair):
-        said = run_summary.text(run_summary.read_summary(folder), PIPE)
+        said = run_summary.summary_text(run_summary.read_summary(folder), PIPE)
         assert widest(said) <= 80 and not set(said) & set("\x1b\u202e\r")
         assert len(said.partition("\n\nworst")[0].split("\n")) <= 30  # every row there can be, but for one
         for word in ("grammarbench report", "grammarbench repro", "--format all", "worst failure: "):
@@ -279,13 +279,13 @@ def test_the_worst_failure_is_by_kind_not_by_order(synthetic: ModuleType, tmp_pa
     found = run_summary.read_summary(folder).worst
     assert found is not None and (found.kind, found.case) == ("under_constrained", "2")
     ours = synthetic.write_run(tmp_path / "ours", walks[1:2], synthetic.info(synthetic.ARMS[:1]))
-    assert run_summary.read_summary(ours).worst is None and "repro" not in run_summary.text(
+    assert run_summary.read_summary(ours).worst is None and "repro" not in run_summary.summary_text(
         run_summary.read_summary(ours), PIPE
     )
     torn = synthetic.write_run(
         tmp_path / "torn", walks[:1], synthetic.info(synthetic.ARMS[:1]), complete=False
     )
-    assert "INCOMPLETE" in run_summary.text(run_summary.read_summary(torn), PIPE)
+    assert "INCOMPLETE" in run_summary.summary_text(run_summary.read_summary(torn), PIPE)
 
 
 def test_a_broken_command_is_the_same_for_a_shell() -> None:

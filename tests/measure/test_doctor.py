@@ -11,7 +11,7 @@ from measured import arm, steady, write_measurement
 from harness.cli.main import main
 from harness.errors import BadInput
 from harness.measure import doctor
-from harness.measure.doctor import Diagnosis, MachineState, diagnose, look, text
+from harness.measure.doctor import Diagnosis, MachineState, diagnose, diagnosis_text, look
 from harness.measure.estimate import is_proven
 from harness.measure.figures import Figures
 from harness.measure.record import read_measurement
@@ -31,18 +31,18 @@ def diagnosis(folder: Path, noise: float, offset: float = 1.0) -> Diagnosis:
 
 
 def test_on_a_quiet_machine_small_changes_are_seen(tmp_path: Path) -> None:
-    said = text(diagnosis(tmp_path, 0.002))
+    said = diagnosis_text(diagnosis(tmp_path, 0.002))
     assert "equivalent everywhere" in said and "a slower mask between two versions is seen from" in said
     assert "cannot be told" not in said
 
 
 def test_on_a_noisy_machine_it_says_so(tmp_path: Path) -> None:
-    said = text(diagnosis(tmp_path, 0.12))
+    said = diagnosis_text(diagnosis(tmp_path, 0.12))
     assert "enough to tell backends apart, not versions" in said or "cannot be told here" in said
 
 
 def test_where_identical_code_differs_nothing_is_promised(tmp_path: Path) -> None:
-    said = text(diagnosis(tmp_path, 0.002, offset=1.3))
+    said = diagnosis_text(diagnosis(tmp_path, 0.002, offset=1.3))
     assert (
         "would be called unproven" in said
         and ("not equivalent in compile speed, ttfm speed, cold_fill speed") in said

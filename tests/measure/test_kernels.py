@@ -339,7 +339,7 @@ def run_miniatures(
 
 def test_a_wrong_kernel_stands_first_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = run_miniatures("WrongKernels", tmp_path, monkeypatch)
-    shown = kernels.text(kernels.read(tmp_path), None)
+    shown = kernels.kernels_text(kernels.read(tmp_path), None)
     assert "takes_ones_for_forbidden: a batch is masked (bfloat16, float16, float32): " in " ".join(
         shown.split()
     )
@@ -376,7 +376,7 @@ def test_a_crash_costs_one_probe_and_a_hang_the_kernel(
     assert [row["outcome"] for row in named["time segfaults_at_512_tokens"]] == ["crashed"]
     assert [(row["outcome"], row["alone"]) for row in named["time right"]] == [("ok", True)]
     assert {row["outcome"] for row in named["probe right"]} == {"passed"}
-    assert "CRASHED" in kernels.text(kernels.read(tmp_path), None)
+    assert "CRASHED" in kernels.kernels_text(kernels.read(tmp_path), None)
 
 
 def test_bad_input_is_one_line(real: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

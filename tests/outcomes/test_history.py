@@ -15,7 +15,7 @@ from measured import arm, steady, write_measurement
 from harness.cli.main import main
 from harness.outcomes.history import measurements
 from harness.outcomes.history.alert_rule import state
-from harness.outcomes.history.measurements import alerts, append, read, series
+from harness.outcomes.history.measurements import alerts, append, read_entries, series
 
 REFERENCE, COPY, HEAD = arm("ref", "reference", version="1"), arm("ref (again)", "a/a", "ref"), arm("toy")
 
@@ -44,7 +44,7 @@ def one_run(
 
 
 def fill_state(folder: Path, backend: str = "toy") -> str:
-    every = [each for entries in read(folder).values() for each in series(entries)]
+    every = [each for entries in read_entries(folder).values() for each in series(entries)]
     return next(each.state for each in every if (each.backend, each.metric) == (backend, "fill"))
 
 
@@ -90,7 +90,7 @@ def test_other_hardware_and_other_work_are_other_series(tmp_path: Path) -> None:
     different: list[dict[str, Any]] = [{}, {"hardware": "other"}, {"workload": "other"}]
     for number, changed in enumerate(different):
         append(past, one_run(tmp_path / f"run{number}", number, 2.0, **changed))
-    assert len(read(past)) == 3
+    assert len(read_entries(past)) == 3
     assert len(list(past.glob("*/*/*.jsonl.gz"))) == 3
 
 
@@ -102,7 +102,7 @@ def test_a_new_reference_is_spliced_where_a_run_has_both(tmp_path: Path) -> None
     append(past, one_run(tmp_path / "a", 0, 2.0))
     append(past, one_run(tmp_path / "b", 1, 4.0, reference="next", others={"ref": 2.0}))
     append(past, one_run(tmp_path / "c", 2, 4.0, reference="next"))
-    (entries,) = read(past).values()
+    (entries,) = read_entries(past).values()
     found = next(each for each in series(entries) if (each.backend, each.metric) == ("toy", "fill"))
     assert [each.ratio for each in found.entries] == pytest.approx([4.0, 4.0, 4.0], rel=0.02)
     assert {each.reference for each in found.entries} == {"next==1"}
@@ -112,7 +112,7 @@ def test_without_such_a_run_the_series_begins_anew(tmp_path: Path) -> None:
     past = tmp_path / "history"
     append(past, one_run(tmp_path / "a", 0, 2.0))
     append(past, one_run(tmp_path / "b", 1, 4.0, reference="next"))
-    (entries,) = read(past).values()
+    (entries,) = read_entries(past).values()
     assert len(next(each for each in series(entries) if each.backend == "toy").entries) == 1
 
 
@@ -124,7 +124,7 @@ def test_it_is_only_appended_to_and_absolute_values_stand_beside(
     before = path.read_bytes()
     assert main(["history", str(past), "--add", str(run)]) == 2
     assert "only appended to" in capsys.readouterr().err and path.read_bytes() == before
-    (entries,) = read(past).values()
+    (entries,) = read_entries(past).values()
     fill = next(each for each in entries if (each.backend, each.metric) == ("toy", "fill"))
     assert (
         fill.nanoseconds == pytest.approx(2 * (2000 + 3000 + 9000 + 2500), rel=0.02)

@@ -317,7 +317,7 @@ def _of_the_explorer(folder: Path, printed: str) -> Counts:
 
 def _of_the_history(folder: Path, printed: str) -> Counts:
     found: Counts = {}
-    for each in conformance.read(folder / "past"):
+    for each in conformance.read_histories(folder / "past"):
         counts = each.features[conformance.EVERY]
         failed = sum(
             count

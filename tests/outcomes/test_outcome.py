@@ -208,7 +208,7 @@ def test_bare_schemas_are_no_success_on_any_screen(synthetic: ModuleType, tmp_pa
         for arm in arms
     ]
     run = synthetic.write_run(tmp_path / "run", groups, synthetic.info(arms))
-    said = run_summary.text(run_summary.read_summary(run), Console(100))
+    said = run_summary.summary_text(run_summary.read_summary(run), Console(100))
     assert "0 of 3 cases judged; 3 not judged (no instance with a known verdict)" in said
     assert "write instances with their verdicts" in said and "--effort 2" in said
     assert (

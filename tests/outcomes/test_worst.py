@@ -74,7 +74,7 @@ def test_every_kind_of_failure_is_in_the_run() -> None:
 def test_the_terminal_names_the_worst(run: Path) -> None:
     found = run_summary.read_summary(run)
     assert found.worst is not None and found.worst.kind == FAILURES[0].value
-    assert "worst failure: crash of alpha" in run_summary.text(found, PIPE)
+    assert "worst failure: crash of alpha" in run_summary.summary_text(found, PIPE)
 
 
 def test_each_export_names_the_worst(run: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_page_names_the_worst(run: Path, tmp_path: Path) -> None:
 
 def test_a_history_counts_each_case_by_its_worst_fault(run: Path, tmp_path: Path) -> None:
     conformance.add(tmp_path, run)
-    (entry,) = conformance.read(tmp_path)
+    (entry,) = conformance.read_histories(tmp_path)
     counts: dict[str, int] = {}
     for worse, _ in PAIRS:
         name = "broken" if worse in (Outcome.CRASH, Outcome.OOM, Outcome.BACKEND_ERROR) else worse.value

@@ -221,6 +221,6 @@ def test_markdown_and_csv_of_kernels_hold_text_only(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     read_kernels(tmp_path / "in")
     found = kernels.read(tmp_path / "in")
-    assert "'=1+1|" in kernels.text(found, "csv")
-    shown = kernels.text(found, "markdown")
+    assert "'=1+1|" in kernels.kernels_text(found, "csv")
+    shown = kernels.kernels_text(found, "markdown")
     assert "=1+1\\|&lt;img src=x&gt;\\[a\\](" in shown and "<img" not in shown

@@ -78,7 +78,7 @@ HISTORIES: dict[str, tuple[list[float], Told]] = {
 def test_alerts_exactly_where_they_should_be(name: str, tmp_path: Path) -> None:
     ratios, told = HISTORIES[name]
     write_entries(tmp_path, [entry(number, each) for number, each in enumerate(ratios)])
-    ((series,),) = map(measurements.series, measurements.read(tmp_path).values())
+    ((series,),) = map(measurements.series, measurements.read_entries(tmp_path).values())
     assert [(each.kind, each.since) for each in series.events] == told
     assert all(each.at == each.since + 2 for each in series.events)
     files = site(tmp_path)
@@ -120,7 +120,7 @@ def test_versions_side_by_side_are_series_of_their_own(tmp_path: Path) -> None:
             both[:1] if number % 5 == 1 else both[1:] if number % 5 == 3 else both[:: 1 if number % 2 else -1]
         )
     write_entries(tmp_path, entries)
-    (every,) = map(measurements.series, measurements.read(tmp_path).values())
+    (every,) = map(measurements.series, measurements.read_entries(tmp_path).values())
     assert {each.beside: {one.ratio for one in each.entries} for each in every} == {"": {1.0}, "0.9": {0.5}}
     assert not any(each.events for each in every)
     assert "0.9 beside newer versions" in site(tmp_path)["index.html"].decode()
@@ -129,7 +129,7 @@ def test_versions_side_by_side_are_series_of_their_own(tmp_path: Path) -> None:
 def test_a_slower_release_is_told_in_the_series_of_the_newest(tmp_path: Path) -> None:
     new = [entry(number, 1.3, version="1.10") for number in range(20, 40)]
     write_entries(tmp_path, [*(entry(number, 1.0, version="1.9") for number in range(40)), *new])
-    (every,) = map(measurements.series, measurements.read(tmp_path).values())
+    (every,) = map(measurements.series, measurements.read_entries(tmp_path).values())
     assert {each.beside: [(one.kind, one.since) for one in each.events] for each in every} == {
         "": [("alert", 20)],
         "1.9": [],
@@ -190,10 +190,10 @@ def test_a_run_is_folded_and_a_release_that_loses_cases_is_told(
             )
             == 0
         )
-    assert [each.features["pattern"] for each in conformance.read(past)] == [
+    assert [each.features["pattern"] for each in conformance.read_histories(past)] == [
         {"passed": 3}, {"passed": 1, "under_constrained": 2}, {"passed": 2, "under_constrained": 1},
     ]  # fmt: skip
-    found = {each.feature: each.lost for each in conformance.losses(conformance.read(past))}
+    found = {each.feature: each.lost for each in conformance.losses(conformance.read_histories(past))}
     assert found == {"": 1, "type": 1, "pattern": 2}
     assert main(["report", "--history", str(past), "--out", str(out)]) == 0
     page = (out / "index.html").read_text("utf-8")
@@ -222,7 +222,7 @@ def test_what_ran_out_of_time_or_is_our_fault_is_no_loss(
     conformance.add(tmp_path / "past", outcomes_run(tmp_path / "a", "1.0", 0))
     conformance.add(tmp_path / "past", outcomes_run(tmp_path / "b", "1.1", 1, 1, status=status))
     assert {
-        each.feature: each.lost for each in conformance.losses(conformance.read(tmp_path / "past"))
+        each.feature: each.lost for each in conformance.losses(conformance.read_histories(tmp_path / "past"))
     } == lost
 
 
@@ -230,7 +230,7 @@ def test_other_cases_are_not_compared(tmp_path: Path) -> None:
     for number, work in enumerate("aba"):
         passed = {"passed": 9 - number}
         write_conformance(tmp_path, number, {"": passed, "type": passed}, version=f"1.{number}", work=work)
-    (_, loss) = conformance.losses(conformance.read(tmp_path))
+    (_, loss) = conformance.losses(conformance.read_histories(tmp_path))
     assert (loss.before.version, loss.after.version, loss.lost) == ("1.0", "1.2", 2)
     page = site(tmp_path)["index.html"].decode()
     assert page.count(", other cases or effort") == 2 and '<span class="bad">✖ at least 2</span>' in page
@@ -246,7 +246,7 @@ def test_an_incomplete_run_goes_into_no_history(tmp_path: Path) -> None:
 
 def test_every_case_of_a_run_is_counted_once(tmp_path: Path) -> None:
     conformance.add(tmp_path / "past", synthetic_run(tmp_path / "run", cases=24))
-    seen = conformance.read(tmp_path / "past")
+    seen = conformance.read_histories(tmp_path / "past")
     assert {each.backend for each in seen} == {"alpha", "beta", "gamma", "delta"}
     for each in seen:
         assert sum(each.features[""].values()) == 8

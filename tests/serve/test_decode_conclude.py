@@ -18,7 +18,14 @@ from harness.serve.decode.conclude import Switched, advise, switched
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.record import Decoding, Loss
 from harness.serve.decode.setting import Setting
-from harness.serve.decode.verdicts import DecodeChange, compare, compare_arms, compare_records, gate, text
+from harness.serve.decode.verdicts import (
+    DecodeChange,
+    changes_text,
+    compare,
+    compare_arms,
+    compare_records,
+    gate,
+)
 
 STEP = Setting("calls", texts=2)
 JUMP = replace(STEP, strategy="jump_forward")
@@ -156,7 +163,7 @@ def test_no_difference_is_said_only_where_every_load_says_so() -> None:
 
 
 def test_the_text_says_all_of_it_in_80_columns() -> None:
-    said = conclude.text(switched(Decoded(experiment())))
+    said = conclude.conclusion_text(switched(Decoded(experiment())))
     assert max(map(len, said.splitlines())) <= 80
     for part in (
         "jump_forward: x BY LOAD, y undecided",
@@ -166,14 +173,14 @@ def test_the_text_says_all_of_it_in_80_columns() -> None:
         "no forced text",
     ):
         assert part in said
-    assert conclude.text([]) == ""
+    assert conclude.conclusion_text([]) == ""
 
 
 def test_the_terminal_shows_the_mechanisms_alone() -> None:
-    said = show.text(experiment())
+    said = show.decoding_text(experiment())
     assert "recommended defaults" in said and "grammarbench report" in said and "add up" in said
     assert "batch 1: 2 requests" not in said and max(map(len, said.splitlines())) <= 80
-    assert "batch 1: 2 requests" in show.text(
+    assert "batch 1: 2 requests" in show.decoding_text(
         replace(experiment(), setup=replace(experiment().setup, mechanisms=()))
     )
 
@@ -214,7 +221,7 @@ def test_the_gate_fails_on_counts_and_if_asked_on_times() -> None:
     assert (gate(two_arms(11), time=False), gate(two_arms(11), time=True)) == ("ok", "failed")
     assert gate(two_arms(10, broken=("b",)), time=False) == "failed"
     assert (gate(two_arms(11, copy=12), time=True), gate([], time=False)) == ("unproven", "unproven")
-    said = text(two_arms(11, broken=("b",)))
+    said = changes_text(two_arms(11, broken=("b",)))
     assert "x -> y" in said and "solved" in said and "regressed" in said and "gate: FAILED" in said
     assert max(map(len, said.splitlines())) <= 80 and "tokens_per_pass" not in said, (
         "what is the same is left out"
@@ -234,7 +241,7 @@ def test_two_settings_of_a_backend_in_one_record_gate_nothing(tmp_path: Path) ->
         each.is_change for each in found
     )
     assert gate(found, time=True) == "unproven" and "(two settings: no change)" in " ".join(
-        text(found).split()
+        changes_text(found).split()
     )
     older = replace(
         record,

@@ -155,7 +155,7 @@ def test_a_run_that_was_made_again_counts_once() -> None:
 def test_what_does_not_add_up_is_told() -> None:
     found = record()
     assert Decoded(found).findings() == []
-    assert "add up to the token" in show.text(found)
+    assert "add up to the token" in show.decoding_text(found)
     first = next(each for each in found.batches if found.setting(each) == JUMP)
     account = replace(first.completed[0].completed.account, forced=9)
     wrong = replace(
@@ -168,13 +168,13 @@ def test_what_does_not_add_up_is_told() -> None:
     assert {each.rule for _, each in Decoded(broken).findings()} >= {
         "ids are sampled + forced + retokenized - rolled back"
     }
-    assert "ACCOUNTING" in show.text(broken) and "jump_forward batch 2, fork 0, round 0" in " ".join(
-        show.text(broken).split()
+    assert "ACCOUNTING" in show.decoding_text(broken) and "jump_forward batch 2, fork 0, round 0" in " ".join(
+        show.decoding_text(broken).split()
     )
 
 
 def test_the_terminal_shows_it_in_80_columns() -> None:
-    said = show.text(record())
+    said = show.decoding_text(record())
     assert max(map(len, said.splitlines())) <= 80, max(said.splitlines(), key=len)
     for part in (
         "1.25 [1.25, 1.25]",
@@ -184,9 +184,9 @@ def test_the_terminal_shows_it_in_80_columns() -> None:
         "expected a quote",
     ):
         assert part in " ".join(said.split()) or part in said, part
-    assert "INCOMPLETE" in show.text(replace(record(), end=None))
+    assert "INCOMPLETE" in show.decoding_text(replace(record(), end=None))
     empty = replace(record(), batches=(), children=())
-    assert "0 requests" in show.text(empty)
+    assert "0 requests" in show.decoding_text(empty)
 
 
 def test_the_json_is_json() -> None:

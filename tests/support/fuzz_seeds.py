@@ -35,7 +35,7 @@ from harness.measure.estimate import is_proven
 from harness.measure.figures import Figures
 from harness.measure.kernels import stored as kernels
 from harness.measure.kernels.session import FILE as KERNELS
-from harness.measure.kernels.table import text as kernels_text
+from harness.measure.kernels.table import kernels_text as kernels_text
 from harness.measure.record import read_measurement
 from harness.measure.session import conclude
 from harness.oracle.judge import check_schema
@@ -129,7 +129,7 @@ def read_published(folder: Path) -> None:
     """What a run that was published without its cases and samples is read by."""
     list(read_rows(folder))
     summary = run_summary.read_summary(folder)
-    is_shown(run_summary.text(summary, PIPE))
+    is_shown(run_summary.summary_text(summary, PIPE))
     table.terminal_text(folder)
     faults.fault_frame(folder)
 
@@ -145,7 +145,7 @@ def read_run(folder: Path) -> None:
     stored(folder, {})
     summary = run_summary.read_summary(folder)
     json.dumps(plain(run_summary.to_json(summary)), allow_nan=False)
-    is_shown(run_summary.text(summary, PIPE))
+    is_shown(run_summary.summary_text(summary, PIPE))
     table.terminal_text(folder)
     result = result_of(folder)
     out = folder / "exports"
@@ -159,7 +159,7 @@ def read_run(folder: Path) -> None:
         expected.write_record(folder, record)
         expected.verdict_text(expected.compare_with_record(folder, record))
         conformance.add(folder / "history", folder)
-        conformance.text(folder / "history")
+        conformance.histories_text(folder / "history")
     for frame in (table.instance_frame, faults.fault_frame):
         for form in ("csv", "json", "markdown"):
             table.to_text(frame(folder), form)
@@ -215,7 +215,7 @@ def read_measured(folder: Path) -> None:
     compare.gate_pairs(pairs, time=True)
     if recorded.end is not None:
         measurements.append(folder / "history", folder)
-        is_shown(measurements.text(folder / "history"))
+        is_shown(measurements.measurements_text(folder / "history"))
 
 
 # --------------------------------------------------------------------------------------------------- decoding
@@ -241,11 +241,11 @@ def _write_decoding(folder: Path) -> None:
 
 def read_decoded(folder: Path) -> None:
     decoded = read_decoding(folder)
-    is_shown(decode_show.text(decoded))
+    is_shown(decode_show.decoding_text(decoded))
     json.dumps(plain(decode_show.to_json(decoded)), allow_nan=False)
     changes = verdicts.compare(folder, None if len(decoded.setup.arms) > 1 else folder)
     verdicts.gate(changes, time=True)
-    is_shown(verdicts.text(changes))
+    is_shown(verdicts.changes_text(changes))
 
 
 # ------------------------------------------------------------------------------------------------------- live
@@ -295,7 +295,7 @@ def _write_live(folder: Path) -> None:
 
 def read_live(folder: Path) -> None:
     summary = live_show.LiveSummary(live.read_session(folder), live_figures.OBJECTIVES)
-    live_show.text(summary)
+    live_show.session_text(summary)
     json.dumps(plain(live_show.to_json(summary)), allow_nan=False)
     assert summary.gate.verdict
 
@@ -349,8 +349,8 @@ def _mutated_gz(random: Random, content: bytes) -> bytes:
 
 
 def read_history(folder: Path) -> None:
-    measurements.text(folder)
-    conformance.text(folder)
+    measurements.measurements_text(folder)
+    conformance.histories_text(folder)
     measurements.alerts(folder)
     json.dumps(plain(measurements.to_json(folder)), allow_nan=False)
 

@@ -27,12 +27,12 @@ from harness.cases.spellings import (
     Style,
     Text,
     Value,
+    document_text,
     layout_of,
     plain_number,
     plain_string,
-    read,
+    read_document,
     reordered,
-    write,
 )
 
 Order = Callable[[list[Name]], list[Name]]
@@ -76,7 +76,7 @@ def experiments(schema: str, document: bytes) -> Iterator[Experiment]:
     needed.
     """
     try:
-        value = read(document)
+        value = read_document(document)
         parsed = json.loads(schema)
     except (ValueError, RecursionError):
         return
@@ -99,14 +99,14 @@ def experiments(schema: str, document: bytes) -> Iterator[Experiment]:
             changed, style = value, layout
             for change in changes:
                 changed, style = change(changed, style)
-            rewritten.append(write(changed, style))
+            rewritten.append(document_text(changed, style))
         return tuple(dict.fromkeys(rewritten))
 
     def without(names: tuple[str, ...]) -> tuple[bytes, ...]:
         return texts(names[:-1], choices[names[-1]])
 
     # A change that changes nothing would only give another name to the same.
-    unchanged = write(value, layout)
+    unchanged = document_text(value, layout)
     able = tuple(name for name in choices if any(text != unchanged for text in without((name,))))
     if not able:
         return
@@ -136,13 +136,13 @@ def names_alone(document: bytes) -> tuple[bytes, bytes] | None:
     Whoever refuses the first and accepts the second, if they are valid, refuses escapes in names only.
     """
     try:
-        value = read(document)
+        value = read_document(document)
     except ValueError:
         return None
     layout = layout_of(document, value)
     value, _ = _escapes_replaced(value, layout)
     plain, *escaped = (
-        write(value, layout._replace(string=string))
+        document_text(value, layout._replace(string=string))
         for string in (_without_escapes, STRINGS["escaped_name"], STRINGS["escaped_value"])
     )
     return (escaped[0], escaped[1]) if plain not in escaped else None

@@ -8,4 +8,4 @@ from harness.measure.kernels.plan import QUICK as QUICK
 from harness.measure.kernels.plan import KernelPlan as KernelPlan
 from harness.measure.kernels.session import measure as measure
 from harness.measure.kernels.stored import read as read
-from harness.measure.kernels.table import text as text
+from harness.measure.kernels.table import kernels_text as kernels_text

@@ -34,7 +34,7 @@ and the mask, read once) would take, at the bandwidth that a copy of the same fo
 of both the minimum. 100% is a copy's speed. No share where the copy itself was disturbed in every sample."""  # noqa: E501
 
 
-def text(stored: StoredKernels, form: str | None) -> str:
+def kernels_text(stored: StoredKernels, form: str | None) -> str:
     """`csv`: a line for each timed kernel and point; `json`: everything; `markdown`; None: for a terminal, at
     most 100 columns."""
     if form == "csv":

@@ -194,7 +194,7 @@ def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]
     return folded
 
 
-def read(history: Path) -> list[SuiteHistory]:
+def read_histories(history: Path) -> list[SuiteHistory]:
     """Everything, the oldest first. Raises BadInput."""
     histories = []
     for path in sorted((history / FOLDER).glob("*.jsonl.gz")):
@@ -261,9 +261,9 @@ def last_sample(histories: Sequence[SuiteHistory]) -> str:
     return histories[-1].sample if histories else ""
 
 
-def text(history: Path) -> str:
+def histories_text(history: Path) -> str:
     """Returns how many runs there are, and what was lost."""
-    histories = read(history)
+    histories = read_histories(history)
     last = last_sample(histories)
     lines = [
         f"outcomes: {len({(history.time, history.run) for history in histories})} run(s)"

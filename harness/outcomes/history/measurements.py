@@ -174,7 +174,7 @@ def safe_name(text: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9=+]+', '-', text[:60]).strip('-=+') or 'name'}-{digest}"
 
 
-def read(history: Path) -> dict[tuple[str, str], list[Entry]]:
+def read_entries(history: Path) -> dict[tuple[str, str], list[Entry]]:
     """Returns all entries by hardware and workload, the oldest first. Raises BadInput."""
     if not history.is_dir():
         raise BadInput(f"{history} is no folder; `grammarbench history {history} --add RUN` begins one")
@@ -281,9 +281,9 @@ def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
     return spliced[::-1]
 
 
-def text(history: Path) -> str:
+def measurements_text(history: Path) -> str:
     """Returns what there is: what is in alert or better, one by one; the rest counted."""
-    workloads = read(history)
+    workloads = read_entries(history)
     if not workloads:
         return f"{history}: no measurement yet; `grammarbench history {history} --add RUN`"
     lines = []
@@ -313,7 +313,7 @@ def alerts(history: Path) -> list[Series]:
     """Returns every series that is in alert."""
     return [
         one_series
-        for entries in read(history).values()
+        for entries in read_entries(history).values()
         for one_series in series(entries)
         if one_series.state == "alert"
     ]
@@ -323,6 +323,6 @@ def to_json(history: Path) -> list[dict[str, Any]]:
     """Returns every series, for machines."""
     return [
         {"hardware": hardware, "workload": workload, **asdict(one_series)}
-        for (hardware, workload), entries in read(history).items()
+        for (hardware, workload), entries in read_entries(history).items()
         for one_series in series(entries)
     ]

@@ -93,9 +93,10 @@ def write_dashboard(folder: Path, out: Path) -> Path:
 def site(folder: Path) -> dict[str, bytes]:
     """Returns the content of every file by its path; the same for the same history. Raises BadInput."""
     measured = [
-        (place, entries, measurements.series(entries)) for place, entries in measurements.read(folder).items()
+        (place, entries, measurements.series(entries))
+        for place, entries in measurements.read_entries(folder).items()
     ]
-    histories = conformance.read(folder)
+    histories = conformance.read_histories(folder)
     outcomes = conformance.steps(histories)
     losses = [outcome for outcome in outcomes if outcome.lost]
     changes = sorted(

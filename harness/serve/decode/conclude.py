@@ -150,7 +150,7 @@ def _default(effects: set[Effect]) -> Literal["on", "off", "by load", "either", 
     return "either" if effects == {"equal"} else "open"
 
 
-def text(switches: Sequence[Switched]) -> str:
+def conclusion_text(switches: Sequence[Switched]) -> str:
     """Returns the figures of every mechanism, then the advice that follows from them, as text of at most 80
     columns."""
     if not switches:

@@ -32,7 +32,7 @@ OBJECTIVES = Objectives(ttft_ms=500, tpot_ms=50)
 always printed."""
 
 
-def text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
+def decoding_text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
     """Returns the record for a terminal. For the closing experiment it shows the mechanisms alone, because
     its settings are many; the report has them all."""
     decoded = Decoded(decoding)
@@ -43,7 +43,7 @@ def text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
         *tables,
         _losses(decoding),
         _findings(decoded),
-        conclude.text(switched),
+        conclude.conclusion_text(switched),
     ]
     return visible("\n\n".join(part for part in parts if part))
 

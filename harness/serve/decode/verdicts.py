@@ -102,7 +102,7 @@ def gate(changes: Sequence[DecodeChange], *, time: bool) -> Literal["ok", "faile
     )
 
 
-def text(changes: Sequence[DecodeChange]) -> str:
+def changes_text(changes: Sequence[DecodeChange]) -> str:
     """Returns the changes by setting, as text of at most 80 columns; equal counts are left out."""
     if not changes:
         return (

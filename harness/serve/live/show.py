@@ -48,7 +48,7 @@ class LiveSummary:
         return self.lived.right(answer).right
 
 
-def text(summary: LiveSummary) -> str:
+def session_text(summary: LiveSummary) -> str:
     """Returns the session as text for a terminal."""
     return "\n\n".join(
         "\n".join(part)

@@ -219,7 +219,7 @@ def _sparks(one: Measured, trend: Path | None) -> dict[tuple[str, str, str], Mar
         return {}
     measurement = one.figures.measurement
     key = measurements.safe_name(measurement.hardware), measurements.safe_name(measurement.workload)
-    series = measurements.series(measurements.read(trend).get(key, []))
+    series = measurements.series(measurements.read_entries(trend).get(key, []))
     sparks = {}
     for arm in measurement.arms:
         for line in series:
