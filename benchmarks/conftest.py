@@ -386,7 +386,7 @@ def speed(pytestconfig: pytest.Config) -> Speed:
     replayed."""
     if SPEED not in pytestconfig.stash:
         try:
-            with _said(pytestconfig) as say:
+            with _terminal(pytestconfig) as say:
                 folder, _ = measure(_request(pytestconfig), say)
             measured = read_speed(folder, pytestconfig.stash[WANTED])
         except BadInput as error:
@@ -416,7 +416,7 @@ def _request(config: pytest.Config) -> MeasureRequest:
 
 
 @contextmanager
-def _said(config: pytest.Config) -> Iterator[Callable[[str], None]]:
+def _terminal(config: pytest.Config) -> Iterator[Callable[[str], None]]:
     """Lines to the terminal, past pytest's capturing: minutes pass until the first item is done."""
     reporter: Any = config.pluginmanager.getplugin("terminalreporter")
     capture: Any = config.pluginmanager.getplugin("capturemanager")

@@ -246,8 +246,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--part", help=argparse.SUPPRESS)  # what a process of its own is to do
     wanted = parser.parse_args()
-    device = wanted.device or found_device()
-    if device == "cuda" and found_device() != "cuda":
+    device = wanted.device or device_here()
+    if device == "cuda" and device_here() != "cuda":
         sys.exit("benchmarks/decode.py: torch finds no GPU here; leave out --device, or take cpu")
     plan = plan_of(device, wanted.quick)
     if wanted.part:
@@ -271,7 +271,7 @@ def main() -> None:
         sys.exit("a promise is not kept")
 
 
-def found_device() -> str:
+def device_here() -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"

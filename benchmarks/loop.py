@@ -214,7 +214,7 @@ def report(batch: int, overlap: bool, rounds: list[Round]) -> bool:
 
 
 def profiled(model: Model, adapter: Adapter, made: list[Request], options: LoopOptions) -> None:
-    """Where the time of one run goes, by function; `prepare` and the prefill included."""
+    """Prints where the time of one run goes, by function; `prepare` and the prefill are included."""
     profile = cProfile.Profile()
     profile.runcall(serve, model, adapter, made, options)
     print(f"\nbatch {len(made)}, {options}")

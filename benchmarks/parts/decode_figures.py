@@ -45,7 +45,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        """Also that of a record's folder."""
+        """Returns the part's name, which is also that of a record's folder."""
         if self.kind == "masks":
             return "masks"
         return f"{self.kind}-{self.model}-batch-{self.batch}{'-batch_fill' if self.batch_fill else ''}"

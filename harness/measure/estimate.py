@@ -164,8 +164,8 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
     proven = {(control.metric, control.family) for control in controls if control.verdict == "equivalent"}
     compared = _compared(figures, pairs(figures), floors)
     judged = []
-    standing = false_discovery([chance(x, comparison.margin) for comparison, x in compared])
-    for (comparison, _), stands in zip(compared, standing, strict=True):
+    significant = false_discovery([chance(x, comparison.margin) for comparison, x in compared])
+    for (comparison, _), stands in zip(compared, significant, strict=True):
         if (comparison.metric, comparison.family) not in proven and again:
             judged.append(
                 _because(comparison, "unproven", "two arms of identical code were not equivalent here")

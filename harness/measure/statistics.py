@@ -172,8 +172,8 @@ def false_discovery(chances: Sequence[float], rate: float = 0.01) -> list[bool]:
         (rank for rank, index in enumerate(order, 1) if chances[index] <= rate * rank / len(chances)),
         default=0,
     )
-    standing = set(order[:kept])
-    return [index in standing for index in range(len(chances))]
+    kept_places = set(order[:kept])
+    return [index in kept_places for index in range(len(chances))]
 
 
 def has_tail(share: float, count: int) -> bool:

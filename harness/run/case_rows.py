@@ -52,7 +52,7 @@ def before(task: Task) -> Before:
     return Before(task.suite, task.case.id, task.case.name[:NAME_LIMIT])
 
 
-def told_as_delayed(walks: Sequence[tuple[Row, bytes]], first: Suspicion) -> list[tuple[Row, bytes]]:
+def with_first_failure(walks: Sequence[tuple[Row, bytes]], first: Suspicion) -> list[tuple[Row, bytes]]:
     """Returns the rows of the second walk, which tell of the first one's failure if it did not come again."""
     if failure_of(walks)[0] == first.failure:
         return list(walks)
@@ -193,7 +193,7 @@ def _row_of_no_walk(work: Work, task: Task, number: int | None) -> Row:
 
 
 def _with_observation(row: Row, message: dict[str, Any]) -> Row:
-    observed = {name: value for name, value in message["seen"].items() if name != "samples"}
+    observed = {name: value for name, value in message["observation"].items() if name != "samples"}
     observed["findings"] = tuple(map(finding_from_json, observed["findings"]))
     return replace(row, **observed, peak_rss_bytes=message["peak_rss_bytes"])
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harness.cases.case import case_from_line
 from harness.rows.row import BROKEN, Row
-from harness.run.case_rows import rows_of, told_as_delayed
+from harness.run.case_rows import rows_of, with_first_failure
 from harness.run.limits import Progress
 from harness.run.work import Assignment, Ending, Task, Work
 
@@ -57,7 +57,7 @@ class Recorder:
     def write(self, work: Work, task: Task, walks: Sequence[tuple[Row, bytes]]) -> None:
         """Write the rows of a case."""
         if (first := work.again.pop(task.number, None)) is not None:
-            walks = told_as_delayed(walks, first)
+            walks = with_first_failure(walks, first)
         self.assignment.writer.append(walks)
         self._failures += sum(row.status in BROKEN for row, _ in walks)
         self._done += 1

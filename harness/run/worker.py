@@ -121,7 +121,7 @@ def serve_case(
             "findings": findings,
             "samples": None,
         }
-        answer("walked", observation.samples, seen=observed)
+        answer("walked", observation.samples, observation=observed)
     if made(checking.effort, checking.decode):
         _check(adapter, case, compiled, answer, progress, checking)
 

@@ -17,7 +17,7 @@ BAD = regex("(c|x)d[a-z]{5}boom")
 
 
 class Panic(BaseException):
-    """As Rust's panics come through: no Exception."""
+    """Stands for a panic of Rust, which comes through as no Exception."""
 
 
 class Faulty(Around):

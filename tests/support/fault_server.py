@@ -276,7 +276,7 @@ async def huge_line(talk: Talk) -> None:
 
 
 async def flood(talk: Talk) -> None:
-    """Without end, as fast as it goes, in good messages."""
+    """Sends good messages without end, as fast as it goes."""
     await talk.head()
     message = f"data: {json.dumps(talk.message('x' * 10_000))}\n\n".encode() * 50
     while True:

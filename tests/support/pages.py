@@ -29,7 +29,7 @@ class Block:
     """Lines that are set apart, without their indentation."""
 
     line: int
-    """Where it begins, from 1."""
+    """The line in which the block begins, from 1."""
     language: str
     """The language of a fenced block; empty for an indented one."""
     text: str

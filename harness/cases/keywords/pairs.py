@@ -36,7 +36,7 @@ STRINGS: dict[str, Schema] = {
     "allOf+minLength": {"allOf": [{"pattern": _LETTERS}], "minLength": 3},
     "if+maxLength": {"if": {"pattern": "^a"}, "then": {"minLength": 3}, "maxLength": 4},
 }
-"""Beside `"type": "string"`."""
+"""The pairs that stand beside `"type": "string"`."""
 
 FORMATTED: dict[str, Schema] = {
     "format+minLength": {"format": "email", "minLength": 8},
@@ -46,7 +46,7 @@ FORMATTED: dict[str, Schema] = {
     "format+not": {"format": "ipv4", "not": {"pattern": "^127"}},
     "format+anyOf": {"format": "date", "anyOf": [{"pattern": "^20"}, {"pattern": "-01$"}]},
 }
-"""Beside `"type": "string"`, with formats asserted."""
+"""The pairs that stand beside `"type": "string"`, with formats asserted."""
 
 NUMBERS: dict[str, Schema] = {
     "minimum+maximum": {"minimum": 3, "maximum": 12},
@@ -71,7 +71,7 @@ NUMBERS: dict[str, Schema] = {
     "if+else": {"if": {"minimum": 10}, "else": {"multipleOf": 2}},
     "then+else": {"if": {"minimum": 10}, "then": {"multipleOf": 5}, "else": {"multipleOf": 2}},
 }
-"""Beside `"type": "integer"`."""
+"""The pairs that stand beside `"type": "integer"`."""
 
 ANYTHING: dict[str, Schema] = {
     "type+enum": {"type": ["string", "null"], "enum": ["a", 1, None]},
@@ -129,7 +129,7 @@ ANYTHING: dict[str, Schema] = {
         "$defs": {"n": {"$dynamicAnchor": "n", "type": "object", "required": ["a"]}},
     },
 }
-"""As they stand."""
+"""The pairs that are schemas as they stand, with nothing beside them."""
 
 ARRAYS: dict[str, Schema] = {
     "minItems+maxItems": {**_INTEGERS, "minItems": 1, "maxItems": 2},
@@ -184,7 +184,7 @@ ARRAYS: dict[str, Schema] = {
     },
     "$ref+maxItems": {"$ref": "#/$defs/n", "maxItems": 2, "$defs": {"n": {"items": {"type": "integer"}}}},
 }
-"""Beside `"type": "array"`."""
+"""The pairs that stand beside `"type": "array"`."""
 
 OLD_ARRAYS: dict[str, Schema] = {
     "items+additionalItems": {"items": [{"type": "integer"}], "additionalItems": {"type": "boolean"}},
@@ -204,7 +204,7 @@ OLD_ARRAYS: dict[str, Schema] = {
         "uniqueItems": True,
     },
 }
-"""Beside `"type": "array"`, in draft 7."""
+"""The pairs of draft 7 that stand beside `"type": "array"`."""
 
 OBJECTS: dict[str, Schema] = {
     "properties+required": {**_AB, "required": ["a"]},
@@ -352,7 +352,7 @@ OBJECTS: dict[str, Schema] = {
         "$defs": {"n": _A},
     },
 }
-"""Beside `"type": "object"`."""
+"""The pairs that stand beside `"type": "object"`."""
 
 OLD_OBJECTS: dict[str, Schema] = {
     "dependencies+properties": {**_AB, "dependencies": {"a": ["b"]}},
@@ -362,7 +362,7 @@ OLD_OBJECTS: dict[str, Schema] = {
         "dependencies": {"a": {"required": ["b"]}},
     },
 }
-"""Beside `"type": "object"`, in draft 7."""
+"""The pairs of draft 7 that stand beside `"type": "object"`."""
 
 ONE_ROLE: list[tuple[str, str, Schema]] = [
     ("const+type", "const", {"type": "integer", "const": 5}),

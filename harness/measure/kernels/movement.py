@@ -88,7 +88,7 @@ def _matmul(vocabulary: int, batch: int) -> Call:
 
 
 def _together(copy: Call, matmul: Call) -> Call:
-    """Both calls together, the copy on a stream of its own; the timed stream waits for it."""
+    """Returns a call that makes both, the copy on a stream of its own; the timed stream waits for it."""
     import torch
 
     cuda: Any = torch.cuda

@@ -39,7 +39,7 @@ class RecordedArm:
 
 
 ArmFaults = Mapping[RecordedArm, Mapping[str, Faults]]
-"""By arm and case (`suite/id`)."""
+"""The faults by arm and case (`suite/id`)."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RunFaults:
 
     arms: ArmFaults
     names: Mapping[str, str]
-    """By case (`suite/id`): its name."""
+    """The name of each case, by `suite/id`."""
     unmeasured: frozenset[tuple[RecordedArm, str]]
     """Arm and case where something is missing through our fault: nothing is concluded from these."""
 

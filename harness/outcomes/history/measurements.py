@@ -74,7 +74,7 @@ class Series:
     of each run."""
     entries: tuple[Entry, ...]
     events: tuple[Event, ...]
-    """Their indices count the entries."""
+    """What the alert rule says; the indices in it count the entries."""
     state: State
 
     @property

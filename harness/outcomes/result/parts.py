@@ -42,7 +42,7 @@ class Figure:
     values: int | None = None
     """The number of cases, walks or forks from which the figure comes."""
     headline: bool = False
-    """Among the few that a dashboard plots."""
+    """Is it among the few figures that a dashboard plots?"""
 
 
 @dataclass(frozen=True)

@@ -213,10 +213,10 @@ def shortened(text: str) -> str:
 
 def ordered(failures: Failures) -> list[Reason]:
     """Returns the reasons, worst first, then by how many cases they hold."""
-    grave = list(KINDS)
+    worst_first = list(KINDS)
     return sorted(
         failures.reasons.values(),
-        key=lambda reason: (grave.index(reason.kind), -len(reason.cases), reason.who, reason.message),
+        key=lambda reason: (worst_first.index(reason.kind), -len(reason.cases), reason.who, reason.message),
     )
 
 

@@ -97,11 +97,11 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
         if budget < 0:
             break
         rendered[key], anchors[key] = html, anchor
-    grave = list(KINDS)
+    worst_first = list(KINDS)
     order = sorted(
         rendered,
         key=lambda key: (
-            grave.index(_worst(failures.cases[key], whose)),
+            worst_first.index(_worst(failures.cases[key], whose)),
             key[0],
             failures.cases[key].name,
             key,

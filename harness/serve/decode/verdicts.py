@@ -135,7 +135,7 @@ def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
     reference = next((arm.name for arm in arms if arm.role == "reference"), None)
     copy = next((arm.name for arm in arms if arm.role == "a/a"), None)
     changes = list(_times(decoded, base, head))
-    judged = _standing(changes)
+    judged = _after_discovery(changes)
     if copy is None:
         reason = "no second arm of identical code in this record shows what this machine can tell apart"
         judged = [
@@ -181,7 +181,7 @@ def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
                 if x:
                     changes.append((_change(arm, arm, setting.name, figure, x), x))
         counts += _counts(before, after, arm, arm)
-    return [*_standing(changes), *counts]
+    return [*_after_discovery(changes), *counts]
 
 
 def _overhead_x(decoded: Decoded, cell: DecodeCell) -> Sequence[float]:
@@ -220,7 +220,7 @@ def _change(base: str, head: str, setting: str, figure: str, x: Sequence[float])
     )
 
 
-def _standing(changes: Sequence[tuple[DecodeChange, Sequence[float]]]) -> list[DecodeChange]:
+def _after_discovery(changes: Sequence[tuple[DecodeChange, Sequence[float]]]) -> list[DecodeChange]:
     """Returns the changes, of which only those that a false discovery rate of one percent over all of them
     leaves keep their verdict."""
     stands = false_discovery([chance(x, change.margin) for change, x in changes])

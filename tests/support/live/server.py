@@ -19,7 +19,7 @@ START_S = 300.0
 
 @dataclass(frozen=True)
 class Server:
-    """Where it listens, the file in which each answer's times stand (see serve.py), and its process."""
+    """Has where the server listens, the file with each answer's times (see serve.py), and its process."""
 
     url: str
     log: Path

@@ -20,7 +20,7 @@ from harness.backend.vocabulary import byte_vocabulary
 
 
 class Panic(BaseException):
-    """As of a Rust extension: no Exception."""
+    """Stands for a panic of a Rust extension, which is no Exception."""
 
 
 class CountingObject(GrammarObject):

@@ -19,7 +19,7 @@ HOLD = "hold"
 
 
 def grandparent() -> int:
-    """Of the child that serves cases: the process that started its worker."""
+    """Returns the process that started the worker of the child that serves cases."""
     return int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1])
 
 

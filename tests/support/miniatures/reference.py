@@ -159,7 +159,7 @@ class Reference(Adapter):
 
 
 class JsonOnly(Reference):
-    """As right as `Reference`, with one dialect."""
+    """Is as right as `Reference`, with one dialect."""
 
     dialects: ClassVar[frozenset[Dialect]] = frozenset({"json_schema"})
 

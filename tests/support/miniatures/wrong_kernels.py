@@ -238,7 +238,7 @@ def needs_what_is_not_here() -> Function:
 
 
 def kernel(function: Function) -> Kernel:
-    """On the CPU, for every element type."""
+    """Returns a kernel of that function on the CPU, for every element type."""
     return Kernel(
         lambda: function, frozenset({"cpu"}), frozenset({"float32", "float16", "bfloat16"}), indices=True
     )

@@ -58,7 +58,7 @@ class Reading(Reference):
 
 
 class Twin(Reading):
-    """As right."""
+    """Is as right as `Reading`."""
 
 
 class ForgetsRequired(Reading):
@@ -106,7 +106,7 @@ class RefusesEscapes(Reading):
 
 
 class NeverCloses(Reading):
-    """After the members nothing but whitespace."""
+    """Allows nothing but whitespace after the members."""
 
     def pattern(self) -> bytes:
         return super().pattern().replace(rb")\}", rb")[ \n]*(?!)")

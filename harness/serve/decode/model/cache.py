@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class CachePlace:
-    """Where the next pass writes and what it reads; the model sets it before each pass."""
+    """Says where the next pass writes and what it reads; the model sets it before each pass."""
 
     rows: torch.Tensor
     """The rows of the pass, as int64 [rows of the pass]."""
