@@ -8,14 +8,21 @@ import os
 import tempfile
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import llama_cpp
 import numpy as np
 
+from harness.backend.layout import COMPACT
 from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.gguf_file import write_vocabulary
+
+# SPACE_RULE and _build_object_rule of llama_cpp/llama_grammar.py; grammars/README.md of llama.cpp.
+LAYOUT = replace(
+    COMPACT, separators=None, whitespace=b" ", longest_run=1, order="required_first", unlisted="never"
+)
 
 CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """The fields of `llama_token_data`."""

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, cast
 
 from llguidance import LLMatcher, StructTag, grammar_from
 from llguidance.gbnf_to_lark import GbnfToLarkError, gbnf_to_lark
 
-from harness import Grammar, InvalidGrammar, UnsupportedGrammar
+from harness import Grammar, InvalidGrammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
+from harness.backend.layout import COMPACT, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
-Layout = dict[str, Any] | None
+# Order and white space are those of docs/json_schema.md of the library; U+007F is always escaped (CHAR_REGEX
+# of parser/src/json/compiler.rs).
+PLAIN = with_delete_escaped(COMPACT)
+
+Options = dict[str, Any] | None
 """The library's options of a JSON Schema, which stand beneath its key `x-guidance`; None for no option."""
 
-WHITESPACE: dict[str, Layout] = {
-    "any": None,
-    "json_dumps": {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "},
-    "compact": {"whitespace_flexible": False},
+WHITESPACE: dict[str, tuple[Options, Layout]] = {
+    "any": (None, replace(PLAIN, separators=None)),
+    "json_dumps": (
+        {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "},
+        replace(PLAIN, separators=(b" ", b" ")),
+    ),
+    "compact": ({"whitespace_flexible": False}, PLAIN),
 }
 
 # The library gives one string. These are its words for what it cannot do: a missing feature, or one of its
@@ -49,11 +58,11 @@ class TokenizerForm:
         return self._encode(text.encode() if isinstance(text, str) else text)
 
 
-def grammar_text(grammar: Grammar, layout: Layout) -> str:
+def grammar_text(grammar: Grammar, options: Options) -> str:
     """Returns the grammar as `LLMatcher` takes it. Raises UnsupportedGrammar or InvalidGrammar."""
     match grammar.dialect:
         case "json_schema":
-            return _json_schema(grammar.text, layout)
+            return _json_schema(grammar.text, options)
         case "regex":
             return LLMatcher.grammar_from_regex(grammar.text)
         case "ebnf":
@@ -62,14 +71,14 @@ def grammar_text(grammar: Grammar, layout: Layout) -> str:
             parts.choices_of(grammar.text)
             return grammar_from("choice", grammar.text)
         case "structural_tag":
-            return _structural_tag(grammar.text, layout)
+            return _structural_tag(grammar.text, options)
 
 
-def _json_schema(text: str, layout: Layout) -> str:
-    if not layout:
+def _json_schema(text: str, options: Options) -> str:
+    if not options:
         return LLMatcher.grammar_from_json_schema(text)
     try:
-        return LLMatcher.grammar_from_json_schema(text, overrides=cast(Any, layout))
+        return LLMatcher.grammar_from_json_schema(text, overrides=cast(Any, options))
     except ValueError as error:
         raise parts.refusal(str(error), UNSUPPORTED) from error
 
@@ -85,14 +94,14 @@ def _lark(text: str) -> str:
         raise parts.refusal(str(error), UNSUPPORTED) from error
 
 
-def _structural_tag(text: str, layout: Layout) -> str:
+def _structural_tag(text: str, options: Options) -> str:
     triggers, structures = parts.structural_tag_of(text)
     try:
         tags = [
             StructTag(
                 trigger=next(trigger for trigger in triggers if tag.begin.startswith(trigger)),
                 begin=tag.begin,
-                grammar=_tag_schema(tag.schema, layout),
+                grammar=_tag_schema(tag.schema, options),
                 end=tag.end,
             )
             for tag in structures
@@ -106,10 +115,10 @@ def _structural_tag(text: str, layout: Layout) -> str:
         raise InvalidGrammar(f"structural_tag: {error!r}") from error
 
 
-def _tag_schema(schema: object, layout: Layout) -> dict[str, Any] | str:
-    """Returns a structure's schema with the options of the layout, which go before its own."""
+def _tag_schema(schema: object, options: Options) -> dict[str, Any] | str:
+    """Returns a structure's schema with the options, which go before its own."""
     if isinstance(schema, dict):
-        return {**schema, "x-guidance": {**schema.get("x-guidance", {}), **layout}} if layout else schema
-    if layout:
+        return {**schema, "x-guidance": {**schema.get("x-guidance", {}), **options}} if options else schema
+    if options:
         raise UnsupportedGrammar("llguidance applies its whitespace option to object schemas only")
     return f"start: %json {json.dumps(schema)}"  # true and false, which a tag takes only inside a grammar

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 
 from lmformatenforcer import (
     CharacterLevelParser,
@@ -13,9 +15,25 @@ from lmformatenforcer import (
     UnionParser,
 )
 
-from harness import Grammar, InvalidGrammar, UnsupportedGrammar
+from harness import Grammar, InvalidGrammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
+from harness.backend.layout import COMPACT
 from harness.backend.vocabulary import Vocabulary
+
+WHITESPACE = {"any": sys.maxsize, "library": 12, "compact": 0}
+"""How many whitespace characters may follow each other in JSON."""
+
+
+def layout_of(most_whitespace: int, property_order: bool) -> Layout:
+    """Returns the layout that follows from `max_consecutive_whitespaces` and `force_json_field_order` (the
+    library's README, Configuration options)."""
+    return replace(
+        COMPACT,
+        separators=None,
+        longest_run=None if most_whitespace == sys.maxsize else most_whitespace,
+        order="listed" if property_order else "any",
+        unlisted="never",
+    )
 
 
 def parser_of(grammar: Grammar, config: CharacterLevelParserConfig) -> CharacterLevelParser:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from outlines_core import json_schema
 
-from harness import Grammar, InvalidGrammar, UnsupportedGrammar
+from harness import Grammar, InvalidGrammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
+from harness.backend.layout import COMPACT
 
-WHITESPACE = {"any": r"[\n\t\r ]*", "library": None, "compact": ""}
-"""The expression for what may stand between the parts of a JSON text; None is the library's own."""
+# Names keep the schema's order, and others are not foreseen (parse_properties of
+# src/json_schema/parsing.rs).
+CLOSED = replace(COMPACT, unlisted="never")
+WHITESPACE: dict[str, tuple[str | None, Layout]] = {
+    "any": (r"[\n\t\r ]*", replace(CLOSED, separators=None)),
+    "library": (None, replace(CLOSED, separators=None, whitespace=b" ", longest_run=1)),
+    "compact": ("", CLOSED),
+}
+"""The expression for what may stand between the parts of a JSON text, None for the library's own; and the
+layout that follows from it."""
 
 
 def pattern_of(grammar: Grammar, whitespace: str | None) -> str:

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
-from harness import Grammar, UnsupportedGrammar
+from harness import Grammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
+from harness.backend.layout import COMPACT, with_delete_escaped
 
 SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
 """What stands between the items of a JSON text, and between a key and its value."""
+
+# "Whether to use any whitespace", "the order of the properties in the schema" and "strict mode ... will not
+# allow properties and items that is not specified" (docstring of compile_json_schema). Of strings and numbers
+# the library says nothing; a constant holds U+007F escaped, and a free string may.
+ANY_WHITESPACE = with_delete_escaped(replace(COMPACT, separators=None))
+
+
+def layout_of(separators: tuple[str, str] | None, open_objects: bool, any_order: bool) -> Layout:
+    """Returns the layout that the options ask for."""
+    return replace(
+        ANY_WHITESPACE,
+        separators=separators and (separators[0][1:].encode(), separators[1][1:].encode()),
+        order="any" if any_order else "listed",
+        unlisted="last" if open_objects else "never",
+    )
 
 
 def compiler_call(grammar: Grammar, schema_options: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:

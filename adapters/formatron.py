@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import typing
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -21,6 +22,7 @@ from referencing.jsonschema import UnknownDialect
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask
+from harness.backend.layout import COMPACT
 from harness.backend.vocabulary import Vocabulary
 
 # It takes Python's own `typing` from pydantic, which no longer hands it on: there is another module of that
@@ -129,6 +131,8 @@ class Formatron(Adapter):
         "regex_dialect_rust": "Regular expressions are those of Rust's regex crate (documentation of kbnf, "
         "Regular expression).",
     }
+
+    layout = replace(COMPACT, separators=None, whitespace=b" \t\n", unlisted="never")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)

@@ -25,7 +25,7 @@ from harness.oracle.automaton import NoOracle
 from harness.oracle.ebnf.gbnf import gbnf_of_choice, gbnf_of_ebnf, gbnf_of_regex
 from harness.oracle.language import language_of
 
-from ._llama_cpp_library import Candidates, load_model, messages_of
+from ._llama_cpp_library import LAYOUT, Candidates, load_model, messages_of
 
 LIMITS = ("left recursion", "sane defaults")
 """The parts of its messages that say that a grammar is right and too much."""
@@ -111,6 +111,8 @@ class LlamaCpp(Adapter):
         "json_schema_to_grammar.py).",
         "whitespace": "At most one space between two parts (SPACE_RULE in llama_cpp/llama_grammar.py).",
     }
+
+    layout = LAYOUT
 
     def __init__(self, vocabulary: Vocabulary, *, ebnf: Literal["translated", "text"] = "translated") -> None:
         super().__init__(vocabulary)

@@ -154,7 +154,7 @@ class Llguidance(Adapter):
         threads: int = 1,
     ) -> None:
         super().__init__(vocabulary)
-        self._whitespace = parts.option_value("whitespace", whitespace, WHITESPACE)
+        self._options, self.layout = parts.option_value("whitespace", whitespace, WHITESPACE)
         self.shared_lexer = shared_lexer
         self.threads: int = threads
         self.row_bytes = 4 * vocabulary.words
@@ -165,7 +165,7 @@ class Llguidance(Adapter):
 
     def compile(self, grammar: Grammar) -> LlguidanceGrammar:
         parts.require_unicode(grammar.text)
-        text = grammar_text(grammar, self._whitespace)
+        text = grammar_text(grammar, self._options)
         matcher = self.new_matcher(text)
         if matcher.is_error():
             raise parts.refusal(matcher.get_error(), UNSUPPORTED)
@@ -175,7 +175,7 @@ class Llguidance(Adapter):
         return LLMatcher(self._tokenizer, text, log_level=0)
 
     def script(self, grammar: Grammar) -> str:
-        return parts.script_of("llguidance", grammar_text=repr(grammar_text(grammar, self._whitespace)))
+        return parts.script_of("llguidance", grammar_text=repr(grammar_text(grammar, self._options)))
 
     def kernels(self) -> Mapping[str, Kernel]:
         return parts.kernels_in_torch_and_numpy("llguidance")

@@ -4,7 +4,6 @@ every step."""
 from __future__ import annotations
 
 import json
-import sys
 from typing import Literal
 
 from interegular.patterns import InvalidSyntax, Unsupported
@@ -18,10 +17,7 @@ from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask, is_allowed
 from harness.backend.vocabulary import Vocabulary
 
-from ._lm_format_enforcer_forms import parser_of, token_texts
-
-WHITESPACE = {"any": sys.maxsize, "library": 12, "compact": 0}
-"""How many whitespace characters may follow each other in JSON."""
+from ._lm_format_enforcer_forms import WHITESPACE, layout_of, parser_of, token_texts
 
 
 class _EnforcerObject(GrammarObject):
@@ -133,12 +129,14 @@ class LMFormatEnforcer(Adapter):
     ) -> None:
         super().__init__(vocabulary)
         self.is_shared = shared_enforcer
+        most_whitespace = parts.option_value("whitespace", whitespace, WHITESPACE)
+        self.layout = layout_of(most_whitespace, property_order)
         self.tokenizer = TokenEnforcerTokenizerData(
             token_texts(vocabulary), self._decode, vocabulary.eos_token, True, vocabulary.size
         )
         self.config = CharacterLevelParserConfig(
             alphabet=self.tokenizer.tokenizer_alphabet,
-            max_consecutive_whitespaces=parts.option_value("whitespace", whitespace, WHITESPACE),
+            max_consecutive_whitespaces=most_whitespace,
             force_json_field_order=property_order,
             max_json_array_length=max_array_length,
         )

@@ -153,7 +153,7 @@ class OutlinesCore(Adapter):
         super().__init__(vocabulary)
         self._jumps = jumps
         self.mask_format = mask
-        self._whitespace = parts.option_value("whitespace", whitespace, WHITESPACE)
+        self._whitespace, self.layout = parts.option_value("whitespace", whitespace, WHITESPACE)
         ids: dict[bytes, list[int]] = {}
         for token, text in parts.plain_tokens(vocabulary).items():
             ids.setdefault(text, []).append(token)

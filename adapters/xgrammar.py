@@ -18,7 +18,7 @@ from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask, Kernel
 from harness.backend.vocabulary import Vocabulary
 
-from ._xgrammar_forms import SEPARATORS, compiler_call
+from ._xgrammar_forms import SEPARATORS, compiler_call, layout_of
 
 NO_TENSOR = torch.empty(0)
 
@@ -139,6 +139,7 @@ class Xgrammar(Adapter):
             "strict_mode": not open_objects,
             **({"any_order": True} if any_order else {}),
         }
+        self.layout = layout_of(separators, open_objects, any_order)
         self.threads: int = threads
         # The library takes an empty token for a special one and allows neither, so specials and padding are
         # passed as they are.

@@ -33,6 +33,7 @@ from harness.backend.grammar import GrammarObject as GrammarObject
 from harness.backend.grammar import InvalidGrammar as InvalidGrammar
 from harness.backend.grammar import Kernel as Kernel
 from harness.backend.grammar import UnsupportedGrammar as UnsupportedGrammar
+from harness.backend.layout import Layout as Layout
 from harness.backend.vocabulary import Vocabulary as Vocabulary
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.backend.layout import Layout
 from harness.backend.vocabulary import Vocabulary
 
 Dialect = Literal["json_schema", "regex", "ebnf", "choice", "structural_tag"]
@@ -187,6 +188,10 @@ class Adapter(ABC):
     threads: int | None = None
     """On how many threads `fill_bitmasks` works, for adapters that have them; it may be set between two
     calls."""
+
+    layout: Layout | None = None
+    """How the backend writes JSON, by its documentation and its options: every document of a schema that is
+    spelled so can be written. None if it says nothing of that."""
 
     vocabulary: Vocabulary
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from harness.backend.grammar import Grammar
+from harness.backend.layout import Layout
 from harness.checks.exact_mask import is_no_utf8, spread
 from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Place, Subject
@@ -31,7 +32,7 @@ MOST_NAMED = 3
 def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[Finding]:
     """With each token that the mask allows, some document of the schema (or output of the structural tag)
     goes on, and end-of-sequence is allowed only behind one."""
-    documents = _documents(subject)
+    documents = documents_of_case(subject)
     for place in subject.places("documents"):
         try:
             state = documents.run(documents.start, place.text)
@@ -47,13 +48,20 @@ def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[
             raise NotApplicable(str(why)) from why
 
 
-def _documents(
-    subject: Subject, without: frozenset[str] = frozenset(), repeats_names: bool = False
+def documents_of_case(
+    subject: Subject,
+    without: frozenset[str] = frozenset(),
+    repeats_names: bool = False,
+    layout: Layout | None = None,
 ) -> Outputs:
+    """Returns the automaton of the case's documents, as `language.outputs_of` describes it; that of a
+    counter-experiment may take less time. Raises NotApplicable where there is none."""
     case = subject.case
     try:
         seconds = TRIAL_SECONDS if without or repeats_names else None
-        return outputs_of(case.grammar, case.draft, case.asserts_formats, without, repeats_names, seconds)
+        return outputs_of(
+            case.grammar, case.draft, case.asserts_formats, without, repeats_names, seconds, layout
+        )
     except NoOracle as why:
         raise NotApplicable(str(why)) from why
 
@@ -160,7 +168,7 @@ def _right(
 ) -> set[int]:
     """Returns which of the tokens the schema allows at the place if these keywords are left out of it."""
     try:
-        relaxed = _documents(subject, without, repeats_names)
+        relaxed = documents_of_case(subject, without, repeats_names)
         state = relaxed.run(relaxed.start, place.text)
         texts = subject.vocabulary.tokens
         return {
@@ -183,7 +191,7 @@ def _no_json(any_json: Outputs, text: bytes, end: int) -> str:
         return "invalid_utf8"
     if where in ("outside_tag", "begin", "end"):
         return where
-    if where == "string":
+    if where in ("string", "name"):
         return "control_character" if text[end] < 0x20 else "invalid_utf8"
     if where == "escape":
         return "surrogate" if b"\\u" in text[max(0, end - 10) : end] else "escape"

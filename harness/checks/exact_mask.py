@@ -89,7 +89,7 @@ def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: Token
     texts = [vocabulary.tokens[token] for token in different if token != vocabulary.eos_token]
     if not all(texts):
         return "empty_token"
-    partial = all(_ends_inside_a_character(place.text + text) for text in texts)
+    partial = all(ends_inside_a_character(place.text + text) for text in texts)
     if (
         not under.any()
         and int(allowed.sum()) == 1
@@ -120,7 +120,7 @@ def _takes_the_characters(
     for token in np.flatnonzero(truth).tolist():
         text = tokens[token]
         begun = [text[:end] for end in range(1, min(len(text), LONGEST_PIECE) + 1) if text[:end] in pieces]
-        if begun and not _ends_inside_a_character(place.text + text):
+        if begun and not ends_inside_a_character(place.text + text):
             taken |= {piece: taken.get(piece, False) or bool(allowed[token]) for piece in begun}
     return bool(taken) and all(taken.values())
 
@@ -173,7 +173,7 @@ def _passes_a_possible_end(subject: Subject, place: Place, over: TokenSet) -> bo
     return True
 
 
-def _ends_inside_a_character(text: bytes) -> bool:
+def ends_inside_a_character(text: bytes) -> bool:
     """Is the text a beginning of UTF-8 that lacks the end of its last character?"""
     try:
         text.decode()

@@ -9,8 +9,8 @@ from harness.backend.grammar import Grammar
 from harness.oracle.automaton import Automaton, NoOracle
 
 if TYPE_CHECKING:
+    from harness.backend.layout import Layout
     from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
-    from harness.oracle.json_schema.layout import Layout
     from harness.oracle.structural_tag import StructuralTagAutomaton
 
 # The automata are imported where they are asked for: a walk without checks needs none.

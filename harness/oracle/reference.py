@@ -21,9 +21,9 @@ from harness.backend.grammar import (
     InvalidGrammar,
     UnsupportedGrammar,
 )
+from harness.backend.layout import LAYOUTS, LayoutName
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
-from harness.oracle.json_schema.layout import LAYOUTS, LayoutName
 from harness.oracle.language import language_of, outputs_of
 from harness.oracle.trie import trie_of
 
@@ -122,7 +122,7 @@ class Reference(Adapter):
         layout: LayoutName = "any",
     ) -> None:
         super().__init__(vocabulary)
-        self._layout = LAYOUTS[layout]
+        self.layout = LAYOUTS[layout]
         self.asserts_formats = formats == "assert"
         self.mask_format = mask
         self.trie = trie_of(vocabulary)
@@ -139,5 +139,5 @@ class Reference(Adapter):
 
     def _language(self, grammar: Grammar) -> Automaton[Any]:
         if grammar.dialect in ("json_schema", "structural_tag"):
-            return outputs_of(grammar, None, self.asserts_formats, layout=self._layout)
+            return outputs_of(grammar, None, self.asserts_formats, layout=self.layout)
         return language_of(grammar)

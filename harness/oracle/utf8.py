@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-Ranges = tuple[tuple[int, int], ...]
-"""Ranges of code points, both ends included."""
+from harness.backend.layout import LAST, Ranges
+
 ByteRange = tuple[int, int]
 """The first and the last byte of a range, both included."""
 
 SURROGATES = (0xD800, 0xDFFF)
-LAST = 0x10FFFF
 EVERY: Ranges = ((0, SURROGATES[0] - 1), (SURROGATES[1] + 1, LAST))
 """Every Unicode scalar value, and so every character that UTF-8 spells."""
 

@@ -19,13 +19,13 @@ from side_by_side import first_difference
 from small_schemas import whole_schema
 
 from harness.backend.grammar import Grammar
+from harness.backend.layout import LAYOUTS, Layout, LayoutName
 from harness.backend.vocabulary import load_vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.ebnf.automaton import ebnf_automaton
 from harness.oracle.json_schema import automaton, numbers, spellable, strings
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.json_schema.formula import TRUE
-from harness.oracle.json_schema.layout import LAYOUTS, Layout, LayoutName
 from harness.oracle.reference import Reference
 from harness.oracle.utf8 import LAST, common, merged
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from small_schemas import documents, whole_schema
 
+from harness.backend.layout import Layout
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.automaton import json_schema_automaton
-from harness.oracle.json_schema.layout import Layout
 from harness.oracle.judge.schema import document_is_valid
 from harness.oracle.judge.unjudgeable import Unjudgeable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.oracle.json_schema.layout import EVERY_SPELLING, LAYOUTS, Layout
+from harness.backend.layout import EVERY_SPELLING, LAYOUTS, Layout, with_delete_escaped
 from harness.oracle.utf8 import LAST
 
 RULES = r"""
@@ -53,6 +53,14 @@ PAIRS: list[tuple[Any, Layout, str]] = [
     ({"type": "string"}, COMPACT, "plain-string"),
     (TWO_NAMES, COMPACT, r'"{" "\"b\":null,"? "\"a\":true}"'),
     (TWO_NAMES, SPACED, r'"{" "\"b\": null, "? "\"a\": true}"'),
+    # Required names before others; among alternatives no name is required.
+    (TWO_NAMES, replace(COMPACT, order="required_first"), r'"{" "\"a\":true" ",\"b\":null"? "}"'),
+    ({"anyOf": [TWO_NAMES, {"const": {"b": None}}]}, replace(COMPACT, order="required_first"),
+     r'"{" ("\"b\":null" | "\"b\":null,"? "\"a\":true") "}"'),
+    (TWO_NAMES, with_delete_escaped(replace(COMPACT, order="any")),
+     r'"{" ("\"b\":null,\"a\":true" | "\"a\":true" ",\"b\":null"?) "}"'),
+    ({"type": "string"}, with_delete_escaped(COMPACT),
+     r'"\"" ([^"\\\x00-\x1F\x7F] | "\\" ["\\bfnrt] | "\\u00" ("0" [0-7bef] | "1" [0-9a-f] | "7f"))* "\""'),
     ({"type": "array", "items": {"enum": [None, 1]}}, SPACED,
      '"[" (item (", " item)*)? "]"\nitem ::= "null" | "1"'),
     # White space in runs of at most one blank; only around the document; never around it.

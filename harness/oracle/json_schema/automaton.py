@@ -13,12 +13,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from harness.backend.layout import EVERY_SPELLING, Layout
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.json_schema import numbers
 from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
 from harness.oracle.json_schema.budget import SECONDS, Budget
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, conjunction, disjunction, negation
-from harness.oracle.json_schema.layout import ESCAPES, EVERY_SPELLING, Layout
+from harness.oracle.json_schema.layout import ESCAPES, escaped
 from harness.oracle.json_schema.schemas import Schemas
 from harness.oracle.json_schema.spellable import spellable_values
 from harness.oracle.json_schema.values import (
@@ -143,7 +144,7 @@ class Done(NamedTuple):
 Gap: TypeAlias = Start | Array | Object | Comma | Colon | Done
 """Between two tokens of JSON, where white space may stand."""
 Frame: TypeAlias = Gap | Word | Number | Text
-Place: TypeAlias = Literal["string", "escape", "number", "between"]
+Place: TypeAlias = Literal["string", "name", "escape", "number", "between"]
 Key: TypeAlias = tuple[Frame, Any]
 """The topmost value, and the key of those around it (None: it is the document)."""
 
@@ -166,7 +167,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
         self._behind_comma, self._behind_colon = (text or 0 for text in layout.separators or (b"", b""))
         self._longest_inside = layout.longest_run if layout.separators is None else 0
         self._hex = HEX if layout.hex_digits == "any" else HEX[:16]
-        self._escaped = layout.escaped()
+        self._escaped = escaped(layout)
         self._has_all_hex = layout.hex_escapes == EVERY_SPELLING.hex_escapes
         self.values = Values(schemas, layout, self.budget)
         self._names: dict[tuple[Formulas, Names, Names, tuple[str, ...]], Formula | None] = {}
@@ -183,7 +184,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
         key = self._keys[state]
         frame = key[0] if key is not None else None
         if isinstance(frame, Text):
-            return "escape" if frame.escape else "string"
+            return "escape" if frame.escape else "name" if frame.is_name else "string"
         return "number" if isinstance(frame, Number) else "between"
 
     # --------------------------------------------------------------------------------------------- automaton
@@ -270,7 +271,11 @@ class JsonSchemaAutomaton(Automaton[Key]):
         formulas = tuple(self._of_type(each, "object") for each in frame.formulas)
         listed = listed_names(*formulas)
         if self.values.object_can_end(formulas[0], listed, frozenset()):
-            order = names_in_order(formulas) if self.layout.order == "listed" else ()
+            order = (
+                ()
+                if self.layout.order == "any"
+                else names_in_order(formulas, self.layout.order == "required_first")
+            )
             yield 0x7B, (Object(formulas, listed, frozenset(), True, order), around)
 
     def _opened(self, formulas: Formulas, around: Any) -> Key:

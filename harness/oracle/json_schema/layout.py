@@ -1,83 +1,20 @@
-"""Layouts: subsets of the spellings of JSON, such as the one that a library writes.
-
-A layout says how a document is written, and not which documents there are, with two exceptions: a character
-that it cannot spell stands in no string, and a name that the schema does not list may be forbidden.
-"""
+"""Which characters a layout (harness/backend/layout.py) can write, and how."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
-
-from harness.oracle.utf8 import EVERY, LAST, Ranges, common, merged
+from harness.backend.layout import Layout
+from harness.oracle.utf8 import EVERY, Ranges, common, merged
 
 ESCAPES = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 8, 0x66: 12, 0x6E: 10, 0x72: 13, 0x74: 9}
 """RFC 8259, section 7: the byte behind a backslash, and the character that both are."""
-UNESCAPED: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, LAST))
-"""RFC 8259, section 7: the characters that may stand in a string as they are."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Each field leaves out spellings; without any, every spelling is meant."""
-
-    whitespace: bytes = b" \t\n\r"
-    """The characters of which white space consists."""
-    longest_run: int | None = None
-    """How many of them may stand between two tokens of JSON at most; None is any number."""
-    separators: tuple[bytes, bytes] | None = None
-    """If given, exactly these stand behind each comma and behind each colon, and there is no other white
-    space inside the document."""
-    is_surrounded: bool = True
-    """White space may stand before and behind the document."""
-    order: Literal["any", "listed"] = "any"
-    """`listed`: the names that the schema lists come in the order in which its `properties` have them."""
-    unlisted: Literal["anywhere", "last", "never"] = "anywhere"
-    """Where names stand that no subschema lists that could apply to the object; `last`: behind all listed
-    ones."""
-    raw: Ranges = UNESCAPED
-    """The characters that may stand in a string as they are; never others than RFC 8259 allows."""
-    short_escapes: bytes = bytes(ESCAPES)
-    """What may stand behind a backslash, but for the `u`."""
-    hex_escapes: Ranges = ((0, LAST),)
-    """The characters that may be written as `\\uXXXX`, or as two of these."""
-    hex_digits: Literal["any", "lower"] = "any"
-    """The case of the hexadecimal digits."""
-    exponents: Literal["any", "signed", "none"] = "any"
-    """Whether numbers may have an exponent; `signed`: only with `+` or `-`."""
-    integers_are_digits: bool = False
-    """A number whose value is an integer has neither a fraction nor an exponent."""
-    has_minus_zero: bool = True
-    """Zero may have the sign `-`."""
-
-    def escaped(self) -> Ranges:
-        """The characters that have an escape."""
-        shorts = tuple((ESCAPES[byte], ESCAPES[byte]) for byte in self.short_escapes)
-        return merged(self.hex_escapes + shorts)
-
-    def characters(self) -> Ranges:
-        """The characters that have any spelling."""
-        return common(merged(self.raw + self.escaped()), EVERY)
+def escaped(layout: Layout) -> Ranges:
+    """Returns the characters that have an escape."""
+    shorts = tuple((ESCAPES[byte], ESCAPES[byte]) for byte in layout.short_escapes)
+    return merged(layout.hex_escapes + shorts)
 
 
-EVERY_SPELLING = Layout()
-_COMPACT = Layout(
-    separators=(b"", b""),
-    is_surrounded=False,
-    order="listed",
-    unlisted="last",
-    short_escapes=b'"\\bfnrt',
-    hex_escapes=((0, 7), (11, 11), (14, 31)),
-    hex_digits="lower",
-    exponents="none",
-    integers_are_digits=True,
-    has_minus_zero=False,
-)
-LayoutName = Literal["any", "compact", "spaced"]
-LAYOUTS: dict[LayoutName, Layout] = {
-    "any": EVERY_SPELLING,
-    "compact": _COMPACT,
-    "spaced": replace(_COMPACT, separators=(b" ", b" ")),
-}
-"""`compact` is what `json.dumps(value, ensure_ascii=False, separators=(",", ":"))` writes where names have
-the schema's order and numbers no exponent; `spaced` is that with Python's usual separators."""
+def characters(layout: Layout) -> Ranges:
+    """Returns the characters that have any spelling."""
+    return common(merged(layout.raw + escaped(layout)), EVERY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from harness.backend.layout import Layout
 from harness.oracle.json_schema.atoms import (
     AllItems,
     AllMembers,
@@ -14,7 +15,7 @@ from harness.oracle.json_schema.atoms import (
     IsSpelledInteger,
 )
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, conjunction, disjunction, negation
-from harness.oracle.json_schema.layout import Layout
+from harness.oracle.json_schema.layout import characters
 from harness.oracle.json_schema.schemas import Schemas, if_type
 from harness.oracle.json_schema.values import atoms_in_order, names_in_order
 from harness.oracle.utf8 import EVERY
@@ -31,9 +32,9 @@ def spellable_values(schemas: Schemas, layout: Layout) -> Formula:
 def _of_scalars(schemas: Schemas, layout: Layout) -> Formula:
     """All strings and numbers, at any depth, are such that the layout can spell them."""
     asked: list[Formula] = []
-    characters = layout.characters()
-    if characters != EVERY:
-        string = schemas.consists_of(characters)
+    spelled = characters(layout)
+    if spelled != EVERY:
+        string = schemas.consists_of(spelled)
         asked += [if_type("string", string), if_type("object", atom(AllNames(string)))]
     if layout.integers_are_digits:
         literal = disjunction([negation(atom(IsMultiple(Fraction(1)))), atom(IsSpelledInteger())])

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NamedTuple
 
+from harness.backend.layout import Layout
 from harness.oracle.automaton import NoOracle
 from harness.oracle.json_schema.atoms import (
     TYPES,
@@ -39,7 +40,6 @@ from harness.oracle.json_schema.formula import (
     polarity,
     rewritten,
 )
-from harness.oracle.json_schema.layout import Layout
 from harness.oracle.json_schema.numbers import Literal, Numbers
 from harness.oracle.json_schema.schemas import Schemas
 from harness.oracle.json_schema.strings import Strings
@@ -468,14 +468,25 @@ def listed_names(*formulas: Formula) -> Names:
     return frozenset(names)
 
 
-def names_in_order(formulas: tuple[Formula, ...]) -> tuple[str, ...]:
+def names_in_order(formulas: tuple[Formula, ...], required_first: bool = False) -> tuple[str, ...]:
     """The names that the formulas list, in the order in which they first list them: those for whose values
-    they ask something, then those that must or must not be there."""
+    they ask something, then those that must or must not be there.
+
+    With `required_first`, names without which the first formula is false come before all others.
+    """
     atoms = atoms_in_order(formulas)
     with_values = [name for value in atoms if isinstance(value, AllMembers) for name, _ in value.named]
-    return tuple(
-        dict.fromkeys([*with_values, *(value.name for value in atoms if isinstance(value, HasName))])
-    )
+    names = dict.fromkeys([*with_values, *(value.name for value in atoms if isinstance(value, HasName))])
+    if required_first:
+        wanted = formulas[0]
+        all_wanted = parts_of(wanted) if wanted.kind == "and" else (wanted,)
+        required = {
+            part.parts[0].name
+            for part in all_wanted
+            if part.kind == "atom" and isinstance(part.parts[0], HasName)
+        }
+        names = dict.fromkeys(sorted(names, key=lambda name: name not in required))
+    return tuple(names)
 
 
 def boolean_holds(formula: Formula, value: bool) -> bool:

@@ -1,0 +1,158 @@
+"""The mask against the documents of a JSON Schema in the backend's own layout.
+
+What the backend says of its white space, order and escapes is its own word; a token that it forbids, though a
+document that is written so goes on with it, is against that word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from harness.backend.layout import Layout
+from harness.checks.documents import BROAD, documents_of_case
+from harness.checks.exact_mask import ends_inside_a_character, spread
+from harness.checks.looking import name_of
+from harness.checks.subject import NotApplicable, Place, Subject
+from harness.oracle.automaton import DEAD, NoOracle
+from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+from harness.oracle.trie import TokenSet
+from harness.rows.row import Finding
+
+CATEGORY = "masks"
+
+ALLOWED_BY = {
+    "canonical_only": ": it forces one spelling in tokens of a text that is forced",
+    "end_of_sequence": ": a document has ended",
+    "partial_utf8": ": they end inside a character",
+    "whitespace": ": white space that its layout has",
+    "escape": ": an escape that its layout has",
+    "property_order": ": a name that its layout does not put elsewhere",
+    "unlisted_name": ": a name that the schema does not list",
+}
+"""What the tokens are, for the causes that are no keywords of the schema."""
+
+
+def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Iterator[Finding]:
+    """The mask allows each token with which a document goes on that is spelled as the backend says, and
+    end-of-sequence behind each such document."""
+    layout = subject.adapter.layout
+    if layout is None:
+        raise NotApplicable("the backend does not say how it writes JSON")
+    documents = documents_of_case(subject, layout=layout)
+    for place in subject.places("layout"):
+        try:
+            state = documents.run(documents.start, place.text)
+            if state == DEAD:
+                continue  # written otherwise than the layout has it, which the backend is free to allow
+            grammar_object = subject.reach(place.tokens)
+            if grammar_object is None:
+                continue
+            allowed = subject.allowed(grammar_object)
+            missing = subject.trie.mask(documents, state) & ~allowed
+            if not missing.any():
+                continue
+            for cause, tokens in _by_cause(subject, documents, layout, place, allowed, missing):
+                yield _finding(subject, documents, place, tokens, cause)
+        except NoOracle as why:
+            raise NotApplicable(str(why)) from why
+
+
+def _finding(
+    subject: Subject, documents: JsonSchemaAutomaton, place: Place, tokens: list[int], cause: str
+) -> Finding:
+    chosen = spread(tokens)
+    names = ", ".join(name_of(subject, token) for token in chosen[:3])
+    keyword = cause.removeprefix("keyword_")
+    why = ALLOWED_BY.get(cause, "") if keyword == cause else f"; of the schema only `{keyword}` speaks here"
+    return Finding(
+        position=place.position,
+        text=f"after {place.text[-60:]!r} it forbids {len(tokens)} token(s) with which documents go on that "
+        f"are spelled as it says, e.g. {names}{why}",
+        cause=cause,
+        instance=place.instance,
+        over=len(tokens),
+        examples=subject.hex_of(chosen),
+        walk=(*place.tokens, chosen[0]),
+    )
+
+
+def _by_cause(
+    subject: Subject,
+    documents: JsonSchemaAutomaton,
+    layout: Layout,
+    place: Place,
+    allowed: TokenSet,
+    missing: TokenSet,
+) -> Iterator[tuple[str, list[int]]]:
+    """Yields the missing tokens by what they have in common."""
+    tokens = np.flatnonzero(missing).tolist()
+    if _is_forced(subject, documents, place, np.flatnonzero(allowed).tolist()):
+        yield "canonical_only", tokens
+        return
+    groups: dict[str, list[int]] = {}
+    for token in tokens:
+        groups.setdefault(_kind(subject, documents, place, token), []).append(token)
+    for kind, of_kind in groups.items():
+        if kind in ("name", "string", "number", "value"):
+            yield _cause_of_schema(subject, layout, place, of_kind, kind), of_kind
+        else:
+            yield kind, of_kind
+
+
+def _is_forced(subject: Subject, documents: JsonSchemaAutomaton, place: Place, allowed: list[int]) -> bool:
+    """Is the only token that is allowed a piece of a text that every document goes on with?"""
+    if len(allowed) != 1 or not (text := subject.vocabulary.tokens[allowed[0]]):
+        return False
+    state = documents.run(documents.start, place.text)
+    return documents.forced(state, len(text)) == text
+
+
+def _kind(subject: Subject, documents: JsonSchemaAutomaton, place: Place, token: int) -> str:
+    """Returns what is particular about the token's text; else where in a document it begins."""
+    text = subject.vocabulary.tokens[token]
+    if token == subject.vocabulary.eos_token:
+        return "end_of_sequence"
+    if ends_inside_a_character(place.text + text):
+        return "partial_utf8"
+    state = documents.run(documents.start, place.text)
+    first = documents.place(state)
+    for byte in text:
+        where = documents.place(state)
+        if where == "between" and byte in b" \t\n\r":
+            return "whitespace"
+        if where == "escape" or (where in ("string", "name") and byte == 0x5C):
+            return "escape"
+        state = documents.step(state, byte)
+    return "value" if first == "between" else first
+
+
+def _cause_of_schema(subject: Subject, layout: Layout, place: Place, tokens: list[int], kind: str) -> str:
+    """Returns the freedom of the layout that all these tokens use, or the only keyword of the schema that
+    forbids anything here; else `kind`."""
+    narrower = {
+        "property_order": replace(layout, order="listed"),
+        "unlisted_name": replace(layout, unlisted="never"),
+    }
+    for cause, narrow in narrower.items():
+        if narrow != layout and not _mask(subject, place, narrow)[tokens].any():
+            return cause
+    whole = _mask(subject, place, layout)
+    keywords = documents_of_case(subject, layout=layout).schemas.keywords - {*BROAD}
+    speaking = [
+        keyword
+        for keyword in sorted(keywords)
+        if (_mask(subject, place, layout, frozenset((keyword,))) & ~whole).any()
+    ]
+    return f"keyword_{speaking[0]}" if len(speaking) == 1 else kind
+
+
+def _mask(subject: Subject, place: Place, layout: Layout, without: frozenset[str] = frozenset()) -> TokenSet:
+    """Returns the tokens with which a document goes on; all of them where there is no such automaton, so that
+    nothing is concluded."""
+    try:
+        documents = documents_of_case(subject, without, layout=layout)
+        return subject.trie.mask(documents, documents.run(documents.start, place.text))
+    except (NoOracle, NotApplicable):
+        return np.ones(subject.vocabulary.size, dtype=np.bool_)
