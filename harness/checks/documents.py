@@ -53,6 +53,7 @@ def documents_of_case(
     without: frozenset[str] = frozenset(),
     repeats_names: bool = False,
     layout: Layout | None = None,
+    asserts_formats: bool = False,
 ) -> Outputs:
     """Returns the automaton of the case's documents, as `language.outputs_of` describes it; that of a
     counter-experiment may take less time. Raises NotApplicable where there is none."""
@@ -60,7 +61,13 @@ def documents_of_case(
     try:
         seconds = TRIAL_SECONDS if without or repeats_names else None
         return outputs_of(
-            case.grammar, case.draft, case.asserts_formats, without, repeats_names, seconds, layout
+            case.grammar,
+            case.draft,
+            case.asserts_formats or asserts_formats,
+            without,
+            repeats_names,
+            seconds,
+            layout,
         )
     except NoOracle as why:
         raise NotApplicable(str(why)) from why

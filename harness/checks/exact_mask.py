@@ -96,7 +96,7 @@ def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: Token
         and _is_forced(subject, place, int(allowed.argmax()), must_say=partial)
     ):
         return "canonical_only"
-    if partial and _takes_the_characters(subject, place, allowed, truth, {*texts}):
+    if partial and takes_the_characters(subject, place, allowed, truth, {*texts}):
         return "partial_utf8"
     if not under.any() and _passes_a_possible_end(subject, place, over):
         return "possible_end"
@@ -107,7 +107,7 @@ def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: Token
     return ""
 
 
-def _takes_the_characters(
+def takes_the_characters(
     subject: Subject, place: Place, allowed: TokenSet, truth: TokenSet, pieces: set[bytes]
 ) -> bool:
     """Is it the pieces that are wrong, and not the characters that they begin?

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from harness.backend.grammar import forced_token
 from harness.backend.layout import Layout
-from harness.checks.documents import BROAD, documents_of_case
-from harness.checks.exact_mask import ends_inside_a_character, spread
+from harness.checks.documents import documents_of_case
+from harness.checks.exact_mask import ends_inside_a_character, spread, takes_the_characters
 from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
@@ -30,6 +31,7 @@ ALLOWED_BY = {
     "escape": ": an escape that its layout has",
     "property_order": ": a name that its layout does not put elsewhere",
     "unlisted_name": ": a name that the schema does not list",
+    "asserted_format": ": it takes `format` for a constraint, which here is none",
 }
 """What the tokens are, for the causes that are no keywords of the schema."""
 
@@ -91,36 +93,51 @@ def _by_cause(
     if _is_forced(subject, documents, place, np.flatnonzero(allowed).tolist()):
         yield "canonical_only", tokens
         return
+    pieces = _pieces(subject, place, allowed, missing)
     groups: dict[str, list[int]] = {}
     for token in tokens:
-        groups.setdefault(_kind(subject, documents, place, token), []).append(token)
+        kind = "partial_utf8" if token in pieces else _kind(subject, documents, place, token)
+        groups.setdefault(kind, []).append(token)
+    for kind in ("string", "name"):
+        if kind in groups:  # where plain characters are missing too, it is not the escapes that are
+            groups[kind] += groups.pop("escape", [])
     for kind, of_kind in groups.items():
-        if kind in ("name", "string", "number", "value"):
-            yield _cause_of_schema(subject, layout, place, of_kind, kind), of_kind
-        else:
-            yield kind, of_kind
+        is_sure = kind in ("partial_utf8", "end_of_sequence")
+        yield kind if is_sure else _cause(subject, layout, place, of_kind, kind), of_kind
 
 
 def _is_forced(subject: Subject, documents: JsonSchemaAutomaton, place: Place, allowed: list[int]) -> bool:
-    """Is the only token that is allowed a piece of a text that every document goes on with?"""
-    if len(allowed) != 1 or not (text := subject.vocabulary.tokens[allowed[0]]):
+    """Is the only token that is allowed a piece of a text that every document goes on with, and does the
+    backend say that it forces it?"""
+    token = forced_token(subject.compiled, place.tokens, allowed)
+    if token is None or not (text := subject.vocabulary.tokens[token]):
         return False
     state = documents.run(documents.start, place.text)
     return documents.forced(state, len(text)) == text
 
 
+def _pieces(subject: Subject, place: Place, allowed: TokenSet, missing: TokenSet) -> set[int]:
+    """Returns the missing tokens that end inside a character, if the backend allows the characters that they
+    begin."""
+    texts = subject.vocabulary.tokens
+    pieces = {
+        token
+        for token in np.flatnonzero(missing).tolist()
+        if texts[token] and ends_inside_a_character(place.text + texts[token])
+    }
+    begun = {texts[token] for token in pieces}
+    return pieces if takes_the_characters(subject, place, allowed, allowed | missing, begun) else set()
+
+
 def _kind(subject: Subject, documents: JsonSchemaAutomaton, place: Place, token: int) -> str:
     """Returns what is particular about the token's text; else where in a document it begins."""
-    text = subject.vocabulary.tokens[token]
     if token == subject.vocabulary.eos_token:
         return "end_of_sequence"
-    if ends_inside_a_character(place.text + text):
-        return "partial_utf8"
     state = documents.run(documents.start, place.text)
     first = documents.place(state)
-    for byte in text:
+    for byte in subject.vocabulary.tokens[token]:
         where = documents.place(state)
-        if where == "between" and byte in b" \t\n\r":
+        if where in ("between", "number") and byte in b" \t\n\r":
             return "whitespace"
         if where == "escape" or (where in ("string", "name") and byte == 0x5C):
             return "escape"
@@ -128,31 +145,50 @@ def _kind(subject: Subject, documents: JsonSchemaAutomaton, place: Place, token:
     return "value" if first == "between" else first
 
 
-def _cause_of_schema(subject: Subject, layout: Layout, place: Place, tokens: list[int], kind: str) -> str:
+def _cause(subject: Subject, layout: Layout, place: Place, tokens: list[int], kind: str) -> str:
     """Returns the freedom of the layout that all these tokens use, or the only keyword of the schema that
     forbids anything here; else `kind`."""
-    narrower = {
-        "property_order": replace(layout, order="listed"),
-        "unlisted_name": replace(layout, unlisted="never"),
-    }
-    for cause, narrow in narrower.items():
-        if narrow != layout and not _mask(subject, place, narrow)[tokens].any():
+    if not subject.case.asserts_formats:
+        asserting = _mask(subject, place, layout, asserts_formats=True)
+        if not asserting[tokens].any():
+            return "asserted_format"
+    for cause, narrower in _narrower(layout):
+        if narrower != layout and not _mask(subject, place, narrower)[tokens].any():
             return cause
+    if kind in ("whitespace", "escape"):
+        return kind
     whole = _mask(subject, place, layout)
-    keywords = documents_of_case(subject, layout=layout).schemas.keywords - {*BROAD}
     speaking = [
         keyword
-        for keyword in sorted(keywords)
+        for keyword in sorted(documents_of_case(subject, layout=layout).schemas.keywords)
         if (_mask(subject, place, layout, frozenset((keyword,))) & ~whole).any()
     ]
     return f"keyword_{speaking[0]}" if len(speaking) == 1 else kind
 
 
-def _mask(subject: Subject, place: Place, layout: Layout, without: frozenset[str] = frozenset()) -> TokenSet:
-    """Returns the tokens with which a document goes on; all of them where there is no such automaton, so that
-    nothing is concluded."""
+def _narrower(layout: Layout) -> Iterator[tuple[str, Layout]]:
+    """Yields layouts that lack one freedom of the given one, each with the freedom's name."""
+    yield "property_order", replace(layout, order="listed")
+    yield "unlisted_name", replace(layout, unlisted="never")
+    if layout.separators is None:
+        yield "whitespace", replace(layout, separators=(b"", b""))
+        yield "whitespace", replace(layout, separators=(b" ", b" "))
+
+
+def _mask(
+    subject: Subject,
+    place: Place,
+    layout: Layout,
+    without: frozenset[str] = frozenset(),
+    asserts_formats: bool = False,
+) -> TokenSet:
+    """Returns the tokens with which a document goes on; all of them where there is no such automaton, or no
+    document begins like the place's text, so that nothing is concluded."""
     try:
-        documents = documents_of_case(subject, without, layout=layout)
-        return subject.trie.mask(documents, documents.run(documents.start, place.text))
+        documents = documents_of_case(subject, without, layout=layout, asserts_formats=asserts_formats)
+        state = documents.run(documents.start, place.text)
+        if state != DEAD:
+            return subject.trie.mask(documents, state)
     except (NoOracle, NotApplicable):
-        return np.ones(subject.vocabulary.size, dtype=np.bool_)
+        pass
+    return np.ones(subject.vocabulary.size, dtype=np.bool_)

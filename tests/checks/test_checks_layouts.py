@@ -1,0 +1,219 @@
+"""The check that every document of the backend's own layout can be written: wrong backends, the cause that is
+named for each, and those on which it must be silent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.backend.grammar import Bitmask, Grammar, unpack_mask
+from harness.backend.layout import COMPACT, EVERY_SPELLING, LAYOUTS, Layout, LayoutName
+from harness.backend.registry import make, parse_specs
+from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
+from harness.cases.case import Case, Instance
+from harness.checks.layouts import check_every_document_of_its_layout_can_be_written
+from harness.checks.subject import NotApplicable, Subject
+from harness.oracle.language import documents_of
+from harness.oracle.reference import Reference, ReferenceGrammar, ReferenceObject
+from harness.rows.row import Finding
+
+BYTES = byte_vocabulary()
+AB = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+
+
+class Declaring(Reference):
+    """Writes in one layout, and says that it writes in another."""
+
+    writes: Layout = EVERY_SPELLING
+    """The layout in which it writes."""
+    schema: Any = None
+    """What it compiles instead of the schema that it is given; None is that schema."""
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        text = grammar.text if self.schema is None else json.dumps(self.schema)
+        return ReferenceGrammar(self, documents_of(text, None, self.asserts_formats, layout=self.writes))
+
+
+def declaring(
+    declared: Layout,
+    writes: Layout | None = None,
+    schema: Any = None,
+    vocabulary: Vocabulary = BYTES,
+    kind: type[Declaring] = Declaring,
+) -> Declaring:
+    adapter = kind(vocabulary)
+    adapter.layout, adapter.writes, adapter.schema = declared, writes or declared, schema
+    return adapter
+
+
+def findings_of(adapter: Any, schema: Any, *documents: bytes, **options: str) -> list[Finding]:
+    grammar = Grammar("json_schema", json.dumps(schema))
+    instances = tuple(Instance("an instance", document, None) for document in documents)
+    case = Case("0" * 12, "a case", grammar, instances, options=options)
+    return list(
+        check_every_document_of_its_layout_can_be_written(Subject(adapter, case, adapter.compile(grammar)))
+    )
+
+
+def causes(findings: Sequence[Finding]) -> set[str]:
+    assert all(finding.over and not finding.under for finding in findings)
+    return {finding.cause for finding in findings}
+
+
+SPACED = replace(COMPACT, separators=None)
+CLOSED = replace(COMPACT, unlisted="never")
+UNESCAPED = replace(COMPACT, short_escapes=b"", hex_escapes=())
+
+
+@pytest.mark.parametrize(
+    ("declared", "writes", "schema", "document", "cause"),
+    [
+        (SPACED, COMPACT, AB, b'{"a":1,"b":2}', "whitespace"),
+        (SPACED, LAYOUTS["spaced"], {"enum": [[1, 2]]}, b"[1, 2]", "whitespace"),
+        (replace(CLOSED, order="any"), CLOSED, AB, b'{"b":2}', "property_order"),
+        (COMPACT, CLOSED, AB, b'{"a":1}', "unlisted_name"),
+        (COMPACT, UNESCAPED, {"type": "string"}, b'"a"', "escape"),
+    ],
+)
+def test_a_backend_that_does_not_keep_its_word_is_found(
+    declared: Layout, writes: Layout, schema: Any, document: bytes, cause: str
+) -> None:
+    assert causes(findings_of(declaring(declared, writes), schema, document)) == {cause}
+
+
+@pytest.mark.parametrize(
+    ("schema", "stricter", "document", "cause"),
+    [
+        ({"type": "string", "maxLength": 3}, {"maxLength": 2}, b'"ab"', "string"),
+        ({"type": "string", "pattern": "^a"}, {"type": "string", "pattern": "^a$"}, b'"a"', "string"),
+        ({"type": "string", "pattern": "^a+$"}, {"const": "aa"}, b'"aa"', "keyword_pattern"),
+        ({"type": "integer", "maximum": 19}, {"enum": [1]}, b"1", "keyword_type"),
+        ({"enum": [True, None]}, {"const": True}, b"true", "keyword_enum"),
+        (True, {"type": "boolean"}, b"true", "value"),
+        ({"minItems": 1}, {"type": "array", "minItems": 1}, b"[1]", "value"),
+    ],
+)  # fmt: skip
+def test_a_backend_that_loses_documents_is_found(
+    schema: Any, stricter: Any, document: bytes, cause: str
+) -> None:
+    assert cause in causes(findings_of(declaring(COMPACT, schema=stricter), schema, document))
+
+
+def test_formats_that_are_constraints_to_the_backend_only_are_told() -> None:
+    schema = {"type": "string", "format": "ipv4"}
+    asserting = declaring(UNESCAPED)
+    asserting.asserts_formats = True
+    assert causes(findings_of(asserting, schema, b'"1.1.1.1"')) == {"asserted_format"}
+    assert findings_of(asserting, schema, b'"1.1.1.1"', format="assert") == []
+
+
+class Masking(ReferenceObject):
+    """Forbids some tokens of the right mask."""
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        super().fill_bitmask(bitmask)
+        bits = unpack_mask(bitmask, self._adapter.vocabulary.size).copy()
+        self.forbid(bits)
+        packed = np.zeros(len(bitmask) * 32, dtype=np.bool_)
+        packed[: len(bits)] = bits
+        bitmask[:] = np.packbits(packed, bitorder="little").view(np.int32)
+
+    def forbid(self, bits: Any) -> None:
+        raise NotImplementedError
+
+
+class NeverEnding(Masking):
+    def forbid(self, bits: Any) -> None:
+        bits[self._adapter.vocabulary.eos_token] = False
+
+
+class WithoutPieces(Masking):
+    """Forbids what ends inside a character."""
+
+    def forbid(self, bits: Any) -> None:
+        for token, text in enumerate(self._adapter.vocabulary.tokens):
+            bits[token] &= text.decode(errors="ignore").encode() == text
+
+
+class Forcing(Masking):
+    """Allows the first token of a forced text only, and says so."""
+
+    def forbid(self, bits: Any) -> None:
+        forced = self.fast_forward_tokens()
+        if forced:
+            bits[:] = False
+            bits[forced[0]] = True
+
+
+@pytest.mark.parametrize(
+    ("kind", "schema", "document", "cause"),
+    [
+        (NeverEnding, {"const": True}, b"true", "end_of_sequence"),
+        (WithoutPieces, {"type": "string"}, '"é"'.encode(), "partial_utf8"),
+        (Forcing, {"const": {"name": True}}, b'{"name":true}', "canonical_only"),
+    ],
+)
+def test_tokens_that_are_forbidden_whatever_the_schema_have_their_cause(
+    kind: type[Masking], schema: Any, document: bytes, cause: str
+) -> None:
+    class Compiled(ReferenceGrammar):
+        def start(self) -> ReferenceObject:
+            return kind(self._adapter, self._language)
+
+    class Wrong(Declaring):
+        def compile(self, grammar: Grammar) -> ReferenceGrammar:
+            right = super().compile(grammar)
+            return Compiled(self, right._language)
+
+    wrong = declaring(COMPACT, vocabulary=load_vocabulary("probe"), kind=Wrong)
+    assert causes(findings_of(wrong, schema, document)) == {cause}
+
+
+SCHEMAS: list[tuple[Any, bytes]] = [
+    (AB, b'{"a":1,"b":2}'),
+    ({"type": "string", "pattern": "^a"}, b'"ab"'),
+    ({"type": "number", "minimum": 0.5}, b"1.5"),
+    (True, b'[{"a":[null]}]'),
+]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize(("schema", "document"), SCHEMAS)
+def test_the_reference_keeps_its_layout(schema: Any, document: bytes, name: LayoutName) -> None:
+    for vocabulary in (BYTES, load_vocabulary("probe")):
+        assert findings_of(Reference(vocabulary, layout=name), schema, document) == []
+
+
+@pytest.mark.parametrize(("schema", "document"), SCHEMAS)
+def test_more_than_the_layout_is_a_freedom(schema: Any, document: bytes) -> None:
+    assert findings_of(declaring(COMPACT, EVERY_SPELLING), schema, document, b'{ "b": 1e0 }') == []
+
+
+def test_nothing_is_held_against_a_backend_that_declares_no_layout() -> None:
+    silent = declaring(COMPACT)
+    silent.layout = None
+    with pytest.raises(NotApplicable, match="does not say"):
+        findings_of(silent, AB, b"{}")
+
+
+@pytest.mark.parametrize("name", ["xgrammar", "llguidance", "outlines-core", "lm-format-enforcer"])
+def test_every_backend_of_ours_declares_one(name: str) -> None:
+    pytest.importorskip({"lm-format-enforcer": "lmformatenforcer"}.get(name, name.replace("-", "_")))
+    assert isinstance(make(parse_specs(name)[0], BYTES).layout, Layout)
+
+
+def test_real_backends_are_held_to_their_words() -> None:
+    """xgrammar writes the white space of a constant in one way, though any was asked for; llguidance keeps
+    what it says."""
+    pytest.importorskip("xgrammar")
+    pytest.importorskip("llguidance")
+    vocabulary = load_vocabulary("probe")
+    schema = {"const": [1, 2]}
+    xgrammar, llguidance = (make(spec, vocabulary) for spec in parse_specs("xgrammar,llguidance"))
+    assert causes(findings_of(xgrammar, schema, b"[1,2]")) >= {"whitespace"}
+    assert "whitespace" not in causes(findings_of(llguidance, schema, b"[1,2]"))
