@@ -139,6 +139,8 @@ class Llguidance(Adapter):
         "(llguidance docs/json_schema.md, Whitespace handling).",
         "spelling:trailing_newline": "No whitespace after the last brace "
         "(llguidance docs/json_schema.md, Whitespace handling).",
+        "asserted_format": "Formats are enforced by default "
+        "(llguidance docs/json_schema.md, Departures from JSON schema semantics).",
         "spelling:escaped_slash": "No escaped slash unless asked for "
         "(llguidance docs/json_schema.md, json_allowed_escapes).",
         "regex_dialect_rust": "Regular expressions are those of Rust's regex crate "
@@ -155,6 +157,7 @@ class Llguidance(Adapter):
     ) -> None:
         super().__init__(vocabulary)
         self._options, self.layout = parts.option_value("whitespace", whitespace, WHITESPACE)
+        self.layout_in_tags = self.layout
         self.shared_lexer = shared_lexer
         self.threads: int = threads
         self.row_bytes = 4 * vocabulary.words

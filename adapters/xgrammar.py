@@ -140,6 +140,7 @@ class Xgrammar(Adapter):
             **({"any_order": True} if any_order else {}),
         }
         self.layout = layout_of(separators, open_objects, any_order)
+        self.layout_in_tags = layout_of(None, False, any_order)
         self.threads: int = threads
         # The library takes an empty token for a special one and allows neither, so specials and padding are
         # passed as they are.

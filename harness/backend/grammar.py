@@ -192,6 +192,8 @@ class Adapter(ABC):
     layout: Layout | None = None
     """How the backend writes JSON, by its documentation and its options: every document of a schema that is
     spelled so can be written. None if it says nothing of that."""
+    layout_in_tags: Layout | None = None
+    """The same of the documents in structural tags."""
 
     vocabulary: Vocabulary
 

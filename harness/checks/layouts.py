@@ -12,12 +12,11 @@ import numpy as np
 
 from harness.backend.grammar import forced_token
 from harness.backend.layout import Layout
-from harness.checks.documents import documents_of_case
+from harness.checks.documents import Outputs, documents_of_case
 from harness.checks.exact_mask import ends_inside_a_character, spread, takes_the_characters
 from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
-from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 
@@ -39,7 +38,8 @@ ALLOWED_BY = {
 def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Iterator[Finding]:
     """The mask allows each token with which a document goes on that is spelled as the backend says, and
     end-of-sequence behind each such document."""
-    layout = subject.adapter.layout
+    is_tag = subject.case.grammar.dialect == "structural_tag"
+    layout = subject.adapter.layout_in_tags if is_tag else subject.adapter.layout
     if layout is None:
         raise NotApplicable("the backend does not say how it writes JSON")
     documents = documents_of_case(subject, layout=layout)
@@ -61,9 +61,7 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
             raise NotApplicable(str(why)) from why
 
 
-def _finding(
-    subject: Subject, documents: JsonSchemaAutomaton, place: Place, tokens: list[int], cause: str
-) -> Finding:
+def _finding(subject: Subject, documents: Outputs, place: Place, tokens: list[int], cause: str) -> Finding:
     chosen = spread(tokens)
     names = ", ".join(name_of(subject, token) for token in chosen[:3])
     keyword = cause.removeprefix("keyword_")
@@ -82,7 +80,7 @@ def _finding(
 
 def _by_cause(
     subject: Subject,
-    documents: JsonSchemaAutomaton,
+    documents: Outputs,
     layout: Layout,
     place: Place,
     allowed: TokenSet,
@@ -106,7 +104,7 @@ def _by_cause(
         yield kind if is_sure else _cause(subject, layout, place, of_kind, kind), of_kind
 
 
-def _is_forced(subject: Subject, documents: JsonSchemaAutomaton, place: Place, allowed: list[int]) -> bool:
+def _is_forced(subject: Subject, documents: Outputs, place: Place, allowed: list[int]) -> bool:
     """Is the only token that is allowed a piece of a text that every document goes on with, and does the
     backend say that it forces it?"""
     token = forced_token(subject.compiled, place.tokens, allowed)
@@ -129,7 +127,7 @@ def _pieces(subject: Subject, place: Place, allowed: TokenSet, missing: TokenSet
     return pieces if takes_the_characters(subject, place, allowed, allowed | missing, begun) else set()
 
 
-def _kind(subject: Subject, documents: JsonSchemaAutomaton, place: Place, token: int) -> str:
+def _kind(subject: Subject, documents: Outputs, place: Place, token: int) -> str:
     """Returns what is particular about the token's text; else where in a document it begins."""
     if token == subject.vocabulary.eos_token:
         return "end_of_sequence"
@@ -160,7 +158,7 @@ def _cause(subject: Subject, layout: Layout, place: Place, tokens: list[int], ki
     whole = _mask(subject, place, layout)
     speaking = [
         keyword
-        for keyword in sorted(documents_of_case(subject, layout=layout).schemas.keywords)
+        for keyword in sorted(documents_of_case(subject, layout=layout).keywords)
         if (_mask(subject, place, layout, frozenset((keyword,))) & ~whole).any()
     ]
     return f"keyword_{speaking[0]}" if len(speaking) == 1 else kind

@@ -122,7 +122,7 @@ class Reference(Adapter):
         layout: LayoutName = "any",
     ) -> None:
         super().__init__(vocabulary)
-        self.layout = LAYOUTS[layout]
+        self.layout = self.layout_in_tags = LAYOUTS[layout]
         self.asserts_formats = formats == "assert"
         self.mask_format = mask
         self.trie = trie_of(vocabulary)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from harness.backend.layout import LAST, Ranges
+from harness.backend.layout import LAST as LAST
+from harness.backend.layout import Ranges as Ranges
 
 ByteRange = tuple[int, int]
 """The first and the last byte of a range, both included."""

@@ -228,7 +228,8 @@ class WatchedAdapter(Adapter):
         super().__init__(original.vocabulary)
         self.stands_for = original
         self._watch = watch
-        for name in ("distribution", "wraps", "dialects", "documented", "layout", "mask_format", "is_ours"):
+        described = ("distribution", "wraps", "dialects", "documented", "mask_format", "is_ours")
+        for name in (*described, "layout", "layout_in_tags"):
             vars(self)[name] = getattr(original, name)
 
     @property

@@ -12,13 +12,13 @@ from side_by_side import first_difference
 from small_tags import tag_differences
 
 from harness.backend.grammar import Grammar
+from harness.backend.layout import LAYOUTS
 from harness.backend.registry import make, parse_spec
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.cases.suite import find_suite, read_cases
 from harness.oracle import structural_tag
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.ebnf.automaton import ebnf_automaton
-from harness.oracle.json_schema.layout import LAYOUTS
 from harness.oracle.language import outputs_of
 from harness.oracle.structural_tag import Begin, End, Inside, Outside, StructuralTagAutomaton
 from harness.oracle.trie import trie_of
