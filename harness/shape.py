@@ -129,7 +129,9 @@ def shaped(kind: type[T], value: object, **ready: Any) -> T:
 def _shaped(kind: Any, value: Any, where: str, ready: Mapping[str, Any] = types.MappingProxyType({})) -> Any:
     if kind is Any or kind is object:
         return value
-    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is str and type(value) is str:  # most values are text, and this is asked for every case of a run
+        return value
+    origin, arguments = _parts(kind)
     if origin is Literal:
         if not isinstance(value, str | int) or value not in arguments or isinstance(value, bool):
             _refuse(where, " or ".join(map(repr, arguments)), value)
@@ -206,8 +208,24 @@ def _bounded(value: int, where: str) -> int:
 
 
 @cache
+def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Returns the origin of a type and its arguments."""
+    return get_origin(kind), get_args(kind)
+
+
+@cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
+
+
+@cache
+def _fields(kind: Any) -> dict[str, bool]:
+    """Returns the fields of a dataclass, and whether a record must have each."""
+    return {
+        field.name: field.default is MISSING and field.default_factory is MISSING
+        for field in fields(kind)
+        if field.init
+    }
 
 
 @cache
@@ -223,17 +241,12 @@ def _required(kind: type) -> tuple[str, ...]:
 def _dataclass(kind: Any, value: Any, where: str, ready: Mapping[str, Any]) -> Any:
     if not isinstance(value, dict):
         _refuse(where, "an object", value)
-    known = {field.name: field for field in fields(kind) if field.init}
+    known = _fields(kind)
     for name in value:
         if name not in known or name in ready:
             raise ValueError(f"{where}/{_short(str(name))} is no field that this version knows")
-    for name, field in known.items():
-        if (
-            name not in value
-            and name not in ready
-            and field.default is MISSING
-            and field.default_factory is MISSING
-        ):
+    for name, is_required in known.items():
+        if is_required and name not in value and name not in ready:
             raise ValueError(f"{where}/{name} is missing")
     hints = _hints(kind)
     return kind(

@@ -18,9 +18,12 @@ from harness.shape import LARGEST, shaped, whole_lines
 Integers = NDArray[np.int64]
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 def encoded(value: Mapping[str, Any]) -> bytes:
     """Returns an object as a line of JSON, its end included."""
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    return _ENCODER.encode(value).encode() + b"\n"
 
 
 def write_lines(file: IO[bytes], lines: Iterable[bytes]) -> None:

@@ -21,7 +21,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class Writer:
         if info is not None:
             self._write([{"kind": "run", **asdict(info)}])
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -98,7 +98,7 @@ class Writer:
     def _write(self, lines: list[dict[str, Any]]) -> None:
         texts = [encoded(line) for line in lines]
         for text in texts:
-            if problem := problem_with(json.loads(text)):
+            if problem := problem_with(json.loads(text.decode())):
                 raise ValueError(f"we were about to write a line that our own schema forbids: {problem}")
         write_lines(self.rows, texts)
 

@@ -117,8 +117,9 @@ def rows_of(work: Work, task: Task, ending: Ending, checks: bool = False) -> lis
             *findings,
             Finding(LOST, None, ending.text[:TEXT_LIMIT]),
         )  # all was seen, and then the child was lost
-    row, samples = walks[-1]
-    walks[-1] = replace(row, findings=(*row.findings, *findings)), samples
+    if findings:
+        row, samples = walks[-1]
+        walks[-1] = replace(row, findings=(*row.findings, *findings)), samples
     return [*walks, (_checked(work, task, ending), b"")] if checks else walks
 
 
@@ -193,9 +194,9 @@ def _row_of_no_walk(work: Work, task: Task, number: int | None) -> Row:
 
 
 def _with_observation(row: Row, message: dict[str, Any]) -> Row:
-    observed = {name: value for name, value in message["observation"].items() if name != "samples"}
+    observed = {**message["observation"], "samples": None, "peak_rss_bytes": message["peak_rss_bytes"]}
     observed["findings"] = tuple(map(finding_from_json, observed["findings"]))
-    return replace(row, **observed, peak_rss_bytes=message["peak_rss_bytes"])
+    return Row(**{**vars(row), **observed})  # `replace` would take three times as long, between two cases
 
 
 def _with_reading(row: Row, arm: Arm, case: Case) -> Row:

@@ -76,12 +76,11 @@ class Coordinator:
             if not self.slots or (self._keep and not self._is_owed()):
                 break
             began = time.monotonic()
-            for key, _ in self._selector.select(POLL_SECONDS):
-                if key.data in self.slots:
-                    key.data.listen()
-                    self._close_if_done(key.data)
+            self._selector.select(POLL_SECONDS)
             for slot in list(self.slots):
-                slot.look_after()
+                slot.listen()
+                if not slot.is_closing:
+                    slot.look_after()
                 self._close_if_done(slot)
             yield
             if (seconds := time.monotonic() - began) > LATE_SECONDS:
@@ -108,12 +107,12 @@ class Coordinator:
         slot = Slot(work, worker, self.recorder, self._keep)
         work.workers += 1
         self.slots.append(slot)
-        self._selector.register(worker.process.control, selectors.EVENT_READ, slot)
-        self._selector.register(worker.process.reply, selectors.EVENT_READ, slot)
+        self._selector.register(worker.process.control, selectors.EVENT_READ)
+        self._selector.register(worker.process.bell, selectors.EVENT_READ)
 
     def _close_if_done(self, slot: Slot) -> None:
         if slot.is_closing and slot in self.slots:
             self._selector.unregister(slot.worker.process.control)
-            self._selector.unregister(slot.worker.process.reply)
+            self._selector.unregister(slot.worker.process.bell)
             self.slots.remove(slot)
             slot.close()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from harness.cases.case import case_from_line
+from harness.errors import BadInput
 from harness.rows.row import BROKEN, Row
 from harness.run.case_rows import rows_of, with_first_failure
 from harness.run.limits import Progress
@@ -31,19 +33,31 @@ class Recorder:
         """Close the file of cases."""
         self._cases.close()
 
-    def task_of(self, number: int) -> Task:
+    def task_of(self, work: Work, number: int) -> Task:
         """Returns the case that has this number in the plan, to be handed to a worker."""
-        self._cases.seek(self.assignment.plan.offsets[number])
+        offset = self.assignment.plan.offsets[number]
+        (place, task), work.ahead = work.ahead, (-1, None)
+        if task is not None and place == offset:
+            return task
+        self._cases.seek(offset)
         return Task(number, *case_from_line(self._cases.readline()))
+
+    def read_ahead(self, work: Work) -> None:
+        """Read the next case of the work while its worker is busy with another one, so that the worker need
+        not wait for it then."""
+        if work.cases:
+            with suppress(BadInput):  # it is told when it is the case's turn
+                number = work.cases[0]
+                work.ahead = self.assignment.plan.offsets[number], self.task_of(work, number)
 
     def finish_without_worker(self, work: Work) -> None:
         """Write the rows of the next cases as long as no worker is needed for them."""
         dialects = self.assignment.plan.dialects
         while work.cases and work.load_failure is not None:
-            self.write_ending(work, self.task_of(work.cases.popleft()), work.load_failure)
+            self.write_ending(work, self.task_of(work, work.cases.popleft()), work.load_failure)
         while work.cases and dialects[work.cases[0]] not in work.arm.dialects:
             text = f"no {dialects[work.cases[0]]} in this backend"
-            task = self.task_of(work.cases.popleft())
+            task = self.task_of(work, work.cases.popleft())
             self.write_ending(work, task, Ending("unsupported", "dialect", text))
 
     def rows_of_task(self, work: Work, task: Task, ending: Ending) -> list[tuple[Row, bytes]]:

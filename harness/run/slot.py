@@ -154,10 +154,11 @@ class Slot:
         ):
             self._replace_child()
             return
-        self.task = task = self.recorder.task_of(self.next)
+        self.task = task = self.recorder.task_of(work, self.next)
         self.next = None
         task.sent = time.monotonic()
         worker_process.send_case(worker, self.recorder.assignment.plan.offsets[task.number])
+        self.recorder.read_ahead(work)
 
     def _go_on(self) -> None:
         """After a case: the next one, in a clean child if this one hoards memory or left something behind."""

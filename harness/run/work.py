@@ -51,6 +51,9 @@ class Work:
     """How many workers were lost without a case in hand since the last case was done."""
     again: dict[int, Suspicion] = field(default_factory=dict)
     """The cases that failed behind others, and are to be walked once more, each in a process of its own."""
+    ahead: tuple[int, Task | None] = (-1, None)
+    """The case that was read while a worker was busy with another one, behind its place in the file of cases:
+    mostly the next one."""
     load_failure: Ending | None = None
     """Why no worker of this arm can be started, once that is known: then every case of it ends so."""
 

@@ -52,7 +52,8 @@ def start_worker(work: Work, cases: Path, checking: Checking, fork: bool = True)
     }
     loader = "harness.run.worker:open_worker"
     python = arm.python or sys.executable
-    return Worker(start(Start(loader, arguments, python, keeps_output=True, has_page=True, fork=fork)))
+    asked = Start(loader, arguments, python, keeps_output=True, has_page=True, has_bell=True, fork=fork)
+    return Worker(start(asked))
 
 
 def send_case(worker: Worker, offset: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from places import SUPPORT
 
 from harness.backend.process.lost import Lost
+from harness.backend.process.process import Start, start
 from harness.backend.process.service import Service, ask_all
 from harness.backend.process.system import descendants, is_running
 from harness.errors import BadInput
@@ -96,6 +98,21 @@ def test_the_page_is_seen_here_also_when_the_child_is_lost() -> None:
         with pytest.raises(Lost):
             service.ask({"page": 7, "harm": "aborts"}, seconds=30)
         assert service.page is not None and service.page[0] == 7
+
+
+def test_a_bell_rings_when_a_request_is_answered() -> None:
+    process = start(Start(LOADER, {}, environment=FOUND, has_bell=True))
+    try:
+        while not any(event["event"] == "child" for event in process.hear()[0]):
+            assert select.select([process.control], [], [], 30)[0]
+        for number in (1, 2):
+            assert not select.select([process.bell], [], [], 0)[0]
+            os.write(process.request, process.request_bytes({"asked": number}))
+            assert select.select([process.bell], [], [], 30)[0]
+            [(answer, _)] = process.take_answers()
+            assert answer["echo"] == {"asked": number}
+    finally:
+        process.close()
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,10 @@ from harness.backend.process import process
 from harness.backend.process.process import Process
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
+from harness.errors import BadInput
 from harness.rows.row import TIMINGS, Row, RunInfo, identity
 from harness.rows.store import Writer, read_end, read_rows
-from harness.run import worker_process
+from harness.run import coordinator, worker_process
 from harness.run.coordinator import run_all
 from harness.run.limits import Limits
 from harness.run.work import Assignment, Work
@@ -151,7 +152,8 @@ def test_a_child_that_is_killed_in_the_middle_of_an_answer_costs_its_case_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A torn frame must not swallow what the worker says next."""
-    texts = [{"text": "a" * 6000, "valid": True}] * 20  # answers of 96 kB each: a pipe takes less at once
+    # Answers of 1.3 MB each: a pipe takes less at once.
+    texts = [{"text": "a" * 80_000, "valid": True}] * 3
     small = {"tests": [{"text": "a", "valid": True}]}
     cases = [
         {"regex": "a", **small},
@@ -171,9 +173,34 @@ def test_a_child_that_is_killed_in_the_middle_of_an_answer_costs_its_case_only(
 
     monkeypatch.setattr(Process, "take_answers", torn)
     rows = walk_all(tmp_path, "unconstrained", cases, Limits(20.0, GIGABYTE))
-    assert killed and others_are_right(rows) and len(rows) == 22
-    assert {rows["boom", number].status for number in range(20)} == {"ok"}
+    assert killed and others_are_right(rows) and len(rows) == 5
+    assert {rows["boom", number].status for number in range(3)} == {"ok"}
     assert "crash" in rows["boom", 0].delayed and "SIGKILL (not by us" in rows["boom", 0].delayed
+
+
+def test_the_end_of_a_case_wakes_the_coordinator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [{"regex": f"a{{{number}}}"} for number in range(1, 11)]
+    monkeypatch.setattr(coordinator, "POLL_SECONDS", 30.0)
+    began = time.monotonic()
+    rows = walk_all(tmp_path, "unconstrained", cases, PATIENT)
+    assert len(rows) == 10 and time.monotonic() - began < 30.0
+
+
+def test_a_damaged_case_costs_none_of_the_cases_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next case is read while the one before it is walked."""
+
+    def damaging(assignment: Assignment, jobs: int, fork: bool) -> None:
+        damaged = bytearray(assignment.cases.read_bytes())
+        damaged[assignment.plan.offsets[1]] = ord("?")
+        assignment.cases.write_bytes(damaged)
+        run_all(assignment, jobs, fork)
+
+    monkeypatch.setattr("isolated.run_all", damaging)
+    with pytest.raises(BadInput, match=r"cases\.jsonl: not JSON"):
+        walk_all(tmp_path, "miniatures:Reference")
+    assert [row.case for row in read_rows(tmp_path)] == ["mini: before"] * 2
 
 
 def test_time_in_which_the_coordinator_slept_is_not_the_backends(
@@ -211,7 +238,7 @@ def test_who_forks_and_ends_between_two_looks_is_seen(monkeypatch: pytest.Monkey
     """The middle one of a double fork is seen, and has ended when it is looked at; the last one has come
     meanwhile."""
     popen = SimpleNamespace(pid=1)
-    watched = Process(popen, 0, 0, 0, -1, memoryview(bytearray(8)).cast("q"), child=2)  # type: ignore[arg-type]
+    watched = Process(popen, 0, 0, 0, -1, -1, memoryview(bytearray(8)).cast("q"), child=2)  # type: ignore[arg-type]
     looks: Iterator[dict[int, list[int]]] = iter([{2: [3], 1: [2]}, {2: [], 1: [2, 4]}])
     below: dict[int, list[int]] = {}
 

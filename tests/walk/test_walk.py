@@ -209,7 +209,18 @@ def test_the_bool_mask_is_walked_too() -> None:
             mask[list(self.next_tokens())] = False
 
     assert seen(lambda: Bool([b"cat"]), b"cat", "bool").accepted is True
-    assert seen(lambda: Bool([b"cat"]), b"car", "bool").stopped_at == 2
+    refused = seen(lambda: Bool([b"cat", b"cap", b"cab"]), b"car", "bool")
+    assert (refused.stopped_at, refused.allowed) == (2, 3)
+
+
+def test_any_byte_but_zero_is_true_in_a_bool_mask() -> None:
+    class AnyByte(Words):
+        def fill_bool_mask(self, mask: Any) -> None:
+            mask.view(np.uint8).fill(255)
+            mask[list(self.next_tokens())] = False
+
+    refused = seen(lambda: AnyByte([b"cat", b"cap"]), b"car", "bool")
+    assert (refused.stopped_at, refused.allowed) == (2, 2)
 
 
 def test_a_backends_error_is_the_backends_and_ours_is_ours() -> None:

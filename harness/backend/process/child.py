@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 # Bound before a backend is imported, which may put something else in their place.
-from os import getpid, read
+from os import getpid, read, write
 from typing import Any, Protocol, TypeAlias
 
 from harness.backend.process.channel import Frames, send
@@ -66,7 +66,7 @@ def load(loader: str, arguments: dict[str, Any]) -> tuple[Handler | Streaming, d
 def main(arguments: list[str]) -> None:
     """Serve as the only argument says, a JSON object that `harness.backend.process.process.start` writes."""
     asked = json.loads(arguments[0])
-    request, reply, control = asked["request"], asked["reply"], asked["control"]
+    request, reply, control, bell = asked["request"], asked["reply"], asked["control"], asked["bell"]
     die_with(asked["client"])
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -84,15 +84,16 @@ def main(arguments: list[str]) -> None:
     gc.collect()
     gc.freeze()
     if asked["fork"]:
-        fork_children(lambda: serve(handler, request, reply), request, control)
+        fork_children(lambda: serve(handler, request, reply, bell), request, control)
     else:
         send(control, {"event": "child", "pid": getpid()})
-        serve(handler, request, reply)
+        serve(handler, request, reply, bell)
 
 
-def serve(handler: Handler | Streaming, request: int, reply: int) -> None:
-    """Answer requests until the pipe closes."""
-    respond = _responder(handler, (0, 1, 2, request, reply))
+def serve(handler: Handler | Streaming, request: int, reply: int, bell: int = -1) -> None:
+    """Answer requests until the pipe closes; write a byte to the pipe `bell`, if there is one, when a request
+    is answered."""
+    respond = _responder(handler, (0, 1, 2, request, reply, *([bell] if bell >= 0 else [])))
     frames = Frames()
     while data := read(request, 1 << 16):
         for message, blob in frames.feed(data):
@@ -102,6 +103,8 @@ def serve(handler: Handler | Streaming, request: int, reply: int) -> None:
                 send(reply, {**fields, "nonce": nonce, "pid": getpid()}, out)
 
             respond(message, blob, answer)
+            if bell >= 0:
+                write(bell, b".")
 
 
 def _responder(

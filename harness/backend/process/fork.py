@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 
 from harness.backend.process.channel import send
+from harness.backend.process.system import proc_content
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -78,10 +79,9 @@ def reset_peak_rss() -> None:
 def peak_rss() -> int:
     """Returns the peak of this process's resident set, in bytes, since the last reset."""
     try:
-        with open("/proc/self/status", "rb") as file:
-            for line in file:
-                if line.startswith(b"VmHWM:"):
-                    return int(line.split()[1]) * 1024
+        _, is_told, peak_line = proc_content("/proc/self/status").partition(b"\nVmHWM:")
+        if is_told:
+            return int(peak_line.split(maxsplit=1)[0]) * 1024
     except OSError:
         pass
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

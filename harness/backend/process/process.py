@@ -6,6 +6,7 @@ to, and killed with everything that it left behind.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import mmap
 import os
@@ -25,6 +26,8 @@ from harness.backend.process.system import ENVIRONMENT, descendants, is_running,
 
 PRINTED_KEPT = 4000
 """The number of bytes that are kept of what the process printed."""
+PIPE_BYTES = 1 << 20
+"""The room for answers that nobody was woken for: as much as Linux grants to everybody."""
 LOOKS = 5
 """How often the processes below a process are looked at while those that were seen have all ended, and others
 have come."""
@@ -45,6 +48,10 @@ class Start:
     """Keep the end of what the process prints; otherwise it goes nowhere."""
     has_page: bool = False
     """Share a page of memory with it, which the loader gets as its argument `page`."""
+    has_bell: bool = False
+    """Let it tell on a pipe of its own when a request is answered. Whoever waits for that alone sleeps until
+    then, and takes many answers at once; to wake it for each of them would cost the child more than to give
+    them."""
     fork: bool = True
     """Let it fork a child that serves; without, it serves itself, and to lose the child is to lose it all."""
 
@@ -59,6 +66,8 @@ class Process:
     request: int
     reply: int
     """The child's answers."""
+    bell: int
+    """Has a byte for each request that is answered; -1 if that is not told."""
     output: int
     """What process and child print; -1 if it is not kept."""
     page: Page
@@ -86,6 +95,8 @@ class Process:
 
     def take_answers(self) -> list[Answer]:
         """Returns what the child has answered since. Raises BrokenChannel."""
+        if self.bell >= 0:
+            _read(self.bell)
         return self.answers.feed(_read(self.reply) or b"")
 
     def fork_again(self) -> None:
@@ -153,7 +164,7 @@ class Process:
         self.popen.kill()
         self.popen.wait()
         self.read_output()
-        for descriptor in (self.control, self.request, self.reply, self.output):
+        for descriptor in (self.control, self.request, self.reply, self.bell, self.output):
             if descriptor >= 0:
                 os.close(descriptor)
         self.output = -1
@@ -168,16 +179,22 @@ def start(asked: Start) -> Process:
     request_read, request_write = os.pipe()
     reply_read, reply_write = os.pipe()
     control_read, control_write = os.pipe()
+    bell_read, bell_write = os.pipe() if asked.has_bell else (-1, -1)
     output_read, output_write = os.pipe() if asked.keeps_output else (-1, -1)
+    if asked.has_bell:
+        _widen(reply_write)
     with tempfile.TemporaryFile() as shared:
         shared.truncate(PAGE_BYTES)
-        theirs = (request_read, reply_write, control_write, *([shared.fileno()] if asked.has_page else []))
+        theirs = [request_read, reply_write, control_write]
+        theirs += [bell_write] if asked.has_bell else []
+        theirs += [shared.fileno()] if asked.has_page else []
         settings = {
             "loader": asked.loader,
             "arguments": dict(asked.arguments),
             "request": request_read,
             "reply": reply_write,
             "control": control_write,
+            "bell": bell_write,
             "page": shared.fileno() if asked.has_page else None,
             "client": os.getpid(),
             "fork": asked.fork,
@@ -193,13 +210,20 @@ def start(asked: Start) -> Process:
             start_new_session=True,
         )
         page: Page = memoryview(mmap.mmap(shared.fileno(), PAGE_BYTES)).cast("q")
-    for descriptor in (request_read, reply_write, control_write, output_write):
+    for descriptor in (request_read, reply_write, control_write, bell_write, output_write):
         if descriptor >= 0:
             os.close(descriptor)
-    for descriptor in (reply_read, control_read, output_read):
+    for descriptor in (reply_read, control_read, bell_read, output_read):
         if descriptor >= 0:
             os.set_blocking(descriptor, False)
-    return Process(popen, control_read, request_write, reply_read, output_read, page)
+    return Process(popen, control_read, request_write, reply_read, bell_read, output_read, page)
+
+
+def _widen(pipe: int) -> None:
+    """Let a pipe hold the samples of the longest walks, where the system can (Linux), so that a child need
+    not wait until we look at its answers."""
+    with suppress(AttributeError, OSError):
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def _read(descriptor: int) -> bytes | None:

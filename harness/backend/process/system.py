@@ -30,7 +30,7 @@ def module(name: str, python: str = sys.executable) -> list[str]:
 def rss_bytes(pid: int) -> int:
     """Returns the bytes of the resident set now; 0 if the process is gone or the system does not tell."""
     try:
-        return int(_content(f"/proc/{pid}/statm").split()[1]) * mmap.PAGESIZE
+        return int(proc_content(f"/proc/{pid}/statm").split()[1]) * mmap.PAGESIZE
     except (OSError, ValueError, IndexError):
         return 0
 
@@ -44,7 +44,7 @@ def descendants(pid: int, but: int | None = None) -> Iterator[int]:
         return
     for thread in threads:
         try:
-            children = _content(f"/proc/{pid}/task/{thread}/children")
+            children = proc_content(f"/proc/{pid}/task/{thread}/children")
         except OSError:
             continue
         for child in map(int, children.split()):
@@ -53,9 +53,9 @@ def descendants(pid: int, but: int | None = None) -> Iterator[int]:
                 yield from descendants(child)
 
 
-def _content(path: str) -> bytes:
+def proc_content(path: str) -> bytes:
     """Returns all of a small file of /proc. A file object would take three times as long, and this is done
-    for every case. Raises OSError."""
+    several times for every case. Raises OSError."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = [os.read(file, 1 << 16)]
@@ -69,7 +69,7 @@ def _content(path: str) -> bytes:
 def is_running(pid: int) -> bool:
     """Is the process there, and not only waiting to be waited for?"""
     try:
-        return _content(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        return proc_content(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except (OSError, IndexError):
         return False
 
