@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from harness.backend.grammar import GrammarObject
 from harness.backend.vocabulary import Vocabulary
+from harness.checks.documents import documents_of_case
 from harness.checks.readings import reading_of
 from harness.checks.subject import NotApplicable, Subject
+from harness.oracle.automaton import NoOracle
 from harness.oracle.judge import Unjudgeable, is_json
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
@@ -83,6 +85,8 @@ def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
             return None
     if subject.case.grammar.dialect == "json_schema":
         return _json_fault(subject, walk.text)
+    if subject.case.grammar.dialect == "structural_tag":
+        return _tag_fault(subject, walk.text)
     try:
         language = subject.language
         accepted = language.accepts(walk.text)
@@ -105,6 +109,21 @@ def _json_fault(subject: Subject, text: bytes) -> tuple[str, str] | None:
         if subject.judged(text) is False
         else None
     )
+
+
+def _tag_fault(subject: Subject, text: bytes) -> tuple[str, str] | None:
+    """Returns the cause and a sentence. A name that stands twice in one object is no fault here: JSON Schema
+    does not say what it means."""
+    try:
+        if documents_of_case(subject, repeats_names=True).accepts(text):
+            return None
+    except (NotApplicable, NoOracle):
+        return None
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return "invalid_utf8", "the walk ended, and its text is no UTF-8"
+    return "invalid", "the walk ended, and its text is no output of the structural tag"
 
 
 def _excerpt(text: bytes, limit: int = 160) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.backend.grammar import CompiledGrammar, Grammar
-from harness.backend.registry import make, parse_specs
+from harness.backend.registry import make, parse_spec, parse_specs
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance
 from harness.checks.documents import check_every_allowed_token_leads_to_a_document
@@ -202,3 +202,13 @@ def test_xgrammar_allows_the_bytes_of_surrogates() -> None:
         (spec,) = parse_specs(name)
         causes[name] = {each.cause for each in found(make(spec, vocabulary), {"type": "string"}, "ab")}
     assert causes == {"xgrammar": {"invalid_utf8", "surrogate"}, "llguidance": set()}
+
+
+def test_xgrammar_takes_any_bytes_for_the_free_text_of_a_tag() -> None:
+    """It lets the output end inside a character too; llguidance does neither."""
+    causes = {}
+    for name in ("xgrammar", "llguidance"):
+        adapter = make(parse_spec(name), BYTES)
+        findings = found_in(adapter, tag({"type": "integer"}), "é <f>1</f> é".encode())
+        causes[name] = {each.cause for each in findings}
+    assert causes == {"xgrammar": {"invalid_utf8", "early_end"}, "llguidance": set()}

@@ -20,11 +20,12 @@ from miniatures.wrong_walks import (
 )
 
 from harness.backend.grammar import Adapter, Dialect, Grammar
+from harness.backend.registry import make, parse_spec
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import Subject, run_check
 from harness.checks import subject as subject_module
-from harness.checks.walks import LAST, SOFT, check_walks_end_and_validate, lean_walk
+from harness.checks.walks import LAST, SOFT, Walk, _fault, check_walks_end_and_validate, lean_walk
 from harness.oracle.judge import is_json
 from harness.rows.row import Finding
 from harness.walk.watched import PHASES
@@ -104,6 +105,36 @@ def test_other_dialects_are_judged_by_the_reference_automaton(
     assert list(check_walks_end_and_validate(subject(adapter, grammar))) == []
     found = list(check_walks_end_and_validate(subject(adapter, grammar, judged=Grammar(dialect, other))))
     assert found and {each.cause for each in found} == {"invalid"}
+
+
+def tag(schema: object) -> Grammar:
+    structures = [{"begin": "<f>", "schema": schema, "end": "</f>"}]
+    return Grammar("structural_tag", json.dumps({"triggers": ["<"], "structures": structures}))
+
+
+def test_structural_tags_are_judged_by_their_automaton() -> None:
+    adapter, right = REFERENCE(BYTES), subject(REFERENCE(BYTES), tag({"type": "integer"}), effort=40)
+    assert list(check_walks_end_and_validate(right)) == []
+    other = subject(adapter, right.case.grammar, effort=40, judged=tag({"const": 0.5}))
+    found = list(check_walks_end_and_validate(other))
+    assert found and {each.cause for each in found} == {"invalid"}
+    assert all(b"</f>" in bytes.fromhex(each.examples[0]) for each in found)
+
+
+def test_a_name_that_stands_twice_in_a_tag_is_no_fault() -> None:
+    schema = {"properties": {"n": {"type": "integer"}}}
+    twice = Walk((), b'<f>{"n":1,"n":2}</f>', "ended")
+    wrong = Walk((), b'<f>{"n":1,"n":"a"}</f>', "ended")
+    judged = subject(REFERENCE(BYTES), tag(schema))
+    assert _fault(judged, twice) is None and _fault(judged, wrong) is not None
+
+
+def test_xgrammar_takes_any_bytes_for_the_free_text_of_a_tag() -> None:
+    causes = {}
+    for name in ("xgrammar", "llguidance"):
+        walked = subject(make(parse_spec(name), BYTES), tag({"type": "integer"}), effort=20)
+        causes[name] = {each.cause for each in check_walks_end_and_validate(walked)}
+    assert causes == {"xgrammar": {"invalid_utf8"}, "llguidance": set()}
 
 
 def test_without_a_judge_only_the_end_is_looked_at() -> None:
