@@ -77,6 +77,14 @@ def test_how_far_a_text_is_the_beginning_of_a_document(schema: Any, text: bytes,
     assert json_schema_automaton(json.dumps(schema)).viable(text) == viable
 
 
+def test_a_reference_that_has_no_automaton_says_so_each_time() -> None:
+    schema = {"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"uniqueItems": True}}}
+    automaton = json_schema_automaton(json.dumps(schema))
+    for text in (b'{"a":[', b'{"a": ['):
+        with pytest.raises(NoOracle, match="uniqueItems"):
+            automaton.viable(text)
+
+
 def test_what_takes_too_long_has_no_reference() -> None:
     schema = {"allOf": [{"pattern": f"(a|b|c){{{n}}}[ab]{{0,9}}x"} for n in range(1, 12)], "type": "string"}
     with pytest.raises(NoOracle, match=r"0\.05 s of processor time"):

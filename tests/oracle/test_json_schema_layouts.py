@@ -23,7 +23,7 @@ from harness.backend.layout import LAYOUTS, Layout, LayoutName
 from harness.backend.vocabulary import load_vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.ebnf.automaton import ebnf_automaton
-from harness.oracle.json_schema import automaton, numbers, spellable, strings
+from harness.oracle.json_schema import automaton, decimals, members, spellable, strings, texts
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.json_schema.formula import TRUE
 from harness.oracle.reference import Reference
@@ -213,15 +213,23 @@ def forgets_the_order(patch: pytest.MonkeyPatch) -> None:
     def wrong(self: Any, frame: Any, name: str | None) -> Any:
         return frame.seen if name is None else frame.seen | {name}
 
-    patch.setattr(automaton.JsonSchemaAutomaton, "_seen", wrong)
+    patch.setattr(members.Members, "seen_behind", wrong)
 
 
 def hopes_for_exponents(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(numbers, "can_end_without_exponent", numbers.can_end)
+    right = decimals.has_size_beginning
+    patch.setattr(
+        decimals,
+        "has_size_within",
+        lambda sizes, begin, end: right(sizes, begin.numerator, None),
+    )
+    patch.setattr(
+        decimals, "has_size_beginning", lambda sizes, digits, least_scale: right(sizes, digits, None)
+    )
 
 
 def escapes_every_character(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(automaton, "common", lambda ranges, others: ranges)
+    patch.setattr(texts, "common", lambda ranges, others: ranges)
 
 
 def takes_any_second_byte(patch: pytest.MonkeyPatch) -> None:

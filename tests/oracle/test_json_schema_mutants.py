@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from against_the_judge import differences
 
-from harness.oracle.json_schema import automaton, numbers, schemas, strings, values
+from harness.oracle.json_schema import atoms, automaton, decimals, numbers, schemas, strings, texts, values
 from harness.oracle.json_schema.atoms import AtLeast
 from harness.oracle.json_schema.formula import TRUE, Formula
 
@@ -54,23 +54,34 @@ def loses_a_branch_of_one_of(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_a_bound_for_an_exclusive_one(patch: pytest.MonkeyPatch) -> None:
-    right = numbers.holds
+    right = decimals.holds
 
-    def wrong(formula: Formula, value: Fraction, is_spelled_integer: bool) -> bool:
+    def wrong(formula: Formula, value: Fraction, *others: bool) -> bool:
         touched = any(isinstance(fact, AtLeast) and fact.bound == value for fact in formula.atoms)
-        return not touched and right(formula, value, is_spelled_integer)
+        return not touched and right(formula, value, *others)
 
-    patch.setattr(numbers, "holds", wrong)
+    patch.setattr(decimals, "holds", wrong)
+
+
+def lists_only_the_first_number(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        schemas, "IsOneOfNumbers", lambda values: atoms.IsOneOfNumbers(frozenset(sorted(values)[:1]))
+    )
+
+
+def sees_only_positive_exponents(patch: pytest.MonkeyPatch) -> None:
+    right = numbers._by_size
+    patch.setattr(numbers, "_by_size", lambda turns, is_small: right(turns, False))
 
 
 def sees_only_plain_escapes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(automaton, "HEX", b"0123456789")
+    patch.setattr(texts, "HEX", b"0123456789")
 
 
 def knows_no_dead_ends(patch: pytest.MonkeyPatch) -> None:
     """Every string, array and object can be completed, and every number."""
     patch.setattr(strings.Strings, "can_end", lambda self, formula, within=0: True)
-    patch.setattr(numbers.Numbers, "can_end", lambda self, formula, literal: True)
+    patch.setattr(numbers.Numbers, "can_end", lambda self, formulas, literal: True)
 
 
 def lets_items_be_anything(patch: pytest.MonkeyPatch) -> None:
@@ -90,6 +101,8 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
             counts_bytes_for_characters,
             loses_a_branch_of_one_of,
             takes_a_bound_for_an_exclusive_one,
+            lists_only_the_first_number,
+            sees_only_positive_exponents,
             sees_only_plain_escapes,
             knows_no_dead_ends,
             lets_items_be_anything,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
-from harness.oracle.json_schema.formula import Formula
+from harness.oracle.json_schema.formula import Formula, IsOneOf
 
 JsonType = Literal["null", "boolean", "number", "string", "array", "object"]
 TYPES: tuple[JsonType, ...] = ("null", "boolean", "number", "string", "array", "object")
@@ -48,6 +49,13 @@ class IsMultiple:
 
 
 @dataclass(frozen=True)
+class IsOneOfNumbers(IsOneOf):
+    """The number is one of these fractions."""
+
+    values: frozenset[Fraction]
+
+
+@dataclass(frozen=True)
 class IsSpelledInteger:
     """The number has neither a fraction nor an exponent: an integer by the drafts before 6."""
 
@@ -70,6 +78,22 @@ class InLanguage:
 
     automaton: int
     state: int
+
+
+@dataclass(frozen=True)
+class IsOneOfTexts(IsOneOf):
+    """The rest of the string, as UTF-8, is one of these."""
+
+    values: frozenset[bytes]
+
+    @cached_property
+    def behind(self) -> dict[int, IsOneOfTexts]:
+        """What is asked of the rest behind each byte that may come next."""
+        rests: dict[int, set[bytes]] = {}
+        for text in self.values:
+            if text:
+                rests.setdefault(text[0], set()).add(text[1:])
+        return {byte: IsOneOfTexts(frozenset(found)) for byte, found in rests.items()}
 
 
 @dataclass(frozen=True)
@@ -129,6 +153,19 @@ class AllMembers:
     patterns: tuple[tuple[int, Formula], ...]
     """Numbers of automata, and the formulas of the names that they accept."""
     others: Formula
+
+    @cached_property
+    def by_name(self) -> dict[str, Formula]:
+        """The formula beside each listed name."""
+        return dict(self.named)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.named, self.patterns, self.others))
+
+    def __hash__(self) -> int:
+        """A schema can list many names, so the hash is counted once."""
+        return self._hash
 
 
 @dataclass(frozen=True)

@@ -5,28 +5,47 @@ same object.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Final, Literal
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final, Literal
 
 Kind = Literal["constant", "atom", "not", "and", "or", "reference"]
+
+
+@dataclass(frozen=True)
+class IsOneOf:
+    """An atom that is true of the members of a finite set, and of nothing else.
+
+    Atoms of one subclass that stand side by side in a formula are joined: "one of 1 and 2, and not one of 2"
+    is "one of 1".
+    """
+
+    values: frozenset[Any]
 
 
 class Formula:
     """A node of a formula. Made by the functions of this module only, so that `is` compares formulas."""
 
-    __slots__ = ("__weakref__", "atoms", "kind", "number", "parts")
+    __slots__ = ("_opposite", "_polarity", "atoms", "is_joint", "kind", "number", "parts")
 
-    def __init__(
-        self, kind: Kind, parts: tuple[object, ...], atoms: frozenset[Hashable], number: int
-    ) -> None:
+    def __init__(self, kind: Kind, parts: tuple[Any, ...], number: int) -> None:
         self.kind = kind
         self.parts = parts
-        self.atoms = atoms
-        """The atoms of the formula; those behind references are not among them."""
+        """The formulas that are joined or negated; of the other kinds, the one value that they are of."""
         self.number = number
         """Formulas are numbered as they are made, so that a set of them has an order."""
+        self.is_joint = kind in ("not", "and", "or")
+        self.atoms: frozenset[Hashable] = (
+            frozenset().union(*(part.atoms for part in parts))
+            if self.is_joint
+            else frozenset(parts if kind == "atom" else ())
+        )
+        """The atoms of the formula; those behind references are not among them."""
+        self._opposite: Formula | None = None
+        self._polarity: tuple[frozenset[Hashable], frozenset[Hashable]] | None = None
 
     def __repr__(self) -> str:
-        if self.kind in ("constant", "atom", "reference"):
+        if not self.is_joint:
             return str(self.parts[0])
         if self.kind == "not":
             return f"not {self.parts[0]!r}"
@@ -34,18 +53,19 @@ class Formula:
 
 
 _formulas: dict[tuple[object, ...], Formula] = {}
+_by_number = attrgetter("number")
 
 
-def _formula(kind: Kind, parts: tuple[object, ...], atoms: frozenset[Hashable]) -> Formula:
+def _formula(kind: Kind, *parts: Any) -> Formula:
     key = (kind, *parts)
     found = _formulas.get(key)
     if found is None:
-        found = _formulas[key] = Formula(kind, parts, atoms, len(_formulas))
+        found = _formulas[key] = Formula(kind, parts, len(_formulas))
     return found
 
 
-TRUE: Final = _formula("constant", ("true",), frozenset())
-FALSE: Final = _formula("constant", ("false",), frozenset())
+TRUE: Final = _formula("constant", "true")
+FALSE: Final = _formula("constant", "false")
 
 
 def constant(value: bool) -> Formula:
@@ -55,23 +75,23 @@ def constant(value: bool) -> Formula:
 
 def atom(value: Hashable) -> Formula:
     """The formula that is true exactly where `value` holds."""
-    return _formula("atom", (value,), frozenset((value,)))
+    if isinstance(value, IsOneOf) and not value.values:
+        return FALSE
+    return _formula("atom", value)
 
 
 def reference(name: Hashable) -> Formula:
     """A formula that is looked up by its name later, so that schemas may refer to themselves."""
-    return _formula("reference", (name,), frozenset())
+    return _formula("reference", name)
 
 
 def negation(formula: Formula) -> Formula:
     """True exactly where the formula is false."""
-    if formula is TRUE or formula is FALSE:
-        return constant(formula is FALSE)
-    if formula.kind == "not":
-        inner = formula.parts[0]
-        assert isinstance(inner, Formula)
-        return inner
-    return _formula("not", (formula,), formula.atoms)
+    found = formula._opposite
+    if found is None:
+        found = constant(formula is FALSE) if formula.kind == "constant" else _formula("not", formula)
+        formula._opposite, found._opposite = found, formula
+    return found
 
 
 def conjunction(formulas: Iterable[Formula]) -> Formula:
@@ -88,36 +108,69 @@ def _joined(
     kind: Literal["and", "or"], formulas: Iterable[Formula], neutral: Formula, deciding: Formula
 ) -> Formula:
     parts: dict[Formula, None] = {}
-    waiting = list(formulas)[::-1]
-    while waiting:
-        part = waiting.pop()
-        if part is deciding:
-            return deciding
-        if part is neutral:
-            continue
-        if part.kind == kind:
-            waiting += [each for each in part.parts[::-1] if isinstance(each, Formula)]
-            continue
-        if negation(part) in parts:
-            return deciding
-        parts[part] = None
-    if not parts:
-        return neutral
-    if len(parts) == 1:
-        return next(iter(parts))
-    ordered = tuple(sorted(parts, key=lambda part: part.number))
-    return _formula(kind, ordered, frozenset().union(*(part.atoms for part in ordered)))
+    sets: dict[type[IsOneOf], list[Formula]] = {}
+    part: Formula
+    for formula in formulas:
+        for part in formula.parts if formula.kind == kind else (formula,):
+            if part is deciding:
+                return deciding
+            if part is neutral or part in parts:
+                continue
+            if part._opposite in parts:
+                return deciding
+            parts[part] = None
+            values: Any = part.parts[0].parts[0] if part.kind == "not" else part.parts[0]
+            if isinstance(values, IsOneOf):
+                sets.setdefault(type(values), []).append(part)
+    for those in sets.values():
+        if len(those) > 1:
+            for part in those:
+                del parts[part]
+            merged = _merged_sets(kind, those)
+            if merged is deciding:
+                return deciding
+            parts[merged] = None
+    if len(parts) < 2:
+        return next(iter(parts), neutral)
+    return _formula(kind, *sorted(parts, key=_by_number))
+
+
+def _merged_sets(kind: Literal["and", "or"], parts: list[Formula]) -> Formula:
+    """The conjunction or disjunction of atoms of one subclass of IsOneOf, and of negations of them, as one of
+    these."""
+    inside = [part.parts[0] for part in parts if part.kind == "atom"]
+    outside = [part.parts[0].parts[0] for part in parts if part.kind == "not"]
+    if kind == "or":  # by the rule of De Morgan
+        inside, outside = outside, inside
+    make = type((inside or outside)[0])
+    beyond = frozenset().union(*(each.values for each in outside))
+    if inside:
+        found = atom(make(frozenset.intersection(*(each.values for each in inside)) - beyond))
+    else:
+        found = negation(atom(make(beyond)))
+    return negation(found) if kind == "or" else found
 
 
 def parts_of(formula: Formula) -> tuple[Formula, ...]:
     """What the formula joins by "and" or "or"; itself for every other one."""
-    if formula.kind in ("and", "or"):
-        return tuple(part for part in formula.parts if isinstance(part, Formula))
-    return (formula,)
+    return formula.parts if formula.kind in ("and", "or") else (formula,)
+
+
+def with_parts(formula: Formula, parts: list[Formula]) -> Formula:
+    """The formula that negates or joins these parts as the given one does its own."""
+    if all(map(_is_same, parts, formula.parts)):
+        return formula
+    if formula.kind == "not":
+        return negation(parts[0])
+    return conjunction(parts) if formula.kind == "and" else disjunction(parts)
+
+
+def _is_same(one: Formula, other: Formula) -> bool:
+    return one is other
 
 
 def rewritten(
-    formula: Formula, of: Callable[[Hashable], Formula], wanted: frozenset[Hashable] | None = None
+    formula: Formula, of: Callable[[Any], Formula], wanted: frozenset[Hashable] | None = None
 ) -> Formula:
     """The formula with every atom replaced by what `of` gives for it; only those of `wanted` where that is
     given."""
@@ -128,48 +181,49 @@ def rewritten(
             return part
         found = done.get(part)
         if found is None:
-            if part.kind == "atom":
-                found = of(part.parts[0])
-            elif part.kind in ("constant", "reference"):
-                found = part
+            if part.is_joint:
+                found = with_parts(part, [of_part(each) for each in part.parts])
             else:
-                below = [of_part(each) for each in part.parts if isinstance(each, Formula)]
-                found = (
-                    negation(below[0])
-                    if part.kind == "not"
-                    else conjunction(below)
-                    if part.kind == "and"
-                    else disjunction(below)
-                )
+                found = of(part.parts[0]) if part.kind == "atom" else part
             done[part] = found
         return found
 
     return of_part(formula)
 
 
-def is_true(formula: Formula, holds: Callable[[Hashable], bool]) -> bool:
-    """The value of the formula where the truth of every atom is known."""
-    return rewritten(formula, lambda value: constant(holds(value))) is TRUE
+def is_true(formula: Formula, holds: Callable[[Any], bool]) -> bool:
+    """The value of the formula where the truth of every atom is known; it has no references."""
+    done: dict[Formula, bool] = {}
+
+    def of(part: Formula) -> bool:
+        if part.kind == "atom":
+            return holds(part.parts[0])
+        if part.kind == "not":
+            return not of(part.parts[0])
+        if not part.is_joint:
+            assert part.kind == "constant"
+            return part is TRUE
+        found = done.get(part)
+        if found is None:
+            found = done[part] = (all if part.kind == "and" else any)(map(of, part.parts))
+        return found
+
+    return of(formula)
 
 
 def polarity(formula: Formula) -> tuple[frozenset[Hashable], frozenset[Hashable]]:
     """The atoms that can make the formula true by holding, and those that can by not holding."""
-    found = _polarity.get(formula)
+    found = formula._polarity
     if found is None:
-        if formula.kind == "atom":
+        if not formula.is_joint:
             found = (formula.atoms, frozenset())
-        elif formula.kind in ("constant", "reference"):
-            found = (frozenset(), frozenset())
         else:
-            below = [polarity(part) for part in formula.parts if isinstance(part, Formula)]
+            below = [polarity(part) for part in formula.parts]
             found = (
-                frozenset().union(*(each for each, _ in below)),
-                frozenset().union(*(each for _, each in below)),
+                frozenset().union(*(helping for helping, _ in below)),
+                frozenset().union(*(hindering for _, hindering in below)),
             )
             if formula.kind == "not":
                 found = found[::-1]
-        _polarity[formula] = found
+        formula._polarity = found
     return found
-
-
-_polarity: dict[Formula, tuple[frozenset[Hashable], frozenset[Hashable]]] = {}

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 from harness.oracle.automaton import Automaton, NoOracle
-from harness.oracle.choice import ChoiceAutomaton
 from harness.oracle.json_schema.atoms import (
     TYPES,
     Above,
@@ -25,6 +24,8 @@ from harness.oracle.json_schema.atoms import (
     HasName,
     InLanguage,
     IsMultiple,
+    IsOneOfNumbers,
+    IsOneOfTexts,
     IsSpelledInteger,
     IsTrue,
     IsType,
@@ -41,6 +42,7 @@ from harness.oracle.json_schema.formula import (
     disjunction,
     negation,
     reference,
+    with_parts,
 )
 from harness.oracle.json_schema.unevaluated import unevaluated_items, unevaluated_members
 from harness.oracle.judge.drafts import draft_of
@@ -86,6 +88,9 @@ class Schemas:
         self._makers: dict[Hashable, Callable[[], Formula]] = {}
         self._found: dict[Hashable, tuple[Any, Any]] = {}
         self._kept: list[Any] = []
+        self._restrictions: dict[tuple[Formula, JsonType], Formula] = {}
+        self._being_made = 0
+        """How many formulas of references are being made now; what is restricted meanwhile is not kept."""
         try:
             specification: Any = specification_with(_uri(self.draft))
             resource = specification.create_resource(document)
@@ -103,13 +108,17 @@ class Schemas:
         """The formula that a reference stands for."""
         made = self._made.get(name)
         if made is None:
-            self._made[name] = (
-                FALSE  # only while it is made: a formula holds references, not what they stand for
-            )
-            if name in self._makers:
-                made = self._made[name] = self._makers[name]()
-            else:
-                made = self._made[name] = self.formula(*self._found[name])
+            # Only while it is made: a formula holds references, not what they stand for.
+            self._made[name] = FALSE
+            self._being_made += 1
+            try:
+                made = self._makers[name]() if name in self._makers else self.formula(*self._found[name])
+            except NoOracle:
+                del self._made[name]  # so that whoever asks again gets the reason again
+                raise
+            finally:
+                self._being_made -= 1
+            self._made[name] = made
         return made
 
     def defined(self, name: Hashable, make: Callable[[], Formula]) -> Formula:
@@ -164,20 +173,24 @@ class Schemas:
         return self._restricted(formula, kind, ())
 
     def _restricted(self, formula: Formula, kind: JsonType, above: tuple[Hashable, ...]) -> Formula:
+        found = self._restrictions.get((formula, kind))
+        if found is not None:
+            return found
         if formula.kind == "reference":
             name = formula.parts[0]
             if name in above:
                 raise NoOracle("a schema refers to itself without anything between")
-            return self._restricted(self.named(name), kind, (*above, name))
-        if formula.kind == "atom":
+            found = self._restricted(self.named(name), kind, (*above, name))
+        elif formula.kind == "atom":
             value = formula.parts[0]
-            return constant(value.type == kind) if isinstance(value, IsType) else formula
-        parts = [self._restricted(part, kind, above) for part in formula.parts if isinstance(part, Formula)]
-        if formula.kind == "not":
-            return negation(parts[0])
-        if formula.kind == "and":
-            return conjunction(parts)
-        return disjunction(parts) if formula.kind == "or" else formula
+            found = constant(value.type == kind) if isinstance(value, IsType) else formula
+        elif formula.is_joint:
+            found = with_parts(formula, [self._restricted(part, kind, above) for part in formula.parts])
+        else:
+            found = formula
+        if not self._being_made:
+            self._restrictions[formula, kind] = found
+        return found
 
     # --------------------------------------------------------------------------------------------- keywords
 
@@ -407,10 +420,11 @@ class Schemas:
 
     def _enumeration(self, values: list[Any]) -> Formula:
         texts = frozenset(value for value in values if isinstance(value, str))
-        others = [value for value in values if not isinstance(value, str)]
+        numbers = frozenset(_bound(value) for value in values if _is_number(value))
+        others = (value for value in values if not isinstance(value, str) and not _is_number(value))
         parts = [self._equals(value) for value in others]
-        if texts:
-            parts.append(conjunction([_is("string"), self.is_one_of(texts)]))
+        parts.append(conjunction([_is("number"), atom(IsOneOfNumbers(numbers))]))
+        parts.append(conjunction([_is("string"), self.is_one_of(texts)]))
         return disjunction(parts)
 
     def _equals(self, value: Any) -> Formula:
@@ -418,9 +432,8 @@ class Schemas:
             return _is("null")
         if isinstance(value, bool):
             return conjunction([_is("boolean"), atom(IsTrue()) if value else negation(atom(IsTrue()))])
-        if isinstance(value, int | Decimal):
-            bound = _bound(value)
-            return conjunction([_is("number"), atom(AtLeast(bound)), negation(atom(Above(bound)))])
+        if _is_number(value):
+            return conjunction([_is("number"), atom(IsOneOfNumbers(frozenset((_bound(value),))))])
         if isinstance(value, str):
             return conjunction([_is("string"), self.is_one_of(frozenset((value,)))])
         if isinstance(value, list):
@@ -433,15 +446,8 @@ class Schemas:
 
     def is_one_of(self, texts: frozenset[str]) -> Formula:
         """The string is one of these; a text with a lone surrogate is none."""
-        known = frozenset(
-            text.encode() for text in texts if not any("\ud800" <= each <= "\udfff" for each in text)
-        )
-        if not known:
-            return FALSE
-        key = ("choice", known)
-        if key not in self._numbers:
-            self._numbers[key] = self._add(ChoiceAutomaton(known))
-        return self._starting(self._numbers[key])
+        known = (text.encode() for text in texts if not any("\ud800" <= each <= "\udfff" for each in text))
+        return atom(IsOneOfTexts(frozenset(known)))
 
     def consists_of(self, characters: Ranges) -> Formula:
         """The string has no other characters."""
@@ -511,6 +517,10 @@ def _at_least(fact: Any, count: Any) -> Formula:
     """At least so many characters, items or members; none always are."""
     number = _count(count)
     return atom(fact(number)) if number else TRUE
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
 def _bound(value: int | Decimal) -> Fraction:

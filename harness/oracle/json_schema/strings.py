@@ -3,16 +3,26 @@ come true."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Hashable, Iterable
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
-from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage
+from harness.oracle.json_schema.atoms import AtLeastCharacters, InLanguage, IsOneOfTexts
 from harness.oracle.json_schema.budget import Budget
-from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, is_true, parts_of, rewritten
+from harness.oracle.json_schema.formula import (
+    FALSE,
+    TRUE,
+    Formula,
+    atom,
+    is_true,
+    negation,
+    parts_of,
+    rewritten,
+    with_parts,
+)
 from harness.oracle.utf8 import ByteRange, Ranges, byte_sequences
 
 MOST_LOOKED_AT = 20_000
@@ -70,6 +80,24 @@ def of_raw_characters(raw: Ranges) -> tuple[list[list[int]], list[int]]:
     return table, first
 
 
+ByteKinds = bytes
+"""The kind of each of the 256 bytes; bytes of one kind lead to the same. Kinds are numbered in the order in
+which they occur first."""
+ONE_KIND: ByteKinds = bytes(256)
+
+
+def byte_kinds(row: Iterable[Hashable]) -> ByteKinds:
+    """The kinds of bytes for each of which the row has another value."""
+    numbers: dict[Hashable, int] = {}
+    return bytes([numbers.setdefault(value, len(numbers)) for value in row])
+
+
+@lru_cache(maxsize=4096)
+def common_kinds(one: ByteKinds, other: ByteKinds) -> ByteKinds:
+    """Bytes are of one kind here if they are so by both."""
+    return one if other == ONE_KIND else byte_kinds(zip(one, other, strict=True))
+
+
 class Strings:
     """What is known of strings for the automata of one schema."""
 
@@ -83,6 +111,9 @@ class Strings:
         self._can_end: dict[tuple[Formula, int], bool] = {}
         self._universal: dict[tuple[int, int], bool] = {}
         self._simple: dict[Formula, Formula] = {}
+        self._kinds_of_atoms: dict[Any, ByteKinds] = {}
+        self._kinds: dict[frozenset[Any], ByteKinds] = {}
+        self._samples: dict[tuple[ByteKinds, int], tuple[int, ...]] = {}
 
     def simple(self, formula: Formula) -> Formula:
         """The formula without automata that accept for good."""
@@ -122,27 +153,34 @@ class Strings:
                             return False
         return True
 
+    # ------------------------------------------------------------------------------------------- byte by byte
+
     def after_byte(self, formula: Formula, byte: int, is_first: bool) -> Formula:
-        """What is asked of the rest behind one more byte; `is_first`: it begins a character."""
+        """What is asked of the rest behind one more byte, without automata that accept for good; `is_first`:
+        it begins a character."""
         if not formula.atoms:
             return formula
         key = (formula, byte, is_first)
         found = self._after.get(key)
         if found is None:
-
-            def of(value: Any) -> Formula:
-                if isinstance(value, AtLeastCharacters):
-                    if not is_first:
-                        return atom(value)
-                    return TRUE if value.count <= 1 else atom(AtLeastCharacters(value.count - 1))
-                assert isinstance(value, InLanguage)
-                state = self._automata[value.automaton].step(value.state, byte)
-                if state == DEAD:
-                    return FALSE
-                return atom(InLanguage(value.automaton, state))
-
-            found = self._after[key] = self.simple(rewritten(formula, of))
+            if formula.is_joint:
+                parts = [self.after_byte(part, byte, is_first) for part in formula.parts]
+                found = with_parts(formula, parts)
+            else:
+                found = self._atom_after(formula.parts[0], byte, is_first)
+            self._after[key] = found
         return found
+
+    def _atom_after(self, value: Any, byte: int, is_first: bool) -> Formula:
+        if isinstance(value, AtLeastCharacters):
+            if not is_first:
+                return atom(value)
+            return TRUE if value.count <= 1 else atom(AtLeastCharacters(value.count - 1))
+        if isinstance(value, IsOneOfTexts):
+            return atom(value.behind[byte]) if byte in value.behind else FALSE
+        assert isinstance(value, InLanguage)
+        state = self._automata[value.automaton].step(value.state, byte)
+        return FALSE if state == DEAD else self._settled(InLanguage(value.automaton, state))
 
     def after_text(self, formula: Formula, text: bytes) -> Formula:
         """What is asked of the rest behind whole characters."""
@@ -154,7 +192,9 @@ class Strings:
         """Is the formula true of a string that ends here?"""
 
         def of(value: Any) -> bool:
-            return isinstance(value, InLanguage) and self._automata[value.automaton].accepting(value.state)
+            if isinstance(value, InLanguage):
+                return self._automata[value.automaton].accepting(value.state)
+            return isinstance(value, IsOneOfTexts) and b"" in value.values
 
         return is_true(formula, of)
 
@@ -162,52 +202,93 @@ class Strings:
         """Is the formula true of this string?"""
         return self.holds(self.after_text(formula, text.encode()))
 
+    # ------------------------------------------------------------------------------------------ what can end
+
     def can_end(self, formula: Formula, within: int = 0) -> bool:
         """Is there a rest of the string, which `within` a character may begin with its last bytes, that makes
         it true?"""
         if not formula.atoms:
             return formula is TRUE
-        if formula.kind == "atom" and within < len(UTF8):
+        if within < len(UTF8) and (formula.kind == "atom" or _excludes_texts(formula)):
             return True  # an automaton is never in a state from which no sentence can be finished
         if formula.kind == "or":
             return any(self.can_end(part, within) for part in parts_of(formula))
         key = (formula, within)
         found = self._can_end.get(key)
-        if found is None:
-            found = self._can_end[key] = self._search(formula, within)
-        return found
+        return self._search(formula, within) if found is None else found
 
     def _search(self, formula: Formula, within: int) -> bool:
-        seen = {(formula, within)}
+        behind: dict[tuple[Formula, int], tuple[Formula, int] | None] = {(formula, within): None}
         waiting = [(formula, within)]
-        for here, state in waiting:
+        for place in waiting:
             self._budget.check()
+            here, state = place
             if state == 0 and self.holds(here):
-                return True
-            for byte in self._different(here, state):
+                return self._found(behind, place)
+            for byte in self.different(here.atoms, state):
                 following = (self.after_byte(here, byte, state == 0), self.within[state][byte])
-                if following[0] is TRUE:
-                    return True
-                if following[0] is FALSE or following in seen:
+                if following[0] is TRUE or self._can_end.get(following):
+                    return self._found(behind, place)
+                if following[0] is FALSE or following in behind:
                     continue
-                if self._can_end.get(following):
-                    return True
-                seen.add(following)
+                if self._can_end.get(following) is False:
+                    continue
+                behind[following] = place
                 waiting.append(following)
-                if len(seen) > MOST_LOOKED_AT:
+                if len(behind) > MOST_LOOKED_AT:
                     raise NoOracle("it takes too long to see which strings there are")
+        self._can_end |= dict.fromkeys(behind, False)
         return False
 
-    def _different(self, formula: Formula, within: int) -> Iterator[int]:
-        """One byte of each kind that the automata tell apart."""
-        rows = [self.within[within]]
-        for value in formula.atoms:
-            if isinstance(value, InLanguage):
+    def _found(
+        self, behind: dict[tuple[Formula, int], tuple[Formula, int] | None], place: tuple[Formula, int] | None
+    ) -> bool:
+        """Keeps that the string can be completed from each place on the way to this one."""
+        while place is not None:
+            self._can_end[place] = True
+            place = behind[place]
+        return True
+
+    # ----------------------------------------------------------------------------------------- kinds of bytes
+
+    def kinds(self, atoms: frozenset[Any]) -> ByteKinds:
+        """The kinds of bytes that these atoms tell apart."""
+        found = self._kinds.get(atoms)
+        if found is None:
+            found = ONE_KIND
+            for value in atoms:
+                found = common_kinds(found, self._kinds_of_atom(value))
+            self._kinds[atoms] = found
+        return found
+
+    def _kinds_of_atom(self, value: Any) -> ByteKinds:
+        if isinstance(value, AtLeastCharacters):
+            return ONE_KIND
+        found = self._kinds_of_atoms.get(value)
+        if found is None:
+            if isinstance(value, IsOneOfTexts):
+                found = byte_kinds(map(value.behind.get, range(256)))
+            else:
+                assert isinstance(value, InLanguage)
                 automaton = self._automata[value.automaton]
                 automaton.expand(np.array([value.state], dtype=np.int32))
-                rows.append(automaton.table[value.state].tolist())
-        seen = set()
-        for byte, kind in enumerate(zip(*rows, strict=True)):
-            if kind[0] >= 0 and kind not in seen:
-                seen.add(kind)
-                yield byte
+                found = byte_kinds(automaton.table[value.state].tolist())
+            self._kinds_of_atoms[value] = found
+        return found
+
+    def different(self, atoms: frozenset[Any], within: int) -> tuple[int, ...]:
+        """One byte of each kind that the atoms tell apart, of those that may come here."""
+        kinds = self.kinds(atoms)
+        found = self._samples.get((kinds, within))
+        if found is None:
+            first: dict[tuple[int, int], int] = {}
+            for byte, kind in enumerate(zip(self.within[within], kinds, strict=True)):
+                if kind[0] >= 0:
+                    first.setdefault(kind, byte)
+            found = self._samples[kinds, within] = tuple(first.values())
+        return found
+
+
+def _excludes_texts(formula: Formula) -> bool:
+    """Is the formula that the string is none of some texts? There are always others."""
+    return formula.kind == "not" and isinstance(negation(formula).parts[0], IsOneOfTexts)

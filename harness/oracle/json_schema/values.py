@@ -87,6 +87,9 @@ class Values:
         self.strings = Strings(schemas.automata, layout.raw, budget)
         self.numbers = Numbers(layout.exponents)
         self._known: dict[Hashable, bool] = {}
+        self._known_answers: dict[tuple[Formula, ...], tuple[tuple[bool, ...], ...]] = {}
+        self._wanted_of: dict[tuple[Formula, str], Formula] = {}
+        self._of_all_members: dict[Formula, frozenset[Hashable]] = {}
         self._open: dict[Hashable, int] = {}
         self._lowest = 1 << 30
         self._steps = 0
@@ -123,7 +126,14 @@ class Values:
 
     def exists_of(self, formula: Formula, kind: JsonType) -> bool:
         """Is there one of that type?"""
+        return self._exists_restricted(self._restricted(formula, kind), kind)
+
+    def _restricted(self, formula: Formula, kind: JsonType) -> Formula:
         left = self.schemas.restricted(formula, kind)
+        return self.strings.simple(left) if kind == "string" else left
+
+    def _exists_restricted(self, left: Formula, kind: JsonType) -> bool:
+        """Is there a value of that type that makes a formula true that is restricted to the type?"""
         if left is FALSE:
             return False
         if kind == "null":
@@ -131,9 +141,9 @@ class Values:
         if kind == "boolean":
             return any(boolean_holds(left, value) for value in (True, False))
         if kind == "number":
-            return self.numbers.can_end(left, Literal())
+            return self.numbers.can_end((left,), Literal())
         if kind == "string":
-            return self.strings.can_end(self.strings.simple(left))
+            return self.strings.can_end(left)
         if kind == "array":
             return self.array_can_end(left)
         return self.object_can_end(left, listed_names(left), frozenset())
@@ -191,32 +201,32 @@ class Values:
         if all(isinstance(part.parts[0], HasName | AllMembers | AllNames) for part in parts_of(formula)):
             return self._required_can_come(formula, free)
         required = {value.name for value in formula.atoms if isinstance(value, HasName)}
-        reached = {formula: None}
-        for name in sorted(free, key=lambda name: (name not in required, name)):
-            for here in list(reached):
-                part = self.next_member((here,), name, self.answers_of((here,), name))
-                left = _without_name(here, name)
-                if left is not here:
-                    del reached[here]
-                    if left is not FALSE:
-                        reached[left] = None
-                for following in self._after_parts(part):
-                    self._count()
-                    if object_holds(following[0]):
-                        return True
-                    if following[0] is not FALSE:
-                        reached[following[0]] = None
-        waiting = list(reached)
-        for here in waiting:
-            for part in self._other_members(here, listed):
-                for following in self._after_parts(part):
-                    self._count()
-                    after = following[0]
-                    if object_holds(after):
-                        return True
-                    if after is not FALSE and after not in reached:
-                        reached[after] = None
-                        waiting.append(after)
+        names = sorted(free, key=lambda name: (name not in required, name))
+
+        def following(here: Formula, count: int) -> Iterator[tuple[Formula, int]]:
+            """What can be asked behind one more decision, of which `count` names were."""
+            if count == len(names):
+                for part in self._other_members(here, listed):
+                    yield from ((after, count) for (after,) in self._after_parts(part))
+                return
+            name = names[count]
+            part = self.next_member((here,), name, self.answers_of((here,), name))
+            yield from ((after, count + 1) for (after,) in self._after_parts(part))
+            yield _without_name(here, name), count + 1
+
+        # Depth first, since most searches find something, and what is wanted comes first.
+        seen: set[tuple[Formula, int]] = set()
+        waiting = [iter([(formula, 0)])]
+        while waiting:
+            step = next(waiting[-1], None)
+            if step is None:
+                waiting.pop()
+            elif step[0] is not FALSE and step not in seen:
+                if object_holds(step[0]):
+                    return True
+                seen.add(step)
+                self._count()
+                waiting.append(following(*step))
         return False
 
     def _required_can_come(self, formula: Formula, free: Names) -> bool:
@@ -224,15 +234,18 @@ class Values:
         and of these each must be possible by itself."""
         required = {value.name for value in formula.atoms if isinstance(value, HasName)}
         others = conjunction(part for part in parts_of(formula) if not isinstance(part.parts[0], HasName))
-        if not required <= free:
-            return False
-        for name in required:
+        return required <= free and all(self._can_come(others, name) for name in required)
+
+    def _can_come(self, formula: Formula, name: str) -> bool:
+        """Is there a value for a member with this name that a formula over all members allows?"""
+        found = self._wanted_of.get((formula, name))
+        if found is None:
             self._count()
-            part = self.next_member((others,), name, self.answers_of((others,), name))
-            wanted = conjunction(effect.question for effect in part.effects)
-            if part.before[0] is FALSE or not self.exists(wanted):
-                return False
-        return True
+            part = self.next_member((formula,), name, self.answers_of((formula,), name))
+            questions = conjunction(effect.question for effect in part.effects)
+            found = questions if part.before[0] is not FALSE else FALSE
+            self._wanted_of[formula, name] = found
+        return self.exists(found)
 
     def _other_members(self, formula: Formula, listed: Names) -> Iterator[Part]:
         """Every kind of member whose name is not listed."""
@@ -247,7 +260,7 @@ class Values:
 
     def string_exists(self, formula: Formula) -> bool:
         """Is there a string that makes the formula true?"""
-        return self.strings.can_end(self.strings.simple(self.schemas.restricted(formula, "string")))
+        return self.strings.can_end(self._restricted(formula, "string"))
 
     def name_questions(self, formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
         """What must be known of a name that is not listed: the patterns that match it, and whether names may
@@ -287,7 +300,7 @@ class Values:
             if isinstance(value, AllNames):
                 return atom(value) if answer(self.schemas.restricted(value.formula, "string")) else FALSE
             assert isinstance(value, AllMembers)
-            found = [each for listed, each in value.named if listed == name]
+            found = [value.by_name[name]] if name in value.by_name else []
             found += [each for number, each in value.patterns if answer(self.pattern(number))]
             wanted = conjunction(found) if found else value.others
             if wanted is FALSE:
@@ -296,9 +309,17 @@ class Values:
                 effects[Effect(value, wanted, atom(value), FALSE)] = None
             return atom(value)
 
-        left = tuple(rewritten(formula, of) for formula in formulas)
+        left = tuple(rewritten(formula, of, self._changed_by(formula, name)) for formula in formulas)
         kept = atoms_of(left)
         return Part(TRUE, (), left, tuple(effect for effect in effects if effect.fact in kept))
+
+    def _changed_by(self, formula: Formula, name: str | None) -> frozenset[Hashable]:
+        """The atoms of the formula for which a member with this name means something."""
+        found = self._of_all_members.get(formula)
+        if found is None:
+            found = frozenset(value for value in formula.atoms if not isinstance(value, HasName))
+            self._of_all_members[formula] = found
+        return found if name is None else found | {HasName(name)}
 
     # ------------------------------------------------------------------------------------------------ parts
 
@@ -306,8 +327,34 @@ class Values:
         """What can be asked of the whole behind the part, for each combination of answers that some value
         gives."""
         questions = tuple(dict.fromkeys(effect.question for effect in part.effects))
-        for answers in self.answers(questions, TRUE, self.exists):
+        for answers in self._answers_of_values(questions):
             yield behind(part, dict(zip(questions, answers, strict=True)))
+
+    def _answers_of_values(self, questions: tuple[Formula, ...]) -> Iterator[tuple[bool, ...]]:
+        """Every combination of answers that some value gives, type by type."""
+        known = self._known_answers.get(questions)
+        if known is not None:
+            yield from known
+            return
+        found: dict[tuple[bool, ...], None] = {}
+        for kind in TYPES:
+
+            def exists(formula: Formula, kind: JsonType = kind) -> bool:
+                return self._exists_restricted(formula, kind)
+
+            restricted = tuple(self._restricted(question, kind) for question in questions)
+            if any(question.atoms for question in restricted):
+                given = self.answers(restricted, TRUE, exists)
+            else:
+                given = iter([tuple(question is TRUE for question in restricted)])
+            for answers in given:
+                if answers not in found:
+                    if len(found) == MOST_ANSWERS:
+                        raise NoOracle("too many answers to what is asked of one part of a value")
+                    found[answers] = None
+                    yield answers
+        if not self._open:  # within a search, it may have taken its own answer for false
+            self._known_answers[questions] = tuple(found)
 
     def answers(
         self, questions: tuple[Formula, ...], given: Formula, exists: Callable[[Formula], bool]
@@ -337,7 +384,7 @@ class Values:
         questions = tuple(dict.fromkeys(effect.question for effect in part.effects))
         good = [
             answers
-            for answers in self.answers(questions, TRUE, self.exists)
+            for answers in self._answers_of_values(questions)
             if can_end(simple_items(behind(part, dict(zip(questions, answers, strict=True)))[0]))
         ]
         if not good:
@@ -437,7 +484,8 @@ def atoms_in_order(formulas: tuple[Formula, ...]) -> list[Any]:
         seen.add(formula)
         if formula.kind == "atom":
             found[formula.parts[0]] = None
-        waiting += [part for part in formula.parts[::-1] if isinstance(part, Formula)]
+        if formula.is_joint:
+            waiting += formula.parts[::-1]
     return list(found)
 
 

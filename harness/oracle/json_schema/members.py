@@ -1,0 +1,72 @@
+"""The members of objects: which names may come next, and what is asked of the values behind them."""
+
+from __future__ import annotations
+
+from harness.backend.layout import Layout
+from harness.oracle.json_schema.formula import Formula, conjunction, disjunction, negation
+from harness.oracle.json_schema.frames import Formulas, Object
+from harness.oracle.json_schema.values import Names, Part, Values
+
+
+class Members:
+    """The members of the objects of one schema, in the order that a layout gives them."""
+
+    def __init__(self, values: Values, layout: Layout) -> None:
+        self._values = values
+        self._layout = layout
+        self._names: dict[tuple[Formulas, Names, Names, tuple[str, ...]], Formula | None] = {}
+        self._beginnings: dict[Names, frozenset[bytes]] = {}
+
+    def name(self, frame: Object) -> Formula | None:
+        """The formula of the names that may come next; None if there is none."""
+        key = (frame.formulas, frame.listed, frame.seen, frame.order)
+        if key not in self._names:
+            formula = disjunction(self._kinds_of_names(frame))
+            formula = self._values.strings.simple(formula)
+            self._names[key] = formula if self._values.strings.can_end(formula) else None
+        return self._names[key]
+
+    def _kinds_of_names(self, frame: Object) -> list[Formula]:
+        """The listed names that may come next, and each kind of other names, as formulas."""
+        values = self._values
+        good = frozenset(name for name in frame.listed - frame.seen if self.member(frame, name) is not None)
+        found = [values.schemas.is_one_of(good)]
+        questions = values.name_questions(frame.formulas)
+        other = values.unlisted(frame.listed)
+        for answers in values.answers(questions, other, values.string_exists):
+            if self.member(frame, None, dict(zip(questions, answers, strict=True))) is not None:
+                signs = [
+                    question if answer else negation(question)
+                    for question, answer in zip(questions, answers, strict=True)
+                ]
+                found.append(conjunction([other, *signs]))
+        return found
+
+    def member(
+        self, frame: Object, name: str | None, answers: dict[Formula, bool] | None = None
+    ) -> Part | None:
+        """What is asked of the value behind a name (None: one that is not listed, of which the answers are
+        given); None if the object cannot be completed with any."""
+        values = self._values
+        known = values.answers_of(frame.formulas, name) if name is not None else answers or {}
+        seen = self.seen_behind(frame, name)
+        part = values.next_member(frame.formulas, name, known)
+        return values.wanted(part, lambda formula: values.object_can_end(formula, frame.listed, seen))
+
+    def seen_behind(self, frame: Object, name: str | None) -> Names:
+        """The listed names that may not come behind a name (None: one that is not listed)."""
+        if name is None:
+            return frame.listed if self._layout.unlisted == "last" else frame.seen
+        if frame.order:
+            return frame.seen | {*frame.order[: frame.order.index(name) + 1]}
+        return frame.seen | {name}
+
+    def beginnings(self, names: Names) -> frozenset[bytes]:
+        """Every beginning of the UTF-8 of these names."""
+        found = self._beginnings.get(names)
+        if found is None:
+            texts = [name.encode("utf-8", "surrogatepass") for name in names]
+            found = self._beginnings[names] = frozenset(
+                text[:end] for text in texts for end in range(len(text) + 1)
+            )
+        return found
