@@ -1,0 +1,49 @@
+"""The shortest text that finishes a sentence that was begun: a witness that a state is viable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.oracle.automaton import DEAD, Automaton
+
+MOST_LOOKED_AT = 20_000
+"""States that are looked at before no witness is given."""
+
+
+def shortest_completion(
+    automaton: Automaton[Any], state: int, most_states: int = MOST_LOOKED_AT
+) -> bytes | None:
+    """Returns the shortest text that leads from a state to the end of a sentence; of texts of one length, the
+    first by the values of its bytes. It is empty where the output may end at once.
+
+    Returns None for a dead state, and where more than `most_states` states would have to be looked at. Raises
+    NoOracle where the automaton does.
+    """
+    if state == DEAD:
+        return None
+    behind: dict[int, tuple[int, int] | None] = {state: None}
+    waiting = [state]
+    for here in waiting:  # in the order of the texts that lead there: by length, then by bytes
+        if automaton.accepting(here):
+            return _text_to(here, behind)
+        automaton.expand(np.array([here], dtype=np.int32))
+        row = automaton.table[here]
+        for byte in np.flatnonzero(row).tolist():
+            following = int(row[byte])
+            if following not in behind:
+                if len(behind) == most_states:
+                    return None
+                behind[following] = (here, byte)
+                waiting.append(following)
+    return None
+
+
+def _text_to(state: int, behind: dict[int, tuple[int, int] | None]) -> bytes:
+    """Returns the bytes on the way to a state; each state has the one before it and the byte between."""
+    text = bytearray()
+    while (step := behind[state]) is not None:
+        state, byte = step
+        text.append(byte)
+    return bytes(reversed(text))
