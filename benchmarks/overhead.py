@@ -15,7 +15,7 @@ a plain loop here) it prints two things, each against what we promise, and at la
 The plain loop makes the same library calls as the adapters, in their barest form; it tokenizes too, because
 any loop must. The two take turns case by case and are pinned to the same processor: on a shared machine one
 core is at times half as fast as the other, and as itself a second later. Only one of them computes at a time.
-All of it takes about five minutes on two cores.
+All of it takes about five minutes on two idle cores.
 """
 
 from __future__ import annotations
