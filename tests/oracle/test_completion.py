@@ -25,7 +25,7 @@ ALPHABET = b'"0158:[]abtruefalsn{},-.'
         ({"type": "object", "required": ["a"], "properties": {"a": {"const": True}}}, b"{", b'"a":true}'),
         ({"type": "array", "minItems": 2}, b"[", b"0,0]"),
         ({"type": "integer", "minimum": 15}, b"", b"15"),
-        ({"type": "integer", "minimum": 1500}, b"", b"1e4"),
+        ({"type": "integer", "minimum": 1500}, b"", b"1E4"),
         ({"type": "string", "minLength": 2}, b'"', b'  "'),
         ({"type": "string"}, b'"\\ud83d', b'\\uDC00"'),
         ({}, b"[1", b"]"),
