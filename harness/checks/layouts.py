@@ -38,10 +38,7 @@ ALLOWED_BY = {
 def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Iterator[Finding]:
     """The mask allows each token with which a document goes on that is spelled as the backend says, and
     end-of-sequence behind each such document."""
-    is_tag = subject.case.grammar.dialect == "structural_tag"
-    layout = subject.adapter.layout_in_tags if is_tag else subject.adapter.layout
-    if layout is None:
-        raise NotApplicable("the backend does not say how it writes JSON")
+    layout = declared_layout(subject)
     documents = documents_of_case(subject, layout=layout)
     for place in subject.places("layout"):
         try:
@@ -59,6 +56,16 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
                 yield _finding(subject, documents, place, tokens, cause)
         except NoOracle as why:
             raise NotApplicable(str(why)) from why
+
+
+def declared_layout(subject: Subject) -> Layout:
+    """Returns how the backend says that it writes JSON in the case's dialect. Raises NotApplicable if it does
+    not say it."""
+    is_tag = subject.case.grammar.dialect == "structural_tag"
+    layout = subject.adapter.layout_in_tags if is_tag else subject.adapter.layout
+    if layout is None:
+        raise NotApplicable("the backend does not say how it writes JSON")
+    return layout
 
 
 def _finding(subject: Subject, documents: Outputs, place: Place, tokens: list[int], cause: str) -> Finding:

@@ -13,11 +13,14 @@ from jump_maps import language_in, with_jump_map
 from miniatures.wrong_jumps import JUMPERS, Exact, ExactObject, jumping_vocabulary
 
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject
+from harness.backend.layout import COMPACT, EVERY_SPELLING
 from harness.backend.registry import load
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
 from harness.cases.case import Case
 from harness.checks import OurFailure, Subject, retokenizing, run_check
 from harness.checks import jump_forward as jump_forward_checks
+from harness.oracle.language import documents_of
+from harness.oracle.reference import Reference, ReferenceGrammar, ReferenceObject
 from harness.rows.row import Finding
 
 CHECKS = {
@@ -108,6 +111,41 @@ def test_without_a_reference_the_backends_own_mask_is_the_witness(name: str, cau
     adapter = named(name)(jumping_vocabulary())
     assert cause in causes(found(adapter, (schema, numbers)))["forced_bytes_are_truly_forced"]
     assert found(Exact(jumping_vocabulary()), (schema, numbers)) == {}
+
+
+class Halving(ReferenceObject):
+    """Finds half of what is forced."""
+
+    def jump_forward(self) -> bytes:
+        forced = super().jump_forward()
+        return forced[: len(forced) // 2]
+
+
+class HalvingReference(Reference):
+    """Says that it writes compact JSON, and finds half of what is forced in the layout that it writes."""
+
+    writes = COMPACT
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        language = documents_of(grammar.text, layout=self.writes)
+
+        class Compiled(ReferenceGrammar):
+            def start(self) -> ReferenceObject:
+                return Halving(self._adapter, language)
+
+        return Compiled(self, language)
+
+
+def test_what_is_forced_in_the_backends_own_layout_is_looked_for() -> None:
+    named_value = case("json_schema", {"const": {"a": True}}, '{"a":true}')
+    halving = HalvingReference(byte_vocabulary(), layout="compact")
+    (missed,) = found(halving, (named_value,))["forced_text_is_found"]
+    assert missed.text.startswith("finds 25 of 55 forced bytes; it misses some at 10 of 10 places")
+    assert "forced_text_is_found" not in found(Reference(byte_vocabulary(), layout="compact"), (named_value,))
+    # What the layout forces is not forced where the mask allows other spellings too.
+    free = HalvingReference(byte_vocabulary(), layout="compact")
+    free.writes = EVERY_SPELLING
+    assert "forced_text_is_found" not in found(free, (named_value,))
 
 
 def test_text_that_is_refused_is_not_forced() -> None:
