@@ -532,7 +532,17 @@ def test_the_table_of_ceilings(tmp_path: Path) -> None:
             "tests": [{"text": "abcdef", "valid": True}, {"text": "x", "valid": False}],
         },
         {"description": "half", "choice": ["aab", "bab"], "tests": [{"text": "aab", "valid": True}]},
-        {"description": "no automaton", "schema": {"const": 1}, "tests": [{"data": 1, "valid": True}]},
+        {
+            "description": "forced in its layout",
+            "schema": {"const": 1},
+            "tests": [{"data": 1, "valid": True}],
+        },
+        {"description": "written otherwise", "schema": True, "tests": [{"text": "[\n1]", "valid": True}]},
+        {
+            "description": "no automaton",
+            "schema": {"$ref": "http://x/"},
+            "tests": [{"data": 1, "valid": True}],
+        },
     ]
     (tmp_path / "three.json").write_text(json.dumps(cases))
     run = tmp_path / "run"
@@ -549,7 +559,7 @@ def test_the_table_of_ceilings(tmp_path: Path) -> None:
     ]
     assert main(["run", *asked]) == 0
     assert ceiling_frame(run).to_dict("records") == [
-        {"suite": "three", "vocabulary": "bytes", "outputs": 2, "steps": 9, "singleton_steps": "88.9%",
-        "forced_bytes": "88.9%",
-         "fast_forward_tokens": "88.9%"}
+        {"suite": "three", "vocabulary": "bytes", "outputs": 3, "steps": 10, "singleton_steps": "90.0%",
+        "forced_bytes": "90.0%",
+         "fast_forward_tokens": "90.0%"}
     ]  # fmt: skip

@@ -4,15 +4,17 @@ run's valid instances."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from harness.backend.layout import LAYOUTS
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case
 from harness.checks.subject import LONGEST_WALK
-from harness.oracle.automaton import NoOracle
+from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.forced_text.ceilings import Ceilings, ceilings
-from harness.oracle.language import language_of
+from harness.oracle.language import language_of, outputs_of
 from harness.oracle.trie import TokenTrie, trie_of
 from harness.rows.store import read_cases, read_info
 
@@ -61,11 +63,24 @@ def _of_case(case: Case, trie: TokenTrie) -> tuple[int, Ceilings]:
     there is no automaton, or where the vocabulary cannot spell one."""
     outputs, total = 0, Ceilings()
     try:
-        language = language_of(case.grammar)
         for instance in case.instances:
-            if instance.valid:
+            language = _language(case, instance.content) if instance.valid else None
+            if language is not None:
                 total += ceilings(language, trie, trie.vocabulary.encode(instance.content)[:LONGEST_WALK])
                 outputs += 1
     except (NoOracle, ValueError):
         pass
     return outputs, total
+
+
+def _language(case: Case, content: bytes) -> Automaton[Any] | None:
+    """Returns the reference automaton by which text of an output is forced: of JSON Schema and structural
+    tags that of the layout, `compact` or `spaced`, in which the output is written; None if it is written in
+    neither. Raises NoOracle where there is none."""
+    if case.grammar.dialect not in ("json_schema", "structural_tag"):
+        return language_of(case.grammar)
+    for name in ("compact", "spaced"):
+        language = outputs_of(case.grammar, case.draft, case.asserts_formats, layout=LAYOUTS[name])
+        if language.accepts(content):
+            return language
+    return None
