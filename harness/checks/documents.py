@@ -23,6 +23,8 @@ CATEGORY = "masks"
 
 Outputs = JsonSchemaAutomaton | StructuralTagAutomaton
 
+TOKENS_LEAD = "every_allowed_token_leads_to_a_document"
+"""The check's name, under which it counts places, and those where no token is wrongly allowed (`sound`)."""
 TRIAL_SECONDS = 2.0
 """Processor time of an automaton that serves a counter-experiment only."""
 MOST_NAMED = 3
@@ -42,6 +44,7 @@ def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[
             if grammar_object is None:
                 continue
             wrong = subject.allowed(grammar_object) & ~subject.trie.mask(documents, state)
+            subject.count(TOKENS_LEAD, places=1, sound=not wrong.any())
             for cause, tokens in _by_cause(subject, documents, place, np.flatnonzero(wrong).tolist()):
                 yield _finding(subject, place, tokens, cause)
         except NoOracle as why:

@@ -22,6 +22,9 @@ JUDGES = ("regex", "ebnf", "choice")
 (harness/oracle/language.py)."""
 
 EXAMPLES = 6
+MASK_IS_EXACT = "the_mask_is_exact"
+"""The check's name, under which it counts places, and those without a token that is wrongly allowed (`sound`)
+and without one that is wrongly forbidden (`complete`)."""
 
 
 def check_the_mask_is_exact(subject: Subject) -> Iterator[Finding]:
@@ -36,8 +39,9 @@ def check_the_mask_is_exact(subject: Subject) -> Iterator[Finding]:
         if grammar_object is None:
             continue
         allowed = subject.allowed(grammar_object)
+        over, under = truth & ~allowed, allowed & ~truth
+        subject.count(MASK_IS_EXACT, places=1, sound=not under.any(), complete=not over.any())
         if (allowed != truth).any():
-            over, under = truth & ~allowed, allowed & ~truth
             cause = _cause(subject, place, allowed, truth)
             examples = [*_examples(over), *_examples(under)]
             yield Finding(

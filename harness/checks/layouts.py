@@ -22,6 +22,10 @@ from harness.rows.row import Finding
 
 CATEGORY = "masks"
 
+LAYOUT_IS_WRITTEN = "every_document_of_its_layout_can_be_written"
+"""The check's name, under which it counts places whose text is in the layout, and those where no token is
+missing (`complete`)."""
+
 ALLOWED_BY = {
     "canonical_only": ": it forces one spelling in tokens of a text that is forced",
     "end_of_sequence": ": a document has ended",
@@ -50,6 +54,7 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
                 continue
             allowed = subject.allowed(grammar_object)
             missing = subject.trie.mask(documents, state) & ~allowed
+            subject.count(LAYOUT_IS_WRITTEN, places=1, complete=not missing.any())
             if not missing.any():
                 continue
             for cause, tokens in _by_cause(subject, documents, layout, place, allowed, missing):

@@ -57,6 +57,12 @@ class Subject:
     counted: dict[str, dict[str, int]] = field(default_factory=dict)
     """What a check counted beside its findings, by check."""
 
+    def count(self, check: str, **more: int) -> None:
+        """Adds to what a check has counted in the case."""
+        counts = self.counted.setdefault(check, {})
+        for what, number in more.items():
+            counts[what] = counts.get(what, 0) + number
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "adapter", watched_adapter(self.adapter, self.watch))
         object.__setattr__(self, "compiled", watched_grammar(self.compiled, self.watch))

@@ -17,6 +17,7 @@ TABLES = {
     "verdicts": "the figures of each backend",
     "faults": "the faults by category and cause, in cases of each backend",
     "checks": "in how many cases each check found something",
+    "masks": "at how many places no token is wrongly allowed, and none wrongly forbidden",
     "keywords": "what becomes of each keyword and pair (of the suite keywords)",
     "spellings": "which spellings each backend accepts (with run --spellings)",
     "ceilings": "what jumping over forced text could save at most, per suite",
@@ -93,6 +94,7 @@ def _frame_text(run: Path, what: str, form: str | None) -> str:
     from harness.outcomes.faults import fault_frame
     from harness.report.tables.ceiling import ceiling_frame
     from harness.report.tables.instances import checks_frame, to_text
+    from harness.report.tables.masks import masks_frame
     from harness.report.tables.passes import passes_frame
     from harness.report.tables.spelling import spelling_frame
     from harness.report.tables.time import time_frame
@@ -102,6 +104,7 @@ def _frame_text(run: Path, what: str, form: str | None) -> str:
         "faults": fault_frame,
         "spellings": spelling_frame,
         "ceilings": ceiling_frame,
+        "masks": masks_frame,
         "passes": passes_frame,
         "times": time_frame,
     }
