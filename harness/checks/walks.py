@@ -88,9 +88,7 @@ def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
     if subject.case.grammar.dialect == "structural_tag":
         return _tag_fault(subject, walk.text)
     try:
-        is_tag = subject.case.grammar.dialect == "structural_tag"
-        language = documents_of_case(subject) if is_tag else subject.language
-        accepted = language.accepts(walk.text)
+        accepted = subject.language.accepts(walk.text)
     except NotApplicable:
         return None
     if accepted:
