@@ -9,30 +9,44 @@ white space, escapes for all characters, and members in another order. The autom
 says, what the second validator says, and what the test says (some tests hold formats to be
 constraints, and are asked so too); a difference is printed with its document, and
 the exit code is 1.
+
+Then it prints what masks over the vocabulary tekken cost: compiling a schema, the first mask at a new place,
+and a warm one, in strings and elsewhere; beside a plain walk of the same automaton, token by token without a
+trie, which gives the same mask.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.oracle.automaton import NoOracle
+import numpy as np
+
+from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.judge.drafts import DIALECT_URI, DRAFTS
 from harness.oracle.judge.schema import document_is_valid
 from harness.oracle.judge.second import second_verdict
 from harness.oracle.judge.unjudgeable import Unjudgeable
+from harness.oracle.trie import TokenSet, trie_of
 
 CORPORA = Path(__file__).resolve().parents[2] / "shared" / "corpora"
 DEFAULT = (CORPORA / "maskbench", CORPORA / "json-schema-test-suite" / "tests")
 JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 SECONDS = 5.0
 """Processor time that the instances of one schema may take; the rest is counted as not walked."""
+
+PLACES = 6
+"""Places of each instance at which a mask is asked for."""
+EVERY_PLAIN = 50
+"""One in so many places is walked plainly too."""
 
 
 def spellings(value: Any) -> Iterator[bytes]:
@@ -82,7 +96,10 @@ def main(arguments: list[str]) -> int:
     """Prints what was found; returns 1 if anything differs."""
     every = int(arguments[1]) if len(arguments) > 1 else 1
     folders = [Path(arguments[0])] if arguments else list(DEFAULT)
-    return max(measured(folder, every) for folder in folders)
+    code = max(measured(folder, every) for folder in folders)
+    for folder in folders:
+        print_costs(folder, every)
+    return code
 
 
 def measured(folder: Path, every: int) -> int:
@@ -136,6 +153,63 @@ def measured(folder: Path, every: int) -> int:
     for reason, count in reasons.most_common():
         print(f"  {count} {reason}")
     return 1 if different else 0
+
+
+def print_costs(folder: Path, every: int) -> None:
+    """Prints what compiling and masks cost at places of valid instances."""
+    vocabulary = load_vocabulary("tekken")
+    trie = trie_of(vocabulary)
+    seconds: defaultdict[str, list[float]] = defaultdict(list)
+    ratios: list[float] = []
+    for _, schema, draft, tests in list(schemas_of(folder))[::every]:
+        documents = [
+            json.dumps(test["data"], ensure_ascii=False).encode("utf-8", "surrogatepass")
+            for test in tests
+            if test["valid"]
+        ]
+        try:
+            compiling, automaton = timed(json_schema_automaton, json.dumps(schema), draft)
+            seconds["compile"].append(compiling)
+            for document in documents[:2]:
+                for end in range(0, len(document), max(1, len(document) // PLACES)):
+                    state = automaton.run(automaton.start, document[:end])
+                    if state == DEAD:
+                        break
+                    first, mask = timed(trie.mask, automaton, state)
+                    warm = min(timed(trie.mask, automaton, state)[0] for _ in range(3))
+                    seconds["new place"].append(first)
+                    is_inside = automaton.place(state) in ("string", "name", "escape")
+                    seconds["warm in a string" if is_inside else "warm elsewhere"].append(warm)
+                    if len(seconds["new place"]) % EVERY_PLAIN == 1:
+                        plain, same = timed(plain_mask, vocabulary, automaton, state)
+                        assert np.array_equal(mask, same)
+                        ratios.append(plain / warm)
+        except NoOracle:
+            continue
+    for name, found in seconds.items():
+        found.sort()
+        median, most, worst = (1e3 * found[place] for place in (len(found) // 2, len(found) * 9 // 10, -1))
+        print(f"{name}: median {median:.2f} ms, 90 % {most:.2f} ms, worst {worst:.1f} ms, n = {len(found)}")
+    if ratios:
+        ratio = statistics.median(ratios)
+        print(f"a plain walk takes {ratio:.0f} times as long as a warm mask (median of {len(ratios)})")
+
+
+def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    """Returns the seconds of processor time that the call took, and its result."""
+    began = time.process_time()
+    result = call(*arguments)
+    return time.process_time() - began, result
+
+
+def plain_mask(vocabulary: Vocabulary, automaton: Automaton[Any], state: int) -> TokenSet:
+    """Returns the mask of a state, found by walking each token by itself."""
+    mask = np.zeros(vocabulary.size, dtype=np.bool_)
+    never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
+    for token, text in enumerate(vocabulary.tokens):
+        mask[token] = bool(text) and token not in never and automaton.run(state, text) != DEAD
+    mask[vocabulary.eos_token] = automaton.accepting(state)
+    return mask
 
 
 if __name__ == "__main__":
