@@ -50,8 +50,15 @@ class Layout:
     """Whether numbers may have an exponent; `signed`: only with `+` or `-`."""
     integers_are_digits: bool = False
     """A number whose value is an integer has neither a fraction nor an exponent."""
+    has_last_zeros: bool = True
+    """A fraction may end with 0. Without these, integers are digits only and there are no exponents, so that
+    a number has one spelling."""
     has_minus_zero: bool = True
     """Zero may have the sign `-`."""
+
+    def __post_init__(self) -> None:
+        if not self.has_last_zeros and not (self.integers_are_digits and self.exponents == "none"):
+            raise ValueError("a layout without last zeros has integers as digits, and no exponents")
 
 
 EVERY_SPELLING = Layout()
@@ -65,6 +72,7 @@ COMPACT = Layout(
     hex_digits="lower",
     exponents="none",
     integers_are_digits=True,
+    has_last_zeros=False,
     has_minus_zero=False,
 )
 LayoutName = Literal["any", "compact", "spaced"]

@@ -107,7 +107,7 @@ class Reference(Adapter):
     choices exactly.
 
     `mask=bool` selects the second mask format, `formats=assert` makes `format` a constraint, and
-    `layout=compact` or `layout=spaced` leaves a JSON document one spelling of all but its fractions.
+    `layout=compact` or `layout=spaced` leaves a JSON document one spelling.
     """
 
     distribution: ClassVar[str] = ""

@@ -23,7 +23,7 @@ from harness.backend.layout import LAYOUTS, Layout, LayoutName
 from harness.backend.vocabulary import load_vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.ebnf.automaton import ebnf_automaton
-from harness.oracle.json_schema import automaton, decimals, members, spellable, strings, texts
+from harness.oracle.json_schema import automaton, decimals, members, numbers, spellable, strings, texts
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.json_schema.formula import TRUE
 from harness.oracle.reference import Reference
@@ -221,11 +221,21 @@ def hopes_for_exponents(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         decimals,
         "has_size_within",
-        lambda sizes, begin, end: right(sizes, begin.numerator, None),
+        lambda sizes, begin, end, is_open: right(sizes, begin.numerator, None),
     )
     patch.setattr(
         decimals, "has_size_beginning", lambda sizes, digits, least_scale: right(sizes, digits, None)
     )
+
+
+def hopes_for_digits(patch: pytest.MonkeyPatch) -> None:
+    """A last 0 may stand where no other digit can follow it."""
+    right = decimals.has_size_within
+    patch.setattr(decimals, "has_size_within", lambda sizes, begin, end, is_open: right(sizes, begin, end))
+
+
+def writes_last_zeros(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(numbers.Numbers, "_ends_with_zero", lambda self, literal: False)
 
 
 def escapes_every_character(patch: pytest.MonkeyPatch) -> None:
@@ -255,7 +265,8 @@ def never_counts_blanks(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTANTS = (
-    spells_every_character, forgets_the_order, hopes_for_exponents, escapes_every_character,
+    spells_every_character, forgets_the_order, hopes_for_exponents, hopes_for_digits, writes_last_zeros,
+    escapes_every_character,
     takes_any_second_byte, lists_no_names_below, never_counts_blanks,
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from harness.oracle.utf8 import LAST
 RULES = r"""
 digits ::= [0-9]+
 integer ::= "0" | [1-9] [0-9]*
-plain-number ::= "0" | "-"? [1-9] [0-9]* | "-"? integer "." [0-9]* [1-9] [0-9]*
+plain-number ::= "0" | "-"? [1-9] [0-9]* | "-"? integer "." [0-9]* [1-9]
 plain-char ::= [^"\\\x00-\x1F] | "\\" ["\\bfnrt] | "\\u00" ("0" [0-7bef] | "1" [0-9a-f])
 plain-string ::= "\"" plain-char* "\""
 hex ::= [0-9a-fA-F]
@@ -129,4 +129,8 @@ PAIRS: list[tuple[Any, Layout, str]] = [
      r'"-"? [01] | [2-9] | "1" [0-2]'),
     ({"type": "number", "exclusiveMinimum": -1, "maximum": 0}, replace(NO_EXPONENT, has_minus_zero=False),
      r'"0" ("." "0"+)? | "-0." [0-9]* [1-9] [0-9]*'),
+    ({"type": "number", "multipleOf": 0.25, "minimum": 0}, COMPACT, r'integer ("." ("25" | "5" | "75"))?'),
+    ({"enum": [1.5, -0.25, 2.0]}, COMPACT, r'"1.5" | "-0.25" | "2"'),
+    ({"type": "number", "minimum": 1.5, "exclusiveMaximum": 1.51}, COMPACT, r'"1.5" ("0" [0-9]* [1-9])?'),
+    ({"type": "number", "minimum": 10.5, "maximum": 10.5}, COMPACT, r'"10.5"'),
 ]  # fmt: skip

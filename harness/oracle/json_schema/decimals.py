@@ -161,12 +161,18 @@ def _has_size(
     return False
 
 
-def has_size_within(sizes: Sizes, begin: Fraction, end: Fraction) -> bool:
-    """Is one of the sizes from `begin` to before `end`?"""
-    if any(begin <= size < end for size in sizes.points):
+def has_size_within(sizes: Sizes, begin: Fraction, end: Fraction, is_open: bool = False) -> bool:
+    """Is one of the sizes from `begin` (if `is_open`, above it) to before `end`?"""
+    if any(begin <= size < end and not (is_open and size == begin) for size in sizes.points):
         return True
     return any(
-        _has_size(divisors, begin, low, end if high is None else min(end, high), sizes.listed)
+        _has_size(
+            divisors,
+            begin,
+            max(low, begin) if is_open else low,
+            end if high is None else min(end, high),
+            sizes.listed,
+        )
         for low, high, combinations in sizes.intervals
         for divisors in combinations
     )

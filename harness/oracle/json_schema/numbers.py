@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
+from harness.backend.layout import Layout
 from harness.oracle.json_schema import decimals
 from harness.oracle.json_schema.atoms import Above, AtLeast, IsMultiple, IsOneOfNumbers
 from harness.oracle.json_schema.decimals import Sizes, significant
@@ -66,9 +67,9 @@ class Numbers:
     """The literals of one schema. Literals that every continuation makes right or wrong alike are one of
     them, so that a number of any length needs few states."""
 
-    def __init__(self, exponents: str) -> None:
-        """`exponents` is as in a layout."""
-        self._exponents = exponents
+    def __init__(self, layout: Layout) -> None:
+        self._exponents = layout.exponents
+        self._has_last_zeros = layout.has_last_zeros
         self._measures: dict[Formulas, _Measures] = {}
         self._sizes: dict[tuple[Formula, bool, bool], Sizes] = {}
         self._literals: dict[tuple[Formulas, Hashable], Literal] = {}
@@ -116,7 +117,7 @@ class Numbers:
     def ends(self, formulas: Formulas, literal: Literal) -> tuple[bool, ...] | None:
         """Which of the formulas are true of the number if the literal ends here; None where it may not end,
         or the first of them is not true."""
-        if literal.phase not in ENDS:
+        if literal.phase not in ENDS or self._ends_with_zero(literal):
             return None
         if literal.turns:
             answers = next(answers for first, answers in reversed(literal.turns) if first <= literal.exponent)
@@ -142,7 +143,13 @@ class Numbers:
         if phase == "integer":
             return decimals.has_size_beginning(other, digits, 0)
         step = Fraction(1, 10**literal.places)
-        return decimals.has_size_within(other, digits * step, (digits + 1) * step)
+        return decimals.has_size_within(
+            other, digits * step, (digits + 1) * step, self._ends_with_zero(literal)
+        )
+
+    def _ends_with_zero(self, literal: Literal) -> bool:
+        """Is a digit other than 0 still to come in the fraction?"""
+        return not self._has_last_zeros and literal.phase == "fraction" and literal.digits % 10 == 0
 
     def _sizes_of(self, formula: Formula, is_negative: bool, is_spelled_integer: bool) -> Sizes:
         key = (formula, is_negative, is_spelled_integer)
@@ -168,7 +175,7 @@ class Numbers:
         last zeros have the right residue by n, and enough places are left of the point.
         """
         measures = self._measures_of(formulas)
-        shape = (literal.phase, literal.is_negative)
+        shape = (literal.phase, literal.is_negative, self._ends_with_zero(literal))
         if literal.digits == 0:
             return (*shape, literal.places)
         digits = str(literal.digits)

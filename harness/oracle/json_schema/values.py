@@ -85,7 +85,7 @@ class Values:
         self.schemas = schemas
         self.budget = budget
         self.strings = Strings(schemas.automata, layout.raw, budget)
-        self.numbers = Numbers(layout.exponents)
+        self.numbers = Numbers(layout)
         self._known: dict[Hashable, bool] = {}
         self._known_answers: dict[tuple[Formula, ...], tuple[tuple[bool, ...], ...]] = {}
         self._wanted_of: dict[tuple[Formula, str], Formula] = {}
