@@ -5,6 +5,7 @@ document that is written so goes on with it, is against that word."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from harness.backend.grammar import forced_token
 from harness.backend.layout import Layout
 from harness.checks.documents import Outputs, documents_of_case
 from harness.checks.exact_mask import ends_inside_a_character, spread, takes_the_characters
+from harness.checks.forced_text import spell
 from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
@@ -26,6 +28,10 @@ LAYOUT_IS_WRITTEN = "every_document_of_its_layout_can_be_written"
 """The check's name, under which it counts places whose text is in the layout, and those where no token is
 missing (`complete`)."""
 
+_FRACTION = re.compile(rb"-?[0-9]+\.[0-9]+\Z")
+MOST_ZEROS = 4
+"""Zeros that are tried behind a fraction."""
+
 ALLOWED_BY = {
     "canonical_only": ": it forces one spelling in tokens of a text that is forced",
     "end_of_sequence": ": a document has ended",
@@ -34,6 +40,7 @@ ALLOWED_BY = {
     "escape": ": an escape that its layout has",
     "property_order": ": a name that its layout does not put elsewhere",
     "unlisted_name": ": a name that the schema does not list",
+    "number_form": ": it writes the number with more zeros at its end",
     "asserted_format": ": it takes `format` for a constraint, which here is none",
 }
 """What the tokens are, for the causes that are no keywords of the schema."""
@@ -102,6 +109,9 @@ def _by_cause(
     tokens = np.flatnonzero(missing).tolist()
     if _is_forced(subject, documents, place, np.flatnonzero(allowed).tolist()):
         yield "canonical_only", tokens
+        return
+    if _is_allowed_behind_zeros(subject, place, tokens):
+        yield "number_form", tokens
         return
     pieces = _pieces(subject, place, allowed, missing)
     groups: dict[str, list[int]] = {}
@@ -174,6 +184,17 @@ def _cause(subject: Subject, layout: Layout, place: Place, tokens: list[int], ki
         if (_mask(subject, place, layout, frozenset((keyword,))) & ~whole).any()
     ]
     return f"keyword_{speaking[0]}" if len(speaking) == 1 else kind
+
+
+def _is_allowed_behind_zeros(subject: Subject, place: Place, tokens: list[int]) -> bool:
+    """Does the text end in a fraction, and are all these tokens allowed behind some more zeros?"""
+    if not _FRACTION.search(place.text):
+        return False
+    for zeros in range(1, MOST_ZEROS + 1):
+        grammar_object = subject.reach((*place.tokens, *spell(subject, b"0" * zeros)))
+        if grammar_object is not None and subject.allowed(grammar_object)[tokens].all():
+            return True
+    return False
 
 
 def _narrower(layout: Layout) -> Iterator[tuple[str, Layout]]:

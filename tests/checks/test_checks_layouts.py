@@ -18,6 +18,7 @@ from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabul
 from harness.cases.case import Case, Instance
 from harness.checks.layouts import check_every_document_of_its_layout_can_be_written
 from harness.checks.subject import NotApplicable, Subject
+from harness.oracle.ebnf.automaton import ebnf_automaton
 from harness.oracle.language import documents_of
 from harness.oracle.reference import Reference, ReferenceGrammar, ReferenceObject
 from harness.rows.row import Finding
@@ -102,6 +103,19 @@ def test_a_backend_that_loses_documents_is_found(
     schema: Any, stricter: Any, document: bytes, cause: str
 ) -> None:
     assert cause in causes(findings_of(declaring(COMPACT, schema=stricter), schema, document))
+
+
+class TwoPlaces(Declaring):
+    """Writes fractions with two digits."""
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return ReferenceGrammar(self, ebnf_automaton('root ::= "0." ("25" | "50" | "75")'))
+
+
+def test_numbers_with_more_zeros_are_told_apart_from_lost_ones() -> None:
+    schema = {"multipleOf": 0.25, "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+    findings = findings_of(declaring(COMPACT, kind=TwoPlaces), schema, b"0.50")
+    assert [(finding.position, finding.cause) for finding in findings] == [(3, "number_form")]
 
 
 def test_formats_that_are_constraints_to_the_backend_only_are_told() -> None:
