@@ -1,9 +1,10 @@
-"""The tables of docs/faults.md and docs/known_bugs.md, made from the runs that are published beside them.
+"""The tables of docs/faults.md, docs/known_bugs.md and docs/json_schema_masks.md, made from the runs that are
+published beside them.
 
-    python benchmarks/findings.py            # writes the tables of both pages anew
-    python benchmarks/findings.py --publish FOUND SPELLED ADJUDICATED KNOWN_BUGS [--into DIR]
+    python benchmarks/findings.py            # writes the tables of these pages anew
+    python benchmarks/findings.py --publish NAME=RUN ... --into DIR
 
-The second form packs the rows of four runs, made with the commands that the pages name, into a folder of
+The second form packs the rows of runs, made with the commands that the pages name, into a folder of
 results/published, from which the first form reads. A table stands between two comments, of which the first
 names the run and the kind of table; a test holds that what stands there is what the published rows say.
 """
@@ -20,18 +21,20 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.backend.arm import arm
+from harness.backend.arm import arm, arm_names
+from harness.checks.documents import TOKENS_LEAD
+from harness.checks.layouts import LAYOUT_IS_WRITTEN
 from harness.diagnose.adjudicate import WITNESSES
 from harness.outcomes.faults import fault_frame
 from harness.outcomes.outcome import is_documented, walk_verdict
 from harness.report.tables.instances import to_text
+from harness.report.tables.masks import masks_frame
 from harness.report.tables.spelling import spelling_frame
 from harness.rows.row import Row
 from harness.rows.store import read_info, read_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "docs" / "faults.md", ROOT / "docs" / "known_bugs.md")
-RUNS = ("found", "spelled", "adjudicated", "known_bugs")
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("faults", "known_bugs", "json_schema_masks"))
 
 BLOCK = re.compile(
     r"(<!-- table (\w+) of (\S+), made by benchmarks/findings\.py -->\n).*?(<!-- end of the "
@@ -130,18 +133,63 @@ def cell(rows: Sequence[Row]) -> str:
     return f"**{wrong}**" if wrong else "right"
 
 
+def masks(run: Path, _: str) -> str:
+    """Returns at how many places the masks are right, by vocabulary, arm and dialect."""
+    return to_text(masks_frame(run), "markdown").strip()
+
+
+def mask_causes(run: Path, _: str) -> str:
+    """Returns in how many cases each cause makes masks of JSON Schema and structural tags wrong, by arm; a
+    case may stand in several lines. Causes of few cases stand in one line together."""
+    info = read_info(run)
+    names = arm_names(info.arms)
+    cases: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    documented: set[tuple[str, str, str]] = set()
+    for row in read_rows(run):
+        for finding in row.findings:
+            if finding.check in WRONG and finding.cause != "more":
+                kind = (WRONG[finding.check], finding.cause)
+                name = names[row.backend, row.backend_version, row.options]
+                cases[kind][name].add(row.case_id)
+                documented |= {(*kind, name)} if finding.documented else set()
+    arms = list(names.values())
+    lines = [f"| tokens are | cause | {' | '.join(arms)} |", f"| --- | --- |{' --- |' * len(arms)}"]
+    for wrong in WRONG.values():
+        of_wrong = {cause: cases[way, cause] for way, cause in list(cases) if way == wrong}
+        common = [cause for cause, of_arms in of_wrong.items() if sum(map(len, of_arms.values())) >= FEW]
+        for cause in sorted(common, key=lambda cause: (-sum(map(len, of_wrong[cause].values())), cause)):
+            cells = [
+                f"{len(of_wrong[cause][name])}"
+                + (" (documented)" if (wrong, cause, name) in documented else "")
+                for name in arms
+            ]
+            lines.append(f"| {wrong} | `{cause}` | {' | '.join(cells)} |")
+        rare = sorted(set(of_wrong) - set(common))
+        if rare:
+            counts = [len(set().union(*(of_wrong[cause][name] for cause in rare))) for name in arms]
+            lines.append(f"| {wrong} | {len(rare)} rarer causes | {' | '.join(map(str, counts))} |")
+    return "\n".join(lines)
+
+
+WRONG = {TOKENS_LEAD: "wrongly allowed", LAYOUT_IS_WRITTEN: "wrongly forbidden"}
+FEW = 4
+"""Causes of fewer cases, over all arms, have no line of their own."""
+
 TABLES: dict[str, Callable[[Path, str], str]] = {
     "faults": faults,
     "spellings": spellings,
     "adjudicated": adjudicated,
     "known_bugs": known_bugs,
+    "masks": masks,
+    "mask_causes": mask_causes,
 }
 
 
-def publish(runs: Sequence[Path], into: Path) -> None:
-    """Pack the rows of each run, and the witnesses of an adjudication, without the samples of times."""
-    for name, run in zip(RUNS, runs, strict=True):
-        folder = into / name
+def publish(runs: Sequence[str], into: Path) -> None:
+    """Packs the rows of each run, given as NAME=RUN, and the witnesses of an adjudication, without the
+    samples of times."""
+    for name, _, path in (given.partition("=") for given in runs):
+        folder, run = into / name, Path(path)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for file in ("rows.jsonl", WITNESSES):
@@ -154,10 +202,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--publish",
-        nargs=len(RUNS),
-        type=Path,
-        metavar="RUN",
-        help="pack these runs first: " + ", ".join(RUNS),
+        nargs="+",
+        metavar="NAME=RUN",
+        help="pack these runs first, each under its name",
     )
     parser.add_argument("--into", type=Path, metavar="DIR", help="where they are packed, with --publish")
     options = parser.parse_args(argv)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_timeout, add_vocabulary
 from harness.cli.output import emit, progress_printer
 from harness.errors import GATE_FAILED, OK
+from harness.text import console, grid, one_line
+
+if TYPE_CHECKING:
+    from harness.backend.contract.spellings import Kept
 
 
 def add(verbs: Verbs) -> None:
@@ -16,10 +21,19 @@ def add(verbs: Verbs) -> None:
         verbs,
         "check",
         check,
-        examples=["check xgrammar", "check my_module:MyAdapter --vocabularies bytes"],
+        examples=[
+            "check xgrammar",
+            "check my_module:MyAdapter",
+            "check xgrammar --layout",
+        ],
         help="say whether an adapter keeps the contract",
     )
     parser.add_argument("backend", metavar="BACKEND", help="a backend, as in run --backends")
+    parser.add_argument(
+        "--layout",
+        action="store_true",
+        help="say instead which spellings of JSON it allows, and where it departs from its declared layout",
+    )
     add_vocabulary(parser, "the vocabulary that it is checked with", default="probe")
     add_timeout(parser, "seconds for each check", default=60.0)
 
@@ -29,12 +43,15 @@ def check(options: argparse.Namespace) -> int:
 
     Raises BadInput.
     """
-    from harness.backend.contract.checkup import run_checks
+    from harness.backend.contract.checkup import run_checks, spellings_kept
     from harness.backend.environments.build import environment_of
     from harness.backend.vocabulary import prepare_vocabulary
 
     say = progress_printer(options)
     backend, python = environment_of(options.backend)
+    if options.layout:
+        vocabulary = prepare_vocabulary(options.vocabulary)
+        return _layout(options, list(spellings_kept(str(backend), vocabulary, options.timeout, python)))
     results = []
     for result in run_checks(str(backend), prepare_vocabulary(options.vocabulary), options.timeout, python):
         say(f"{result.status:8} {result.check}" + (f": {result.text}" if result.text else ""))
@@ -49,3 +66,41 @@ def check(options: argparse.Namespace) -> int:
         ),
     )
     return GATE_FAILED if failed else OK
+
+
+def _layout(options: argparse.Namespace, spellings: list[Kept]) -> int:
+    """Prints which spellings the backend allows; 1 if it refuses one that its layout has, or is lost."""
+    broken = [
+        spelling
+        for spelling in spellings
+        if spelling.lost or (spelling.declared and spelling.allowed is False)
+    ]
+    beyond = [spelling for spelling in spellings if spelling.declared is False and spelling.allowed]
+
+    def text() -> str:
+        words = {True: "yes", False: "no", None: "-"}
+        rows = [
+            (
+                kept.name,
+                [
+                    one_line(kept.text, 30, spelled=True),
+                    words[kept.declared],
+                    kept.lost or words[kept.allowed],
+                ],
+            )
+            for kept in spellings
+        ]
+        table = grid("spelling", ["example", "its layout", "allowed"], [rows], console().width, widest=30)
+        if all(kept.declared is None for kept in spellings):
+            first = f"{options.backend} declares no layout"
+        else:
+            first = (
+                f"of {len(spellings)} spellings of JSON, {options.backend} departs in {len(broken)} from "
+                f"the layout that it declares, and allows {len(beyond)} beyond it"
+            )
+        return "\n".join(
+            [first, *(f"{'lost' if kept.lost else 'refused'}: {kept.name}" for kept in broken), "", table]
+        )
+
+    emit(options, lambda: {"backend": options.backend, "spellings": [vars(kept) for kept in spellings]}, text)
+    return GATE_FAILED if broken else OK

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.backend import contract  # a name `check_...` of this module itself would count as a check
 from harness.backend.contract import CheckResult
+from harness.backend.contract.spellings import SPELLINGS, Kept, kept
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
@@ -22,9 +23,7 @@ def run_checks(
 
     Raises BadInput if the backend or the vocabulary is not to be had.
     """
-    loader = f"{__name__}:{open_checks.__name__}"
-    arguments = {"spec": spec, "vocabulary": vocabulary}
-    with Service(loader, arguments, python=python, load_seconds=timeout_s) as service:
+    with _service(spec, vocabulary, timeout_s, python) as service:
         try:
             service.wait()
         except Lost as lost:
@@ -39,8 +38,37 @@ def run_checks(
                 yield CheckResult(result["check"], result["status"], result["text"])
 
 
+def spellings_kept(
+    spec: str, vocabulary: str, timeout_s: float, python: str = sys.executable
+) -> Iterator[Kept]:
+    """Yields what the backend does with each spelling of JSON that tells layouts apart; `timeout_s` is for
+    the loading and for each of them.
+
+    Raises BadInput if the backend or the vocabulary is not to be had, or the backend is lost as it loads.
+    """
+    with _service(spec, vocabulary, timeout_s, python) as service:
+        try:
+            service.wait()
+        except Lost as lost:
+            raise BadInput(f"{spec}: {lost}") from lost
+        for number, spelling in enumerate(SPELLINGS):
+            try:
+                result, _ = service.ask({"spelling": number}, seconds=timeout_s)
+            except Lost as lost:
+                yield Kept(spelling.name, spelling.text, None, None, str(lost))
+            else:
+                yield Kept(**result)
+
+
+def _service(spec: str, vocabulary: str, timeout_s: float, python: str) -> Service:
+    loader = f"{__name__}:{open_checks.__name__}"
+    arguments = {"spec": spec, "vocabulary": vocabulary}
+    return Service(loader, arguments, python=python, load_seconds=timeout_s)
+
+
 def open_checks(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
-    """Returns the handler that runs the check of a number, and the names of all checks. Raises BadInput."""
+    """Returns the handler that runs the check of a number or tries the spelling of a number, and the names of
+    all checks. Raises BadInput."""
     from harness.backend.registry import make, parse_specs
     from harness.backend.vocabulary import load_vocabulary
 
@@ -52,6 +80,8 @@ def open_checks(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
     checks = contract.checks()
 
     def run_one(question: dict[str, Any], blob: bytes) -> Answer:
+        if "spelling" in question:
+            return vars(kept(adapter, SPELLINGS[question["spelling"]])), b""
         (result,) = contract.check_adapter(adapter, [checks[question["check"]]])
         return vars(result), b""
 

@@ -1,9 +1,11 @@
-"""An adapter that kills its process when it fills a mask for a grammar that contains `boom`, and allows
-everything for any other one."""
+"""Adapters that kill their process: in a fill for a grammar that contains `boom`, or over many blanks."""
 
 from __future__ import annotations
 
 import ctypes
+import os
+import signal
+from collections.abc import Sequence
 from typing import ClassVar
 
 from harness.backend.grammar import (
@@ -15,6 +17,7 @@ from harness.backend.grammar import (
     Grammar,
     GrammarObject,
 )
+from harness.oracle.reference import Reference, ReferenceGrammar, ReferenceObject
 
 
 class DiesInFill(Adapter):
@@ -51,3 +54,22 @@ class DyingObject(GrammarObject):
 
     def is_terminated(self) -> bool:
         return self.ended
+
+
+class DiesOverBlanks(Reference):
+    """Kills itself where many tokens are written at once."""
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        compiled = super().compile(grammar)
+
+        class Object(ReferenceObject):
+            def accept_tokens(self, tokens: Sequence[int]) -> int:
+                if len(tokens) > 40:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return super().accept_tokens(tokens)
+
+        class Compiled(ReferenceGrammar):
+            def start(self) -> ReferenceObject:
+                return Object(self._adapter, self._language)
+
+        return Compiled(self, compiled._language)
