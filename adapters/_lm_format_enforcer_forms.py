@@ -31,7 +31,7 @@ def layout_of(most_whitespace: int, property_order: bool) -> Layout:
         COMPACT,
         separators=None,
         longest_run=None if most_whitespace == sys.maxsize else most_whitespace,
-        order="listed" if property_order else "any",
+        order="required_first" if property_order else "any",
         unlisted="never",
     )
 

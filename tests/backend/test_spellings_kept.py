@@ -16,8 +16,8 @@ from harness.oracle.language import documents_of
 from harness.oracle.reference import Reference
 
 ASCII = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E))
-LAYOUTS_TRIED = {
-    **LAYOUTS,
+LAYOUTS_TRIED: dict[str, Layout] = {
+    **{str(name): layout for name, layout in LAYOUTS.items()},
     "blanks": replace(COMPACT, separators=None, whitespace=b" ", longest_run=1, order="required_first"),
     "closed": replace(COMPACT, separators=None, unlisted="never", order="any"),
     "free": replace(

@@ -96,21 +96,22 @@ OBJECT = {
 }
 STRING, LIMITED, PATTERN = ({"type": "string", **more} for more in ({}, {"maxLength": 9}, {"pattern": "."}))
 NUMBER, INTEGER = {"type": "number"}, {"type": "integer"}
+ONE = {"type": "object", "properties": {"b": INTEGER}, "required": ["b"]}
 LIST = {"type": "object", "properties": {"b": {"type": "array", "items": INTEGER}}, "required": ["b"]}
 
 SPELLINGS = (
     Spelling("no white space", LIST, '{"b":[1,2]}', _has_separators(b"", b""), True),
     Spelling("a blank behind , and :", LIST, '{"b": [1, 2]}', _has_separators(b" ", b" "), True),
-    Spelling("a blank before a colon", OBJECT, '{"b" :2}', _has_space(" "), True),
-    Spelling("a blank inside of brackets", OBJECT, '{ "b":2 }', _has_space(" "), True),
+    Spelling("a blank before a colon", ONE, '{"b" :2}', _has_space(" "), True),
+    Spelling("a blank inside of brackets", ONE, '{ "b":2 }', _has_space(" "), True),
     Spelling("a blank in a constant", {"const": [1, 2]}, "[1 ,2]", _has_space(" "), True),
-    Spelling("two blanks", OBJECT, '{"b":  2}', _has_space("  "), True),
-    Spelling("forty blanks", OBJECT, '{"b":' + 40 * " " + "2}", _has_space(40 * " "), True),
-    Spelling("a tab", OBJECT, '{"b":\t2}', _has_space("\t"), True),
-    Spelling("a line feed", OBJECT, '{"b":\n2}', _has_space("\n"), True),
-    Spelling("a carriage return", OBJECT, '{"b":\r2}', _has_space("\r"), True),
+    Spelling("two blanks", ONE, '{"b":  2}', _has_space("  "), True),
+    Spelling("forty blanks", ONE, '{"b":' + 40 * " " + "2}", _has_space(40 * " "), True),
+    Spelling("a tab", ONE, '{"b":\t2}', _has_space("\t"), True),
+    Spelling("a line feed", ONE, '{"b":\n2}', _has_space("\n"), True),
+    Spelling("a carriage return", ONE, '{"b":\r2}', _has_space("\r"), True),
     Spelling("a blank before the document", INTEGER, " 1", lambda layout: layout.is_surrounded),
-    Spelling("a blank behind the document", OBJECT, '{"b":2} ', lambda layout: layout.is_surrounded),
+    Spelling("a blank behind the document", ONE, '{"b":2} ', lambda layout: layout.is_surrounded),
     Spelling("names in the schema's order", OBJECT, '{"a":1,"b":2}', _has_order("any", "listed")),
     Spelling("required names before others", OBJECT, '{"b":2,"a":1}', _has_order("any", "required_first")),
     Spelling("other names at the end", OBJECT, '{"b":2,"x":0}', lambda layout: layout.unlisted != "never"),
