@@ -116,7 +116,7 @@ def _by_cause(
     pieces = _pieces(subject, place, allowed, missing)
     groups: dict[str, list[int]] = {}
     for token in tokens:
-        kind = "partial_utf8" if token in pieces else _kind(subject, documents, place, token)
+        kind = "partial_utf8" if token in pieces else _kind(subject, documents, place, token, missing)
         groups.setdefault(kind, []).append(token)
     for kind in ("string", "name"):
         if kind in groups:  # where plain characters are missing too, it is not the escapes that are
@@ -149,18 +149,22 @@ def _pieces(subject: Subject, place: Place, allowed: TokenSet, missing: TokenSet
     return pieces if takes_the_characters(subject, place, allowed, allowed | missing, begun) else set()
 
 
-def _kind(subject: Subject, documents: Outputs, place: Place, token: int) -> str:
-    """Returns what is particular about the token's text; else where in a document it begins."""
+def _kind(subject: Subject, documents: Outputs, place: Place, token: int, missing: TokenSet) -> str:
+    """Returns what is particular about the token's text, unless what stands before that is missing by itself;
+    else where in a document it begins."""
     if token == subject.vocabulary.eos_token:
         return "end_of_sequence"
     state = documents.run(documents.start, place.text)
     first = documents.place(state)
-    for byte in subject.vocabulary.tokens[token]:
+    text = subject.vocabulary.tokens[token]
+    for at, byte in enumerate(text):
         where = documents.place(state)
-        if where in ("between", "number") and byte in b" \t\n\r":
-            return "whitespace"
-        if where == "escape" or (where in ("string", "name") and byte == 0x5C):
-            return "escape"
+        is_space = where in ("between", "number") and byte in b" \t\n\r"
+        if is_space or where == "escape" or (where in ("string", "name") and byte == 0x5C):
+            before = subject.vocabulary.ids_by_bytes.get(text[:at])
+            if before is None or not missing[before]:
+                return "whitespace" if is_space else "escape"
+            break
         state = documents.step(state, byte)
     return "value" if first == "between" else first
 
