@@ -6,8 +6,8 @@ that it cannot spell stands in no string, and a name that the schema does not li
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Characters: the first and the last code point of each range, both included; ascending and disjoint."""
@@ -59,6 +59,29 @@ class Layout:
     def __post_init__(self) -> None:
         if not self.has_last_zeros and not (self.integers_are_digits and self.exponents == "none"):
             raise ValueError("a layout without last zeros has integers as digits, and no exponents")
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the layout as a JSON object, for another process; bytes become text of Latin-1."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+    @staticmethod
+    def from_json(fields: dict[str, Any]) -> Layout:
+        """Returns the layout of which `to_json` made the object."""
+        separators = fields["separators"]
+        return Layout(
+            **{
+                **fields,
+                **{name: fields[name].encode("latin-1") for name in ("whitespace", "short_escapes")},
+                **{name: tuple(map(tuple, fields[name])) for name in ("raw", "hex_escapes")},
+                "separators": separators and tuple(text.encode("latin-1") for text in separators),
+            }
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 EVERY_SPELLING = Layout()

@@ -10,6 +10,8 @@ import numpy as np
 
 from harness.backend.grammar import Grammar
 from harness.backend.layout import Layout
+from harness.backend.vocabulary import Vocabulary
+from harness.cases.case import Case
 from harness.checks.exact_mask import is_no_utf8, spread
 from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Place, Subject
@@ -45,8 +47,11 @@ def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[
                 continue
             wrong = subject.allowed(grammar_object) & ~subject.trie.mask(documents, state)
             subject.count(TOKENS_LEAD, places=1, sound=not wrong.any())
-            for cause, tokens in _by_cause(subject, documents, place, np.flatnonzero(wrong).tolist()):
-                yield _finding(subject, place, tokens, cause)
+            tokens = np.flatnonzero(wrong).tolist()
+            for cause, some in causes_of_wrong_tokens(
+                subject.case, subject.vocabulary, documents, place.text, tokens
+            ):
+                yield _finding(subject, place, some, cause)
         except NoOracle as why:
             raise NotApplicable(str(why)) from why
 
@@ -76,9 +81,8 @@ def documents_of_case(
         raise NotApplicable(str(why)) from why
 
 
-def _of_any_documents(subject: Subject) -> Outputs:
+def _of_any_documents(grammar: Grammar) -> Outputs:
     """The outputs, were every JSON document valid."""
-    grammar = subject.case.grammar
     if grammar.dialect == "json_schema":
         return outputs_of(Grammar("json_schema", "true"))
     return outputs_of(Grammar(grammar.dialect, tag_of_any_documents(grammar.text)))
@@ -124,13 +128,13 @@ def _without(cause: str) -> str:
     return f"; without {' and '.join(f'`{name}`' for name in names)} they would be right"
 
 
-def _by_cause(
-    subject: Subject, documents: Outputs, place: Place, wrong: list[int]
+def causes_of_wrong_tokens(
+    case: Case, vocabulary: Vocabulary, documents: Outputs, before: bytes, wrong: list[int]
 ) -> Iterator[tuple[str, list[int]]]:
-    """The tokens by what forbids them: JSON itself, or the keywords without which they would be allowed."""
-    vocabulary = subject.vocabulary
-    any_json = _of_any_documents(subject)
-    behind = any_json.run(any_json.start, place.text)
+    """Yields the tokens with which no output goes on behind the text `before`, by what forbids them: JSON
+    itself, or the keywords without which they would be allowed."""
+    any_json = _of_any_documents(case.grammar)
+    behind = any_json.run(any_json.start, before)
     groups: dict[str, list[int]] = {}
     for token in wrong:
         text = vocabulary.tokens[token]
@@ -139,23 +143,25 @@ def _by_cause(
         elif not text or token in vocabulary.special_tokens or token in vocabulary.padding_tokens:
             cause = "special_token"
         else:
-            end = any_json.viable(place.text + text)
-            cause = "" if end == len(place.text + text) else _no_json(any_json, place.text + text, end)
+            end = any_json.viable(before + text)
+            cause = "" if end == len(before + text) else _no_json(any_json, before + text, end)
         groups.setdefault(cause, []).append(token)
     of_schema = groups.pop("", [])
     yield from groups.items()
     if of_schema:
-        yield _of_schema(subject, documents, place, of_schema), of_schema
+        yield _of_schema(case, vocabulary, documents, before, of_schema), of_schema
 
 
-def _of_schema(subject: Subject, documents: Outputs, place: Place, wrong: list[int]) -> str:
+def _of_schema(
+    case: Case, vocabulary: Vocabulary, documents: Outputs, before: bytes, wrong: list[int]
+) -> str:
     """What of the schema forbids tokens that JSON allows, by a counter-experiment."""
     keywords = sorted(documents.keywords, key=lambda keyword: keyword in BROAD)
     left, named = {*wrong}, []
     for keyword in keywords:
-        if keyword in BROAD and _right(subject, place, wrong, frozenset(), repeats_names=True) == {*wrong}:
+        if keyword in BROAD and _right(case, vocabulary, before, wrong, repeats_names=True) == {*wrong}:
             return "duplicate_name"
-        right = _right(subject, place, wrong, frozenset((keyword,)))
+        right = _right(case, vocabulary, before, wrong, frozenset((keyword,)))
         if right == {*wrong}:
             return f"keyword_{keyword}"
         if right & left:
@@ -174,23 +180,29 @@ BROAD = (
 
 
 def _right(
-    subject: Subject, place: Place, tokens: list[int], without: frozenset[str], repeats_names: bool = False
+    case: Case,
+    vocabulary: Vocabulary,
+    before: bytes,
+    tokens: list[int],
+    without: frozenset[str] = frozenset(),
+    repeats_names: bool = False,
 ) -> set[int]:
-    """Returns which of the tokens the schema allows at the place if these keywords are left out of it."""
+    """Returns which of the tokens the schema allows behind the text if these keywords are left out of it."""
     try:
-        relaxed = documents_of_case(subject, without, repeats_names)
-        state = relaxed.run(relaxed.start, place.text)
-        texts = subject.vocabulary.tokens
+        relaxed = outputs_of(
+            case.grammar, case.draft, case.asserts_formats, without, repeats_names, TRIAL_SECONDS
+        )
+        state = relaxed.run(relaxed.start, before)
         return {
             token
             for token in tokens
             if (
                 relaxed.accepting(state)
-                if token == subject.vocabulary.eos_token
-                else relaxed.run(state, texts[token]) != DEAD
+                if token == vocabulary.eos_token
+                else relaxed.run(state, vocabulary.tokens[token]) != DEAD
             )
         }
-    except (NoOracle, NotApplicable):
+    except NoOracle:
         return set()
 
 

@@ -13,13 +13,16 @@ MOST_LOOKED_AT = 20_000
 
 
 def shortest_completion(
-    automaton: Automaton[Any], state: int, most_states: int = MOST_LOOKED_AT
+    automaton: Automaton[Any], state: int, most_states: int = MOST_LOOKED_AT, avoided: bytes = b""
 ) -> bytes | None:
     """Returns the shortest text that leads from a state to the end of a sentence; of texts of one length, the
     first by the values of its bytes. It is empty where the output may end at once.
 
-    Returns None for a dead state, and where more than `most_states` states would have to be looked at. Raises
-    NoOracle where the automaton does.
+    Bytes that are `avoided` are taken only where no other can be. That leaves far fewer states to look at;
+    the text is the shortest of those that are left.
+
+    Returns None for a dead state, and where more than `most_states` states would have to be looked at, or no
+    text is left. Raises NoOracle where the automaton does.
     """
     if state == DEAD:
         return None
@@ -30,7 +33,8 @@ def shortest_completion(
             return _text_to(here, behind)
         automaton.expand(np.array([here], dtype=np.int32))
         row = automaton.table[here]
-        for byte in np.flatnonzero(row).tolist():
+        following_bytes = np.flatnonzero(row).tolist()
+        for byte in [byte for byte in following_bytes if byte not in avoided] or following_bytes:
             following = int(row[byte])
             if following not in behind:
                 if len(behind) == most_states:

@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import synthetic
+from adjudicated import GOOD, SCHEMA, a_run, guilty, judged
 from miniatures.wrong_walks import OPEN, READING
 from places import SUPPORT
 
@@ -23,46 +24,12 @@ from harness.diagnose.adjudicate.causes import experiments, names_alone, place
 from harness.errors import BadInput
 
 TESTS = SUPPORT
-SCHEMA = Grammar("json_schema", json.dumps(READING))
 BYTES = {"bytes": {"size": 257, "sha256": ""}}
-GOOD = (Instance("good", b'{"n": 1, "s": "x"}', True),)
 
 
 @pytest.fixture(autouse=True)
 def importable_miniatures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
-
-
-def a_run(
-    folder: Path,
-    *names: str,
-    vocabulary: str = "bytes",
-    instances: tuple[Instance, ...] = GOOD,
-    grammar: Grammar = SCHEMA,
-) -> Path:
-    """A run in which every one of these miniatures compiled the one case."""
-    case = Case(case_id(grammar), "the case", grammar, instances)
-    arms = tuple(
-        Arm(f"miniatures.wrong_walks:{name}", "", "", "", ("json_schema",), "bitmask") for name in names
-    )
-    header = synthetic.info(arms, vocabularies={vocabulary: {"size": 257, "sha256": ""}})
-    rows = [
-        synthetic.row(backend=each.backend, backend_version="", vocabulary=vocabulary, case_id=case.id)
-        for each in arms
-    ]
-    return synthetic.write_run(folder, [[(row, b"")] for row in rows], header, [("first", case)])
-
-
-def judged(
-    folder: Path, *, timeout_s: float = 20.0, tries: int = 2, positions: int = 4, formats: bool = False
-) -> tuple[Summary, list[dict[str, object]]]:
-    settings = Settings(positions=positions, tries=tries, timeout_s=timeout_s, formats=formats)
-    summary = adjudicate(folder, settings, lambda _: None)
-    return summary, [json.loads(line) for line in (folder / WITNESSES).read_text().splitlines()]
-
-
-def guilty(witnesses: list[dict[str, object]]) -> set[tuple[str, str, str]]:
-    return {(str(each["arm"]).partition(":")[2], str(each["kind"]), str(each["cause"])) for each in witnesses}
 
 
 def is_valid(document: str) -> bool:
@@ -111,6 +78,7 @@ def test_the_guilty_one_is_named_with_a_true_witness(
         valid = kind == "over_constrained"
         assert is_valid(str(each["document"])) is valid is each["judge"] is each["second"]
         assert (each["refused_at"] is not None) is valid
+        assert each["decided_by"] == "both"
     assert {kind for arm, kind, _, _ in summary.blamed if arm.endswith(f":{name}")} == {kind}
 
 
@@ -119,6 +87,8 @@ def test_the_right_one_among_many_wrong_ones_is_not_blamed(
 ) -> None:
     summary, witnesses = trial_of_many
     assert not summary.lost and summary.cases == 1
+    assert summary.decided["both"] > 0 and summary.decided.total() == summary.tokens
+    assert not summary.decided["open"] and not summary.decided["documents"]
     assert "Reading" not in {name for name, _, _ in guilty(witnesses)}
     assert all(each["other"] and each["other"] != each["arm"] for each in witnesses)
 

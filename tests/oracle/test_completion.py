@@ -68,3 +68,11 @@ def test_a_search_that_is_too_long_has_no_witness() -> None:
     assert shortest_completion(automaton, automaton.start) == b"a" * 500
     assert shortest_completion(automaton, automaton.start, most_states=100) is None
     assert shortest_completion(automaton, DEAD) is None
+
+
+def test_avoided_bytes_are_taken_only_where_no_other_can_be() -> None:
+    automaton = regex_automaton("(ab|cd)e")
+    assert shortest_completion(automaton, automaton.start) == b"abe"
+    assert shortest_completion(automaton, automaton.start, avoided=b"ae") == b"cde"
+    endless = regex_automaton("a*b")
+    assert shortest_completion(endless, endless.start, avoided=b"b") is None

@@ -2,10 +2,14 @@
 it?
 
 Each arm lives in a service of its own, as isolated as a worker. Along the cases' instances, and along
-documents that the arms write themselves, masks are compared. From a token on which they disagree an arm that
-allows it finishes a document; two independent validators judge that document, and it is replayed on every
-arm. Invalid: whoever accepts it is under-constrained. Valid: whoever refuses its canonical tokenization is
-over-constrained. Without the same verdict of both validators nobody is blamed.
+documents that the arms write themselves, masks are compared. A token on which they disagree is put to the
+automaton of the case's documents (reference.py). If no document goes on with it, whoever allows it is
+under-constrained; if one does, whoever forbids it is over-constrained, unless its own layout has no such
+document. Where there is no automaton, an arm that allows the token finishes a document.
+
+Two independent validators judge each document, and it is replayed on every arm (evidence.py). Invalid:
+whoever accepts it is under-constrained. Valid: whoever refuses its canonical tokenization is
+over-constrained. Without the same verdict of both validators, or against the automaton, nobody is blamed.
 """
 
 from __future__ import annotations

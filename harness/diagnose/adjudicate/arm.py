@@ -18,12 +18,13 @@ from harness.checks.walks import lean_walk, leaning_of
 
 
 def load_arm(spec: str, vocabulary: str, cases: str) -> tuple[Handler, dict[str, Any]]:
-    """Returns a handler with the backend's adapter loaded, and the adapter's documented causes; `cases` is
-    the path of the run's `cases.jsonl`."""
+    """Returns a handler with the backend's adapter loaded, and the adapter's documented causes and its layout
+    (null if it declares none); `cases` is the path of the run's `cases.jsonl`."""
     (backend,) = parse_specs(spec)
     adapter = make(backend, load_vocabulary(vocabulary))
     leaning_of(adapter.vocabulary)
-    return AdjudicateHandler(adapter, cases), {"documented": sorted(adapter.documented)}
+    layout = adapter.layout.to_json() if adapter.layout is not None else None
+    return AdjudicateHandler(adapter, cases), {"documented": sorted(adapter.documented), "layout": layout}
 
 
 class AdjudicateHandler:

@@ -21,8 +21,9 @@ token."""
 
 @dataclass(frozen=True)
 class Dispute:
-    """A token, the arms that allow it, and those that do not."""
+    """A token behind others, the arms that allow it, and those that do not."""
 
+    before: tuple[int, ...]
     token: int
     allowing: frozenset[str]
     forbidding: frozenset[str]
@@ -38,11 +39,15 @@ def some_positions(source: random.Random, length: int, most: int | None, always:
 
 
 def some_disputes(
-    source: random.Random, vocabulary: Vocabulary, masks: Mapping[str, TokenSet], following: int | None
+    source: random.Random,
+    vocabulary: Vocabulary,
+    masks: Mapping[str, TokenSet],
+    before: tuple[int, ...],
+    following: int | None,
 ) -> list[Dispute]:
-    """Returns the disputes to follow up: end-of-sequence and the text's own next token (`following`) if they
-    are disputed, and a few of the others, taken by turns from the sets of arms that allow them and from the
-    first bytes.
+    """Returns the disputes to decide behind the tokens `before`: end-of-sequence and the text's own next
+    token (`following`) if they are disputed, and a few of the others, taken by turns from the sets of arms
+    that allow them and from the first bytes.
     """
     names = list(masks)
     votes = np.stack([masks[name] for name in names])
@@ -58,9 +63,10 @@ def some_disputes(
         special = [
             token for token in (vocabulary.eos_token, following) if token is not None and token in tokens
         ]
-        special_disputes += [Dispute(token, allowing, frozenset(names) - allowing) for token in special]
+        forbidding = frozenset(names) - allowing
+        special_disputes += [Dispute(before, token, allowing, forbidding) for token in special]
         others = _spread(source, vocabulary, tokens[~np.isin(tokens, special)], TOKENS)
-        queues.append([Dispute(token, allowing, frozenset(names) - allowing) for token in others])
+        queues.append([Dispute(before, token, allowing, forbidding) for token in others])
     by_turns = [dispute for turn in range(TOKENS) for queue in queues for dispute in queue[turn : turn + 1]]
     return special_disputes + by_turns[:TOKENS]
 

@@ -1,34 +1,26 @@
-"""Adjudicates one case: where the masks of its arms differ, a document is finished from the token in
-question, judged and replayed."""
+"""Adjudicates one case: where the masks of its arms differ, the automaton of its documents decides; a
+document with the token in question is judged and replayed."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.backend.grammar import are_documented
-from harness.backend.process.child import Answer
-from harness.backend.process.lost import Lost
-from harness.backend.process.service import Service, ask_all
+from harness.backend.layout import COMPACT
+from harness.backend.process.service import Service
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case
 from harness.checks.subject import LONGEST_WALK
-from harness.diagnose.adjudicate.causes import (
-    ESCAPED_NAMES,
-    ESCAPES,
-    Experiment,
-    experiments,
-    names_alone,
-    place,
-)
+from harness.diagnose.adjudicate.arms import MOST_BYTES, Arms
 from harness.diagnose.adjudicate.disputes import Dispute, some_disputes, some_positions
-from harness.diagnose.adjudicate.verdicts import DocumentVerdict, Validators
-from harness.diagnose.adjudicate.witness import Kind, Summary, Witness
+from harness.diagnose.adjudicate.evidence import Evidence, Origin
+from harness.diagnose.adjudicate.reference import Answer, Reference
+from harness.diagnose.adjudicate.verdicts import Validators
+from harness.diagnose.adjudicate.witness import Decided, Summary, Witness
 from harness.oracle.trie import TokenSet
 
 INSTANCES = 6
@@ -40,13 +32,8 @@ FINISHING = (0, 8, 24)
 """A walk from a disputed token is tried once for each of these numbers of tokens, after which it begins to
 close."""
 FOLLOW_UP_LIMIT = 4
-"""After this many tokenization-only refusals by the same arms, only every n-th is followed up, with the same
-n."""
-MOST_BYTES = 20_000
-"""Most bytes of a document; longer ones are left out."""
-RESPELLED = 200
-"""Most spellings that one arm is asked about in one case; what it refuses after that only repeats what is
-known."""
+"""After this many tokenization-only refusals by the same arms, arms finish documents only for every n-th
+dispute, with the same n."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +43,7 @@ class Settings:
     positions: int | None = 8
     """The number of positions of a text at which masks are compared; None means all."""
     followed: int = 24
-    """The number of disputed tokens of a case that are followed up."""
+    """The number of disputed tokens of a case from which arms finish documents."""
     tries: int = 3
     """The number of documents that are finished from one disputed token."""
     timeout_s: float = 10.0
@@ -65,40 +52,6 @@ class Settings:
     """The seconds that a compile may take; an adjudication allows at least what its run allowed."""
     formats: bool = False
     """Whether formats are assertions."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a document comes from: how many tokens precede the disputed one, that token's bytes, and the arm
-    that wrote the rest."""
-
-    prefix: int = 0
-    token: bytes = b""
-    by: str = ""
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """Is the document valid (None: nobody knows), and which arms refuse its canonical tokens, at
-    which one?
-    """
-
-    valid: bool | None
-    refused_at: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Blame:
-    """What a document shows to be wrong, and with which arm."""
-
-    arm: str
-    """The arm's name; empty where the validators disagree and no arm is blamed."""
-    kind: Kind
-    cause: str
-    other: str = ""
-    """An arm that agrees with the validators; empty if none does."""
-    refused_at: int | None = None
-    """The index of the canonical token that the arm refuses; None if it refuses none."""
 
 
 @dataclass(eq=False)
@@ -110,41 +63,65 @@ class Trial:
     offset: int
     """Where the case begins in the run's `cases.jsonl`."""
     vocabulary: Vocabulary
-    arms: dict[str, Service]
+    services: dict[str, Service]
     """The services of the arms by name; an arm that is lost leaves the case."""
     versions: Mapping[str, str]
     validators: Validators
     settings: Settings
     summary: Summary
-    witnesses: dict[tuple[str, Kind, str], Witness] = field(default_factory=dict)
-    known: dict[bytes, Replayed] = field(default_factory=dict)
-    respelled: Counter[str] = field(default_factory=Counter)
-    found_valid: dict[bytes, bool] = field(default_factory=dict)
+    arms: Arms = field(init=False)
+    reference: Reference = field(init=False)
+    evidence: Evidence = field(init=False)
+    followed: int = 0
+    """The number of disputes from which arms were asked to finish documents."""
+    refusals: Counter[frozenset[str]] = field(default_factory=Counter)
+    """The tokenization-only refusals, by the arms that refuse."""
+    passed_over: Counter[frozenset[str]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.arms = Arms(self.case.name, self.services, self.settings.timeout_s, self.summary)
+        self.reference = Reference(self.case, self.validators.formats)
+        self.evidence = Evidence(
+            self.case,
+            self.suite,
+            self.vocabulary.name,
+            self.arms,
+            self.versions,
+            self.validators,
+            self.reference,
+            self.summary,
+        )
 
     def run(self) -> list[Witness]:
-        """Compiles the case, judges its instances and what the arms write alone, then follows up the disputes
+        """Compiles the case, judges its instances and what the arms write alone, then decides the disputes
         along all of these.
         """
-        for name, (answer, _) in self._ask(
-            {"op": "compile", "offset": self.offset}, seconds=self.settings.compile_s
-        ).items():
-            if "declined" in answer:
-                del self.arms[name]
-        self.summary.cases += bool(self.arms)
+        self.arms.compile(self.offset, self.settings.compile_s)
+        self.summary.cases += bool(self.arms.names)
         instances = sorted(self.case.instances, key=lambda instance: not instance.valid)
         texts = [instance.content for instance in instances if len(instance.content) <= MOST_BYTES]
         texts = texts[:INSTANCES]
         for text in texts:
-            self._consider(text, Origin())
-        for name in list(self.arms):
+            self.evidence.consider(text, Origin())
+        for name in self.arms.names:
             for soft in ALONE:
                 if (document := self._complete(name, [], "alone", soft)) is not None:
-                    self._consider(document, Origin(by=name))
+                    self.evidence.consider(document, Origin(by=name))
                     texts.append(document)
         disputes = [dispute for text in dict.fromkeys(texts) for dispute in self._disputes(text)]
+        disputes = list(dict.fromkeys(disputes))
+        self.summary.tokens += len(disputes)
         self._random("disputes").shuffle(disputes)
-        self._follow_up(disputes)
-        return sorted(self.witnesses.values(), key=lambda witness: (witness.arm, witness.kind, witness.cause))
+        decided = self._decide(disputes)
+        if self.reference.contradicted:
+            self.summary.contradicted += 1
+            decided = ["open" if how == "automaton" else how for how in decided]
+        elif self.reference.reason:
+            self.summary.no_reference[self.reference.reason] += 1
+        self.summary.decided.update(decided)
+        return sorted(
+            self.evidence.witnesses.values(), key=lambda witness: (witness.arm, witness.kind, witness.cause)
+        )
 
     def _random(self, purpose: str) -> random.Random:
         return random.Random(self._seed(purpose))
@@ -152,50 +129,23 @@ class Trial:
     def _seed(self, purpose: str) -> str:
         return f"adjudicate {self.case.id} {self.vocabulary.name} {purpose}"
 
-    # Questions to the arms
-
-    def _ask(
-        self,
-        message: dict[str, Any],
-        blob: bytes = b"",
-        arms: Sequence[str] | None = None,
-        seconds: float | None = None,
-    ) -> dict[str, Answer]:
-        """Returns the answers of the arms (by default all); those that give none leave the case."""
-        asked = {
-            name: self.arms[name] for name in (list(self.arms) if arms is None else arms) if name in self.arms
-        }
-        answers: dict[str, Answer] = {}
-        for name, answer in ask_all(asked, message, blob, seconds=seconds or self.settings.timeout_s).items():
-            if isinstance(answer, Lost):
-                del self.arms[name]
-                self.summary.lose(name, f"{self.case.name}: {name} in {message['op']}: {answer}")
-            else:
-                answers[name] = answer
-        return answers
-
     def _complete(self, name: str, tokens: list[int], purpose: str, soft: int) -> bytes | None:
         """Returns a document that the arm makes of the tokens, if its walk comes to an end."""
-        message = {"op": "complete", "tokens": tokens, "seed": self._seed(f"{purpose} {soft}"), "soft": soft}
-        for answer, document in self._ask(message, arms=[name]).values():
-            if answer["end"] == "ended" and len(document) <= MOST_BYTES:
-                return document
-            self.summary.unfinished += 1
-            self.summary.dead_ends[name] += answer["end"] in ("dead_end", "trapped")
-        return None
+        return self.arms.complete(name, tokens, self._seed(f"{purpose} {soft}"), soft)
 
     # Disputes
 
-    def _disputes(self, text: bytes) -> list[tuple[list[int], Dispute]]:
+    def _disputes(self, text: bytes) -> list[Dispute]:
         """Compares the masks at positions along a text that was considered; returns what the arms do not
-        agree on, each with the tokens before it."""
+        agree on."""
         tokens = self.vocabulary.encode(text)[:LONGEST_WALK]
-        always = [min(position, len(tokens)) for position in self.known[text].refused_at.values()]
+        refused_at = self.evidence.known[text].refused_at
+        always = [min(position, len(tokens)) for position in refused_at.values()]
         positions = some_positions(
             self._random(f"positions {tokens}"), len(tokens), self.settings.positions, always
         )
         masks: dict[int, dict[str, TokenSet]] = {}
-        for name, (answer, blob) in self._ask(
+        for name, (answer, blob) in self.arms.ask(
             {"op": "masks", "tokens": tokens, "positions": positions}
         ).items():
             packed = np.frombuffer(blob, dtype=np.uint8).reshape(answer["reached"], -1)
@@ -203,162 +153,164 @@ class Trial:
                 masks.setdefault(position, {})[name] = np.unpackbits(row)[: self.vocabulary.size].view(
                     np.bool_
                 )
-        disputes: list[tuple[list[int], Dispute]] = []
+        disputes: list[Dispute] = []
         for position, by_arm in masks.items():
             if len(by_arm) > 1:
                 self.summary.positions += 1
                 following = tokens[position] if position < len(tokens) else None
                 source = self._random(f"tokens {tokens[:position]}")
-                disputes += [
-                    (tokens[:position], dispute)
-                    for dispute in some_disputes(source, self.vocabulary, by_arm, following)
-                ]
+                before = tuple(tokens[:position])
+                disputes += some_disputes(source, self.vocabulary, by_arm, before, following)
         return disputes
 
-    def _follow_up(self, disputes: Sequence[tuple[list[int], Dispute]]) -> None:
-        """Follows up as many disputes as the settings allow; fewer of those that are about tokenization
-        only."""
-        followed = 0
-        refusals: Counter[frozenset[str]] = Counter()
-        passed_over: Counter[frozenset[str]] = Counter()
-        for prefix, dispute in disputes:
-            if followed == self.settings.followed:
-                break
-            if refusals[dispute.forbidding] >= FOLLOW_UP_LIMIT:
-                passed_over[dispute.forbidding] += 1
-                if passed_over[dispute.forbidding] % FOLLOW_UP_LIMIT:
-                    continue
-            followed += 1
-            self.summary.tokens += 1
-            if self._is_about_tokenization(prefix, dispute):
-                self.summary.tokenization_only += 1
-                refusals[dispute.forbidding] += 1
+    # Decisions
 
-    def _is_about_tokenization(self, prefix: list[int], dispute: Dispute) -> bool:
-        """Finishes documents from the token, until a valid one shows that it is right to allow it.
+    def _decide(self, disputes: Sequence[Dispute]) -> list[Decided]:
+        """Returns by what each dispute is decided; keeps the witnesses. All are first put to the automaton,
+        so that what is looked for afterwards takes nothing from it."""
+        answers = [self._with_token(dispute) for dispute in disputes]
+        return [self._decided(dispute, answer) for dispute, answer in zip(disputes, answers, strict=True)]
 
-        Returns whether that document is accepted, in its canonical tokens, by all arms that forbid the
-        token.
-        """
+    def _with_token(self, dispute: Dispute) -> Answer:
+        """Does a document go on with the token, or end here if it is end-of-sequence?"""
+        text = self.vocabulary.decode(dispute.before)
         if dispute.token == self.vocabulary.eos_token:
-            self._consider(self.vocabulary.decode(prefix), Origin(len(prefix), b"", min(dispute.allowing)))
-            return False
-        for number in range(self.settings.tries):
-            able = sorted(dispute.allowing & self.arms.keys())
-            if not able:
-                break
-            by = able[number % len(able)]
-            tokens = [*prefix, dispute.token]
-            document = self._complete(by, tokens, f"{tokens} {number}", FINISHING[number % len(FINISHING)])
-            if document is None:
-                continue
-            replayed = self._consider(
-                document, Origin(len(prefix), self.vocabulary.tokens[dispute.token], by)
-            )
-            if replayed.valid:
-                return not replayed.refused_at.keys() & dispute.forbidding
-        return False
+            return self.reference.is_document(text)
+        return self.reference.goes_on(text + self.vocabulary.tokens[dispute.token])
 
-    # Documents
+    def _decided(self, dispute: Dispute, answer: Answer) -> Decided:
+        if self.reference.reason:
+            answer = "unknown"
+        if answer == "formats":
+            return "automaton"
+        if answer == "no":
+            return self._wrongly_allowed(dispute)
+        if answer == "yes" and (decided := self._rightly_allowed(dispute)) is not None:
+            return decided
+        return "documents" if self._finished(dispute) else "open"
 
-    def _consider(self, document: bytes, origin: Origin) -> Replayed:
-        """Judges the document and replays it on all arms; keeps what that shows."""
-        if document in self.known:
-            return self.known[document]
-        replays = {name: answer for name, (answer, _) in self._ask({"op": "replay"}, document).items()}
-        refused_at = {
-            name: answer["refused_at"] for name, answer in replays.items() if answer["refused_at"] is not None
-        }
-        refusing, accepting = refused_at.keys(), replays.keys() - refused_at.keys()
-        verdict = self.validators.verdict(self.case, document)
-        self.known[document] = Replayed(verdict.valid, refused_at)
-        self.summary.judged(verdict.valid, verdict.formats_decide, verdict.disagree)
-        if verdict.disagree:
-            self._keep(document, origin, verdict, Blame("", "validators_disagree", verdict.keyword))
-        elif verdict.valid is False:
-            right = min(refusing - {origin.by}, default="")
-            for name in sorted(accepting | ({origin.by} & self.arms.keys())):
-                blame = Blame(name, "under_constrained", verdict.keyword, right)
-                self._keep(document, origin, verdict, blame)
-        elif verdict.valid:
-            right = min(accepting, default="")
-            for name in sorted(refusing - {origin.by}):
-                if self.respelled[name] < RESPELLED:
-                    cause = self._cause(name, document, replays[name]["bytes"])
-                    blame = Blame(name, "over_constrained", cause, right, refused_at[name])
-                    self._keep(document, origin, verdict, blame)
-        return self.known[document]
+    def _wrongly_allowed(self, dispute: Dispute) -> Decided:
+        """Accuses the arms that allow a token with which no document goes on."""
+        text = self.vocabulary.decode(dispute.before)
+        if (
+            dispute.before and self.reference.goes_on(text) == "no"
+        ):  # all that came as far are wrong, about an earlier token
+            dispute = self._first_wrong(dispute)
+            guilty = frozenset[str]()
+        else:
+            guilty = self._finished_wrongly(dispute)
+        unproven = dispute.allowing - guilty
+        if unproven:
+            token = dispute.token
+            before = self.vocabulary.decode(dispute.before)
+            origin = Origin(len(dispute.before), self.vocabulary.tokens[token])
+            cause = self.reference.cause(self.vocabulary, before, token)
+            self.evidence.accuse(unproven, before, origin, cause, min(dispute.forbidding, default=""))
+        return "automaton" if unproven else "both"
 
-    def _cause(self, name: str, document: bytes, accepted: int) -> str:
-        """Returns what must be taken from the document for the arm to accept it; if nothing is known, where
-        it is refused."""
-        if self._accepts(name, document, by_byte=True):
-            return "canonical_tokens"
-        for experiment in experiments(self.case.grammar.text, document):
-            succeeds = self._succeeds(name, experiment)
-            if succeeds and experiment.cause:
-                return self._narrowed(name, document, experiment.cause)
-            if not succeeds and not experiment.cause:
-                break
-        return place(document, accepted)
-
-    def _succeeds(self, name: str, experiment: Experiment) -> bool:
-        """Does the arm accept the document without the cause, and refuse the bare ones with it?"""
-        if not any(self._is_valid(text) and self._accepts(name, text) for text in experiment.without):
-            return False
-        bare = [text for text in experiment.bare if self._is_valid(text)]
-        return not experiment.bare or (bool(bare) and not any(self._accepts(name, text) for text in bare))
-
-    def _narrowed(self, name: str, document: bytes, cause: str) -> str:
-        """Returns the cause, narrowed to escapes in names where escapes are refused there and nowhere
-        else."""
-        if ESCAPES in cause.split("+") and (respelled := names_alone(document)) is not None:
-            in_names, in_values = respelled
-            if (
-                all(map(self._is_valid, respelled))
-                and self._accepts(name, in_values)
-                and not self._accepts(name, in_names)
-            ):
-                return "+".join(ESCAPED_NAMES if part == ESCAPES else part for part in cause.split("+"))
-        return cause
-
-    def _accepts(self, name: str, text: bytes, by_byte: bool = False) -> bool:
-        self.respelled[name] += 1
-        answers = self._ask({"op": "replay", "by_byte": by_byte}, text, arms=[name])
-        return any(answer["refused_at"] is None for answer, _ in answers.values())
-
-    def _is_valid(self, document: bytes) -> bool:
-        """Do both validators call the document valid?
-
-        Their answers are remembered, because each arm's experiments are on the same documents."""
-        if document not in self.found_valid:
-            self.found_valid[document] = self.validators.verdict(self.case, document).valid is True
-        return self.found_valid[document]
-
-    def _keep(self, document: bytes, origin: Origin, verdict: DocumentVerdict, blame: Blame) -> None:
-        """Keeps the shortest document of each arm, kind and cause."""
-        assert verdict.judge is not None and verdict.second is not None
-        documented = self.arms[blame.arm].description["documented"] if blame.arm in self.arms else []
-        witness = Witness(
-            case_id=self.case.id,
-            case=self.case.name,
-            suite=self.suite,
-            vocabulary=self.vocabulary.name,
-            arm=blame.arm,
-            version=self.versions.get(blame.arm, ""),
-            kind=blame.kind,
-            cause=blame.cause,
-            documented=blame.kind == "over_constrained" and are_documented(blame.cause, documented),
-            document=document.hex(),
-            prefix=origin.prefix,
-            token=origin.token.hex(),
-            other=blame.other,
-            refused_at=blame.refused_at,
-            judge=verdict.judge,
-            second=verdict.second,
-            formats=self.validators.formats,
+    def _first_wrong(self, dispute: Dispute) -> Dispute:
+        """Returns the token behind which no document goes on any more, which all arms of the dispute allow:
+        they have come beyond it."""
+        before = dispute.before
+        end = next(
+            (
+                end
+                for end in range(1, len(before))
+                if self.reference.goes_on(self.vocabulary.decode(before[:end])) == "no"
+            ),
+            len(before),
         )
-        known = self.witnesses.setdefault((blame.arm, blame.kind, blame.cause), witness)
-        if known is not witness:
-            shortest = min(known, witness, key=lambda witness: (len(witness.document), witness.document))
-            self.witnesses[blame.arm, blame.kind, blame.cause] = replace(shortest, count=known.count + 1)
+        return Dispute(before[: end - 1], before[end - 1], dispute.allowing | dispute.forbidding, frozenset())
+
+    def _finished_wrongly(self, dispute: Dispute) -> frozenset[str]:
+        """Returns the arms that an invalid document, finished from the token, shows to be wrong."""
+        if not self._is_followed(dispute):
+            return frozenset()
+        guilty: set[str] = set()
+        for document, by in self._documents(dispute):
+            guilty |= self.evidence.consider(document, self._origin(dispute, by)).guilty
+            if guilty >= dispute.allowing:
+                break
+        return frozenset(guilty)
+
+    def _rightly_allowed(self, dispute: Dispute) -> Decided | None:
+        """Decides which arms are wrong to forbid a token with which a document goes on: those whose own
+        layout has such a document, of which the shortest is judged and replayed.
+
+        Returns None where no document was found, or it has no verdict.
+        """
+        text = self.vocabulary.decode(dispute.before)
+        if not (is_end := dispute.token == self.vocabulary.eos_token):
+            text += self.vocabulary.tokens[dispute.token]
+        refusing: set[str] = set()
+        judged = False
+        for name in sorted(dispute.forbidding & {*self.arms.names}):
+            layout = self.arms.layouts[name]
+            ask = self.reference.is_document if is_end else self.reference.goes_on
+            answer = ask(text, layout)
+            if answer == "no":
+                self.summary.freedoms[name] += 1
+            if answer in ("no", "formats"):
+                continue
+            tried = [layout] if layout is not None else [COMPACT, None]
+            found = (text if is_end else self.reference.document(text, layout) for layout in tried)
+            document = next(filter(None, found), None)
+            if document is None or len(document) > MOST_BYTES:
+                return None
+            replayed = self.evidence.consider(document, self._origin(dispute))
+            if replayed.valid is None:
+                return None
+            judged = True
+            refusing |= replayed.refused_at.keys() & {name}
+        if judged and not refusing:
+            self.summary.tokenization_only += 1
+        return "both" if judged else "automaton"
+
+    def _origin(self, dispute: Dispute, by: str = "") -> Origin:
+        return Origin(len(dispute.before), self.vocabulary.tokens[dispute.token], by)
+
+    # Documents that arms finish
+
+    def _is_followed(self, dispute: Dispute) -> bool:
+        """May arms be asked to finish documents from one more dispute?"""
+        if self.followed == self.settings.followed:
+            return False
+        if self.refusals[dispute.forbidding] >= FOLLOW_UP_LIMIT:
+            self.passed_over[dispute.forbidding] += 1
+            if self.passed_over[dispute.forbidding] % FOLLOW_UP_LIMIT:
+                return False
+        self.followed += 1
+        return True
+
+    def _documents(self, dispute: Dispute) -> Iterator[tuple[bytes, str]]:
+        """Yields documents that go on with the token, each with the arm that finished it."""
+        if dispute.token == self.vocabulary.eos_token:
+            yield self.vocabulary.decode(dispute.before), min(dispute.allowing)
+            return
+        for number in range(self.settings.tries):
+            able = sorted(dispute.allowing & {*self.arms.names})
+            if not able:
+                return
+            by = able[number % len(able)]
+            tokens = [*dispute.before, dispute.token]
+            document = self._complete(by, tokens, f"{tokens} {number}", FINISHING[number % len(FINISHING)])
+            if document is not None:
+                yield document, by
+
+    def _finished(self, dispute: Dispute) -> bool:
+        """Finishes documents from the token, until a valid one shows that it is right to allow it. Returns
+        whether any of them was judged."""
+        if not self._is_followed(dispute):
+            return False
+        judged = False
+        for document, by in self._documents(dispute):
+            replayed = self.evidence.consider(document, self._origin(dispute, by))
+            judged = judged or replayed.valid is not None
+            if replayed.valid:
+                if dispute.token != self.vocabulary.eos_token and not (
+                    replayed.refused_at.keys() & dispute.forbidding
+                ):
+                    self.summary.tokenization_only += 1
+                    self.refusals[dispute.forbidding] += 1
+                break
+        return judged

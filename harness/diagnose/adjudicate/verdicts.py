@@ -32,6 +32,14 @@ class DocumentVerdict:
         return None not in (self.judge, self.second) and self.judge != self.second
 
 
+def formats_asserted(case: Case, formats: bool) -> tuple[bool, ...]:
+    """Returns whether formats are asserted: where neither the caller (`formats`) nor the case wants it, both
+    ways are to be tried of a schema that has formats, because backends differ in that."""
+    if formats or case.asserts_formats:
+        return (True,)
+    return (False, True) if '"format"' in case.grammar.text else (False,)
+
+
 class Validators:
     """The judge and the second validator, which is asked through the judge's process."""
 
@@ -41,8 +49,7 @@ class Validators:
     def verdict(self, case: Case, document: bytes) -> DocumentVerdict:
         """Returns the verdict on a document. Without `formats`, it must be valid, or invalid, whether formats
         are assertions or not, because backends differ in that."""
-        formats = self.formats or case.asserts_formats
-        modes = [True] if formats else [False, True] if '"format"' in case.grammar.text else [False]
+        modes = formats_asserted(case, self.formats)
         draft = case.draft
         judged = [
             self.judge.verdict(case.grammar, document, draft=draft, assert_formats=mode) for mode in modes

@@ -6,13 +6,23 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["under_constrained", "over_constrained", "validators_disagree"]
+CONTRADICTED = (
+    "both validators contradict the automaton, which blames nobody there (automaton_contradicted in "
+    "witnesses.jsonl)"
+)
+
+Kind = Literal["under_constrained", "over_constrained", "validators_disagree", "automaton_contradicted"]
+DecidedBy = Literal["documents", "automaton", "both"]
+"""`documents`: a document that both validators judged; there is no automaton that knows it. `both`: the
+automaton says the same of that document. `automaton`: no document goes on with the token, and no arm finished
+one."""
+Decided = Literal["documents", "automaton", "both", "open"]
 
 
 @dataclass(frozen=True)
 class Witness:
     """One document, what both validators say of it, and the arm that says otherwise (none where the
-    validators disagree)."""
+    validators disagree, or contradict our automaton)."""
 
     case_id: str
     case: str
@@ -23,14 +33,16 @@ class Witness:
     version: str
     kind: Kind
     cause: str
-    """Under-constrained: the violated keyword, by the second validator. Over-constrained: what about the
+    """Under-constrained: the violated keyword, by the second validator, or by the automaton alone (then also
+    `duplicate_name`, `several_keywords`). Over-constrained: what about the
     spelling is refused (`whitespace`, `property_order`, `escapes`, `number_forms`, joined by `+`),
     `unlisted_name` (properties that no `properties` lists), `canonical_tokens` (byte by byte it is accepted),
     else where: `at_name`, `at_string`, `at_number`, ..."""
     documented: bool
     """The adapter's `documented` names every part of the cause."""
     document: str
-    """The bytes of the document as hex."""
+    """The bytes of the document as hex. Of what the automaton decided alone: those up to the token with which
+    no document goes on, and with it."""
     prefix: int
     """How many tokens precede the one on which the arms disagreed."""
     token: str
@@ -40,10 +52,13 @@ class Witness:
     """An arm that agrees with the validators; empty if none does."""
     refused_at: int | None
     """The canonical token of the document that an over-constrained arm refuses."""
-    judge: bool
-    second: bool
+    judge: bool | None
+    """What the first validator says of the document; null where it has no verdict, which is so only of what
+    the automaton decided alone."""
+    second: bool | None
     formats: bool
     """Were formats assertions?"""
+    decided_by: DecidedBy = "documents"
     count: int = 1
     """How many documents of the case showed the same; this is the shortest."""
 
@@ -61,8 +76,18 @@ class Summary:
     """The number of cases that at least one arm compiled again."""
     positions: int = 0
     """The number of positions at which at least two arms were compared."""
+    decided: Counter[Decided] = field(default_factory=Counter)
+    """By what the disputes were decided: by documents, the automaton, or both."""
+    freedoms: Counter[str] = field(default_factory=Counter)
+    """How often each arm refuses what its own layout does not have, a disputed token or a whole document;
+    they blame nobody."""
+    no_reference: Counter[str] = field(default_factory=Counter)
+    """The number of cases without an automaton, by the reason."""
+    contradicted: int = 0
+    """The number of cases in which both validators contradict our automaton, which is a failure of ours; they
+    blame nobody."""
     tokens: int = 0
-    """The number of tokens on which arms disagreed and that were followed up."""
+    """The number of disputes: tokens on which arms disagreed, of which a few are taken at each position."""
     documents: int = 0
     """The number of documents that were judged."""
     unfinished: int = 0
@@ -101,14 +126,23 @@ class Summary:
         """Counts the case of a witness."""
         if witness.kind == "validators_disagree":
             self.disagreements += 1
-        else:
+        elif witness.arm:
             self.blamed[witness.arm, witness.kind, witness.cause, witness.documented] += 1
 
     def text(self) -> str:
         """Returns the summary as text for people."""
         lines = [
-            f"{self.cases} cases, {self.positions} positions compared, {self.tokens} tokens followed up, "
+            f"{self.cases} cases, {self.positions} positions compared, {self.tokens} disputed tokens, "
             f"{self.documents} documents judged",
+            f"decided by the automaton and a document: {self.decided['both']}, by the automaton alone: "
+            f"{self.decided['automaton']}, by documents alone: {self.decided['documents']}; open: "
+            f"{self.decided['open']}",
+            *([f"failure of ours: in {_cases(self.contradicted)} {CONTRADICTED}"] * (self.contradicted > 0)),
+            *(f"no automaton in {_cases(count)}: {why}" for why, count in self.no_reference.most_common()),
+            *(
+                f"{arm}: {count} refusals of what its own layout lacks"
+                for arm, count in sorted(self.freedoms.items())
+            ),
             f"blaming nobody: {self.unfinished} walks unfinished, {self.unjudged} documents unjudged, "
             f"{self.formats_decide} decided by "
             f"formats alone, {self.tokenization_only} refused in one tokenization only; validators disagree "
@@ -135,3 +169,7 @@ class Summary:
             dict(zip(who, key, strict=True)) | {"cases": count} for key, count in sorted(self.blamed.items())
         ]
         return {**vars(self), "blamed": blamed}
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count} cases"

@@ -1,0 +1,107 @@
+"""What the automaton of a case's documents says of a text: whether a document goes on with it, which one, and
+what forbids it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from harness.backend.layout import Layout
+from harness.backend.vocabulary import Vocabulary
+from harness.cases.case import Case
+from harness.checks.documents import causes_of_wrong_tokens
+from harness.diagnose.adjudicate.verdicts import formats_asserted
+from harness.oracle.automaton import NoOracle
+from harness.oracle.completion import shortest_completion
+from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+from harness.oracle.language import documents_of
+
+Answer: TypeAlias = Literal["yes", "no", "formats", "unknown"]
+"""`formats`: it depends on whether formats are assertions. `unknown`: there is no automaton, or it takes too
+long."""
+
+WITNESS_SECONDS = 4.0
+"""Processor time that all searches for documents may take with one automaton. They have one of their own, so
+that a long search leaves no decision without its automaton."""
+MOST_STATES = 4_000
+"""States that are looked at for one document."""
+RARE = b" \t\n\r\\[{-." + bytes(range(0x80, 0x100))
+"""White space, escapes, containers where something else can be, signs, fractions, and what is not ASCII: most
+documents are found without, and each of them multiplies the states that are looked at."""
+
+NO_JSON = frozenset(
+    {"control_character", "early_end", "escape", "invalid_utf8", "no_json", "number_form", "surrogate"}
+)
+"""Causes of the check of documents for which the validators have one word."""
+
+
+@dataclass(eq=False)
+class Reference:
+    """The automata of one case: all its documents, and those in the layout of a backend."""
+
+    case: Case
+    formats: bool
+    """Whether formats are assertions; otherwise an answer must hold whether they are or not."""
+    reason: str = ""
+    """Why there is no reference; empty where there is one."""
+    contradicted: bool = False
+    """Both validators contradict the automaton, which is asked nothing more."""
+
+    def contradict(self) -> None:
+        """Ends the use of the automaton, because it is wrong."""
+        self.contradicted, self.reason = True, "both validators contradict the automaton"
+
+    def goes_on(self, text: bytes, layout: Layout | None = None) -> Answer:
+        """Does some document (in the layout, if one is given) begin with the text?"""
+        return self._answer(lambda documents: documents.viable(text) == len(text), layout)
+
+    def is_document(self, text: bytes, layout: Layout | None = None) -> Answer:
+        """Is the text a document (in the layout, if one is given)?"""
+        return self._answer(lambda documents: documents.accepts(text), layout)
+
+    def document(self, text: bytes, layout: Layout | None = None) -> bytes | None:
+        """Returns a short document that begins with the text (in the layout, if one is given); None if
+        none is found, or if its validity depends on formats."""
+        if self.reason:
+            return None
+        try:
+            mode = formats_asserted(self.case, self.formats)[-1]
+            documents = self._documents(mode, layout, WITNESS_SECONDS)
+            state = documents.run(documents.start, text)
+            rest = shortest_completion(documents, state, MOST_STATES, RARE)
+            if rest is None:
+                rest = shortest_completion(documents, state, MOST_STATES)
+        except NoOracle:
+            return None
+        return text + rest if rest is not None and self.is_document(text + rest) == "yes" else None
+
+    def cause(self, vocabulary: Vocabulary, before: bytes, token: int) -> str:
+        """Returns what forbids a token behind a text: a keyword, `no_json`, or another cause of the check of
+        documents."""
+        case = self.case
+        if self.formats:
+            case = replace(case, options={**case.options, "format": "assert"})
+        try:
+            documents = self._documents(case.asserts_formats)
+            ((cause, _),) = causes_of_wrong_tokens(case, vocabulary, documents, before, [token])
+        except NoOracle:
+            return "several_keywords"
+        return "no_json" if cause in NO_JSON else cause.removeprefix("keyword_")
+
+    def _answer(self, question: Callable[[JsonSchemaAutomaton], bool], layout: Layout | None) -> Answer:
+        if self.reason:
+            return "unknown"
+        try:
+            modes = formats_asserted(self.case, self.formats)
+            answers = {question(self._documents(mode, layout)) for mode in modes}
+        except NoOracle as why:
+            if layout is None:
+                self.reason = str(why)
+            return "unknown"
+        return "formats" if len(answers) > 1 else "yes" if True in answers else "no"
+
+    def _documents(
+        self, mode: bool, layout: Layout | None = None, seconds: float | None = None
+    ) -> JsonSchemaAutomaton:
+        return documents_of(self.case.grammar.text, self.case.draft, mode, seconds=seconds, layout=layout)
