@@ -1,4 +1,4 @@
-"""The shortest text that finishes a sentence that was begun: a witness that a state is viable."""
+"""Texts that finish a sentence that was begun, such as the shortest one: a witness that a state is viable."""
 
 from __future__ import annotations
 
@@ -41,6 +41,38 @@ def shortest_completion(
                     return None
                 behind[following] = (here, byte)
                 waiting.append(following)
+    return None
+
+
+def some_completion(
+    automaton: Automaton[Any], state: int, order: bytes, most_states: int = MOST_LOOKED_AT
+) -> bytes | None:
+    """Returns a text that leads from a state to the end of a sentence, where the shortest is too far to be
+    found: at each place the first byte in `order` is tried first, bytes that are not in it behind the others,
+    and only a place from which nothing new is reached is left again.
+
+    Returns None and raises NoOracle as `shortest_completion` does.
+    """
+    if state == DEAD:
+        return None
+    ranks = {byte: rank for rank, byte in enumerate(order)}
+    behind: dict[int, tuple[int, int] | None] = {state: None}
+    waiting = [state]
+    while waiting:
+        here = waiting.pop()
+        if automaton.accepting(here):
+            return _text_to(here, behind)
+        automaton.expand(np.array([here], dtype=np.int32))
+        row = automaton.table[here]
+        found: list[int] = []
+        for byte in sorted(np.flatnonzero(row).tolist(), key=lambda byte: ranks.get(byte, len(order))):
+            following = int(row[byte])
+            if following not in behind:
+                if len(behind) == most_states:
+                    return None
+                behind[following] = (here, byte)
+                found.append(following)
+        waiting += reversed(found)  # the last one is looked at next
     return None
 
 

@@ -10,7 +10,7 @@ import pytest
 from small_schemas import whole_schema
 
 from harness.oracle.automaton import DEAD, NoOracle
-from harness.oracle.completion import shortest_completion
+from harness.oracle.completion import shortest_completion, some_completion
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.judge.schema import document_is_valid
 from harness.oracle.judge.unjudgeable import Unjudgeable
@@ -76,3 +76,17 @@ def test_avoided_bytes_are_taken_only_where_no_other_can_be() -> None:
     assert shortest_completion(automaton, automaton.start, avoided=b"ae") == b"cde"
     endless = regex_automaton("a*b")
     assert shortest_completion(endless, endless.start, avoided=b"b") is None
+
+
+def test_some_completion_of_what_is_too_far_for_the_shortest() -> None:
+    automaton = regex_automaton("([a-y]{3}x{400})+z")
+    assert shortest_completion(automaton, automaton.start, most_states=300) is None
+    assert some_completion(automaton, automaton.start, b"zb") == b"bbb" + b"x" * 400 + b"z"
+    assert some_completion(automaton, automaton.start, b"zb", most_states=300) is None
+    assert some_completion(automaton, DEAD, b"") is None
+
+
+def test_some_completion_turns_back() -> None:
+    """The bytes that come first in the order lead round and round in a string, and never out of it."""
+    automaton = json_schema_automaton(json.dumps({"type": "string"}))
+    assert some_completion(automaton, automaton.run(automaton.start, b'"'), b"abc\\") == b'"'
