@@ -1,4 +1,5 @@
-"""The scripts of docs/repros still show what docs/faults.md says, with the versions that they name."""
+"""The scripts of docs/repros still show what docs/faults.md and docs/json_schema_masks.md say, with the
+versions that they name."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ from places import ROOT
 from harness.backend.registry import installed_version
 
 FOLDER = ROOT / "docs" / "repros"
-PAGE = (FOLDER.parent / "faults.md").read_text(encoding="utf-8")
+PAGES = "".join(
+    (FOLDER.parent / f"{name}.md").read_text(encoding="utf-8") for name in ("faults", "json_schema_masks")
+)
 HANGS = "no end within 5 s"
 
 SHOWN = {
@@ -27,6 +30,11 @@ SHOWN = {
     "outlines_core_ignores_unique_items": "b'' True True",
     "llguidance_refuses_a_number_below_its_maximum": "b'</s>' False False",
     "llguidance_misreads_an_escape": r"b'\xc3' False False",
+    "llguidance_refuses_a_multiple": "b'</s>' False False",
+    "outlines_core_cannot_write_a_control_character": "b'u' False False",
+    "xgrammar_has_no_escape_beside_max_length": r"b'\\' False False",
+    "xgrammar_ignores_max_length_without_a_type": "b'' True True",
+    "xgrammar_refuses_other_types": "b'\"' False False",
     "lm_format_enforcer_ignores_items": "b'' True True",
     "lm_format_enforcer_forbids_the_beginning_of_a_character": r"b'\xe8' False False",
 }
@@ -35,7 +43,7 @@ SHOWN = {
 
 def test_every_script_is_run_and_spoken_of() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == set(SHOWN)
-    assert all(f"(repros/{name}.py)" in PAGE for name in SHOWN)
+    assert all(f"(repros/{name}.py)" in PAGES for name in SHOWN)
 
 
 @pytest.mark.parametrize("name", SHOWN)
