@@ -15,13 +15,15 @@ from harness.checks.layouts import LAYOUT_IS_WRITTEN
 from harness.rows.row import CHECKS_MODE
 from harness.rows.store import read_info, read_rows
 
-COLUMNS = ["vocabulary", "arm", "dialect", "cases", "sound", "places", "complete", "layout_places"]
+COLUMNS = ["vocabulary", "arm", "dialect", "cases", "exact", "sound", "places", "complete", "layout_places"]
+CHECKS = (MASK_IS_EXACT, TOKENS_LEAD, LAYOUT_IS_WRITTEN)
 
 
 def masks_frame(run: Path) -> pd.DataFrame:
-    """Returns one line per vocabulary, arm and dialect: how many cases have a reference, at how many of how
-    many places the mask allows no wrong token (`sound` of `places`), and at how many it lacks none
-    (`complete` of `layout_places`).
+    """Returns one line per vocabulary, arm and dialect: how many cases have a reference, in how many the
+    checks of the masks find nothing but documented policy (`exact`), at how many of how many places the mask
+    allows no wrong token (`sound` of `places`), and at how many it lacks none (`complete` of
+    `layout_places`).
 
     Of JSON Schema and structural tags the second is counted where the text is spelled in the layout that the
     backend declares; documents in other spellings it need not allow. Raises BadInput.
@@ -32,9 +34,7 @@ def masks_frame(run: Path) -> pd.DataFrame:
     for row in read_rows(run):
         if row.mode != CHECKS_MODE:
             continue
-        exact, leads, written = (
-            row.counted.get(check, {}) for check in (MASK_IS_EXACT, TOKENS_LEAD, LAYOUT_IS_WRITTEN)
-        )
+        exact, leads, written = (row.counted.get(check, {}) for check in CHECKS)
         if exact or leads or written:
             arm = names[row.backend, row.backend_version, row.options]
             total = counts.setdefault((row.vocabulary, arm, row.dialect), Counter())
@@ -43,6 +43,9 @@ def masks_frame(run: Path) -> pd.DataFrame:
             for check in (exact, written):
                 total.update(complete=check.get("complete", 0), layout_places=check.get("places", 0))
             total["cases"] += 1
+            total["exact"] += all(
+                finding.documented or finding.check not in CHECKS for finding in row.findings
+            )
     return pd.DataFrame(
         [
             [vocabulary, arm, dialect, *(counts[vocabulary, arm, dialect][name] for name in COLUMNS[3:])]
