@@ -166,13 +166,16 @@ def mask_causes(run: Path, _: str) -> str:
             lines.append(f"| {wrong} | `{cause}` | {' | '.join(cells)} |")
         rare = sorted(set(of_wrong) - set(common))
         if rare:
-            counts = [len(set().union(*(of_wrong[cause][name] for cause in rare))) for name in arms]
-            lines.append(f"| {wrong} | {len(rare)} rarer causes | {' | '.join(map(str, counts))} |")
+            counts = []
+            for name in arms:
+                own = [of_wrong[cause][name] for cause in rare if (wrong, cause, name) not in documented]
+                counts.append(str(len(set[str]().union(*own))))
+            lines.append(f"| {wrong} | {len(rare)} rarer causes, if not documented | {' | '.join(counts)} |")
     return "\n".join(lines)
 
 
 WRONG = {TOKENS_LEAD: "wrongly allowed", LAYOUT_IS_WRITTEN: "wrongly forbidden"}
-FEW = 4
+FEW = 8
 """Causes of fewer cases, over all arms, have no line of their own."""
 
 TABLES: dict[str, Callable[[Path, str], str]] = {
