@@ -77,7 +77,7 @@ def adjudicated(run: Path, _: str) -> str:
     arms = [arm(run_arm) for run_arm in read_info(run).arms]
     cases: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for witness in witnesses:
-        if witness["arm"]:
+        if witness["arm"] and witness["kind"] != "validators_disagree":
             cases[kind_of(witness["kind"], witness["cause"])][witness["arm"]].add(witness["case_id"])
     lines = [f"| fault | {' | '.join(arms)} |", f"| --- |{' --- |' * len(arms)}"]
     for kind in sorted(cases, key=lambda kind: (kind.startswith("refuses"), kind)):
