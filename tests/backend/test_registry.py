@@ -274,7 +274,7 @@ def test_a_version_of_what_is_not_installed_or_has_none_is_bad_input(
     ("name", "library", "extra"),
     [
         ("llama-cpp", "llama_cpp", "llama"),
-        ("formatron", "formatron", "more"),
+        ("formatron", "kbnf", "more"),
         ("xgrammar", "xgrammar", "backends"),
     ],
 )
