@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.judge.formats import ANY_ADDRESS, FORMATS, LONGEST_HOST, UNCHECKED_FORMATS
+from harness.oracle.judge.formats import ANY_ADDRESS, FORMATS, IPV4, LONGEST_HOST, UNCHECKED_FORMATS
 
 _YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
 _FOURTH = "(?:0[48]|[2468][048]|[13579][26])"
@@ -22,8 +22,6 @@ _DAY = (
     "|02-(?:0[1-9]|1[0-9]|2[0-8]))"
 )
 _DATE = f"(?:{_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
-_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 _FRACTION = r"(?:\.[0-9]+)?"
 _HOUR, _MINUTE = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]"
 
@@ -47,7 +45,7 @@ def format_of(name: str) -> Format | None:
         raise NoOracle("the format regex is no regular language")
     own: dict[str, Callable[[], str]] = {
         "date": lambda: _DATE,
-        "ipv4": lambda: _IPV4,
+        "ipv4": lambda: IPV4,
         "ipv6": _ipv6,
         "time": _time,
         "date-time": lambda: rf"{_DATE}[Tt](?:{_time()})",
@@ -57,7 +55,7 @@ def format_of(name: str) -> Format | None:
     pattern = FORMATS.get(name)
     if pattern is None:
         return None
-    pattern = pattern.replace(ANY_ADDRESS, f"(?:{_IPV4}|{_ipv6()})")
+    pattern = pattern.replace(ANY_ADDRESS, f"(?:{IPV4}|{_ipv6()})")
     if LONGEST_HOST not in pattern:
         return Format(pattern)
     # The length of the host, which no `@` is in, is a language of its own: together they are too large a one.
@@ -69,7 +67,7 @@ def format_of(name: str) -> Format | None:
 def _ipv6() -> str:
     """RFC 3986, section 3.2.2."""
     group = "[0-9A-Fa-f]{1,4}"
-    last = f"(?:{group}:{group}|{_IPV4})"
+    last = f"(?:{group}:{group}|{IPV4})"
     forms = [f"(?:{group}:){{6}}{last}"]
     for before in range(8):
         begin = f"(?:(?:{group}:){{0,{before - 1}}}{group})?" if before else ""
