@@ -193,7 +193,7 @@ class Adapter(ABC):
     """How the backend writes JSON, by its documentation and its options: every document of a schema that is
     spelled so can be written. None if it says nothing of that."""
     layout_in_tags: Layout | None = None
-    """The same of the documents in structural tags."""
+    """How the backend writes the documents in structural tags; None if it says nothing of that."""
 
     vocabulary: Vocabulary
 

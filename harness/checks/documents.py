@@ -36,7 +36,7 @@ MOST_NAMED = 3
 def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[Finding]:
     """With each token that the mask allows, some document of the schema (or output of the structural tag)
     goes on, and end-of-sequence is allowed only behind one."""
-    documents = documents_of_case(subject)
+    documents = documents_of_case(subject.case)
     for place in subject.places("documents"):
         try:
             state = documents.run(documents.start, place.text)
@@ -57,7 +57,7 @@ def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[
 
 
 def documents_of_case(
-    subject: Subject,
+    case: Case,
     without: frozenset[str] = frozenset(),
     repeats_names: bool = False,
     layout: Layout | None = None,
@@ -65,7 +65,6 @@ def documents_of_case(
 ) -> Outputs:
     """Returns the automaton of the case's documents, as `language.outputs_of` describes it; that of a
     counter-experiment may take less time. Raises NotApplicable where there is none."""
-    case = subject.case
     try:
         seconds = TRIAL_SECONDS if without or repeats_names else None
         return outputs_of(
@@ -89,16 +88,25 @@ def _of_any_documents(grammar: Grammar) -> Outputs:
 
 
 def _finding(subject: Subject, place: Place, tokens: list[int], cause: str) -> Finding:
+    what = f"allows {len(tokens)} token(s) with which no {WANTED[subject.case.grammar.dialect]} goes on"
+    why = EXPLAINED.get(cause, "") or _without(cause)
+    return mask_finding(subject, place, what, tokens, why, cause, is_over=False)
+
+
+def mask_finding(
+    subject: Subject, place: Place, what: str, tokens: list[int], why: str, cause: str, *, is_over: bool
+) -> Finding:
+    """Returns a finding about tokens that a mask wrongly forbids (`is_over`) or wrongly allows: what it does,
+    a few of the tokens, and why that is wrong."""
     chosen = spread(tokens)
     names = ", ".join(name_of(subject, token) for token in chosen[:3])
     return Finding(
         position=place.position,
-        text=f"after {place.text[-60:]!r} it allows {len(tokens)} token(s) with which no "
-        f"{WANTED[subject.case.grammar.dialect]} goes on, e.g. {names}"
-        f"{EXPLAINED.get(cause, '') or _without(cause)}",
+        text=f"after {place.text[-60:]!r} it {what}, e.g. {names}{why}",
         cause=cause,
         instance=place.instance,
-        under=len(tokens),
+        over=len(tokens) if is_over else 0,
+        under=0 if is_over else len(tokens),
         examples=subject.hex_of(chosen),
         walk=(*place.tokens, chosen[0]),
     )
@@ -189,9 +197,7 @@ def _right(
 ) -> set[int]:
     """Returns which of the tokens the schema allows behind the text if these keywords are left out of it."""
     try:
-        relaxed = outputs_of(
-            case.grammar, case.draft, case.asserts_formats, without, repeats_names, TRIAL_SECONDS
-        )
+        relaxed = documents_of_case(case, without, repeats_names)
         state = relaxed.run(relaxed.start, before)
         return {
             token
@@ -202,7 +208,7 @@ def _right(
                 else relaxed.run(state, vocabulary.tokens[token]) != DEAD
             )
         }
-    except NoOracle:
+    except (NoOracle, NotApplicable):
         return set()
 
 

@@ -193,7 +193,7 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
     if not overrides(subject.compiled.start(), "jump_forward"):  # before the reference is made
         raise NotApplicable("no jump_forward")
     exact = reference(subject)
-    language = exact or documents_of_case(subject, layout=declared_layout(subject))
+    language = exact or documents_of_case(subject.case, layout=declared_layout(subject))
     bytes_forced = bytes_found = places = unanswered = 0
     missed: dict[str, list[tuple[int, Place, bytes, bytes]]] = {}
     for place, grammar_object, _ in asked_at(subject, "forced text", "jump_forward"):

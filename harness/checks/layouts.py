@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from harness.backend.grammar import forced_token
 from harness.backend.layout import Layout
-from harness.checks.documents import Outputs, documents_of_case
-from harness.checks.exact_mask import ends_inside_a_character, spread, takes_the_characters
+from harness.checks.documents import Outputs, documents_of_case, mask_finding
+from harness.checks.exact_mask import ends_inside_a_character, takes_the_characters
 from harness.checks.forced_text import spell
-from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.trie import TokenSet
@@ -46,11 +46,60 @@ ALLOWED_BY = {
 """What the tokens are, for the causes that are no keywords of the schema."""
 
 
+@dataclass(frozen=True, eq=False)
+class Shortfall:
+    """What a mask lacks at one place, against the documents in the backend's layout."""
+
+    subject: Subject
+    layout: Layout
+    documents: Outputs
+    place: Place
+    state: int
+    """The state of `documents` behind the place's text."""
+    allowed: TokenSet
+    demanded: TokenSet
+    """The tokens with which a document goes on."""
+
+    @cached_property
+    def missing(self) -> TokenSet:
+        """Returns the tokens that are demanded and not allowed."""
+        return self.demanded & ~self.allowed
+
+    @cached_property
+    def only_keyword(self) -> str:
+        """Returns the keyword without which more tokens would be demanded, if there is just one; else it is
+        empty."""
+        speaking = [
+            keyword
+            for keyword in sorted(self.documents.keywords)
+            if (self.demanded_in(self.layout, frozenset((keyword,))) & ~self.demanded).any()
+        ]
+        return speaking[0] if len(speaking) == 1 else ""
+
+    def demanded_in(
+        self, layout: Layout, without: frozenset[str] = frozenset(), asserts_formats: bool = False
+    ) -> TokenSet:
+        """Returns the tokens with which a document of another layout, or of a changed schema, goes on; all of
+        them where there is no such automaton, or no document begins like the place's text, so that nothing
+        is concluded."""
+        subject = self.subject
+        try:
+            documents = documents_of_case(
+                subject.case, without, layout=layout, asserts_formats=asserts_formats
+            )
+            state = documents.run(documents.start, self.place.text)
+            if state != DEAD:
+                return subject.trie.mask(documents, state)
+        except (NoOracle, NotApplicable):
+            pass
+        return np.ones(subject.vocabulary.size, dtype=np.bool_)
+
+
 def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Iterator[Finding]:
     """The mask allows each token with which a document goes on that is spelled as the backend says, and
     end-of-sequence behind each such document."""
     layout = declared_layout(subject)
-    documents = documents_of_case(subject, layout=layout)
+    documents = documents_of_case(subject.case, layout=layout)
     for place in subject.places("layout"):
         try:
             state = documents.run(documents.start, place.text)
@@ -59,13 +108,12 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
             grammar_object = subject.reach(place.tokens)
             if grammar_object is None:
                 continue
-            allowed = subject.allowed(grammar_object)
-            missing = subject.trie.mask(documents, state) & ~allowed
-            subject.count(LAYOUT_IS_WRITTEN, places=1, complete=not missing.any())
-            if not missing.any():
-                continue
-            for cause, tokens in _by_cause(subject, documents, layout, place, allowed, missing):
-                yield _finding(subject, documents, place, tokens, cause)
+            allowed, demanded = subject.allowed(grammar_object), subject.trie.mask(documents, state)
+            shortfall = Shortfall(subject, layout, documents, place, state, allowed, demanded)
+            is_complete = not shortfall.missing.any()
+            subject.count(LAYOUT_IS_WRITTEN, places=1, complete=is_complete)
+            if not is_complete:
+                yield from (_finding(subject, place, *group) for group in _by_cause(shortfall))
         except NoOracle as why:
             raise NotApplicable(str(why)) from why
 
@@ -80,118 +128,103 @@ def declared_layout(subject: Subject) -> Layout:
     return layout
 
 
-def _finding(subject: Subject, documents: Outputs, place: Place, tokens: list[int], cause: str) -> Finding:
-    chosen = spread(tokens)
-    names = ", ".join(name_of(subject, token) for token in chosen[:3])
+def _finding(subject: Subject, place: Place, cause: str, tokens: list[int]) -> Finding:
     keyword = cause.removeprefix("keyword_")
     why = ALLOWED_BY.get(cause, "") if keyword == cause else f"; of the schema only `{keyword}` speaks here"
-    return Finding(
-        position=place.position,
-        text=f"after {place.text[-60:]!r} it forbids {len(tokens)} token(s) with which documents go on that "
-        f"are spelled as it says, e.g. {names}{why}",
-        cause=cause,
-        instance=place.instance,
-        over=len(tokens),
-        examples=subject.hex_of(chosen),
-        walk=(*place.tokens, chosen[0]),
+    return mask_finding(
+        subject,
+        place,
+        f"forbids {len(tokens)} token(s) with which documents go on that are spelled as it says",
+        tokens,
+        why,
+        cause,
+        is_over=True,
     )
 
 
-def _by_cause(
-    subject: Subject,
-    documents: Outputs,
-    layout: Layout,
-    place: Place,
-    allowed: TokenSet,
-    missing: TokenSet,
-) -> Iterator[tuple[str, list[int]]]:
-    """Yields the missing tokens by what they have in common."""
-    tokens = np.flatnonzero(missing).tolist()
-    if _is_forced(subject, documents, place, np.flatnonzero(allowed).tolist()):
+def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
+    """Yields causes, each with the missing tokens that have it."""
+    tokens = np.flatnonzero(shortfall.missing).tolist()
+    if _is_forced(shortfall):
         yield "canonical_only", tokens
         return
-    if _is_allowed_behind_zeros(subject, place, tokens):
+    if _is_allowed_behind_zeros(shortfall, tokens):
         yield "number_form", tokens
         return
-    pieces = _pieces(subject, place, allowed, missing)
+    pieces = _pieces(shortfall, tokens)
     groups: dict[str, list[int]] = {}
     for token in tokens:
-        kind = "partial_utf8" if token in pieces else _kind(subject, documents, place, token, missing)
+        kind = "partial_utf8" if token in pieces else _kind(shortfall, token)
         groups.setdefault(kind, []).append(token)
     for kind in ("string", "name"):
         if kind in groups:  # where plain characters are missing too, it is not the escapes that are
             groups[kind] += groups.pop("escape", [])
     for kind, of_kind in groups.items():
         is_sure = kind in ("partial_utf8", "end_of_sequence")
-        yield kind if is_sure else _cause(subject, layout, place, of_kind, kind), of_kind
+        yield kind if is_sure else _cause(shortfall, of_kind, kind), of_kind
 
 
-def _is_forced(subject: Subject, documents: Outputs, place: Place, allowed: list[int]) -> bool:
+def _is_forced(shortfall: Shortfall) -> bool:
     """Is the only token that is allowed a piece of a text that every document goes on with, and does the
     backend say that it forces it?"""
-    token = forced_token(subject.compiled, place.tokens, allowed)
+    subject, allowed = shortfall.subject, np.flatnonzero(shortfall.allowed).tolist()
+    token = forced_token(subject.compiled, shortfall.place.tokens, allowed)
     if token is None or not (text := subject.vocabulary.tokens[token]):
         return False
-    state = documents.run(documents.start, place.text)
-    return documents.forced(state, len(text)) == text
+    return shortfall.documents.forced(shortfall.state, len(text)) == text
 
 
-def _pieces(subject: Subject, place: Place, allowed: TokenSet, missing: TokenSet) -> set[int]:
+def _pieces(shortfall: Shortfall, tokens: list[int]) -> set[int]:
     """Returns the missing tokens that end inside a character, if the backend allows the characters that they
     begin."""
+    subject, place = shortfall.subject, shortfall.place
     texts = subject.vocabulary.tokens
     pieces = {
-        token
-        for token in np.flatnonzero(missing).tolist()
-        if texts[token] and ends_inside_a_character(place.text + texts[token])
+        token for token in tokens if texts[token] and ends_inside_a_character(place.text + texts[token])
     }
     begun = {texts[token] for token in pieces}
-    return pieces if takes_the_characters(subject, place, allowed, allowed | missing, begun) else set()
+    truth = shortfall.allowed | shortfall.missing
+    return pieces if takes_the_characters(subject, place, shortfall.allowed, truth, begun) else set()
 
 
-def _kind(subject: Subject, documents: Outputs, place: Place, token: int, missing: TokenSet) -> str:
+def _kind(shortfall: Shortfall, token: int) -> str:
     """Returns what is particular about the token's text, unless what stands before that is missing by itself;
     else where in a document it begins."""
-    if token == subject.vocabulary.eos_token:
+    vocabulary, documents = shortfall.subject.vocabulary, shortfall.documents
+    if token == vocabulary.eos_token:
         return "end_of_sequence"
-    state = documents.run(documents.start, place.text)
+    state, text = shortfall.state, vocabulary.tokens[token]
     first = documents.place(state)
-    text = subject.vocabulary.tokens[token]
     for at, byte in enumerate(text):
         where = documents.place(state)
         is_space = where in ("between", "number") and byte in b" \t\n\r"
         if is_space or where == "escape" or (where in ("string", "name") and byte == 0x5C):
-            before = subject.vocabulary.ids_by_bytes.get(text[:at])
-            if before is None or not missing[before]:
+            before = vocabulary.ids_by_bytes.get(text[:at])
+            if before is None or not shortfall.missing[before]:
                 return "whitespace" if is_space else "escape"
             break
         state = documents.step(state, byte)
     return "value" if first == "between" else first
 
 
-def _cause(subject: Subject, layout: Layout, place: Place, tokens: list[int], kind: str) -> str:
+def _cause(shortfall: Shortfall, tokens: list[int], kind: str) -> str:
     """Returns the freedom of the layout that all these tokens use, or the only keyword of the schema that
     forbids anything here; else `kind`."""
-    if not subject.case.asserts_formats:
-        asserting = _mask(subject, place, layout, asserts_formats=True)
-        if not asserting[tokens].any():
-            return "asserted_format"
+    layout = shortfall.layout
+    is_annotation = not shortfall.subject.case.asserts_formats
+    if is_annotation and not shortfall.demanded_in(layout, asserts_formats=True)[tokens].any():
+        return "asserted_format"
     for cause, narrower in _narrower(layout):
-        if narrower != layout and not _mask(subject, place, narrower)[tokens].any():
+        if narrower != layout and not shortfall.demanded_in(narrower)[tokens].any():
             return cause
-    if kind in ("whitespace", "escape"):
+    if kind in ("whitespace", "escape") or not shortfall.only_keyword:
         return kind
-    whole = _mask(subject, place, layout)
-    speaking = [
-        keyword
-        for keyword in sorted(documents_of_case(subject, layout=layout).keywords)
-        if (_mask(subject, place, layout, frozenset((keyword,))) & ~whole).any()
-    ]
-    return f"keyword_{speaking[0]}" if len(speaking) == 1 else kind
+    return f"keyword_{shortfall.only_keyword}"
 
 
-def _is_allowed_behind_zeros(subject: Subject, place: Place, tokens: list[int]) -> bool:
+def _is_allowed_behind_zeros(shortfall: Shortfall, tokens: list[int]) -> bool:
     """Does the text end in a fraction, and are all these tokens allowed behind some more zeros?"""
+    subject, place = shortfall.subject, shortfall.place
     if not _FRACTION.search(place.text):
         return False
     for zeros in range(1, MOST_ZEROS + 1):
@@ -208,22 +241,3 @@ def _narrower(layout: Layout) -> Iterator[tuple[str, Layout]]:
     if layout.separators is None:
         yield "whitespace", replace(layout, separators=(b"", b""))
         yield "whitespace", replace(layout, separators=(b" ", b" "))
-
-
-def _mask(
-    subject: Subject,
-    place: Place,
-    layout: Layout,
-    without: frozenset[str] = frozenset(),
-    asserts_formats: bool = False,
-) -> TokenSet:
-    """Returns the tokens with which a document goes on; all of them where there is no such automaton, or no
-    document begins like the place's text, so that nothing is concluded."""
-    try:
-        documents = documents_of_case(subject, without, layout=layout, asserts_formats=asserts_formats)
-        state = documents.run(documents.start, place.text)
-        if state != DEAD:
-            return subject.trie.mask(documents, state)
-    except (NoOracle, NotApplicable):
-        pass
-    return np.ones(subject.vocabulary.size, dtype=np.bool_)

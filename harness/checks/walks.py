@@ -114,7 +114,7 @@ def _tag_fault(subject: Subject, text: bytes) -> tuple[str, str] | None:
     """Returns the cause and a sentence. A name that stands twice in one object is no fault here: JSON Schema
     does not say what it means."""
     try:
-        if documents_of_case(subject, repeats_names=True).accepts(text):
+        if documents_of_case(subject.case, repeats_names=True).accepts(text):
             return None
     except (NotApplicable, NoOracle):
         return None

@@ -56,7 +56,7 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Behind a document; so much of the `end` of its structure is still to come."""
+    """A document has ended, and this much of the `end` of its structure is still to come."""
 
     rest: bytes
     pending: Pending

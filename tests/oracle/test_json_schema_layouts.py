@@ -188,7 +188,7 @@ def test_what_a_strict_layout_allows_leads_to_a_document(layout: Layout) -> None
 
 @pytest.mark.parametrize("number", range(12))
 def test_an_order_of_names_leaves_out_no_value(number: int) -> None:
-    """Of each object that is valid in some order, one order is that of the layout."""
+    """An object that is valid in some order is valid in one order that the layout has."""
     schema = json.dumps(whole_schema(number))
     try:
         free = json_schema_automaton(schema, layout=SPELLED["compact"][0])

@@ -76,8 +76,8 @@ def differences(number: int) -> list[str]:
 def differences_in_layout(
     number: int, layout: Layout, texts: Iterable[bytes], is_spelled: Callable[[bytes], bool]
 ) -> list[str]:
-    """The same of the automaton of one schema and a layout, whose spellings are those for which `is_spelled`
-    is true."""
+    """Returns in what the automaton of one schema and a layout differs from the judge on these texts; the
+    layout's spellings are those for which `is_spelled` is true."""
     schema = json.dumps(whole_schema(number))
     try:
         automaton = json_schema_automaton(schema, layout=layout)

@@ -77,7 +77,7 @@ class Summary:
     positions: int = 0
     """The number of positions at which at least two arms were compared."""
     decided: Counter[Decided] = field(default_factory=Counter)
-    """By what the disputes were decided: by documents, the automaton, or both."""
+    """How many disputes were decided by documents, by the automaton or by both, and how many are open."""
     freedoms: Counter[str] = field(default_factory=Counter)
     """How often each arm refuses what its own layout does not have, a disputed token or a whole document;
     they blame nobody."""

@@ -101,7 +101,7 @@ class Member(NamedTuple):
 
     part: Part
     object: Object
-    """As in Colon."""
+    """The object as it is behind the name, but for its formulas: these are those of `part`."""
 
 
 class Done(NamedTuple):

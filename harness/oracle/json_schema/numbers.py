@@ -41,8 +41,8 @@ class Literal(NamedTuple):
     places: int = 0
     """How many of them are behind the point."""
     turns: Turns = ()
-    """Behind the `e`, instead of the digits: what their value with each exponent is worth. Behind the
-    exponent's sign, or its first digit, they are told by its size."""
+    """What the value of the digits with each exponent is worth; behind the `e` it stands instead of the
+    digits. Behind the exponent's sign, or its first digit, the exponents are told by their size."""
     exponent: int = 0
     """The size of the exponent."""
 
