@@ -45,10 +45,10 @@ from harness.cases.plan import Plan, Profile, write_plan
 from harness.cases.suite import find_suite
 from harness.rows.row import Row, RunInfo
 from harness.rows.store import Writer, read_rows, read_samples
-from harness.run import worker_process as process
-from harness.run.coordinator import run_all
-from harness.run.limits import Limits
-from harness.run.work import Assignment, Work
+from harness.running import worker_process as process
+from harness.running.coordinator import run_all
+from harness.running.limits import Limits
+from harness.running.work import Assignment, Work
 
 Fills = dict[str, NDArray[np.int64]]
 """Nanoseconds of every fill, by case, in the order of the walks."""
@@ -298,7 +298,7 @@ class PlainLoop:
 
 @contextmanager
 def replaced(name: str, wrap: Callable[[Any], Any]) -> Iterator[None]:
-    """Meanwhile a function of `harness.run.worker_process` is what `wrap` makes of it."""
+    """Meanwhile a function of `harness.running.worker_process` is what `wrap` makes of it."""
     original = getattr(process, name)
     setattr(process, name, wrap(original))
     try:

@@ -166,7 +166,7 @@ def kind(pid: int, coordinator: int) -> str:
         return "others"
     if pid == coordinator:
         return "coordinator"
-    if "harness.run.worker" in command:
+    if "harness.running.worker" in command:
         return "workers"
     return (
         "tasks"

@@ -47,8 +47,8 @@ from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.rows.folder import now
 from harness.rows.row import Row
 from harness.rows.store import Samples, Writer, has_begun, read_end, read_info, read_rows, read_samples
-from harness.run.limits import Progress
-from harness.run.session import Request, run
+from harness.running.limits import Progress
+from harness.running.session import Request, run
 
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer", "formatron")
 """Names that are also those of the distributions; the default is those of them that are installed."""

@@ -11,7 +11,7 @@ stand in the order in which they may import; each imports only from those above 
     rows                    what was seen, on disk
     walk                    one output through one grammar: the replay, and the decode loop with its strategies
     checks                  facts about one compiled case, one function each
-    run                     every case through every backend: coordinator, slots, workers, shards, Ray
+    running                 every case through every backend: coordinator, slots, workers, shards, Ray
     measure                 what a call costs: the measuring engine, statistics, mask kernels
     serve                   what a request costs: the decode loop with a model, and live servers
     outcomes                what rows mean: outcome, metrics, result, comparisons, expected outcomes, history

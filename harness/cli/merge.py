@@ -27,7 +27,7 @@ def add(verbs: Verbs) -> None:
 
 def merge(options: argparse.Namespace) -> int:
     """Writes the whole of the shards; returns 3 if something is missing. Raises BadInput."""
-    from harness.run.merge import merge as merge_runs
+    from harness.running.merge import merge as merge_runs
 
     merged = merge_runs(options.out, options.runs, sys.argv[1:])
     counts = ", ".join(f"{count} {status}" for status, count in merged.statuses.items())

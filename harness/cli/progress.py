@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from harness.run.limits import Progress
+    from harness.running.limits import Progress
 
 from harness.text import one_line, shorten
 

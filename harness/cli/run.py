@@ -29,7 +29,7 @@ from harness.text import console
 
 if TYPE_CHECKING:
     from harness.outcomes.expected import Recorded
-    from harness.run.session import Request
+    from harness.running.session import Request
 
 
 def add(verbs: Verbs) -> None:
@@ -126,7 +126,7 @@ def _add_workers(workers: Options) -> None:
 def run(options: argparse.Namespace) -> int:
     """Walks, stores, and prints the summary; 1 or 4 if the outcomes are not as expected. Raises BadInput."""
     from harness.outcomes import expected
-    from harness.run.session import run as run_session
+    from harness.running.session import run as run_session
 
     _refuse_contradictions(options)
     request = _request(options, expected.read_record(options.expect) if options.expect else None)
@@ -168,7 +168,7 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 
 def _request(options: argparse.Namespace, recorded: Recorded | None) -> Request:
     """Returns what the run is to do; what the user leaves open is as in the record, if one is given."""
-    from harness.run.session import SEED, Request
+    from harness.running.session import SEED, Request
 
     return Request(
         suites=tuple(options.suites),

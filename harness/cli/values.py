@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.run.shard import Shard
+    from harness.running.shard import Shard
 
 
 def whole(text: str) -> int:
@@ -46,7 +46,7 @@ def effort(text: str) -> int:
 
 def shard(text: str) -> Shard:
     """Returns a share of the cases, from number and count as `2/4`."""
-    from harness.run.shard import parse
+    from harness.running.shard import parse
 
     return parse(text)
 

@@ -24,8 +24,8 @@ from harness.rows.folder import locked, now
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo, verdict
 from harness.rows.store import read_cases, read_info, read_rows
-from harness.run.session import Request as RunRequest
-from harness.run.session import run
+from harness.running.session import Request as RunRequest
+from harness.running.session import run
 
 AGAIN = " (again)"
 """What the name of the A/A arm has more than that of the reference, for people; its role tells it apart."""

@@ -353,6 +353,6 @@ def test_the_closing_experiment_takes_an_option_that_it_does_not_set() -> None:
 def test_without_torch_there_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harness.run.session.find_spec", lambda _: None)
+    monkeypatch.setattr("harness.running.session.find_spec", lambda _: None)
     assert main(["run", "--backends", "llguidance", "--decode", "--out", str(tmp_path / "run")]) == BAD_INPUT
     assert 'pip install "grammarbench[decode]"' in capsys.readouterr().err and not (tmp_path / "run").exists()

@@ -20,8 +20,8 @@ from harness.cli.main import main
 from harness.oracle.reference import Reference
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, TIMINGS, Row
 from harness.rows.store import read_rows
-from harness.run.limits import Checking, Limits
-from harness.run.worker import serve_case
+from harness.running.limits import Checking, Limits
+from harness.running.worker import serve_case
 
 LIMITS = Limits(5.0, 10**9, effort=2)
 CASES = [

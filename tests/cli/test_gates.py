@@ -22,7 +22,7 @@ from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite, read_cases
 from harness.cli.main import main
 from harness.rows.sample import sample
-from harness.run.session import SEED
+from harness.running.session import SEED
 
 WORKFLOW = ROOT / ".github" / "workflows" / "backend.yml"
 

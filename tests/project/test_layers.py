@@ -19,8 +19,8 @@ TOP = ["errors", "text", "shape"]
 """The modules beside the rooms: every room may import them, and they import one another from the left."""
 
 ROOMS = [
-    "backend", "oracle", "cases", "rows", "walk", "checks", "run", "measure", "serve", "outcomes", "diagnose",
-    "report", "cli"
+    "backend", "oracle", "cases", "rows", "walk", "checks", "running", "measure", "serve", "outcomes",
+    "diagnose", "report", "cli"
 ]  # fmt: skip
 """The rooms of `harness`; each imports only from those before it."""
 
@@ -219,7 +219,7 @@ def test_pandas_and_matplotlib_stand_in_outcomes_and_right_of_it(node: str) -> N
 
 @pytest.mark.parametrize(
     "module",
-    ["harness.cli.main", "harness.backend.registry", "harness.run.coordinator", "harness.run.worker"],
+    ["harness.cli.main", "harness.backend.registry", "harness.running.coordinator", "harness.running.worker"],
 )
 def test_the_start_is_light(module: str) -> None:
     heavy = {"torch", "transformers", "ray", "pandas", "matplotlib", *BACKENDS}

@@ -17,7 +17,7 @@ from places import ROOT
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.rows.row import Row
 from harness.rows.store import read_end, read_rows, read_samples
-from harness.run.limits import Progress
+from harness.running.limits import Progress
 
 pytestmark = pytest.mark.long
 

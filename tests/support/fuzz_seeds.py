@@ -50,7 +50,7 @@ from harness.report.page.page import write_report
 from harness.report.tables import instances as table
 from harness.rows.resume import stored
 from harness.rows.store import read_cases, read_end, read_info, read_rows, read_samples
-from harness.run.merge import merge
+from harness.running.merge import merge
 from harness.serve.decode import show as decode_show
 from harness.serve.decode import verdicts
 from harness.serve.decode.record import DecodeRecorder, read_decoding

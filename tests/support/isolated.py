@@ -11,9 +11,9 @@ from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
 from harness.rows.row import Row, RunInfo
 from harness.rows.store import Writer, read_rows
-from harness.run.coordinator import run_all
-from harness.run.limits import Limits
-from harness.run.work import Assignment, Work
+from harness.running.coordinator import run_all
+from harness.running.limits import Limits
+from harness.running.work import Assignment, Work
 
 GIGABYTE = 10**9
 

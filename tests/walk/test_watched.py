@@ -18,8 +18,8 @@ from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import BACKEND_ERROR, Subject, checks, made, run_check
 from harness.rows.row import OUT_OF_TIME
-from harness.run import slot
-from harness.run.limits import Limits
+from harness.running import slot
+from harness.running.limits import Limits
 from harness.walk.watched import PHASES
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")

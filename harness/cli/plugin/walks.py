@@ -20,7 +20,7 @@ from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import CaseOutcome, CaseRows, walk_verdict
 from harness.rows.row import CHECKS_MODE, OURS, Row
 from harness.rows.store import read_rows
-from harness.run.session import Request, run
+from harness.running.session import Request, run
 from harness.text import one_line
 
 MOST_LINES = 12

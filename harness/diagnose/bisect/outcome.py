@@ -28,8 +28,8 @@ from harness.outcomes.differences import (
 )
 from harness.rows.row import OURS, Row
 from harness.rows.store import read_rows
-from harness.run.session import Request
-from harness.run.session import run as run_session
+from harness.running.session import Request
+from harness.running.session import run as run_session
 from harness.text import one_line
 
 Kind = Literal["worse", "better", "other"]

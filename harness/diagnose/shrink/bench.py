@@ -13,7 +13,7 @@ from harness.diagnose.shrink.edits import Candidate
 from harness.diagnose.shrink.fault import Fault
 from harness.diagnose.shrink.service import Loads
 from harness.errors import BadInput
-from harness.run.endings import FORGED, status_of_loss
+from harness.running.endings import FORGED, status_of_loss
 from harness.walk.replay import PHASES
 from harness.walk.watched import OURS
 

@@ -342,7 +342,10 @@ RECIPES: dict[str, Recipe] = {
             "--resume": "resuming part",
         },
         needs={"--executor ray --jobs": "ray", "table decoded passes": "ray"},
-        not_run={"pip install": INSTALLS, "--executor ray:auto": "a cluster; tests/run/test_ray.py has one"},
+        not_run={
+            "pip install": INSTALLS,
+            "--executor ray:auto": "a cluster; tests/running/test_ray.py has one",
+        },
         least=6,
     ),
     "docs/versions.md": Recipe(

@@ -13,7 +13,7 @@ from harness.backend.process.lost import Lost
 from harness.cases.case import Case
 from harness.cases.plan import Plan
 from harness.rows.row import Before, Finding, Row, Status
-from harness.run.limits import Limits, Progress
+from harness.running.limits import Limits, Progress
 
 
 class Sink(Protocol):

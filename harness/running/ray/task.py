@@ -25,9 +25,9 @@ from harness.cases.case import case_from_line
 from harness.cases.plan import Plan
 from harness.errors import BadInput
 from harness.rows.row import Row
-from harness.run.coordinator import Coordinator
-from harness.run.limits import Limits
-from harness.run.work import Assignment, Work
+from harness.running.coordinator import Coordinator
+from harness.running.limits import Limits
+from harness.running.work import Assignment, Work
 
 Walks = list[tuple[Row, bytes]]
 """The rows of one case, each with its samples."""

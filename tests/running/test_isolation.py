@@ -31,11 +31,11 @@ from harness.cases.suite import find_suite
 from harness.errors import BadInput
 from harness.rows.row import TIMINGS, Row, RunInfo, identity
 from harness.rows.store import Writer, read_end, read_rows
-from harness.run import coordinator, worker_process
-from harness.run.coordinator import run_all
-from harness.run.limits import Limits
-from harness.run.work import Assignment, Work
-from harness.run.worker_process import Worker
+from harness.running import coordinator, worker_process
+from harness.running.coordinator import run_all
+from harness.running.limits import Limits
+from harness.running.work import Assignment, Work
+from harness.running.worker_process import Worker
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
@@ -417,7 +417,7 @@ def _is_worker_of(pid: int, folder: Path) -> bool:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
-    return b"harness.run.worker" in command and str(folder).encode() in command
+    return b"harness.running.worker" in command and str(folder).encode() in command
 
 
 def test_the_next_case_starts_soon_after_a_kill(tmp_path: Path) -> None:

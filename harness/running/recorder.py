@@ -9,9 +9,9 @@ from contextlib import suppress
 from harness.cases.case import case_from_line
 from harness.errors import BadInput
 from harness.rows.row import BROKEN, Row
-from harness.run.case_rows import rows_of, with_first_failure
-from harness.run.limits import Progress
-from harness.run.work import Assignment, Ending, Task, Work
+from harness.running.case_rows import rows_of, with_first_failure
+from harness.running.limits import Progress
+from harness.running.work import Assignment, Ending, Task, Work
 
 REPORT_SECONDS = 0.2
 """How often it is reported how far the run is."""

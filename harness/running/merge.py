@@ -18,7 +18,7 @@ from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.resume import StoredCase, stored
 from harness.rows.row import Row, RunInfo, makes_checks, row_from_json, untimed
 from harness.rows.store import Writer, has_begun, read_info, refuse_published
-from harness.run.session import FREE, difference
+from harness.running.session import FREE, difference
 
 Key = tuple[str, ...]
 

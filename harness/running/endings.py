@@ -9,8 +9,8 @@ from typing import Any
 from harness.backend.process.lost import Lost, lost_by_status
 from harness.backend.process.system import how_it_ended, signal_name
 from harness.rows.row import Finding, Status
-from harness.run.work import Ending, Task
-from harness.run.worker_process import Worker, loads_backend, position, works_for_us
+from harness.running.work import Ending, Task
+from harness.running.worker_process import Worker, loads_backend, position, works_for_us
 from harness.text import one_line
 
 LEFT, CHANGED = "left_process_behind", "changed_its_process"

@@ -21,8 +21,8 @@ from harness.rows.row import (
     finding_from_json,
     verdict,
 )
-from harness.run.endings import LEFT
-from harness.run.work import Ending, Suspicion, Task, Work
+from harness.running.endings import LEFT
+from harness.running.work import Ending, Suspicion, Task, Work
 from harness.walk.replay import TEXT_LIMIT
 
 NAME_LIMIT = 120

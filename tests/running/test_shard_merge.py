@@ -15,9 +15,9 @@ from harness.cli.main import main, parser
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.rows.row import Row, untimed
 from harness.rows.store import read_end, read_info, read_rows, read_samples
-from harness.run.merge import merge
-from harness.run.session import Request, run
-from harness.run.shard import Shard, parse, share
+from harness.running.merge import merge
+from harness.running.session import Request, run
+from harness.running.shard import Shard, parse, share
 
 CASES = [
     {

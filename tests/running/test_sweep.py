@@ -1,5 +1,5 @@
-"""The coordinator of a sweep over tasks that get lost, with a stand-in for Ray; tests/run/test_ray.py has the
-real one."""
+"""The coordinator of a sweep over tasks that get lost, with a stand-in for Ray;
+tests/running/test_ray.py has the real one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 from stand_in_ray import RayError, RayTaskError, StandIn
 
 import harness
-import harness.run.coordinator
+import harness.running.coordinator
 from harness.backend.arm import Arm
 from harness.backend.describe import describe
 from harness.cases.case import case_from_line
@@ -29,16 +29,16 @@ from harness.cli.main import main
 from harness.errors import BAD_INPUT, BadInput
 from harness.rows.row import RunInfo, identity, untimed
 from harness.rows.store import Writer, read_end, read_rows
-from harness.run import worker_process as process
-from harness.run.case_rows import rows_of
-from harness.run.coordinator import run_all
-from harness.run.limits import Limits, Progress
-from harness.run.ray import sweep as sweeping
-from harness.run.ray import task
-from harness.run.ray.cluster import parse_executor
-from harness.run.ray.sweep import Deal, Part, sweep
-from harness.run.work import Assignment, Ending, Task, Work
-from harness.run.worker_process import Worker
+from harness.running import worker_process as process
+from harness.running.case_rows import rows_of
+from harness.running.coordinator import run_all
+from harness.running.limits import Limits, Progress
+from harness.running.ray import sweep as sweeping
+from harness.running.ray import task
+from harness.running.ray.cluster import parse_executor
+from harness.running.ray.sweep import Deal, Part, sweep
+from harness.running.work import Assignment, Ending, Task, Work
+from harness.running.worker_process import Worker
 
 ARMS = tuple(Arm(name, "", "", "", ("regex",), "bitmask") for name in ("reference", "unconstrained"))
 VOCABULARIES = {"bytes": {"size": 257, "sha256": "0"}}
@@ -234,7 +234,7 @@ def test_a_worker_that_has_loaded_walks_the_cases_of_many_tasks(
         return started[-1]
 
     monkeypatch.setattr(
-        harness.run.coordinator,
+        harness.running.coordinator,
         "worker_process",
         SimpleNamespace(**{**vars(process), "start_worker": start_worker}),
     )

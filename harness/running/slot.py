@@ -12,11 +12,11 @@ from harness.backend.process.channel import BrokenChannel
 from harness.backend.process.lost import Lost, lost_in_memory, lost_in_time
 from harness.errors import BadInput
 from harness.rows.row import Status
-from harness.run import endings, worker_process
-from harness.run.case_rows import after_changes, before, failure_of
-from harness.run.recorder import Recorder
-from harness.run.work import Ending, Suspicion, Task, Work
-from harness.run.worker_process import Worker
+from harness.running import endings, worker_process
+from harness.running.case_rows import after_changes, before, failure_of
+from harness.running.recorder import Recorder
+from harness.running.work import Ending, Suspicion, Task, Work
+from harness.running.worker_process import Worker
 from harness.text import one_line
 
 LOAD_SECONDS = 300.0

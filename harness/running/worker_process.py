@@ -17,8 +17,8 @@ from pathlib import Path
 
 from harness.backend.process.process import Process, Start, start
 from harness.rows.row import Before
-from harness.run.limits import Checking
-from harness.run.work import Work
+from harness.running.limits import Checking
+from harness.running.work import Work
 from harness.walk.watched import IS_OURS, LOADS, OURS, PHASES
 
 NAMED = 3
@@ -50,7 +50,7 @@ def start_worker(work: Work, cases: Path, checking: Checking, fork: bool = True)
         "cases": str(cases),
         "checking": vars(checking),
     }
-    loader = "harness.run.worker:open_worker"
+    loader = "harness.running.worker:open_worker"
     python = arm.python or sys.executable
     asked = Start(loader, arguments, python, keeps_output=True, has_page=True, has_bell=True, fork=fork)
     return Worker(start(asked))

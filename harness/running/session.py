@@ -29,12 +29,12 @@ from harness.rows.resume import resume
 from harness.rows.row import RunInfo, contested_lines, makes_checks
 from harness.rows.sample import sample_of
 from harness.rows.store import Writer, has_begun, read_info, refuse_published
-from harness.run.coordinator import run_all
-from harness.run.limits import Limits, Progress
-from harness.run.ray.cluster import connected, parse_executor
-from harness.run.ray.sweep import sweep
-from harness.run.shard import Shard, share
-from harness.run.work import Assignment, Work
+from harness.running.coordinator import run_all
+from harness.running.limits import Limits, Progress
+from harness.running.ray.cluster import connected, parse_executor
+from harness.running.ray.sweep import sweep
+from harness.running.shard import Shard, share
+from harness.running.work import Assignment, Work
 from harness.text import one_line
 
 SEED = 0

@@ -1,7 +1,7 @@
 """The coordinator: starts workers, looks after them in turn, and ends them.
 
 It imports no backend and holds no case longer than it takes to walk it. All state that must survive is in the
-run's files. What becomes of one worker and its case is in `harness.run.slot`.
+run's files. What becomes of one worker and its case is in `harness.running.slot`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.cases.plan import Plan
-from harness.run import worker_process
-from harness.run.recorder import Recorder
-from harness.run.slot import Slot
-from harness.run.work import Assignment, Sink, Work
+from harness.running import worker_process
+from harness.running.recorder import Recorder
+from harness.running.slot import Slot
+from harness.running.work import Assignment, Sink, Work
 
 POLL_SECONDS = 0.02
 """How often the memory and the deadline of a child are looked at."""

@@ -20,11 +20,11 @@ import harness
 from harness.cases.case import case_from_line
 from harness.errors import BadInput
 from harness.rows.row import BROKEN
-from harness.run.case_rows import rows_of
-from harness.run.limits import Progress
-from harness.run.ray.task import Piece, Walks, here, walk
-from harness.run.slot import ATTEMPTS
-from harness.run.work import Assignment, Ending, Task, Work
+from harness.running.case_rows import rows_of
+from harness.running.limits import Progress
+from harness.running.ray.task import Piece, Walks, here, walk
+from harness.running.slot import ATTEMPTS
+from harness.running.work import Assignment, Ending, Task, Work
 from harness.text import one_line
 
 ROUNDS = 3

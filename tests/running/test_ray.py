@@ -33,10 +33,10 @@ from miniatures.killing import FLAG, HOLD
 from harness.errors import BAD_INPUT, BadInput
 from harness.rows.row import Row, identity, untimed
 from harness.rows.store import read_end, read_info, read_rows
-from harness.run.limits import Progress
-from harness.run.ray import sweep as sweeping
-from harness.run.ray.cluster import connected
-from harness.run.session import Request, run
+from harness.running.limits import Progress
+from harness.running.ray import sweep as sweeping
+from harness.running.ray.cluster import connected
+from harness.running.session import Request, run
 
 TESTS = SUPPORT
 STORE_BYTES = 80_000_000
@@ -393,9 +393,9 @@ def test_versions_are_arms_on_ray_and_are_built_on_a_node_that_lacks_them(tmp_pa
     accepted = {(row.backend_version, row.instance): row.accepted for row in read_rows(tmp_path / "run")}
     assert accepted == {("1.0", 0): True, ("1.0", 1): False, ("2.0", 0): True, ("2.0", 1): True}
     program = (
-        "import sys; from dataclasses import replace; from pathlib import Path; from harness.run.ray import "
-        "task\n"
-        "from harness.run.limits import Limits; from harness.rows.store import read_info\n"
+        "import sys; from dataclasses import replace; from pathlib import Path\n"
+        "from harness.running.ray import task\n"
+        "from harness.running.limits import Limits; from harness.rows.store import read_info\n"
         "info = read_info(Path(sys.argv[1])); lines = (Path(sys.argv[1]) / 'cases.jsonl').read_bytes()\n"
         "sha256 = info.vocabularies['bytes']['sha256']\n"
         "for arm in info.arms:\n"

@@ -3,7 +3,7 @@ time.
 
 A worker is a process of `harness.backend.process`, whose request is a case's place in `cases.jsonl` and whose
 answers stream back, one for the compile, for each walk and for each check. The coordinator watches it without
-waiting (`harness.run.worker_process`).
+waiting (`harness.running.worker_process`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harness.cases.case import Case, case_from_line
 from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, made, prepare, run_check
 from harness.errors import describe
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status
-from harness.run.limits import Checking
+from harness.running.limits import Checking
 from harness.walk.replay import Compiled, Observation, compile_grammar, first_mask, walk
 from harness.walk.watched import IS_OURS, LOADS, PHASES, Progress
 

@@ -12,7 +12,7 @@ from isolated import GIGABYTE, walk_all
 from miniatures.injected import LATER
 
 from harness.rows.row import Row, untimed
-from harness.run.limits import Limits
+from harness.running.limits import Limits
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
