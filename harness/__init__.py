@@ -24,6 +24,7 @@ it. A file of `adapters/` is one backend; a file whose name begins with `_` belo
 """  # noqa: E501
 
 from importlib import import_module
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from harness.backend.grammar import Adapter as Adapter
@@ -39,24 +40,40 @@ from harness.backend.vocabulary import Vocabulary as Vocabulary
 if TYPE_CHECKING:
     from harness.checks.subject import NotApplicable as NotApplicable
     from harness.checks.subject import Subject as Subject
+    from harness.errors import BadInput as BadInput
     from harness.outcomes.metrics import metric as metric
+    from harness.report.frames.load import Run as Run
     from harness.rows.row import Finding as Finding
     from harness.walk.loop.strategies.base import Strategy as Strategy
 
 __version__ = "0.1.0"
 
 LATER = {
+    "BadInput": "harness.errors",
     "Finding": "harness.rows.row",
     "NotApplicable": "harness.checks.subject",
+    "Run": "harness.report.frames.load",
     "Strategy": "harness.walk.loop.strategies.base",
     "Subject": "harness.checks.subject",
     "metric": "harness.outcomes.metrics",
 }
-"""What a new check, metric or strategy needs, and the module of each: imported when asked for, so that
-importing `harness` stays light."""
+"""What a new check, metric or strategy needs, and what `load` returns and raises, with the module of each. It
+is imported when asked for, so that importing `harness` stays light."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(LATER[name]), name)
+
+
+def load(path: str | PathLike[str]) -> "Run":
+    """Returns what a folder holds as data frames of pandas: a run, a measurement or a decoding, as written or
+    as published, or several of these below it.
+
+    The tables are `.cases`, `.instances`, `.findings` and `.times`; docs/python.md lists their columns.
+    Raises `harness.BadInput` where nothing is, or what is there was changed or damaged.
+    """
+    from harness.report.frames.load import load as load_frames
+
+    return load_frames(path)
