@@ -171,6 +171,39 @@ def failed(arm: ArmSummary) -> int:
     return arm.counts().failed
 
 
+@metric("Breaks", "cases", "lower")
+def breaks(arm: ArmSummary) -> int:
+    """Failed cases in which the backend crashed, raised an exception or ran out of memory, whatever else is
+    wrong."""
+    return arm.counts().breaks
+
+
+@metric("Silently wrong", "cases", "lower")
+def silently_wrong(arm: ArmSummary) -> int:
+    """Failed cases that do not break and in which the backend lets through what the case forbids: an invalid
+    instance, a token in a mask, or an invalid text that it wrote itself."""
+    return arm.counts().silently_wrong
+
+
+@metric("Valid output refused", "cases", "lower")
+def valid_refused(arm: ArmSummary) -> int:
+    """Failed cases that are neither of these and in which the backend forbids what the case allows."""
+    return arm.counts().valid_refused
+
+
+@metric("Too slow", "cases", "lower")
+def too_slow(arm: ArmSummary) -> int:
+    """Failed cases that are none of these and in which a call met the time limit."""
+    return arm.counts().too_slow
+
+
+@metric("Other fault", "cases", "lower")
+def other_fault(arm: ArmSummary) -> int:
+    """Failed cases that are none of these: a check found something else that the backend does not
+    document."""
+    return arm.counts().other_fault
+
+
 @metric("Declined", "cases", "lower")
 def declined(arm: ArmSummary) -> int:
     """Cases of which the backend says that it cannot do them, and in which nothing else is wrong: no failure,

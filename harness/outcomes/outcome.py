@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from harness.checks import is_policy, judged_dialects, judging_dialects
+from harness.outcomes.case_state import FAILED, CaseState, state_of_fault
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, OURS, VERDICT, Finding, Row, verdict
 
 NOT_COMPILED = ("load", "dialect", "compile")
@@ -86,6 +87,15 @@ class CaseOutcome(StrEnum):
     """Something of it is missing through our fault, and nothing is wrong with the rest."""
 
 
+STATE_OF_OUTCOME = {
+    CaseOutcome.PASSED: CaseState.WORKS,
+    CaseOutcome.DECLINED: CaseState.REFUSED,
+    CaseOutcome.NOT_JUDGED: CaseState.NOT_JUDGED,
+    CaseOutcome.NOT_MEASURED: CaseState.NOT_MEASURED,
+}
+"""The state of a case that did not fail."""
+
+
 @dataclass(frozen=True)
 class Fault:
     """One thing that is wrong with a row."""
@@ -104,6 +114,11 @@ class Fault:
     def fails(self) -> bool:
         """Does it cost the backend the case?"""
         return self.kind.fails and not self.documented
+
+    @property
+    def state(self) -> CaseState:
+        """Returns the state in which it puts its case, where it fails or is a refusal."""
+        return state_of_fault(self.kind, self.finding)
 
 
 def walk_verdict(row: Row) -> str:
@@ -178,6 +193,8 @@ class CaseRows:
 
     kinds: set[Outcome] = field(default_factory=set)
     """The kinds of the faults that cost the case."""
+    states: set[CaseState] = field(default_factory=set)
+    """The states in which those faults put the case."""
     declined: bool = False
     ours: bool = False
     judged: bool = False
@@ -185,7 +202,10 @@ class CaseRows:
 
     def add(self, row: Row) -> None:
         """Take in one more row of the case."""
-        self.kinds.update(fault.kind for fault in faults(row) if fault.fails)
+        for fault in faults(row):
+            if fault.fails:
+                self.kinds.add(fault.kind)
+                self.states.add(fault.state)
         self.declined |= row.status in DECLINED
         self.ours |= row.status in OURS
         self.judged |= judges(row)
@@ -201,6 +221,14 @@ class CaseRows:
         if self.ours:
             return CaseOutcome.NOT_MEASURED
         return CaseOutcome.PASSED if self.judged else CaseOutcome.NOT_JUDGED
+
+    @property
+    def state(self) -> CaseState:
+        """Returns the gravest state in which its faults put it, else what its outcome is called."""
+        its_outcome = self.outcome
+        if its_outcome == CaseOutcome.FAILED:
+            return min(self.states, key=lambda state: state.gravity)
+        return STATE_OF_OUTCOME[its_outcome]
 
     @property
     def worst(self) -> Outcome | None:
@@ -224,7 +252,11 @@ class CaseRows:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many cases came to what; the outcomes are disjoint and sum up to `cases`."""
+    """How many cases came to what; the outcomes are disjoint and sum up to `cases`.
+
+    The failed ones are told apart by what goes wrong (`CaseState`): `breaks` to `other_fault` sum up to
+    `failed`.
+    """
 
     cases: int = 0
     passed: int = 0
@@ -232,6 +264,11 @@ class Counts:
     declined: int = 0
     not_judged: int = 0
     not_measured: int = 0
+    breaks: int = 0
+    silently_wrong: int = 0
+    valid_refused: int = 0
+    too_slow: int = 0
+    other_fault: int = 0
     judged: int = 0
     """The denominator of `conformance`: the cases passed, failed, or declined though there was something to
     be judged by."""
@@ -247,6 +284,8 @@ def counts_of(cases: Iterable[CaseRows]) -> Counts:
     every = list(cases)
     outcomes = [case.outcome for case in every]
     numbers = {kind.value: outcomes.count(kind) for kind in CaseOutcome}
+    states = [case.state for case in every]
+    numbers |= {state.value: states.count(state) for state in FAILED}
     return Counts(cases=len(every), judged=sum(case.is_judged for case in every), **numbers)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.outcomes import delayed
+from harness.outcomes.case_state import FAILED
 from harness.outcomes.delayed import Delayed, DelayedCases
 from harness.outcomes.metrics import METRICS, few, values_of
 from harness.outcomes.outcome import Fault, in_words, worst_fault
@@ -21,10 +22,7 @@ from harness.rows.store import is_published, published_without, read_end, read_i
 from harness.text import Console, command, grid
 
 ALWAYS = ("schemas", "judged", "passed", "failed")
-IF_ANY = (
-    "declined", "not_judged", "not_measured", "crash", "out_of_memory", "timeout", "validation_error",
-    "invalidation_error",
-)  # fmt: skip
+IF_ANY = (*(state.value for state in FAILED), "declined", "not_judged", "not_measured")
 """Rows that are left out where they are 0 of every arm shown."""
 SHARES = ("conformance", "declared_coverage", "compliance")
 TIMES = (("ttfm", "p50"), ("ttfm", "p99"), ("tbm", "p50"), ("tbm", "p99"))

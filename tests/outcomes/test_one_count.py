@@ -23,6 +23,7 @@ import pytest
 from harness.cli.main import main
 from harness.errors import OK
 from harness.outcomes.history import conformance
+from harness.outcomes.metrics import METRICS
 
 pytest.importorskip("xgrammar")
 pytest.importorskip("llguidance")
@@ -55,7 +56,9 @@ class Tables(HTMLParser):
 
 
 OUTCOMES = ("passed", "failed", "declined", "not_judged", "not_measured")
-KNOWN = ("cases", "judged", *OUTCOMES)
+KNOWN = (
+    "cases", "judged", *OUTCOMES, "breaks", "silently_wrong", "valid_refused", "too_slow", "other_fault"
+)  # fmt: skip
 ARMS = ("llguidance", "xgrammar")
 
 Counts = dict[str, dict[str, int]]
@@ -189,7 +192,7 @@ def _of_the_terminal(text: str) -> Counts:
         match[1]: match[2].split()
         for match in re.finditer(r"^([A-Z][a-z ]+?) {2,}([\d, ]+)$", text, re.MULTILINE)
     }
-    titles = {name: name.replace("_", " ").capitalize() for name in KNOWN}
+    titles = {name: METRICS[name].title if name in METRICS else name.capitalize() for name in KNOWN}
     return {
         arm: {name: int(lines.get(titles[name], "00")[place]) for name in KNOWN}
         for place, arm in enumerate(ARMS)
@@ -281,12 +284,12 @@ def _of_the_page(folder: Path, printed: str) -> Counts:
         lines for name, lines in Tables(folder / "page" / "report.html").tables if name == "summary"
     ]
     first = heads.index("all")  # the columns of walks before it have some of these names too
-    assert heads[first + 7] == "conformance"
+    last = heads.index("conformance")
     found: Counts = {}
     for cells in lines:
         numbers = dict(
             zip(
-                ["cases", *(name.replace(" ", "_") for name in heads[first + 1 : first + 7])],
+                ["cases", *(name.replace(" ", "_") for name in heads[first + 1 : last])],
                 cells[first:],
                 strict=False,
             )

@@ -14,6 +14,7 @@ from harness.backend.grammar import Grammar
 from harness.checks import checks, judging_dialects
 from harness.oracle.automaton import NoOracle
 from harness.oracle.language import language_of
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.outcome import (
     CaseRows,
     Counts,
@@ -172,10 +173,16 @@ def test_what_was_judged_in_words() -> None:
     def case(**fields: Any) -> CaseRows:
         return CaseRows(**fields)
 
-    bare, right, wrong = case(), case(judged=True, could_judge=True), case(kinds={Outcome.CRASH})
+    bare, right, wrong = (
+        case(),
+        case(judged=True, could_judge=True),
+        case(kinds={Outcome.CRASH}, states={CaseState.BREAKS}),
+    )
     declined, beside, ours = case(declined=True, could_judge=True), case(declined=True), case(ours=True)
     counts = counts_of([bare, bare, right, wrong, declined, beside, ours])
-    assert counts == Counts(cases=7, passed=1, failed=1, declined=2, not_judged=2, not_measured=1, judged=3)
+    assert counts == Counts(
+        cases=7, passed=1, failed=1, declined=2, not_judged=2, not_measured=1, breaks=1, judged=3
+    )
     assert counts.conformance == 1 / 3
     assert in_words(counts) == (
         "3 of 7 cases judged; 2 not judged (no instance with a known verdict); 1 declined that nothing "

@@ -54,6 +54,14 @@ class Judge:
         answer = self._answer("second", grammar, content, draft=draft, assert_formats=assert_formats)
         return answer["found"], answer.get("keyword", "")
 
+    def violated(
+        self, grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False
+    ) -> str:
+        """Returns the answer of `violated_constraint` for a JSON Schema's document: the place and the keyword
+        that it violates, empty where there is none, or no answer in time."""
+        answer = self._answer("violated", grammar, content, draft=draft, assert_formats=assert_formats)
+        return str(answer["found"] or "")
+
     def membership(self, grammar: Grammar, content: bytes) -> Membership | None:
         """Returns the answer of `harness.oracle.judge.membership`, or None with a `reason`: is it a sentence,
         the beginning of one, or neither?"""

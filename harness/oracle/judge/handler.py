@@ -10,7 +10,7 @@ from typing import Any
 from harness.backend.grammar import Grammar
 from harness.backend.process.child import Answer, Handler
 from harness.oracle.judge.membership import membership
-from harness.oracle.judge.second import second_verdict
+from harness.oracle.judge.second import second_verdict, violated_constraint
 from harness.oracle.judge.unjudgeable import Unjudgeable
 from harness.oracle.judge.verdict import is_valid
 from harness.oracle.regex.readings import readings_against
@@ -48,6 +48,11 @@ def _answer(question: dict[str, Any], content: bytes) -> dict[str, Any]:
             readings = list(readings_against(grammar.text, content, question["valid"], question["unicode"]))
             return {"found": readings, "reason": ""}
         draft, assert_formats = question["draft"], question["assert_formats"]
+        if asks == "violated":
+            return {
+                "found": violated_constraint(grammar.text, content, draft, assert_formats),
+                "reason": "",
+            }
         if asks == "second":
             valid, keyword = second_verdict(grammar.text, content, draft, assert_formats)
             why = "the second validator has no answer" if valid is None else ""

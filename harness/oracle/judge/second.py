@@ -61,6 +61,28 @@ def second_verdict(
     return (True, "") if error is None else (False, _keyword(error))
 
 
+def violated_constraint(schema_text: str, content: bytes, draft: str | None, assert_formats: bool) -> str:
+    """Returns the first constraint that the document violates, as the place in the document and the keyword:
+    `tags.uniqueItems`, `then.required` at the top, `items[0].not`. Empty where this validator knows none."""
+    import pydantic_core
+
+    if refusal(content) != "":
+        return ""
+    try:
+        document = pydantic_core.from_json(content, allow_inf_nan=False)
+        error = next(iter(_validator(schema_text, draft, assert_formats).iter_errors(document)), None)
+    except (ValueError, RecursionError, AttributeError, KeyError):
+        return ""
+    if error is None:
+        return ""
+    place = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path
+    ).removeprefix(".")
+    keywords = [step for step in error.schema_path[-2:] if isinstance(step, str)]
+    branch = keywords[-2:-1] if keywords[-2:-1] in (["then"], ["else"]) else []
+    return ".".join(filter(None, (place, *branch, *keywords[-1:])))
+
+
 @lru_cache(maxsize=4)
 def _validator(schema_text: str, draft: str | None, assert_formats: bool) -> Any:
     import jsonschema_rs

@@ -6,10 +6,15 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+from harness.outcomes.case_state import FAILED
 from harness.outcomes.result import Result
 from harness.text import one_line, spreadsheet
 
-COUNTED = ("cases", "judged", "passed", "failed", "declined", "not_judged", "not_measured")
+COUNTED = (
+    "cases", "judged", "passed", "failed", *(state.value for state in FAILED), "declined", "not_judged",
+    "not_measured",
+)  # fmt: skip
+"""How many cases came to what, in the order of every table; the failed ones by what goes wrong."""
 
 
 def files(result: Result) -> dict[str, str]:

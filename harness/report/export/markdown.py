@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.outcomes.result import Result
+from harness.report.export.csv_table import COUNTED
 from harness.report.export.text import number
 from harness.report.tables.instances import number as share
 from harness.text import markdown
@@ -15,17 +16,18 @@ def files(result: Result) -> dict[str, str]:
 
 def counts(result: Result) -> str:
     """Returns a table with a line per arm and suite that counts what the cases came to."""
-    lines = [
-        "| backend | suite | conformance | cases | judged | passed | failed | declined | not judged | not "
-        "measured |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    lines += [
-        f"| {markdown(count.arm)} | {markdown(count.suite)} | {share(count.conformance, 'share')} "
-        f"| {count.cases} | {count.judged} | {count.passed} "
-        f"| {count.failed} | {count.declined} | {count.not_judged} | {count.not_measured} |"
+    heads = ["backend", "suite", "conformance", *(name.replace("_", " ") for name in COUNTED)]
+    cells = [
+        [
+            markdown(count.arm),
+            markdown(count.suite),
+            share(count.conformance, "share"),
+            *(str(getattr(count, name)) for name in COUNTED),
+        ]
         for count in result.counts
     ]
+    rule = ["---", "---", *["---:"] * (len(heads) - 2)]
+    lines = [f"| {' | '.join(line)} |" for line in (heads, rule, *cells)]
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.outcomes.metrics import values_of
+from harness.report.export.csv_table import COUNTED
 from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
 from harness.report.run_summary import judged_lines
@@ -16,6 +17,7 @@ def values(page: Content) -> Values:
         "judged": judged_lines(arms, {run.info.effort for run in inputs.runs}),
         "matrix": page.matrix,
         "scouting": inputs.scouting,
+        "counted": COUNTED[1:],
         "lines": inputs.lines,
         "summaries": [values_of(arm) for arm in arms],
         "common": page.common,

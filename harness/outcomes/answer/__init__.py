@@ -1,0 +1,21 @@
+"""What a run answers: which backend to use for these cases, how sure that is, and what can go wrong.
+
+In: the rows of a run, folded by arm. Out: one `Answer`, plain data, which the page, the commands and the
+terminal show in the same words.
+"""
+
+from harness.outcomes.answer.answer import Answer, Risk, answer_of, read_answer
+from harness.outcomes.answer.backends import BackendAnswer, backends_of
+from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs
+
+__all__ = [
+    "Answer",
+    "BackendAnswer",
+    "CaseAnswer",
+    "Proof",
+    "Proofs",
+    "Risk",
+    "answer_of",
+    "backends_of",
+    "read_answer",
+]

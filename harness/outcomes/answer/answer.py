@@ -1,0 +1,152 @@
+"""The answer itself: the backend to use, the sentence that says so, how sure it is, and the gravest risks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.outcomes.answer import words
+from harness.outcomes.answer.backends import BackendAnswer, backends_of
+from harness.outcomes.answer.cases import CaseAnswer, CaseKey, Proofs
+from harness.outcomes.case_state import CaseState
+from harness.outcomes.slow_compiles import Compiles
+from harness.outcomes.summary import each_taken_in, summarize
+from harness.rows.store import read_info, read_rows, read_samples
+
+MOST_RISKS = 3
+
+ENOUGH = 0.5
+"""A backend that works on less than this share of what the best one works on is not recommended, however few
+faults it has: one that refuses everything would have none."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """One case in which something goes wrong."""
+
+    case: CaseAnswer
+    backends: tuple[str, ...]
+    """The names of the backends in which it does."""
+    sentence: str
+    """What goes wrong, with the document that shows it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run answers."""
+
+    sentence: str
+    """Names the backend to use, and says how it and the others fare."""
+    best: BackendAnswer | None
+    """The backend to use; None where nothing was judged."""
+    equals: tuple[BackendAnswer, ...]
+    """The other backends that fare as well as the best: neither fails in more cases, and all work on as
+    many."""
+    backends: tuple[BackendAnswer, ...]
+    """On the vocabulary that the answer is about, the best first; controls are last."""
+    others: tuple[BackendAnswer, ...]
+    """On further vocabularies."""
+    risks: tuple[Risk, ...]
+    """The gravest cases, at most three, the gravest first."""
+    sure: str
+    """How sure it is, in a word or two."""
+    certainty: tuple[str, ...]
+    """What that rests on, in sentences."""
+
+
+def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
+    """Returns what the run in this folder answers. Raises BadInput."""
+    info = read_info(run)
+    proofs, compiles = Proofs(), Compiles(info.timeout_s)
+    rows = each_taken_in(read_rows(run), proofs.add, compiles.add)
+    arms = summarize(rows, read_samples(run), info)
+    proofs.explain(run)
+    sizes = {name: int(about.get("size", 0)) for name, about in info.vocabularies.items()}
+    return answer_of(backends_of(arms, proofs, compiles, info), proofs, sizes, verb=verb, whose=whose)
+
+
+def answer_of(
+    backends: Sequence[BackendAnswer],
+    proofs: Proofs,
+    vocabulary_sizes: dict[str, int],
+    *,
+    verb: str = "Use",
+    whose: str = "the",
+) -> Answer:
+    """Returns the answer about the backends, on the largest vocabulary: smaller ones are for tests.
+
+    `verb` begins the sentence ("Use", "Set"); `whose` stands before the number of cases ("the", "your").
+    """
+    names = list(dict.fromkeys(backend.vocabulary for backend in backends if backend.cases))
+    chosen = max(names, key=lambda name: vocabulary_sizes.get(name, 0), default="")
+    mine = [backend for backend in backends if backend.vocabulary == chosen]
+    ranked = ranking(mine)
+    ordered = (*ranked, *(backend for backend in mine if backend not in ranked))
+    judged = [backend for backend in ranked if backend.counts.judged]
+    best = judged[0] if judged else None
+    equals = tuple(other for other in judged[1:] if best is not None and _is_equal(best, other))
+    noun = "schema" if proofs.dialects == {"json_schema"} else "case"
+    others = [backend for backend in ranked if backend is not best and backend not in equals]
+    return Answer(
+        sentence=words.sentence(best, equals, others, noun, verb, whose),
+        best=best,
+        equals=equals,
+        backends=ordered,
+        others=tuple(backend for backend in backends if backend.vocabulary != chosen),
+        risks=tuple(_risks(ranked)[:MOST_RISKS]),
+        sure=words.sure(best, judged, proofs),
+        certainty=tuple(words.certainty(best, judged, proofs, noun)),
+    )  # fmt: skip
+
+
+def ranking(backends: Sequence[BackendAnswer]) -> list[BackendAnswer]:
+    """Returns the backends but for controls, the one to use first.
+
+    What fails in the fewest cases comes first, then what works on the most, then what costs the least per
+    token: a refusal is said aloud and can be answered, a fault cannot. Backends that work on too little
+    (`ENOUGH`) come last.
+    """
+    able = [backend for backend in backends if not backend.is_control]
+    most = max((backend.works for backend in able), default=0)
+    return sorted(
+        able,
+        key=lambda backend: (
+            backend.works < ENOUGH * most or not backend.works,
+            backend.counts.failed,
+            -backend.works,
+            backend.per_token_ns if backend.per_token_ns is not None else float("inf"),
+        ),
+    )
+
+
+def _is_equal(one: BackendAnswer, other: BackendAnswer) -> bool:
+    return (one.counts.failed, one.works) == (other.counts.failed, other.works)
+
+
+def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
+    """Returns one risk for each case in which a backend fails, the gravest first; those of the backend to use
+    before others of the same gravity, and what is not kept for the first time before what a risk before it
+    names already."""
+    worst: dict[CaseKey, tuple[CaseAnswer, list[str], int]] = {}
+    for place, backend in enumerate(ranked):
+        for case in backend.cases:
+            if case.state.gravity >= CaseState.REFUSED.gravity:
+                continue
+            key = case.suite, case.case_id
+            if key not in worst or case.state.gravity < worst[key][0].state.gravity:
+                worst[key] = case, [backend.name], place
+            elif case.state == worst[key][0].state:
+                worst[key][1].append(backend.name)
+    named: set[tuple[str, ...]] = set()
+    listed = []
+    for case, names, place in worst.values():
+        proof = case.proof
+        shown = proof.order[1:] if proof is not None else (True, True)
+        listed.append((case.state.gravity, shown, place, Risk(case, tuple(names), words.risk(case, names))))
+    listed.sort(key=lambda one: one[:3])
+    made = []
+    for gravity, _, _, risk in listed:
+        made.append((gravity, risk.case.constraints in named, risk))
+        named.add(risk.case.constraints)
+    return [risk for _, _, risk in sorted(made, key=lambda one: one[:2])]

@@ -1,0 +1,114 @@
+"""What each backend of a run is like for its cases, in the figures that everybody asks for first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.outcomes.answer.cases import CaseAnswer, Proofs
+from harness.outcomes.case_state import CaseState
+from harness.outcomes.metrics import few, percentiles, tbm, ttfm
+from harness.outcomes.outcome import Counts
+from harness.outcomes.slow_compiles import Compile, Compiles
+from harness.outcomes.summary import ArmKey, ArmSummary
+from harness.rows.row import RunInfo
+
+
+@dataclass(frozen=True)
+class BackendAnswer:
+    """One backend at a version with its options, on one vocabulary."""
+
+    key: ArmKey
+    name: str
+    """The backend with its options, as people call it; with a version where the run has several."""
+    version: str
+    vocabulary: str
+    counts: Counts
+    cases: tuple[CaseAnswer, ...]
+    slowest: Compile | None
+    """Its slowest compile; None where nothing was compiled."""
+    per_token_ns: float | None
+    """The median of filling a mask and accepting a token (TBM p50), over all tokens of its walks."""
+    per_token_p99_ns: float | None
+    per_token_few: bool
+    """Are the tokens too few for the 99th percentile to be more than an anecdote?"""
+    first_mask_ns: float | None
+    """The median time to the first mask (TTFM p50)."""
+    is_control: bool = False
+    """Does it enforce nothing and stand in the run only as a floor of the times? It is never recommended."""
+
+    def count(self, state: CaseState) -> int:
+        """Returns how many cases are in the state."""
+        return sum(case.state == state for case in self.cases)
+
+    @property
+    def works(self) -> int:
+        """Returns the cases that passed."""
+        return self.counts.passed
+
+    def constraints(self, state: CaseState) -> tuple[str, ...]:
+        """Returns what is not kept in the cases of the state, each once: first what instances show, then
+        what documents that the backend wrote show, then what only masks show."""
+        proofs = sorted(
+            (
+                proof
+                for case in self.cases
+                if case.state == state
+                for proof in case.proofs
+                if proof.state == state and proof.constraint
+            ),
+            key=lambda proof: proof.order,
+        )
+        return tuple(dict.fromkeys(proof.constraint for proof in proofs))
+
+
+def backends_of(
+    arms: Sequence[ArmSummary],
+    proofs: Proofs,
+    compiles: Compiles,
+    info: RunInfo,
+    names: Iterable[str] | None = None,
+) -> list[BackendAnswer]:
+    """Returns what each arm of one run is like, in the run's order.
+
+    `proofs` and `compiles` have had all rows of the run. `names` are the arms' names where the caller has
+    some of its own.
+    """
+    slowest = {tail.slowest.key: tail.slowest for tail in compiles.tails()}
+    own = {arm.backend for arm in info.arms if arm.distribution}
+    versions: dict[str, set[str]] = {}
+    for arm in arms:
+        versions.setdefault(arm.backend, set()).add(arm.version)
+    given = (
+        list(names)
+        if names is not None
+        else [f"{arm.name} {arm.version}" if len(versions[arm.backend]) > 1 else arm.name for arm in arms]
+    )
+    made = []
+    for arm, name in zip(arms, given, strict=True):
+        cases = tuple(
+            CaseAnswer(
+                suite, case_id, proofs.names[suite, case_id], summary.rows.state,
+                tuple(proofs.found.get(arm.key, {}).get((suite, case_id), ())),
+            )
+            for (suite, case_id), summary in arm.cases.items()
+        )  # fmt: skip
+        per_token, first_mask = tbm(arm), percentiles(ttfm(arm))
+        levels = percentiles(per_token)
+        made.append(
+            BackendAnswer(
+                arm.key,
+                name,
+                arm.version,
+                arm.vocabulary,
+                arm.counts(),
+                cases,
+                slowest.get(arm.key),
+                levels["p50"],
+                levels["p99"],
+                few("p99", len(per_token)),
+                first_mask["p50"],
+                is_control=bool(cases) and arm.backend not in own and not arm.solves_any,
+            )
+        )
+    return made

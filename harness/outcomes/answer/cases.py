@@ -1,0 +1,233 @@
+"""What shows that a case is refused or goes wrong: the proofs, gathered while the rows pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.cases.case import Case
+from harness.checks import judging_dialects
+from harness.oracle.judge.asked import Judge
+from harness.outcomes.case_state import WROTE_INVALID, CaseState, state_of_fault
+from harness.outcomes.outcome import faults
+from harness.outcomes.summary import ArmKey, arm_key
+from harness.rows.row import CHECKS_MODE, DECLINED, Finding, Row
+from harness.rows.store import published_without, read_cases
+from harness.text import one_line
+
+MOST_PROOFS = 6
+"""Proofs that are kept of one case on one arm, the gravest first."""
+
+LONGEST_DOCUMENT = 400
+LONGEST_SAID = 300
+
+MOST_ASKED = 200
+"""Documents of which the second validator is asked which constraint they violate, and for how many seconds
+each."""
+SECONDS = 3.0
+
+KEYWORD = "keyword_"
+"""The beginning of a finding's cause that names the keyword which is not kept."""
+
+CaseKey = tuple[str, str]
+"""Suite and case id."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One thing that shows why a case is refused or goes wrong."""
+
+    state: CaseState
+    constraint: str
+    """What is not kept: the place and the keyword (`tags.uniqueItems`), a keyword, or a check's cause; empty
+    where it is not known."""
+    said: str
+    """The words of the backend where it refuses or breaks, else the sentence of the check; one line."""
+    instance: int | None = None
+    """The index of the instance that shows it; None where a check found it."""
+    instance_name: str = ""
+    document: str = ""
+    """The output that shows it, cut and on one line; empty where it is not stored."""
+    check: str = ""
+    """The check that found it; empty for the verdict on an instance."""
+    content: bytes = field(default=b"", repr=False)
+    """The whole output, where a check let the backend write it."""
+
+    @property
+    def order(self) -> tuple[int, bool, bool]:
+        """Returns a key that puts the gravest proofs first, and of one state those with an instance, then
+        those with any document."""
+        return self.state.gravity, self.instance is None, not self.document
+
+
+@dataclass(frozen=True)
+class CaseAnswer:
+    """What one case is like on one arm."""
+
+    suite: str
+    case_id: str
+    case: str
+    state: CaseState
+    proofs: tuple[Proof, ...] = ()
+    """The gravest first; empty for a case that works, or of which nothing is known."""
+
+    @property
+    def proof(self) -> Proof | None:
+        """Returns what shows best why the case is in its state; None where nothing does."""
+        mine = [proof for proof in self.proofs if proof.state == self.state]
+        return min(mine, key=lambda proof: proof.order, default=None)
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Returns what is not kept in the state that the case is in."""
+        proofs = sorted(self.proofs, key=lambda proof: proof.order)
+        return tuple(
+            dict.fromkeys(
+                proof.constraint for proof in proofs if proof.state == self.state and proof.constraint
+            )
+        )
+
+
+@dataclass
+class Proofs:
+    """Takes in rows; keeps what shows why cases are refused or go wrong, and what judged the cases."""
+
+    found: dict[ArmKey, dict[CaseKey, list[Proof]]] = field(default_factory=dict)
+    names: dict[CaseKey, str] = field(default_factory=dict)
+    dialects: set[str] = field(default_factory=set)
+    valid: set[tuple[CaseKey, int | None]] = field(default_factory=set)
+    """The valid instances that were walked, and the invalid ones below."""
+    invalid: set[tuple[CaseKey, int | None]] = field(default_factory=set)
+    masks_compared: set[CaseKey] = field(default_factory=set)
+    """The cases of which whole masks were compared with an exact reference."""
+
+    def add(self, row: Row) -> None:
+        """Take in one row."""
+        key = row.suite, row.case_id
+        self.names.setdefault(key, row.case)
+        self.dialects.add(row.dialect)
+        if row.valid is not None and row.mode != CHECKS_MODE:
+            (self.valid if row.valid else self.invalid).add((key, row.instance))
+        if any(
+            row.checks.get(name) in ("passed", "failed") and row.dialect in dialects
+            for name, dialects in judging_dialects().items()
+        ):
+            self.masks_compared.add(key)
+        proofs = list(_proofs_of(row))
+        if proofs:
+            kept = self.found.setdefault(arm_key(row), {}).setdefault(key, [])
+            for proof in proofs:
+                if not any(_same(proof, other) for other in kept):
+                    kept.append(proof)
+            kept.sort(key=lambda proof: proof.order)
+            del kept[MOST_PROOFS:]
+
+    def explain(self, run: Path) -> None:
+        """Adds the documents and the constraints that they violate from the cases of the run, where it has
+        them. Raises BadInput."""
+        if published_without(run, "cases.jsonl") or not (run / "cases.jsonl").exists():
+            return
+        wanted: dict[CaseKey, list[tuple[list[Proof], int]]] = {}
+        for by_case in self.found.values():
+            for key, proofs in by_case.items():
+                for place, proof in enumerate(proofs):
+                    if proof.instance is not None or proof.content:
+                        wanted.setdefault(key, []).append((proofs, place))
+        if not wanted:
+            return
+        with Judge(SECONDS) as judge:
+            asked = _Asked(judge)
+            for suite, _, case in read_cases(run):
+                for proofs, place in wanted.get((suite, case.id), ()):
+                    proofs[place] = _explained(proofs[place], case, asked)
+
+
+@dataclass
+class _Asked:
+    """The second validator, asked once about each document and no more than `MOST_ASKED` times."""
+
+    judge: Judge
+    answers: dict[tuple[str, bytes], str] = field(default_factory=dict)
+
+    def violated(self, case: Case, content: bytes) -> str:
+        """Returns the constraint that the document violates; empty where nobody says."""
+        question = case.id, content
+        if question not in self.answers:
+            if len(self.answers) >= MOST_ASKED:
+                return ""
+            self.answers[question] = self.judge.violated(
+                case.grammar,
+                content,
+                draft=case.options.get("draft"),
+                assert_formats=case.options.get("format") == "assert",
+            )
+        return self.answers[question]
+
+
+def _explained(proof: Proof, case: Case, asked: _Asked) -> Proof:
+    """Returns the proof with its document and what that violates."""
+    content = proof.content
+    if proof.instance is not None:
+        if proof.instance >= len(case.instances):
+            return proof
+        content = case.instances[proof.instance].content
+    constraint = proof.constraint
+    if proof.state == CaseState.SILENTLY_WRONG and case.grammar.dialect == "json_schema":
+        constraint = one_line(asked.violated(case, content), 120) or constraint
+    return replace(proof, constraint=constraint, document=_shown(content))
+
+
+def _shown(content: bytes) -> str:
+    """Returns the output as text on one line, cut."""
+    text = content[: 4 * LONGEST_DOCUMENT].decode("utf-8", "backslashreplace")
+    return one_line(text, LONGEST_DOCUMENT, spelled=True)
+
+
+def _same(one: Proof, other: Proof) -> bool:
+    """Do the two show the same thing? Of each instance, and of each cause of a check, one is kept; of a
+    refusal one in all."""
+    if one.state == other.state == CaseState.REFUSED:
+        return True
+    return (one.state, one.instance, one.check, one.constraint, one.content) == (
+        other.state, other.instance, other.check, other.constraint, other.content,
+    )  # fmt: skip
+
+
+def _proofs_of(row: Row) -> Iterable[Proof]:
+    """Yields what the row shows: each fault that costs the case, and its refusal."""
+    if row.status in DECLINED:
+        yield Proof(CaseState.REFUSED, "", one_line(row.text, LONGEST_SAID, folded=True))
+        return
+    for fault in faults(row):
+        if not fault.fails:
+            continue
+        if fault.finding is None:
+            yield Proof(
+                state_of_fault(fault.kind, None),
+                "",
+                one_line(row.text, LONGEST_SAID, folded=True),
+                row.instance,
+                one_line(row.instance_name, 120),
+                check=row.checking if row.mode == CHECKS_MODE else "",
+            )
+            continue
+        finding = fault.finding
+        wrote = _written(finding) if finding.cause in WROTE_INVALID else b""
+        yield Proof(
+            fault.state,
+            "" if wrote else finding.cause.removeprefix(KEYWORD)[:80],
+            one_line(finding.text, LONGEST_SAID, folded=True),
+            document=_shown(wrote),
+            check=finding.check,
+            content=wrote,
+        )
+
+
+def _written(finding: Finding) -> bytes:
+    """Returns the output that the backend wrote, which is the finding's first example, as hex; empty where
+    there is none."""
+    try:
+        return bytes.fromhex(finding.examples[0]) if finding.examples else b""
+    except ValueError:
+        return b""

@@ -1,0 +1,187 @@
+"""The sentences of an answer. Names of constraints stand between backticks, as code does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs
+from harness.outcomes.case_state import CaseState
+from harness.text import duration
+
+if TYPE_CHECKING:
+    from harness.outcomes.answer.backends import BackendAnswer
+
+MOST_CONSTRAINTS = 3
+MOST_BACKENDS = 3
+
+CLAUSES = {
+    CaseState.BREAKS: "breaks on {}",
+    CaseState.SILENTLY_WRONG: "is silently wrong in {}",
+    CaseState.VALID_REFUSED: "refuses valid output in {}",
+    CaseState.TOO_SLOW: "is too slow in {}",
+    CaseState.OTHER_FAULT: "has another fault in {}",
+}
+
+
+def sentence(
+    best: BackendAnswer | None,
+    equals: Sequence[BackendAnswer],
+    others: Sequence[BackendAnswer],
+    noun: str,
+    verb: str,
+    whose: str,
+) -> str:
+    """Returns what to use and how the backends fare, in one or two sentences."""
+    if best is None:
+        return f"Nothing can be said yet: no {noun} of this run could be judged."
+    total = best.counts.cases
+    fares = f"works on {best.works:,} of {whose} {total:,} {_plural(noun, total)}"
+    rest = [*_goes_wrong(best), *_refuses(best)]
+    if not best.works:
+        first = f"None of these backends can be recommended: {best.name} {fares}{_joined(rest)}{_open(best)}."
+    elif equals:
+        names = _and([best.name, *(other.name for other in equals)])
+        first = f"{names} are equally right: each {fares}{_joined(_goes_wrong(best) + _refuses(best))}."
+        first += _cheaper(best, equals)
+    elif others:
+        first = f"{verb} {best.name}: it {fares}{_joined(rest)}{_open(best)}."
+    else:
+        first = f"{best.name} {fares}{_joined(rest)}{_open(best)}."
+    more = [_other(other) for other in others[:MOST_BACKENDS]]
+    if len(others) > MOST_BACKENDS:
+        more.append(f"{len(others) - MOST_BACKENDS} more backends fare worse.")
+    return " ".join([first, *more])
+
+
+def _other(backend: BackendAnswer) -> str:
+    if not backend.counts.judged:
+        return f"{backend.name} was not judged."
+    parts = [f"works on {backend.works:,}", *_goes_wrong(backend), *_refuses(backend)]
+    return f"{backend.name} {_and(parts)}."
+
+
+def _goes_wrong(backend: BackendAnswer) -> list[str]:
+    """Returns a clause for each way in which cases fail, with what is not kept."""
+    clauses = []
+    for state, words in CLAUSES.items():
+        number = backend.count(state)
+        if not number:
+            continue
+        names = backend.constraints(state) if state == CaseState.SILENTLY_WRONG else ()
+        shown = ", ".join(f"`{name}`" for name in names[:MOST_CONSTRAINTS])
+        more = f" and {len(names) - MOST_CONSTRAINTS} more" if len(names) > MOST_CONSTRAINTS else ""
+        clauses.append(words.format(f"{number:,}") + (f" ({shown}{more})" if shown else ""))
+    return clauses
+
+
+def _refuses(backend: BackendAnswer) -> list[str]:
+    refused = backend.count(CaseState.REFUSED)
+    return [f"refuses {refused:,}"] if refused else []
+
+
+def _open(backend: BackendAnswer) -> str:
+    not_judged = backend.counts.not_judged
+    return f"; {not_judged:,} {'is' if not_judged == 1 else 'are'} not judged" if not_judged else ""
+
+
+def _cheaper(best: BackendAnswer, equals: Sequence[BackendAnswer]) -> str:
+    costs = [
+        f"{backend.name} {duration(backend.per_token_ns)}"
+        for backend in (best, *equals)
+        if backend.per_token_ns is not None
+    ]
+    return f" Half of the tokens cost at most: {', '.join(costs)}." if len(costs) > 1 else ""
+
+
+def sure(best: BackendAnswer | None, judged: Sequence[BackendAnswer], proofs: Proofs) -> str:
+    """Returns how sure the answer is: by the share of the cases that were judged, and by whether the
+    backends' difference is more than one case."""
+    if best is None:
+        return "nothing is known"
+    share = best.counts.judged / best.counts.cases
+    apart = len(judged) < 2 or _is_apart(best, judged[1])
+    if share >= 0.9 and apart:
+        return "sure of these cases"
+    return "fairly sure" if share >= 0.5 and (apart or share >= 0.9) else "not sure"
+
+
+def _is_apart(one: BackendAnswer, other: BackendAnswer) -> bool:
+    """Do the two differ in more than one case?"""
+    return abs(one.counts.failed - other.counts.failed) + abs(one.works - other.works) > 1
+
+
+def certainty(
+    best: BackendAnswer | None, judged: Sequence[BackendAnswer], proofs: Proofs, noun: str
+) -> Iterator[str]:
+    """Yields what the answer rests on."""
+    if best is None:
+        yield "There is no instance with a known verdict, and no exact reference to compare masks with."
+        return
+    total = best.counts.cases
+    by = []
+    if proofs.valid or proofs.invalid:
+        by.append(
+            f"{len(proofs.valid):,} valid and {len(proofs.invalid):,} invalid "
+            f"{_plural('output', len(proofs.invalid))}"
+        )
+    if proofs.masks_compared:
+        number = len(proofs.masks_compared)
+        by.append(f"whole masks of {number:,} {_plural(noun, number)} compared with an exact reference")
+    yield (
+        f"{best.counts.judged:,} of {total:,} {_plural(noun, total)} were judged"
+        f"{', by ' if by else ''}{_and(by)}."
+    )
+    if best.counts.not_judged:
+        yield (
+            f"Of {best.counts.not_judged:,} nothing is known but that {best.name} compiles "
+            f"{'it' if best.counts.not_judged == 1 else 'them'}: no instance, no reference."
+        )
+    if len(judged) > 1:
+        one, other = judged[0], judged[1]
+        states = {(case.suite, case.case_id): case.state for case in other.cases}
+        differ = [
+            case for case in one.cases
+            if (case.suite, case.case_id) in states and states[case.suite, case.case_id] != case.state
+        ]  # fmt: skip
+        yield f"{one.name} and {other.name} differ in {len(differ):,} {_plural(noun, len(differ))}."
+    yield f"A {noun} that works showed no fault here; that is no proof for outputs that were not tried."
+
+
+def risk(case: CaseAnswer, names: Sequence[str]) -> str:
+    """Returns what goes wrong in the case with these backends, and what shows it."""
+    return _risk_sentence(case.state, _and(names), case.proof)
+
+
+def _risk_sentence(state: CaseState, names: str, proof: Proof | None) -> str:
+    constraint = f"`{proof.constraint}`" if proof and proof.constraint else ""
+    document = proof.document if proof else ""
+    said = proof.said if proof else ""
+    if state == CaseState.SILENTLY_WRONG:
+        if proof and proof.instance is not None:
+            shown = f"`{document}`" if document else f"“{proof.instance_name}”"
+            return f"{names} accepts {shown}, which {constraint or 'the case'} forbids."
+        if document:
+            return f"{names} let this through, which {constraint or 'the case'} forbids: `{document}`"
+        return f"{names} allows what {constraint or 'the case'} forbids: {said}"
+    if state == CaseState.VALID_REFUSED:
+        shown = f"`{document}`, which is valid" if document else f"valid output: {said}"
+        return f"{names} refuses {shown}"
+    if state == CaseState.TOO_SLOW:
+        return f"{names} did not answer within the time limit{f': {said}' if said else '.'}"
+    if state == CaseState.BREAKS:
+        return f"{names} breaks{f': {said}' if said else '.'}"
+    return f"{names}: {proof.check.replace('_', ' ') if proof else 'a fault'}{f'; {said}' if said else ''}"
+
+
+def _plural(noun: str, number: int) -> str:
+    return noun if number == 1 else f"{noun}s"
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    return "".join(f", {clause}" for clause in clauses[:-1]) + (f" and {clauses[-1]}" if clauses else "")
+
+
+def _and(parts: Iterable[str]) -> str:
+    every = list(parts)
+    return " and ".join(filter(None, (", ".join(every[:-1]), every[-1]))) if every else ""

@@ -1,0 +1,104 @@
+"""What a case is like for whoever would use the backend: does it work, and if not, what goes wrong?
+
+The states split the outcomes of cases (`CaseOutcome`): a case that failed is in one of `FAILED`, each other
+outcome is one state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.rows.row import Finding
+
+
+class CaseState(StrEnum):
+    """What a case is like on one arm, the gravest first.
+
+    What takes a server down comes before what is wrong without a word, and that before what is wrong aloud.
+    """
+
+    BREAKS = "breaks"
+    SILENTLY_WRONG = "silently_wrong"
+    VALID_REFUSED = "valid_refused"
+    TOO_SLOW = "too_slow"
+    OTHER_FAULT = "other_fault"
+    REFUSED = "refused"
+    NOT_MEASURED = "not_measured"
+    NOT_JUDGED = "not_judged"
+    WORKS = "works"
+
+    @property
+    def gravity(self) -> int:
+        """Returns the place in the order of gravity; 0 is the gravest."""
+        return GRAVITY[self]
+
+    @property
+    def words(self) -> StateWords:
+        """Returns how the state is written everywhere."""
+        return STATES[self]
+
+
+GRAVITY = {state: place for place, state in enumerate(CaseState)}
+
+FAILED = tuple(CaseState)[:5]
+"""The states of a case that failed; their counts sum up to `failed`."""
+
+
+@dataclass(frozen=True)
+class StateWords:
+    """How a state is written."""
+
+    glyph: str
+    title: str
+    meaning: str
+
+
+STATES = {
+    CaseState.BREAKS: StateWords("✖", "breaks", "a crash, an exception, or the memory limit"),
+    CaseState.SILENTLY_WRONG: StateWords(
+        "▲", "silently wrong", "it takes the case and allows output that the case forbids"
+    ),
+    CaseState.VALID_REFUSED: StateWords(
+        "▼", "valid output refused", "it forbids output that the case allows"
+    ),
+    CaseState.TOO_SLOW: StateWords("⧖", "too slow", "a call took longer than the time limit"),
+    CaseState.OTHER_FAULT: StateWords(
+        "◆",
+        "other fault",
+        "a check found something else, such as a rollback that restores too little",
+    ),
+    CaseState.REFUSED: StateWords("⊘", "refused", "the backend says that it cannot; also called declined"),
+    CaseState.NOT_MEASURED: StateWords("⚑", "not measured", "a part is missing through our own fault"),
+    CaseState.NOT_JUDGED: StateWords(
+        "?", "not judged", "it compiles, and nothing could tell whether its output is right"
+    ),
+    CaseState.WORKS: StateWords(
+        "✓",
+        "works",
+        "every output was judged rightly and no check found an undocumented fault; also called passed",
+    ),
+}
+
+UNDER, OVER = "under_constrained", "over_constrained"
+"""Kinds of a fault (`Outcome`): an invalid output is accepted, a valid one refused."""
+
+WROTE_INVALID = frozenset(("invalid", "no_json"))
+"""Causes of findings that show an output which the backend let through and the case forbids."""
+
+
+def state_of_fault(kind: str, finding: Finding | None) -> CaseState:
+    """Returns the state in which a fault puts its case: by the kind of the fault, and for a check's finding
+    by which tokens or outputs it shows."""
+    if finding is not None:
+        if finding.under or finding.cause in WROTE_INVALID:
+            return CaseState.SILENTLY_WRONG
+        if finding.over:
+            return CaseState.VALID_REFUSED
+        return CaseState.BREAKS if finding.cause == "backend_error" else CaseState.OTHER_FAULT
+    return {
+        UNDER: CaseState.SILENTLY_WRONG,
+        OVER: CaseState.VALID_REFUSED,
+        "timeout": CaseState.TOO_SLOW,
+        "declined": CaseState.REFUSED,
+    }.get(kind, CaseState.BREAKS)

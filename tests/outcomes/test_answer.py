@@ -1,0 +1,169 @@
+"""What a run answers: the state of each case, the backend to use, the sentence, and the gravest risks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from harness.backend.arm import Arm
+from harness.backend.grammar import Grammar
+from harness.cases.case import Case, Instance
+from harness.oracle.judge.second import violated_constraint
+from harness.outcomes.answer import Answer, read_answer
+from harness.outcomes.case_state import FAILED, CaseState
+from harness.outcomes.outcome import CaseRows, counts_of
+from harness.rows.row import CHECKS_MODE, Finding
+
+DECLINES = {"status": "unsupported", "phase": "compile", "accepted": None, "text": "no `contains` here"}
+CHECKED = {"instance": None, "valid": None, "accepted": None, "mode": CHECKS_MODE}
+IGNORES = {"instance": 1, "valid": False, "accepted": True, "instance_name": "xs.contains"}
+SCHEMA = '{"properties": {"xs": {"type": "array", "contains": {"const": 1}}}}'
+
+
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        ({}, CaseState.WORKS),
+        ({"valid": None}, CaseState.NOT_JUDGED),
+        (DECLINES, CaseState.REFUSED),
+        ({"status": "harness_error", "accepted": None}, CaseState.NOT_MEASURED),
+        ({"valid": False}, CaseState.SILENTLY_WRONG),
+        ({"accepted": False}, CaseState.VALID_REFUSED),
+        ({"status": "timeout", "phase": "compile", "accepted": None}, CaseState.TOO_SLOW),
+        ({"status": "crash", "accepted": None}, CaseState.BREAKS),
+        ({"status": "backend_error", "accepted": None}, CaseState.BREAKS),
+        ({"findings": (Finding("a_check", 0, "", under=2, over=1),)}, CaseState.SILENTLY_WRONG),
+        ({"findings": (Finding("a_check", 0, "", over=1),)}, CaseState.VALID_REFUSED),
+        ({"findings": (Finding("a_check", 0, "", cause="invalid"),)}, CaseState.SILENTLY_WRONG),
+        ({"findings": (Finding("a_check", 0, "", cause="backend_error"),)}, CaseState.BREAKS),
+        ({"findings": (Finding("a_check", 0, ""),)}, CaseState.OTHER_FAULT),
+        ({"findings": (Finding("a_check", 0, "", under=2, documented=True),)}, CaseState.WORKS),
+    ],
+)
+def test_the_state_of_a_case(synthetic: ModuleType, fields: dict[str, Any], state: CaseState) -> None:
+    case = CaseRows()
+    case.add(synthetic.row(**fields))
+    assert case.state == state
+
+
+def test_the_gravest_state_holds_and_the_states_of_failed_cases_sum_up(synthetic: ModuleType) -> None:
+    both, other, fine = CaseRows(), CaseRows(), CaseRows()
+    for fields in ({"accepted": False}, IGNORES):
+        both.add(synthetic.row(**fields))
+    other.add(synthetic.row(findings=(Finding("a_check", 0, ""),)))
+    fine.add(synthetic.row())
+    counts = counts_of([both, other, fine])
+    assert both.state == CaseState.SILENTLY_WRONG
+    assert (counts.silently_wrong, counts.valid_refused, counts.other_fault) == (1, 0, 1)
+    assert sum(getattr(counts, state) for state in FAILED) == counts.failed == 2
+
+
+def _run(
+    synthetic: ModuleType,
+    folder: Path,
+    by_arm: Sequence[list[dict[str, Any]]],
+    arms: Sequence[Arm],
+) -> Path:
+    """Writes a run; `by_arm` has, for each arm, the fields of one row of each case."""
+    documents = (Instance("one", b'{"xs": [1]}', True), Instance("xs.contains", b'{"xs": []}', False))
+    written = [
+        Case(f"{number:012x}", f"case {number}", Grammar("json_schema", SCHEMA), documents)
+        for number in range(len(by_arm[0]))
+    ]
+    groups = []
+    for arm, rows in zip(arms, by_arm, strict=True):
+        who = {"backend": arm.backend, "backend_version": arm.version, "options": arm.options}
+        for case, fields in zip(written, rows, strict=True):
+            groups.append([(synthetic.row(case=case.name, case_id=case.id, **{**who, **fields}), b"")])
+    made: Path = synthetic.write_run(
+        folder, groups, synthetic.info(arms), [("first", case) for case in written]
+    )
+    return made
+
+
+def _answer(synthetic: ModuleType, folder: Path, *by_arm: list[dict[str, Any]]) -> Answer:
+    return read_answer(_run(synthetic, folder, by_arm, synthetic.ARMS[: len(by_arm)]))
+
+
+def test_a_refusal_is_better_than_a_fault_that_nobody_sees(synthetic: ModuleType, tmp_path: Path) -> None:
+    answer = _answer(synthetic, tmp_path, [{}, {}, IGNORES], [{}, {}, DECLINES])
+    assert answer.best is not None and answer.best.name == "beta:any_whitespace=false"
+    assert answer.sentence == (
+        "Use beta:any_whitespace=false: it works on 2 of the 3 schemas and refuses 1. "
+        "alpha works on 2 and is silently wrong in 1 (`xs.contains`)."
+    )
+    (risk,) = answer.risks
+    assert risk.sentence == 'alpha accepts `{"xs": []}`, which `xs.contains` forbids.'
+    assert answer.backends[0].cases[2].proofs[0].said == "no `contains` here"
+
+
+def test_a_backend_that_refuses_nearly_everything_is_not_the_best(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    answer = _answer(synthetic, tmp_path, [{}, {}, {}, IGNORES], [{}, DECLINES, DECLINES, DECLINES])
+    assert answer.best is not None and answer.best.name == "alpha"
+
+
+def test_backends_that_fare_alike_are_said_to_be_equal(synthetic: ModuleType, tmp_path: Path) -> None:
+    answer = _answer(synthetic, tmp_path, [{}, {}, DECLINES], [{}, {}, DECLINES])
+    assert [one.name for one in answer.equals] == ["beta:any_whitespace=false"]
+    assert answer.sentence == (
+        "alpha and beta:any_whitespace=false are equally right: "
+        "each works on 2 of the 3 schemas and refuses 1."
+    )
+    assert not answer.risks
+
+
+def test_without_anything_judged_nothing_is_recommended(synthetic: ModuleType, tmp_path: Path) -> None:
+    bare = {"instance": None, "valid": None, "accepted": None}
+    answer = _answer(synthetic, tmp_path, [bare, bare], [bare, DECLINES | bare])
+    assert answer.best is None and answer.sure == "nothing is known"
+    assert answer.sentence == "Nothing can be said yet: no schema of this run could be judged."
+
+
+def test_the_certainty_says_how_many_cases_were_judged_and_by_what(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    answer = _answer(synthetic, tmp_path, [{}, IGNORES, {"valid": None}], [{}, IGNORES, {"valid": None}])
+    assert answer.certainty[0] == "2 of 3 schemas were judged, by 1 valid and 1 invalid output."
+    assert answer.certainty[1].startswith("Of 1 nothing is known but that alpha compiles it")
+
+
+def test_what_a_walk_wrote_is_shown_with_the_constraint_that_it_violates(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    wrote = Finding("walks_end_and_validate", 3, "it violates", "invalid", examples=(b'{"xs": [2]}'.hex(),))
+    answer = _answer(synthetic, tmp_path, [CHECKED | {"findings": (wrote,)}, {}])
+    assert answer.risks[0].sentence == ('alpha let this through, which `xs.contains` forbids: `{"xs": [2]}`')
+
+
+def test_a_control_is_never_recommended_and_in_no_risk(synthetic: ModuleType, tmp_path: Path) -> None:
+    arms = (replace(synthetic.ARMS[0], distribution=""), synthetic.ARMS[1])
+    answer = read_answer(_run(synthetic, tmp_path, [[IGNORES, IGNORES], [{}, DECLINES]], arms))
+    assert [(one.name, one.is_control) for one in answer.backends] == [
+        ("beta:any_whitespace=false", False),
+        ("alpha", True),
+    ]
+    assert not answer.risks and "alpha" not in answer.sentence
+
+
+@pytest.mark.parametrize(
+    ("schema", "document", "constraint"),
+    [
+        (SCHEMA, '{"xs": [2]}', "xs.contains"),
+        ('{"if": {"required": ["a"]}, "then": {"required": ["b"]}}', '{"a": 1}', "then.required"),
+        ('{"dependentRequired": {"a": ["b"]}}', '{"a": 1}', "dependentRequired"),
+        ('{"properties": {"v": {"items": {"not": {"type": "string"}}}}}', '{"v": [1, "x"]}', "v[1].not"),
+        (SCHEMA, '{"xs": [1]}', ""),
+        (SCHEMA, "{", ""),
+    ],
+)
+def test_the_violated_constraint_is_named_by_place_and_keyword(
+    schema: str, document: str, constraint: str
+) -> None:
+    assert violated_constraint(schema, document.encode(), None, False) == constraint
