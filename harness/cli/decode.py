@@ -22,6 +22,7 @@ from harness.cli.options import (
     add_switch,
     add_timeout,
     add_vocabulary,
+    asked_backends,
 )
 from harness.cli.output import emit, progress_printer
 from harness.cli.values import not_negative, positive, positive_number, whole
@@ -197,9 +198,10 @@ def decode(options: argparse.Namespace) -> int:
     switches = options.profile == MECHANISMS
     if switches:
         _refuse_switched(options)
+    say = progress_printer(options)
     request = session.DecodeRequest(
         workloads=tuple(options.workloads),
-        backends=options.backends,
+        backends=asked_backends(options, say),
         model=options.model,
         vocabulary=options.vocabulary,
         profile=session.EXPERIMENT if switches else options.profile,
@@ -219,7 +221,7 @@ def decode(options: argparse.Namespace) -> int:
     )
     started = time.monotonic()
     objectives = objectives_of(options.objectives) if options.objectives else show.OBJECTIVES
-    folder = session.decode(request, progress_printer(options))
+    folder = session.decode(request, say)
     decoding = read_decoding(folder)
 
     def text() -> str:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from harness.cases.special_files import refuse_special_files
 from harness.cli import (
@@ -33,6 +33,7 @@ from harness.cli import (
 )
 from harness.cli import list as listing
 from harness.cli.command import SPREADING
+from harness.cli.parser import Parser
 from harness.cli.streams import guarded_streams
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.text import one_line
@@ -62,33 +63,30 @@ COMMANDS = (
 LISTS: dict[str, type] = {"suites": str, "workloads": str, "runs": Path}
 """The arguments that are lists of words, and the type of each word."""
 
+EXPERIMENT = ".toml"
+"""How the name of a file ends that holds the options of a run."""
 
-class _Parser(argparse.ArgumentParser):
-    """Takes the first two words for one command where there is a command of two words (`measure kernels`)."""
-
-    two_words: frozenset[str] = frozenset()
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Returns the options and the words that no option takes."""
-        words = list(sys.argv[1:] if args is None else args)
-        if " ".join(words[:2]) in self.two_words:
-            words[:2] = [" ".join(words[:2])]
-        return super().parse_known_args(words, namespace)
+COMPLETES = "_ARGCOMPLETE"
+"""A shell sets this environment variable where it asks what may stand at the cursor."""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the parser of every command and option."""
-    top = _Parser(prog="grammarbench", description=DESCRIPTION, allow_abbrev=False)
+    top = Parser(prog="grammarbench", description=DESCRIPTION, allow_abbrev=False)
     top.add_argument("--version", action="store_true", help="print the version")
-    verbs = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=argparse.ArgumentParser)
+    verbs = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for command in COMMANDS:
         command.add(verbs)
-    top.two_words = frozenset(name for name in verbs.choices if " " in name)
+    top.commands = verbs.choices
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns 0 ok, 1 a gate failed, 2 bad input, 3 incomplete run, 4 unproven."""
+    if COMPLETES in os.environ:
+        from harness.cli.completion import complete
+
+        complete(parser())
     for stream in (sys.stdout, sys.stderr):
         # Names of files and cases need not be what the terminal can show.
         if isinstance(stream, io.TextIOWrapper):
@@ -106,7 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     """Reads the options and runs the command; what a user or a machine did wrong is one line on stderr."""
     top = parser()
-    options, rest = top.parse_known_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options, rest = top.parse_known_args(words)
     if rest:
         _add_to_list(top, options, rest)
     if options.version:
@@ -123,6 +122,10 @@ def _run(arguments: Sequence[str] | None) -> int:
                 f"{options.command} measures times, on one machine and in one go: leave "
                 f"{', '.join(SPREADING)} out"
             )
+        if files := [word for word in getattr(options, "suites", ()) if word.endswith(EXPERIMENT)]:
+            from harness.cli.experiment import with_experiment
+
+            options = with_experiment(top, words, files)
         refuse_special_files(options)
         code: int = options.function(options)
         return code
@@ -134,14 +137,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _complain("interrupted; what was measured is stored", INCOMPLETE)
 
 
-def _add_to_list(top: argparse.ArgumentParser, options: argparse.Namespace, rest: Sequence[str]) -> None:
+def _add_to_list(top: Parser, options: argparse.Namespace, rest: Sequence[str]) -> None:
     """Appends words that argparse left over to the command's list of words.
 
     argparse takes a list of words only where they stand together; a suite may stand behind an option as well.
     """
     name = next((name for name in LISTS if hasattr(options, name)), None)
     if name is None or any(word.startswith("-") for word in rest):
-        top.error(f"unrecognized arguments: {' '.join(rest)}")
+        top.commands.get(options.command, top).refuse_words(rest)
     kind = LISTS[name]
     setattr(options, name, [*getattr(options, name), *map(kind, rest)])
 

@@ -21,6 +21,7 @@ from harness.cli.options import (
     add_suites,
     add_timeout,
     add_vocabulary,
+    asked_backends,
 )
 from harness.cli.output import emit, progress_printer
 from harness.errors import INCOMPLETE, OK, UNPROVEN
@@ -57,7 +58,11 @@ def _add_measure(verbs: Verbs) -> None:
         "; the first words doctor and kernels are commands of their own, a file or folder of that name is "
         "./kernels",
     )
-    add_backends(parser, "the backends, with versions and options; two versions of one backend are two arms")
+    add_backends(
+        parser,
+        "the backends, with versions and options; two versions of one backend are two arms (default: all "
+        "that are installed)",
+    )
     parser.add_argument(
         "--base", metavar="ARM", help="the arm that all others are held against (default: the first)"
     )
@@ -107,7 +112,6 @@ def _add_kernels(verbs: Verbs) -> None:
     add_backends(
         parser,
         "whose kernels are measured (default: those of all that are installed)",
-        required=False,
         metavar="A,B",
     )
     add_choice(parser, "--device", ["cpu", "cuda"], "where the logits are", default="cpu")
@@ -130,9 +134,10 @@ def measure(options: argparse.Namespace) -> int:
     from harness.measure.session import measure as measure_session
 
     started = time.monotonic()
+    say = progress_printer(options)
     request = MeasureRequest(
         suites=tuple(options.suites),
-        backends=options.backends,
+        backends=asked_backends(options, say),
         reference=options.base,
         vocabulary=options.vocabulary,
         profile=options.profile,
@@ -142,7 +147,7 @@ def measure(options: argparse.Namespace) -> int:
         memory_gb=options.memory,
         argv=tuple(sys.argv[1:]),
     )
-    folder, comparisons = measure_session(request, progress_printer(options))
+    folder, comparisons = measure_session(request, say)
     figures = Figures(read_measurement(folder))
     proven = is_proven(comparisons, figures)
 

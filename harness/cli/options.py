@@ -56,13 +56,22 @@ def add_suites(to: Options, default: str, more: str = "") -> None:
 
 def add_backends(
     to: Options,
-    help: str = "the backends, with versions and options",
+    help: str = "the backends, with versions and options (default: all that are installed)",
     *,
-    required: bool = True,
     metavar: str = "A,B==1.2,C:OPTION=VALUE",
 ) -> None:
-    """Adds `--backends`."""
-    to.add_argument("--backends", required=required, metavar=metavar, help=help)
+    """Adds `--backends`, for a command that takes several."""
+    to.add_argument("--backends", metavar=metavar, help=help)
+
+
+def asked_backends(options: argparse.Namespace, say: Callable[[str], None]) -> str:
+    """Returns what `--backends` names, or all backends that are installed, saying which. Raises BadInput.
+
+    An empty text is not the default: a script whose variable is empty must not run everything.
+    """
+    from harness.backend.installed import installed_backends
+
+    return installed_backends(say) if options.backends is None else str(options.backends)
 
 
 def add_backend(to: Options, help: str, *, required: bool) -> None:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,11 @@ from harness.cli.options import (
     add_suites,
     add_timeout,
     add_vocabularies,
+    asked_backends,
 )
 from harness.cli.output import plain, progress_printer
 from harness.cli.progress import progress_line
-from harness.cli.values import effort, positive, shard
+from harness.cli.values import effort, positive, shard, whole
 from harness.errors import OK, BadInput
 from harness.text import console
 
@@ -73,14 +75,29 @@ def _add_walks(walks: Options) -> None:
     )
     walks.add_argument(
         "--decode",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
+        default=False,
         help="decode the valid instances too, by each strategy, without a model: what is written, and with "
         "how many passes",
     )
     walks.add_argument(
         "--spellings",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
+        default=False,
         help="walk other spellings of each valid JSON text instead: whitespace, order, escapes, numbers",
+    )
+    walks.add_argument(
+        "--case",
+        action="append",
+        default=[],
+        metavar="CASE",
+        help="walk only the cases of this name or id; may be given several times (default: all)",
+    )
+    add_number(
+        walks,
+        "--seed",
+        whole,
+        "seed that chooses the cases of a sample (default: 0, with --expect the record's)",
     )
 
 
@@ -129,8 +146,9 @@ def run(options: argparse.Namespace) -> int:
     from harness.running.session import run as run_session
 
     _refuse_contradictions(options)
-    request = _request(options, expected.read_record(options.expect) if options.expect else None)
     say = progress_printer(options)
+    recorded = expected.read_record(options.expect) if options.expect else None
+    request = _request(options, recorded, say)
     started = time.monotonic()
     with progress_line(sys.stderr if options.json else sys.stdout) as report:
         result = run_session(request, say, report)
@@ -166,13 +184,13 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
         )
 
 
-def _request(options: argparse.Namespace, recorded: Recorded | None) -> Request:
+def _request(options: argparse.Namespace, recorded: Recorded | None, say: Callable[[str], None]) -> Request:
     """Returns what the run is to do; what the user leaves open is as in the record, if one is given."""
     from harness.running.session import SEED, Request
 
     return Request(
         suites=tuple(options.suites),
-        backends=options.backends,
+        backends=asked_backends(options, say),
         vocabularies=options.vocabularies or (recorded.vocabularies if recorded else None),
         profile=options.profile or _profile(recorded, bool(options.record)),
         out=options.out,
@@ -187,7 +205,8 @@ def _request(options: argparse.Namespace, recorded: Recorded | None) -> Request:
         executor=options.executor or "",
         shards=options.shards,
         decode=options.decode or bool(recorded and recorded.decode),
-        seed=recorded.seed if recorded else SEED,
+        seed=options.seed if options.seed is not None else recorded.seed if recorded else SEED,
+        only=tuple(options.case),
     )
 
 

@@ -169,6 +169,8 @@ FILES = {
     "names its slice.",
     "cases.jsonl": "Every case once, so that a run is read, resumed and reproduced without the files it "
     "came from.",
+    "experiment.toml": "What `run` walked: suites, backends with versions, tokenizers and every setting; "
+    "`grammarbench run FILE --out FOLDER` walks the same again.",
     "rounds.jsonl": "Of `measure`: what is measured, then a slot per arm, case, fork and round, then the end.",  # noqa: E501
     "rounds.i64": "Its figures.",
     "decode.jsonl": "Of `decode`: the setup, then children, batches and losses, then the end.",

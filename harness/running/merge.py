@@ -18,6 +18,7 @@ from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.resume import StoredCase, stored
 from harness.rows.row import Row, RunInfo, makes_checks, row_from_json, untimed
 from harness.rows.store import Writer, has_begun, read_info, refuse_published
+from harness.running.experiment import write_experiment_of_whole
 from harness.running.session import FREE, difference
 
 Key = tuple[str, ...]
@@ -85,6 +86,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
                     writer.append(list(_walks(holder, holder.stored[key])))
             if not missing:
                 writer.finish(now())
+        write_experiment_of_whole(folders[0], out)
     unfinished = tuple(part.folder for part in parts if not part.is_complete)
     return Merged(
         out, len(parts), writer.statuses, missing, _missing_shards(infos) if missing else (), unfinished

@@ -18,7 +18,7 @@ import harness
 from harness.backend.arm import arm
 from harness.backend.describe import Description, describe
 from harness.backend.environments.build import resolve
-from harness.backend.registry import parse_specs
+from harness.backend.registry import BackendSpec, parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.cases.plan import PROFILES, Plan, Profile, rows_owed, write_plan
 from harness.cases.suite import Suite, find_suite, walked_by_default
@@ -30,6 +30,7 @@ from harness.rows.row import RunInfo, contested_lines, makes_checks
 from harness.rows.sample import sample_of
 from harness.rows.store import Writer, has_begun, read_info, refuse_published
 from harness.running.coordinator import run_all
+from harness.running.experiment import write_experiment
 from harness.running.limits import Limits, Progress
 from harness.running.ray.cluster import connected, parse_executor
 from harness.running.ray.sweep import sweep
@@ -87,6 +88,7 @@ class Prepared:
     folder: Path
     run_id: str
     suites: Sequence[Suite]
+    specs: Sequence[BackendSpec]
     described: Description
 
 
@@ -118,7 +120,7 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
         placed = resolve(specs, say)
         described = describe([str(spec) for spec, _ in placed], names, [python for _, python in placed])
         check_distinct(described)
-        prepared = Prepared(request, folder, run_id, suites, described)
+        prepared = Prepared(request, folder, run_id, suites, specs, described)
         if not address:
             return _walk_prepared(prepared, request.jobs, run_all, say, report)
         say(f"{'starting Ray' if address == 'local' else f'connecting to Ray at {address}'} ...")
@@ -179,6 +181,7 @@ def _walk_prepared(
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
         else:
             os.replace(draft, folder / "cases.jsonl")
+            write_experiment(folder, request, prepared.specs, info)
     finally:
         draft.unlink(missing_ok=True)
     if note := sample_of(info):

@@ -24,7 +24,7 @@ def prepare_vocabulary(name: str) -> str:
     Downloads what comes from a hub; paths come back absolute, built-in names in their usual spelling.
     Raises BadInput if there is no such vocabulary or its hub is out of reach.
     """
-    kind, source = _parse(name)
+    kind, source = vocabulary_kind(name)
     if kind == "hf":
         from harness.backend.vocabulary import huggingface
 
@@ -41,7 +41,7 @@ def load_vocabulary(name: str) -> Vocabulary:
 
     Raises BadInput if there is none, or if its files are not here yet (see `prepare_vocabulary`).
     """
-    kind, source = _parse(name)
+    kind, source = vocabulary_kind(name)
     with _no_garbage_collection():
         if kind == "hf":
             from harness.backend.vocabulary import huggingface
@@ -54,8 +54,11 @@ def load_vocabulary(name: str) -> Vocabulary:
         return _BUILT_IN[source]()
 
 
-def _parse(name: str) -> tuple[str, str]:
-    """Returns the kind (`built-in`, `hf`, `tiktoken`) and what to load of that kind."""
+def vocabulary_kind(name: str) -> tuple[str, str]:
+    """Returns the kind (`built-in`, `hf`, `tiktoken`) and what to load of that kind; nothing is loaded.
+
+    Raises BadInput for a name that is of no kind.
+    """
     prefix, colon, rest = name.partition(":")
     if colon and prefix.lower() in ("hf", "tiktoken"):
         if not rest:
