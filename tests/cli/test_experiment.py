@@ -171,7 +171,7 @@ def test_the_file_is_no_way_around_the_checks_of_names(here: Path) -> None:
     folder = here / os.fsdecode(b"caf\xe9")
     folder.mkdir()
     (folder / "letters.json").write_text(json.dumps(LETTERS))
-    command = [sys.executable, "-m", "harness", "run", folder, "--backends", "reference"]
+    command: list[str | Path] = [sys.executable, "-m", "harness", "run", folder, "--backends", "reference"]
     command += ["--vocabularies", "bytes", "--effort", "0", "--out", here / "walked"]
     assert subprocess.run(command, cwd=here, capture_output=True).returncode == 0
     assert "suites" in tomllib.loads((here / "walked" / "experiment.toml").read_text("utf-8"))
