@@ -16,7 +16,8 @@ from harness.errors import INCOMPLETE, OK, BadInput, did_you_mean
 from harness.text import one_line
 
 HTML = "html"
-"""The form that is a page for people; every other form is a file for other tools."""
+"""The form that is a page for people. The forms of harness/report/paper are for a paper, and every other form
+is a file for other tools."""
 
 
 def add(verbs: Verbs) -> None:
@@ -29,6 +30,7 @@ def add(verbs: Verbs) -> None:
             "report my_run",
             "report my_run my_measurement --out page",
             "report my_run --format junit,summary --against expected.json --out exported",
+            "report my_run --format pdf,latex --out paper",
             "report --history past --out site",
         ],
         help="write one HTML page of one or more runs, files for other tools, or a site of a history",
@@ -45,8 +47,8 @@ def add(verbs: Verbs) -> None:
         action="extend",
         type=names,
         metavar="FORM,...",
-        help="html (default), and of one run json, junit, summary, annotations, benchmark-action, bencher, "
-        "csv, markdown, or all of them",
+        help="html (default), svg or pdf (each chart of the page as a file), latex (tables), and of one run "
+        "json, junit, summary, annotations, benchmark-action, bencher, csv, markdown, or all of them",
     )
     parser.add_argument(
         "--out",
@@ -111,21 +113,29 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
 
     Raises BadInput.
     """
+    from harness.report.paper import FORMS as PAPER
+
     written: list[Path] = []
     incomplete: list[str] = []
     read = None
-    if HTML in forms:
+    paper, tools = [[form for form in forms if (form in PAPER) is wanted] for wanted in (True, False)]
+    if paper or HTML in forms:
         from harness.report.page.inputs import read_inputs
         from harness.report.page.page import write_report
+        from harness.report.paper.write import write as write_paper
 
         inputs = read_inputs(options.runs)
-        written.append(write_report(inputs, out, options.trend, options.split))
+        if HTML in forms:
+            tools.remove(HTML)
+            written.append(write_report(inputs, out, options.trend, options.split))
+        if paper:
+            written += write_paper(inputs, paper, out)
         incomplete += [
-            f"{name} is incomplete (no end); the page shows it and concludes nothing"
+            f"{name} is incomplete (no end); what is written shows it and concludes nothing"
             for name in inputs.incomplete
         ]
         read = inputs.noticed[0] if inputs.noticed else None
-    if tools := [form for form in forms if form != HTML]:
+    if tools:
         from harness.outcomes.result import result_of
         from harness.report.export import write
 
@@ -139,22 +149,26 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
 def _forms(options: argparse.Namespace) -> list[str]:
     """Returns the forms that are asked for, each once. Raises BadInput."""
     from harness.report.export import FORMS
+    from harness.report.paper import FORMS as PAPER
 
-    every = [HTML, *FORMS]
+    every = [HTML, *PAPER, *FORMS]
     asked = list(dict.fromkeys(options.format or [HTML]))
     for form in asked:
         if form not in ("all", *every):
             raise BadInput(f'there is no form "{form}"{did_you_mean(form, ["all", *every])}')
     forms = every if "all" in asked else asked
-    if forms == [HTML]:
+    if set(forms) <= {HTML, *PAPER}:
         for name in ("against", "time"):
             if getattr(options, name):
                 raise BadInput(
                     f"--{name} says nothing about the page alone, which compares the runs that it is given; "
-                    "leave it out, or name another --format"
+                    "leave it out, or name a --format for other tools"
                 )
     elif len(options.runs) > 1:
-        raise BadInput("a form for other tools is of one run; name one RUN, or leave --format out")
+        raise BadInput(
+            "a form for other tools is of one run; name one RUN, or leave --format out (html, svg, pdf and "
+            "latex are of several)"
+        )
     if HTML not in forms:
         for name in ("trend", "split"):
             if getattr(options, name):

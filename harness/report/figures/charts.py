@@ -1,4 +1,5 @@
-"""The page's charts: SVG whose colours are CSS variables, the same bytes for the same curves."""
+"""The charts: on the page SVG whose colours are CSS variables, the same bytes for the same curves; under
+`printing` the same as files for a paper."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from harness.report.figures.curves import Curve
+from harness.report.figures.printing import press
 from harness.text import duration, visible
 
 COLOURS = 8
@@ -36,9 +38,10 @@ MARKERS = {
 }
 """The legend's shape, in a box of 24 x 12, for each of matplotlib's markers by name."""
 
-# Colours that stand nowhere else in the SVG; each becomes a CSS variable.
-SERIES = [f"#0a0b{number:02x}" for number in range(1, COLOURS + 1)]
-TEXT, GRID = "#0c0d01", "#0c0d02"
+# The light colours of style.css, which a paper has too. None stands elsewhere in the SVG; on a page each
+# becomes a CSS variable.
+SERIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#3d4349", "#b3a400"]
+TEXT, GRID = "#59636e", "#d9dee3"
 
 
 def style(position: int) -> tuple[int, tuple[float, ...], str]:
@@ -88,6 +91,8 @@ class Frame:
     """The number of cases that timed out, for each curve; it stands at the right edge."""
     places: Sequence[int] = ()
     """The position of each curve's arm; by default that of the curve."""
+    labels: Sequence[str] = ()
+    """The name of each curve, for the legend of a printed chart; the page has one legend for all."""
     size: tuple[float, float] = (6.2, 3.9)
 
 
@@ -115,7 +120,8 @@ def ecdf(name: str, title: str, curves: Sequence[Curve], frame: Frame) -> str:
         for number, curve in enumerate(curves):
             position = frame.places[number] if frame.places else number
             if len(curve.ns):
-                _line(axes, name, position, curve, high)
+                label = frame.labels[number] if frame.labels else ""
+                _line(axes, position, curve, high, label)
             if number < len(frame.late) and frame.late[number]:
                 offset = 0.035 * (number + 1)
                 y = curve.plateau - offset if curve.plateau > 0.3 else curve.plateau + offset
@@ -262,7 +268,11 @@ def canvas(name: str, size: tuple[float, float], columns: int = 1) -> Iterator[t
 def finish(
     figure: Figure, name: str, title: str, about: str = "The numbers are in the table below the chart."
 ) -> str:
-    """Returns the figure as an `<svg>` whose colours are CSS variables."""
+    """Returns the figure as an `<svg>` whose colours are CSS variables; what is printed goes to the press
+    instead, and nothing is returned."""
+    if printed := press():
+        printed.take(figure, name, title)
+        return ""
     return _themed(_svg(figure), name, title, about)
 
 
@@ -308,7 +318,7 @@ def _axes(axes: Axes, low: float, high: float) -> None:
     bare(axes)
 
 
-def _line(axes: Axes, name: str, position: int, curve: Curve, high: float) -> None:
+def _line(axes: Axes, position: int, curve: Curve, high: float, label: str) -> None:
     colour, dash, marker = style(position)
     # It rises from 0 at its first value and stays at its last share for ever.
     x = [float(curve.ns[0]), *map(float, curve.ns), high]
@@ -317,6 +327,7 @@ def _line(axes: Axes, name: str, position: int, curve: Curve, high: float) -> No
         x, y, drawstyle="steps-post", color=SERIES[colour - 1], linewidth=1.7, dashes=dash or (None, None)
     )
     line.set_gid(f"arm-{position}")
+    line.set_label(plain(label))
     line.set_solid_joinstyle("round")
     axes.plot(
         x, y, linestyle="none", marker=marker, markersize=5, markeredgewidth=0, color=SERIES[colour - 1],

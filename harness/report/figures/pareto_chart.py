@@ -44,6 +44,7 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
     least, most = min(bubble.ns for bubble in bubbles), max(bubble.ns for bubble in bubbles)
     shares = [bubble.share for bubble in bubbles]
     bottom = max(0.0, min(shares) - 0.12 * max(0.25, 1 - min(shares)))
+    digits = 0 if bottom < 0.9 else 1
     with canvas(name, (6.2, 4.2)) as (figure, axes):
         axes.set_xscale("log")
         axes.set_xlim(least / 2.2, most * 3.2)
@@ -52,7 +53,7 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most / least < 30 else (1,)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value * 100:.0f} %" if value <= 1.0001 else "")
+            FuncFormatter(lambda value, _: f"{value * 100:.{digits}f} %" if value <= 1.0001 else "")
         )
         axes.set_xlabel(x_label)
         axes.set_ylabel("cases right (conformance)")

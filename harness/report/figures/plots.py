@@ -81,6 +81,7 @@ def _run(axes: Axes, run: Ribbon, low: float, high: float, what: str) -> None:
             marker="o",
             markersize=5,
             markerfacecolor="none",
+            label=plain(run.label),
         )
         return
     colour, dash, marker = style(run.position)
@@ -103,6 +104,7 @@ def _run(axes: Axes, run: Ribbon, low: float, high: float, what: str) -> None:
         marker=marker,
         markersize=5.5,
         markeredgewidth=0,
+        label=plain(run.label),
     )
     line.set_gid(f"{what}-{run.position}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from harness.measure.protocol import MeasuredArm
 from harness.measure.record import read_measurement
 from harness.outcomes.metrics import few
-from harness.outcomes.summary import ArmSummary, Nanoseconds, pairs
+from harness.outcomes.summary import ArmSummary, Nanoseconds, common_solved, pairs
 from harness.report.figures.estimates import quantile
 from harness.report.frames.rows import COUNT, TEXT, TIME, WHOSE, Line, Seen
 from harness.report.tables.time import SHARES, time_frame
@@ -29,12 +29,21 @@ REQUESTS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "end to end"}
 
 
 def of_walks(arms: Sequence[ArmSummary], seen: Seen) -> Iterator[Line]:
+    """Yields the times that were taken while walking, of every arm of a run."""
+    common = common_solved(arms) if len(arms) > 1 else set()
+    for arm in arms:
+        yield from of_arm(arm, seen, common)
+
+
+def of_arm(arm: ArmSummary, seen: Seen, common: Set[tuple[str, str]]) -> Iterator[Line]:
     """Yields the times that were taken while walking, each call made once after a fresh compile.
 
-    The times of masks are missing where a run was published without its samples.
+    They are of the `common` cases, which every arm solves, and of all that the arm compiles (`own`); only the
+    first may be compared between arms. The times of masks are missing where a run was published without its
+    samples.
     """
-    for arm in arms:
-        compiled = [case for case in arm.cases.values() if case.declared]
+    for name, keys in (("common", common), ("own", set(arm.cases))):
+        compiled = [case for key, case in arm.cases.items() if key in keys and case.declared]
         walks = [list(pairs(arm, [case])) for case in compiled] if len(arm.samples) else []
         figures = {
             "compile per case": [_one(case.compile_ns) for case in compiled],
@@ -49,7 +58,7 @@ def of_walks(arms: Sequence[ArmSummary], seen: Seen) -> Iterator[Line]:
                     **seen.whose(*arm.key),
                     "source": "walked",
                     "figure": figure,
-                    "cases": "own",
+                    "cases": name,
                     "of": f"{len(compiled)}/{len(arm.cases)}",
                     **_percentiles(groups),
                 }

@@ -48,7 +48,10 @@ def figure(
     table.append(("ends at", [percent(curve.plateau) for curve in drawn]))
     thin = [curves.thin(curve, POINTS) if small else curves.thin(curve) for curve in drawn]
     svg = charts.ecdf(
-        name, f"{title}: one step line per arm", thin, replace(frame, size=SMALL if small else WIDE)
+        name,
+        f"{title}: one step line per arm",
+        thin,
+        replace(frame, size=SMALL if small else WIDE, labels=labels),
     )
     return Figure(name, title, caption, Markup(svg), table, list(labels))
 

@@ -28,6 +28,7 @@ COLD = (
     "never arrives, so each curve ends at the share of cases solved (instance coverage); an arm that solves "
     "none has no curve."
 )
+FIRST = "Published without its samples: of each case only the time of the first mask is known."
 WARM = (
     "Measured: per token the minimum over warm repetitions in all forks; what is left is the backend's own. "
     "Curves end at the share of the cases that the arm solves."
@@ -91,7 +92,11 @@ def mask_times(inputs: Inputs) -> MaskTimes:
 
 
 def _cold(name: str, lines: Sequence[Line], suite: str | None, guides: Sequence[Guide]) -> Figure:
-    text = ("Fill time per token, cold", COLD) if suite is None else (f"Suite {suite[:60]}", "")
+    text = ("Fill time per token, cold", COLD)
+    if suite is not None:
+        text = (f"Suite {suite[:60]}", "")
+    elif not any(len(line.arm.samples) for line in lines):
+        text = ("First mask of each case, cold", f"{FIRST} {COLD}")
     drawn = [curves.fill_curve(line.arm, suite) for line in lines]
     labels = [line.label for line in lines]
     return figure(name, text, drawn, labels, Frame(guides), small=suite is not None)

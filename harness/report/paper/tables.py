@@ -1,0 +1,222 @@
+"""The tables of a paper: what the cases came to, how many masks are right, and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.measure.statistics import LEVEL
+from harness.outcomes.outcome import Counts
+from harness.outcomes.summary import common_solved
+from harness.report.figures.estimates import conformance
+from harness.report.frames import times
+from harness.report.frames.rows import Seen
+from harness.report.page.inputs import Inputs, Subject
+from harness.report.page.lines import RunSeen
+from harness.report.paper.latex import escape, table
+from harness.report.tables.instances import percent
+from harness.report.tables.masks import masks_frame
+from harness.text import duration
+
+OUTCOMES = {
+    "passed": "Passed",
+    "failed": "Failed",
+    "declined": "Declined",
+    "not_judged": "Not judged",
+    "not_measured": "Not measured",
+}
+"""What a case comes to, and its column."""
+
+FIGURES = {
+    "compile per case": "compile",
+    "ttfm per case": "time to first mask",
+    "fill per token, walked once": "mask, cold",
+    "fill per token, warm": "mask, warm",
+}
+"""The times that the table has, by the names that `Run.times` has for them, and how it calls them."""
+
+
+def tables(inputs: Inputs) -> dict[str, bytes]:
+    """Returns `table-NAME.tex` for each table that these inputs have something for. Raises BadInput."""
+    made = {"outcomes": outcomes(inputs), "masks": masks(inputs), "times": time_table(inputs)}
+    return {f"table-{name}.tex": text.encode() for name, text in made.items() if text}
+
+
+def outcomes(inputs: Inputs) -> str:
+    """Returns what the cases came to, a line per backend arm; empty without a run."""
+    if not inputs.lines:
+        return ""
+    counts = [line.arm.counts() for line in inputs.lines]
+    kinds = [name for name in OUTCOMES if any(getattr(count, name) for count in counts)]
+    heads = ["Backend", "Cases", *(OUTCOMES[name] for name in kinds), r"Conformance (\%)"]
+    lines = [
+        [
+            escape(line.label),
+            f"{count.cases:,}",
+            *(f"{getattr(count, name):,}" for name in kinds),
+            _share(count),
+        ]
+        for line, count in zip(inputs.lines, counts, strict=True)
+    ]
+    said = (
+        f"Outcomes by backend. Conformance is the share of judged cases that passed, with its {LEVEL:.0%} "
+        "interval (Wilson). A case that a backend declined counts against it; one that nothing could judge "
+        "does not count."
+    )
+    return table(heads, lines, caption=f"{escape(said, None)} {_about(inputs)}", label="outcomes", left=1)
+
+
+def _share(count: Counts) -> str:
+    """Returns the conformance and its interval in per cent, as the page rounds them."""
+    estimate = conformance(count)
+    if estimate is None:
+        return escape("not judged")
+    bounds = estimate.bounds
+    interval = "" if bounds is None else f" [{bounds[0] * 100:.1f}, {bounds[1] * 100:.1f}]"
+    return escape(percent(estimate.value).removesuffix(" %") + interval)
+
+
+def masks(inputs: Inputs) -> str:
+    """Returns at how many places masks are right, a line per backend arm and dialect; empty where no mask was
+    compared with a reference."""
+    lines = []
+    for run in inputs.runs:
+        for found in masks_frame(run.folder).to_dict("records"):
+            arm = f"{found['arm']} {found['vocabulary']}" if len(run.info.vocabularies) > 1 else found["arm"]
+            cells = (
+                arm,
+                str(found["dialect"]).replace("_", " "),
+                f"{found['cases']:,}",
+                f"{found['exact']:,}",
+            )
+            lines.append(
+                [
+                    *map(escape, cells),
+                    escape(_part(found["sound"], found["places"])),
+                    escape(_part(found["complete"], found["layout_places"])),
+                ]
+            )
+    if not lines:
+        return ""
+    heads = ["Backend", "Dialect", "Cases", "Exact", r"Nothing wrong allowed (\%)", r"Nothing missing (\%)"]
+    said = (
+        "Masks held against an exact reference, over the whole vocabulary. Exact: cases in which no mask "
+        "differs but by documented policy. The last columns are the shares of places at which no token is "
+        "wrongly allowed, and at which none is missing that the backend's own layout has; they have no "
+        "interval, because the places of a case hang together."
+    )
+    return table(heads, lines, caption=f"{escape(said, None)} {_about(inputs)}", label="masks", left=2)
+
+
+def _part(part: int, whole: int) -> str:
+    """Returns a share in per cent and of how many; a dash of nothing."""
+    return f"{percent(part / whole).removesuffix(' %')} of {whole:,}" if whole else "–"
+
+
+def time_table(inputs: Inputs) -> str:
+    """Returns the percentiles of times, a line per backend arm and kind of time; empty where none was
+    taken."""
+    found = [*_walked(inputs), *_measured(inputs)]
+    kinds = [name for name in FIGURES if any(line["figure"] == name for _, line in found)]
+    lines = [
+        [
+            escape(FIGURES[kind]),
+            escape(label),
+            f"{line['n']:,}",
+            *(_time(line, level) for level in ("p50_us", "p90_us", "p99_us", "max_us")),
+            _interval(line),
+        ]
+        for kind in kinds
+        for label, line in found
+        if line["figure"] == kind
+    ]
+    if not lines:
+        return ""
+    heads = [
+        "Time",
+        "Backend",
+        "Values",
+        "p50",
+        "p90",
+        "p99",
+        "Max.",
+        rf"p50, {LEVEL * 100:.0f}\,\% interval",
+    ]
+    sets = dict.fromkeys(line["of"] for _, line in found if line["cases"] == "common")
+    on = (
+        f"on the cases that all backends solve ({', '.join(sets)})"
+        if sets
+        else "each backend on the cases that it solves, so that the lines cannot be compared"
+    )
+    said = (
+        f"Times, {on}. Cold: each call made once after a fresh compile, noise included; warm: per token "
+        "the minimum over repetitions. A percentile beyond which fewer than ten values lie is left out; "
+        "intervals are by whole cases."
+    )
+    return table(heads, lines, caption=f"{escape(said, None)} {_about(inputs)}", label="times", left=2)
+
+
+Found = tuple[str, dict[str, Any]]
+"""The label of an arm, and a line of `Run.times`."""
+
+
+def _walked(inputs: Inputs) -> Iterator[Found]:
+    """Yields the times of the walks: on the cases that all arms solve, where there are such."""
+    common = common_solved([line.arm for line in inputs.lines]) if len(inputs.lines) > 1 else set()
+    for line in inputs.lines:
+        for found in times.of_arm(line.arm, Seen("", line.run.info), common):
+            if found["cases"] == ("common" if common else "own"):
+                yield line.label, found
+
+
+def _measured(inputs: Inputs) -> Iterator[Found]:
+    """Yields the warm times of measurements, whose compiles are those of the table `times` already."""
+    for measured in inputs.measured:
+        labels = {
+            subject.measured[1]: subject.label
+            for subject in inputs.subjects
+            if subject.measured is not None and subject.measured[0] is measured
+        }
+        for found in times.of_measurement(measured.folder, ""):
+            if found["arm"] in labels and found["cases"] == "common" and found["figure"].endswith(", warm"):
+                yield labels[found["arm"]], found
+
+
+def _time(line: dict[str, Any], name: str) -> str:
+    value = line.get(name)
+    return escape("–" if value is None else duration(value * 1e3))
+
+
+def _interval(line: dict[str, Any]) -> str:
+    low, high = line.get("p50_low_us"), line.get("p50_high_us")
+    if low is None or high is None:
+        return escape("–")
+    return escape(f"{duration(low * 1e3)} – {duration(high * 1e3)}")
+
+
+def _about(inputs: Inputs) -> str:
+    """Returns, as LaTeX, what every caption ends with: what was walked, with which versions, when and how
+    completely."""
+    said = [*dict.fromkeys(_of_run(run) for run in inputs.runs), _versions(inputs.subjects)]
+    if inputs.incomplete:
+        said.append(f"Incomplete, so that nothing may be concluded: {', '.join(inputs.incomplete)}.")
+    return escape(" ".join(filter(None, said)), None)
+
+
+def _of_run(run: RunSeen) -> str:
+    """Returns in a sentence what a run walked."""
+    walked = run.sample or ", ".join(
+        f"{suite['cases']:,} cases of {name}" for name, suite in run.info.suites.items()
+    )
+    vocabularies = ", ".join(run.info.vocabularies)
+    return (
+        f"Run {run.info.run} with GrammarBench {run.info.harness}: {walked}; vocabulary {vocabularies}; at "
+        f"most {run.info.timeout_s:g} s for a compile."
+    )
+
+
+def _versions(subjects: Sequence[Subject]) -> str:
+    released = dict.fromkeys(
+        f"{subject.backend} {subject.version}" for subject in subjects if subject.version
+    )
+    return f"Versions: {', '.join(released)}." if released else ""

@@ -1,0 +1,30 @@
+"""Writes what a paper takes from runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.errors import BadInput
+from harness.report.page.inputs import Inputs
+from harness.report.paper.figures import figures
+from harness.report.paper.tables import tables
+
+
+def write(inputs: Inputs, forms: Sequence[str], out: Path) -> list[Path]:
+    """Writes the files of these forms into the folder `out`, and returns their paths. Raises BadInput."""
+    drawn = [form for form in forms if form != "latex"]
+    files = figures(inputs, drawn) if drawn else {}
+    if "latex" in forms:
+        files |= tables(inputs)
+    written = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (out / name).write_bytes(content)
+            written.append(out / name)
+    except OSError as error:
+        raise BadInput(
+            f"{error.filename or out}: cannot be written ({error.strerror}); give another --out"
+        ) from error
+    return written
