@@ -13,7 +13,7 @@ from harness.cases.case import Case
 from harness.checks.documents import causes_of_wrong_tokens
 from harness.diagnose.adjudicate.verdicts import formats_asserted
 from harness.oracle.automaton import NoOracle
-from harness.oracle.completion import shortest_completion, some_completion
+from harness.oracle.completion import short_completion
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.language import documents_of
 
@@ -24,15 +24,6 @@ long."""
 WITNESS_SECONDS = 4.0
 """Processor time that all searches for documents may take with one automaton. They have one of their own, so
 that a long search leaves no decision without its automaton."""
-MOST_STATES = 500
-"""States that are looked at for the shortest document."""
-RARE = b" \t\n\r\\[{-." + bytes(range(0x80, 0x100))
-"""White space, escapes, containers where something else can be, signs, fractions, and what is not ASCII: most
-documents are found without, and each of them multiplies the states that are looked at."""
-CLOSING_FIRST = b'}]",:1' + bytes(byte for byte in range(256) if byte not in b'}]",:1' + RARE) + RARE
-"""The order in which bytes are tried for a document that is too long to be found so. A 1 comes before a 0,
-because `0.000` leads to no number above 0."""
-
 NO_JSON = frozenset(
     {"control_character", "early_end", "escape", "invalid_utf8", "no_json", "number_form", "surrogate"}
 )
@@ -72,9 +63,7 @@ class Reference:
             mode = formats_asserted(self.case, self.formats)[-1]
             documents = self._documents(mode, layout, WITNESS_SECONDS)
             state = documents.run(documents.start, text)
-            rest = shortest_completion(documents, state, MOST_STATES, RARE)
-            if rest is None:
-                rest = some_completion(documents, state, CLOSING_FIRST)
+            rest = short_completion(documents, state)
         except NoOracle:
             return None
         return text + rest if rest is not None and self.is_document(text + rest) == "yes" else None

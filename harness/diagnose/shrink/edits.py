@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import json_text
+from harness.cases.subschemas import put
 from harness.diagnose.shrink import patterns, schemas, values
 from harness.diagnose.shrink.cut import content_cuts, cuts, holes, text_cuts
 from harness.diagnose.shrink.schemas import NOTHING
@@ -142,7 +143,7 @@ def _tag_steps(now: Candidate, form: dict[str, Any]) -> Iterator[Step]:
         yield from (_with_text(now, json_text({**form, key: list(less)})) for less in cuts(form[key]) if less)
     for number, structure in enumerate(form["structures"]):
         for schema, _ in schemas.smaller_schemas(structure["schema"], NOTHING):
-            yield _with_text(now, json_text(values.put(form, ("structures", number, "schema"), schema)))
+            yield _with_text(now, json_text(put(form, ("structures", number, "schema"), schema)))
     texts = [
         *form["triggers"],
         *(structure[key] for structure in form["structures"] for key in ("begin", "end")),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from harness.cases.subschemas import LISTS, MAPS, ONE, Path, at, put, subschemas, subschemas_below
 from harness.diagnose.shrink.cut import spans
 from harness.diagnose.shrink.patterns import smaller_regexes
-from harness.diagnose.shrink.values import Path, at, places, put, smaller_node, without_keys
+from harness.diagnose.shrink.values import places, smaller_node, without_keys
 
 Schema = Any
 Pair = tuple[Schema, Any]
@@ -17,13 +17,6 @@ Pair = tuple[Schema, Any]
 
 NOTHING = object()
 
-ONE = frozenset(
-    """
-    additionalProperties items additionalItems contains not if then else propertyNames unevaluatedItems unevaluatedProperties contentSchema
-    """.split()  # noqa: E501, SIM905
-)
-LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
 SAME_INSTANCE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 ANNOTATIONS = frozenset(
     ("title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly")
@@ -62,31 +55,6 @@ def smaller_schemas(schema: Schema, instance: Any) -> Iterator[Pair]:
     yield from _shorter_names(schema, instance)
 
 
-def subschemas(schema: Schema) -> Iterator[tuple[Path, Schema]]:
-    """Yields every subschema and its place, the root first."""
-    waiting: deque[tuple[Path, Schema]] = deque([((), schema)])
-    while waiting:
-        path, node = waiting.popleft()
-        yield path, node
-        waiting.extend(((*path, *step), child) for step, child in _children(node))
-
-
-def _children(node: Schema) -> Iterator[tuple[Path, Schema]]:
-    if not isinstance(node, dict):
-        return
-    for key, value in node.items():
-        if key in LISTS and isinstance(value, list):
-            yield from (
-                ((key, index), item) for index, item in enumerate(value) if isinstance(item, dict | bool)
-            )
-        elif key in MAPS and isinstance(value, dict):
-            yield from (
-                ((key, name), member) for name, member in value.items() if isinstance(member, dict | bool)
-            )
-        elif key in ONE and isinstance(value, dict | bool):
-            yield (key,), value
-
-
 def dangling(schema: Schema) -> bool:
     """Does a `$ref` point to a place of this schema that is not there?"""
     return any(
@@ -121,7 +89,7 @@ def _pointer(schema: Schema, reference: str) -> Path:
 def _subschemas_as_root(schema: Schema, instance: Any) -> Iterator[Pair]:
     if not isinstance(schema, dict):
         return
-    for (key, *rest), child in _children(schema):
+    for (key, *rest), child in subschemas_below(schema):
         if key in ("$defs", "definitions"):
             continue
         for part in _parts(schema, str(key), rest[0] if rest else None, instance):
@@ -227,7 +195,7 @@ def _instead(node: dict[str, Any]) -> Iterator[Schema]:
     yield {}
     if "type" in node and len(node) > 1:
         yield {"type": node["type"]}
-    for _, child in _children(node):
+    for _, child in subschemas_below(node):
         yield child
 
 

@@ -8,31 +8,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from harness.cases.case import json_text
+from harness.cases.subschemas import Path, put
 from harness.diagnose.shrink.cut import spans, text_cuts
-
-Path = tuple[str | int, ...]
-"""Keys and indices that lead from a value into it."""
-
-
-def at(value: Any, path: Path) -> Any:
-    """Returns the value at this path."""
-    for step in path:
-        value = value[step]
-    return value
-
-
-def put(value: Any, path: Path, new: Any) -> Any:
-    """Returns the value with `new` at this path; what lies beside the path is shared."""
-    if not path:
-        return new
-    parents = [value]
-    for step in path[:-1]:
-        parents.append(parents[-1][step])
-    for parent, step in zip(reversed(parents), reversed(path), strict=True):
-        copy = parent.copy()
-        copy[step] = new
-        new = copy
-    return new
 
 
 def places(value: Any) -> Iterator[tuple[Path, Any]]:

@@ -1,0 +1,215 @@
+"""What documents are wanted of a schema: for each keyword one that breaks just it, one at its boundary, and
+one that it is asked about.
+
+Each is a difference of two schemas: a document that the one takes and the other refuses. Where the one is
+the schema itself and the other a variant with a keyword less, or with one more, the document shows what that
+keyword does, wherever it stands: below `not`, `oneOf` or `$ref` too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.cases.subschemas import Path, Schema, at, put, subschemas
+
+NEVER: Schema = {"not": {}}
+"""No value satisfies it, in each draft."""
+
+HOLDERS = frozenset(
+    ("properties", "patternProperties", "$defs", "definitions", "allOf", "prefixItems", "dependentSchemas")
+)
+"""Keywords that ask something by their subschemas only; each of these is looked at where it stands."""
+COUNTS = {
+    "maxLength": 1, "maxItems": 1, "maxProperties": 1, "maximum": 1, "exclusiveMaximum": 1, "maxContains": 1,
+    "minLength": -1, "minItems": -1, "minProperties": -1, "minimum": -1, "exclusiveMinimum": -1,
+    "minContains": -1,
+}  # fmt: skip
+"""Keywords with a number as bound, and the sign with which it becomes weaker."""
+STRICT = {"maximum": "exclusiveMaximum", "minimum": "exclusiveMinimum"}
+ASKED_OF = {
+    "string": ("minLength", "maxLength", "pattern", "format"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "array": ("items", "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "minItems",
+              "maxItems", "uniqueItems", "unevaluatedItems"),
+    "object": ("properties", "patternProperties", "additionalProperties", "propertyNames", "required",
+               "minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "dependencies",
+               "unevaluatedProperties"),
+}  # fmt: skip
+"""The type of the values that a keyword says something about; all others say something about any value."""
+SILENT = frozenset(
+    ("$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$comment", "$vocabulary",
+    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding",
+    "contentMediaType", "contentSchema")
+)  # fmt: skip
+"""Keywords that refuse nothing."""
+MOST_VALUES = 30
+"""Values of one `enum` that have a document each."""
+MOST_TEXTS = 3
+"""Places for strings that have documents with the texts of `TEXTS`."""
+TEXTS = {"characters beyond ASCII": "é 日本 😀", "escapes": 'a"b\\c\n'}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A document is wanted that `taken` takes and `refused` refuses."""
+
+    name: str
+    path: Path
+    """The place of the keyword in the schema."""
+    taken: Schema
+    refused: Schema
+    valid: bool
+    """Is the document one of the schema itself?"""
+
+    @property
+    def pointer(self) -> str:
+        """Returns the place of the keyword as a JSON Pointer."""
+        return pointer(self.path)
+
+
+def differences(schema: Schema) -> Iterator[Difference]:
+    """Yields what is wanted of a schema that is parsed JSON, the subschemas that lie outermost first."""
+    texts_left = MOST_TEXTS
+    for path, node in subschemas(schema):
+        if not isinstance(node, dict):
+            continue
+        where = place_in_words(path)
+        yield from _visits(schema, path, node, where)
+        for keyword, value in node.items():
+            yield from _of_keyword(schema, path, node, keyword, value, where)
+        if texts_left and _is_free_text(node):
+            texts_left -= 1
+            for what, text in TEXTS.items():
+                refused = _with_demand(schema, path, {"not": {"enum": [text]}})
+                yield Difference(f"{where}: {what}", (*path, "type"), schema, refused, True)
+
+
+def _visits(schema: Schema, path: Path, node: dict[str, Any], where: str) -> Iterator[Difference]:
+    """Yields the valid documents in which the subschema is asked about a value, of each type that its
+    keywords are about; and one that has all its names, and one that has none of the optional ones."""
+    if path:
+        yield Difference(f"{where} is there", path, schema, _with_demand(schema, path, NEVER), True)
+    for kind, keywords in ASKED_OF.items():
+        keyword = next((keyword for keyword in keywords if keyword in node), None)
+        if keyword:
+            refused = _with_demand(schema, path, {"not": {"type": kind}})
+            yield Difference(f"{where} is of type {kind}", (*path, keyword), schema, refused, True)
+    names = list(node["properties"]) if isinstance(node.get("properties"), dict) else []
+    required = node["required"] if isinstance(node.get("required"), list) else []
+    optional = [name for name in names if name not in required]
+    if optional:
+        place = (*path, "properties")
+        full = _with_demand(schema, path, {"required": names})
+        never = _with_demand(full, path, {"not": {"type": "object"}})
+        yield Difference(f"{where} has all its names", place, full, never, True)
+        lacking = _with_demand(schema, path, {"anyOf": [{"required": [name]} for name in optional]})
+        yield Difference(f"{where} has no optional name", place, schema, lacking, True)
+
+
+def _of_keyword(
+    schema: Schema, path: Path, node: dict[str, Any], keyword: str, value: Any, where: str
+) -> Iterator[Difference]:
+    if keyword in SILENT or keyword in HOLDERS:
+        return
+    here = (*path, keyword)
+    name = f"{where} > {keyword}"
+    if keyword in COUNTS and _is_number(value):
+        weaker = _put_in(schema, path, node, keyword, value + COUNTS[keyword])
+        yield from _both_ways(schema, weaker, f"{name} by one", here)
+        if keyword in STRICT and STRICT[keyword] not in node:
+            strict = {other: bound for other, bound in node.items() if other != keyword}
+            at_bound = put(schema, path, {**strict, STRICT[keyword]: value})
+        else:
+            at_bound = _put_in(schema, path, node, keyword, value - COUNTS[keyword])
+        yield Difference(f"{name}: at the bound", here, schema, at_bound, True)
+    if keyword == "required" and isinstance(value, list):
+        for number, needed in enumerate(value):
+            fewer = _put_in(schema, path, node, keyword, value[:number] + value[number + 1 :])
+            yield from _both_ways(schema, fewer, f"{name} {needed}", here)
+        return
+    if keyword in ("enum", "const"):
+        values = value if keyword == "enum" and isinstance(value, list) else [value]
+        for one in values[:MOST_VALUES] if len(values) > 1 else ():
+            refused = _with_demand(schema, path, {"not": {"enum": [one]}})
+            yield Difference(f"{where} is {_short(one)}", here, schema, refused, True)
+    if keyword == "oneOf" and isinstance(value, list):
+        several = (
+            put(schema, path, {**_without(node, keyword), "anyOf": value}) if "anyOf" not in node else schema
+        )
+        yield from _both_ways(schema, several, f"{name}: more than one", here)
+    if keyword in ("anyOf", "oneOf") and isinstance(value, list) and len(value) > 1:
+        for number in range(len(value)):
+            without = _put_in(schema, path, node, keyword, value[:number] + value[number + 1 :])
+            yield Difference(f"{where} > {keyword}: alternative {number + 1}", here, schema, without, True)
+    if keyword == "type" and value == "integer":
+        yield from _both_ways(
+            schema, _put_in(schema, path, node, keyword, "number"), f"{name}: a fraction", here
+        )
+    if keyword == "type" and isinstance(value, list):
+        for kind in value:
+            refused = _with_demand(schema, path, {"not": {"type": kind}})
+            yield Difference(f"{where} is of type {kind}", here, schema, refused, True)
+    yield from _both_ways(schema, put(schema, path, _without(node, keyword)), name, here)
+
+
+def _both_ways(schema: Schema, variant: Schema, name: str, here: Path) -> Iterator[Difference]:
+    """Yields the document that breaks the schema and not the variant, and the one that only the schema takes:
+    below a `not` the variant that asks less is the one that refuses more."""
+    yield Difference(f"breaks {name}", here, variant, schema, False)
+    yield Difference(f"keeps {name}", here, schema, variant, True)
+
+
+def _put_in(schema: Schema, path: Path, node: dict[str, Any], keyword: str, value: Any) -> Schema:
+    return put(schema, path, {**node, keyword: value})
+
+
+def _without(node: dict[str, Any], keyword: str) -> dict[str, Any]:
+    return {name: value for name, value in node.items() if name != keyword}
+
+
+def _with_demand(schema: Schema, path: Path, demand: Schema) -> Schema:
+    """Returns the schema with one demand more at this place. It stands last in an `allOf`, so that references
+    into the place still find what they found; around a `$ref`, beside which older drafts read nothing."""
+    node = at(schema, path)
+    if not isinstance(node, dict) or "$ref" in node:
+        return put(schema, path, {"allOf": [node, demand]})
+    others = node["allOf"] if isinstance(node.get("allOf"), list) else []
+    return put(schema, path, {**node, "allOf": [*others, demand]})
+
+
+def _is_free_text(node: dict[str, Any]) -> bool:
+    return node.get("type") == "string" and not {"enum", "const", "format", "pattern"} & node.keys()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def pointer(path: Path) -> str:
+    """Returns the path as a JSON Pointer (RFC 6901)."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+def place_in_words(path: Path) -> str:
+    """Returns what a subschema is about, e.g. `filters[].price`; `$` is the document itself. What is no name
+    and no item stands as it is in the schema: `$/anyOf/0`."""
+    text, steps = "", list(path)
+    while steps:
+        step = steps.pop(0)
+        if step in ("properties", "$defs", "definitions") and steps:
+            prefix = "" if step == "properties" else f"{step}."
+            text += f"{'.' if text else ''}{prefix}{steps.pop(0)}"
+        elif step in ("items", "prefixItems") and steps and isinstance(steps[0], int):
+            text += f"[{steps.pop(0)}]"
+        elif step == "items":
+            text += "[]"
+        else:
+            text += f"/{step}"
+    return text if text and text[0] not in "[/" else f"${text}"

@@ -1,0 +1,225 @@
+"""Makes the documents that are wanted of a schema, and keeps those that both validators judge as meant."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any
+
+from harness.backend.grammar import Grammar
+from harness.backend.layout import LAYOUTS
+from harness.cases.case import json_text
+from harness.cases.generated.differences import NEVER, Difference, differences, pointer
+from harness.cases.subschemas import Path, Schema, at, put, subschemas
+from harness.oracle.automaton import NoOracle
+from harness.oracle.completion import short_completion
+from harness.oracle.judge import Unjudgeable, is_valid
+from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS, draft_of
+from harness.oracle.judge.second import second_verdict
+from harness.oracle.language import documents_of
+
+MOST_DOCUMENTS = 100
+"""Documents that are made of one schema."""
+SECONDS = 5.0
+"""Processor time for all documents of one schema."""
+SEARCH_SECONDS = 0.5
+"""Processor time for one document."""
+FEW_ITEMS = 4
+"""Values from which the items of an array are taken whose `uniqueItems` the automaton cannot follow."""
+LEFT_OUT: tuple[frozenset[str], ...] = (
+    frozenset(("uniqueItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef")),
+    frozenset(("uniqueItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
+               "pattern", "format", "patternProperties")),
+)  # fmt: skip
+"""Keywords without which documents are made where the schema has no automaton with them; whether a document
+is valid is for the validators to say then."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document, why it was made, and whether it is valid."""
+
+    name: str
+    content: bytes
+    valid: bool
+    pointers: tuple[str, ...]
+    """The keywords for which it was made, as JSON Pointers into the schema."""
+
+
+def documents_for(schema_text: str, draft: str | None, asserts_formats: bool) -> list[Document]:
+    """Returns documents of a schema, and such as break one keyword of it, in the order in which `differences`
+    wants them; none where no automaton has an answer. A document stands once, with all keywords that it
+    serves."""
+    end = time.process_time() + SECONDS
+    schema = json.loads(schema_text)
+    if not isinstance(schema, dict):
+        return []
+    try:
+        maker = _Maker(schema_text, schema, draft_of(schema, draft), asserts_formats)
+    except Unjudgeable:
+        return []
+    documents: list[Document] = []
+    for stage in maker.stages():
+        served = {(place, document.valid) for document in documents for place in document.pointers}
+        shortest = Difference("the shortest document", (), stage.schema, NEVER, True)
+        for wanted in chain([shortest], differences(stage.schema)):
+            if len(documents) == MOST_DOCUMENTS or time.process_time() > end:
+                return documents
+            if (wanted.pointer, wanted.valid) in served or not _stands(schema, wanted.path):
+                continue
+            number = stage.number_of(wanted, documents)
+            if number is not None:
+                documents[number] = _made_for(documents[number], wanted.pointer)
+                continue
+            content = stage.document(wanted)
+            if content is not None and stage.is_judged(wanted, content):
+                documents.append(Document(wanted.name, content, wanted.valid, (wanted.pointer,)))
+    return documents
+
+
+def _stands(schema: Schema, path: Path) -> bool:
+    """Does the schema have this place?"""
+    try:
+        at(schema, path)
+    except (LookupError, TypeError):
+        return False
+    return True
+
+
+def _made_for(document: Document, pointer: str) -> Document:
+    pointers = document.pointers
+    return document if pointer in pointers else replace(document, pointers=(*pointers, pointer))
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes documents of one schema."""
+
+    text: str
+    """The schema as the case has it, by which documents are judged."""
+    schema: Schema
+    """The schema of which documents are made: that of the text, or a stricter one that has an automaton."""
+    draft: str
+    asserts_formats: bool
+    without: frozenset[str] = frozenset()
+    """The keywords that the automaton leaves out."""
+
+    def stages(self) -> Iterator[_Maker]:
+        """Yields the makers that are asked, one after the other. Where the schema itself has no automaton,
+        the first leaves keywords out, and the second has fewer items for arrays with `uniqueItems`."""
+        if self._has_automaton():
+            yield self
+            return
+        lenient = (replace(self, without=keywords) for keywords in LEFT_OUT)
+        yield from islice((maker for maker in lenient if maker._has_automaton()), 1)
+        stricter = self._with_few_items()
+        if stricter.schema is not self.schema and stricter._has_automaton():
+            yield stricter
+
+    def number_of(self, wanted: Difference, documents: list[Document]) -> int | None:
+        """Returns the first of the documents that is already what is wanted; None if none is."""
+        for number, document in enumerate(documents):
+            if (
+                document.valid == wanted.valid
+                and self._takes(wanted.refused, document.content) is False
+                and self._takes(wanted.taken, document.content)
+            ):
+                return number
+        return None
+
+    def is_judged(self, wanted: Difference, content: bytes) -> bool:
+        """Do both validators judge the document as wanted, and see what it differs in? Where the second one
+        has no answer, the first and the automaton do."""
+        grammar = Grammar("json_schema", self.text)
+        try:
+            first = is_valid(grammar, content, draft=self.draft, assert_formats=self.asserts_formats)
+        except Unjudgeable:
+            return False
+        second = second_verdict(self.text, content, self.draft, self.asserts_formats)[0]
+        return (
+            first == wanted.valid
+            and second in (wanted.valid, None)
+            and self._takes(wanted.taken, content) is not False
+            and self._takes(wanted.refused, content) is not True
+        )
+
+    def document(self, wanted: Difference) -> bytes | None:
+        """Returns a short document that the one schema takes and the other refuses; None if none is found."""
+        resources = {"taken": wanted.taken, "refused": wanted.refused}
+        return self._short(resources, [{"$ref": f"{_URN}taken"}, {"not": {"$ref": f"{_URN}refused"}}])
+
+    def _takes(self, schema: Schema, content: bytes) -> bool | None:
+        """Does a schema take the document? None if the second validator, the fast one, cannot say."""
+        return second_verdict(json_text(schema), content, self.draft, self.asserts_formats)[0]
+
+    def _has_automaton(self) -> bool:
+        try:
+            documents_of(json_text(self.schema), self.draft, self.asserts_formats, self.without)
+        except NoOracle:
+            return False
+        return True
+
+    def _with_few_items(self) -> _Maker:
+        """Returns a maker whose arrays with `uniqueItems` take a few values only, so that an automaton can
+        follow which of them there were."""
+        stricter = self.schema
+        for path, node in subschemas(self.schema):
+            if not isinstance(node, dict) or node.get("uniqueItems") is not True:
+                continue
+            items = node.get("items", {})
+            values: list[Any] = [0, 1, 2, 3]
+            if isinstance(items, dict) and items:
+                values = self._values(pointer((*path, "items")))
+            if isinstance(items, dict) and values:
+                stricter = put(stricter, (*path, "items"), {"enum": values})
+        return replace(self, schema=stricter)
+
+    def _values(self, place: str) -> list[Any]:
+        """Returns a few values that the subschema at a JSON Pointer takes."""
+        values: list[Any] = []
+        while len(values) < FEW_ITEMS:
+            others = [{"not": {"enum": values}}] if values else []
+            text = self._short({"taken": self.schema}, [{"$ref": f"{_URN}taken#{place}"}, *others])
+            if text is None:
+                break
+            values.append(json.loads(text))
+        return values
+
+    def _short(self, resources: dict[str, Schema], demands: list[Schema]) -> bytes | None:
+        """Returns a short document that satisfies all demands, which may refer to the resources; None if none
+        is found."""
+        text = _compound(resources, demands, self.draft)
+        try:
+            documents = documents_of(
+                text,
+                self.draft,
+                self.asserts_formats,
+                self.without,
+                seconds=SEARCH_SECONDS,
+                layout=LAYOUTS["spaced"],
+            )
+            return short_completion(documents, documents.start)
+        except NoOracle:
+            return None
+
+
+_URN = "urn:grammarbench:"
+
+
+def _compound(resources: dict[str, Schema], demands: list[Schema], draft: str) -> str:
+    """Returns the text of a schema with several demands on one value. The schemas that they refer to, as
+    `urn:grammarbench:NAME`, are resources of their own in it, so that each finds what its references point
+    to."""
+    is_old = DRAFTS.index(draft) <= DRAFTS.index("draft7")
+    name_of_id = "id" if draft == "draft4" else "$id"
+    held: dict[str, Schema] = {}
+    for name, schema in resources.items():
+        body = {key: value for key, value in schema.items() if key not in ("$schema", "id", "$id")}
+        if is_old and "$ref" in body:  # where older drafts see a reference, they see no identifier
+            body["allOf"] = [{"$ref": body.pop("$ref")}]
+        held[name] = {name_of_id: f"{_URN}{name}", **body}
+    definitions = "definitions" if is_old else "$defs"
+    return json_text({"$schema": DRAFT_URIS[draft], definitions: held, "allOf": demands})
