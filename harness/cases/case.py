@@ -51,6 +51,9 @@ class Instance:
     contrary: tuple[str, ...] = ()
     """The other readings of a regular expression (dialect and version of Unicode, e.g. `rust`) by which
     `valid` would be the opposite."""
+    made_for: tuple[str, ...] = ()
+    """The keywords of the schema, as JSON Pointers, for which we made the document: an invalid one breaks
+    just these. Empty for an instance that came with its case."""
 
 
 @dataclass(frozen=True)
@@ -297,8 +300,10 @@ def case_to_line(suite: str, suite_version: str, case: Case) -> bytes:
 
 def _flags(instance: Instance) -> list[Any]:
     """Returns the values behind `valid` in an instance's line; most instances have none."""
-    flags: list[Any] = [instance.contested, list(instance.contrary)]
-    return flags if instance.contrary else flags[:1] if instance.contested is not None else []
+    flags: list[Any] = [instance.contested, list(instance.contrary), list(instance.made_for)]
+    if instance.made_for:
+        return flags
+    return flags[:2] if instance.contrary else flags[:1] if instance.contested is not None else []
 
 
 def case_from_line(line: bytes) -> tuple[str, str, Case]:
@@ -353,6 +358,7 @@ class _InstanceParts:
     valid: bool | None
     contested: bool | None = None
     contrary: tuple[str, ...] = ()
+    made_for: tuple[str, ...] = ()
 
 
 _ID = re.compile(r"[0-9a-f]{12}(-[0-9]+)?")
@@ -370,6 +376,7 @@ def _instance_of(parts: tuple[Any, ...]) -> Instance:
         stored.valid,
         stored.contested,
         stored.contrary,
+        stored.made_for,
     )
 
 

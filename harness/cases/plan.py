@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.cases.case import LONGEST_CASE, Case, case_from_line, case_to_line
 from harness.cases.flags import with_verdicts
+from harness.cases.generated.generator import Generator
 from harness.cases.spellings import spelled
 from harness.cases.suite import Suite, deep, read_cases
 from harness.errors import LISTED, BadInput, did_you_mean
@@ -73,19 +74,21 @@ def write_plan(
     Raises BadInput for the first case that is none, saying how many more there are.
 
     Instances of regular expressions are judged by other dialects too, with the newest tables of Unicode and
-    with those of `unicode`, the versions that the backends have. `only` selects cases by name or id. With
-    `respell` a JSON Schema's instances are the spellings of its valid ones, and other cases are left out.
+    with those of `unicode`, the versions that the backends have. A JSON Schema without instances gets
+    documents that are made for it. `only` selects cases by name or id. With `respell` a JSON Schema's
+    instances are the spellings of its valid ones, and other cases are left out.
     """
     offsets = array("q")
     dialects: list[str] = []
     described: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
-    with open(path, "wb") as file, Judge(JUDGE_SECONDS) as judge:
+    with open(path, "wb") as file, Judge(JUDGE_SECONDS) as judge, Generator() as generator:
         for suite in suites:
             name = _unused_name(suite.name, described)
             digest = hashlib.sha256()
             counts = {"cases": 0, "cases_in_all": 0, "instances": 0}
             contested: dict[str, list[str]] = {}
+            generated = 0
             limits = [profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None]
             limit = min((limit for limit in limits if limit is not None), default=None)
             chosen = _chosen(suite, limit, seed, only)
@@ -98,6 +101,9 @@ def write_plan(
                         f"{suite.files[0] if len(suite.files) == 1 else suite.name}: {case.name}: {problem}"
                     )
                     continue
+                if not case.instances:
+                    case = generator.with_instances(case)
+                    generated += len(case.instances)
                 if respell:
                     case = (
                         spelled(case)
@@ -107,7 +113,10 @@ def write_plan(
                     if not case.instances:
                         continue
                 case, doubted = with_verdicts(
-                    case, judge, questioned=not suite.is_ours and not respell, both=not respell
+                    case,
+                    judge,
+                    questioned=not (suite.is_ours or respell or _is_generated(case)),
+                    both=not respell,
                 )
                 for why, names in doubted.items():
                     contested.setdefault(why, []).extend(f"{case.name}: {name}"[:NAMED] for name in names)
@@ -126,6 +135,8 @@ def write_plan(
                 counts["cases_in_all"] += 1
                 counts["instances"] += len(case.instances)
             described[name] = {"version": suite.version, "sha256": digest.hexdigest(), **counts}
+            if generated:
+                described[name]["generated"] = generated
             if contested:
                 described[name]["contested"] = contested
     if problems:
@@ -192,6 +203,10 @@ def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
         f" and {len(suites) - LISTED} more" if len(suites) > LISTED else ""
     )
     raise BadInput(f'no case "{first[:100]}" in {where}{did_you_mean(first, names)}')
+
+
+def _is_generated(case: Case) -> bool:
+    return any(instance.made_for for instance in case.instances)
 
 
 def _problem(case: Case) -> str:

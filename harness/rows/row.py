@@ -276,8 +276,8 @@ class RunInfo:
     """The `size` and `sha256` of each vocabulary, by its name."""
     suites: dict[str, dict[str, Any]]
     """For each suite by name: `version`, `sha256` of the cases walked, `cases` and `instances` of those, and
-    `cases_in_all`, how many the suite holds (runs from before this field lack it); `contested`, by reason,
-    names instances that are not judged."""
+    `cases_in_all`, how many the suite holds (runs from before this field lack it); `generated`, how many of
+    the instances we made; `contested`, by reason, names instances that are not judged."""
     machine: dict[str, Any]
     effort: int = 0
     """How many places of a case each check looked at; 0: no checks, -1: every place."""

@@ -48,6 +48,8 @@ MOST_VALUES = 30
 """Values of one `enum` that have a document each."""
 MOST_TEXTS = 3
 """Places for strings that have documents with the texts of `TEXTS`."""
+FREE_NAMES = tuple("abcdef")
+"""Names for an object that has few of its own."""
 TEXTS = {"characters beyond ASCII": "é 日本 😀", "escapes": 'a"b\\c\n'}
 
 
@@ -117,13 +119,18 @@ def _of_keyword(
     name = f"{where} > {keyword}"
     if keyword in COUNTS and _is_number(value):
         weaker = _put_in(schema, path, node, keyword, value + COUNTS[keyword])
+        known = schema
+        if keyword in ("minProperties", "maxProperties"):
+            known = _with_known_names(schema, path, node)
+            fewer = _with_known_names(weaker, path, node)
+            yield Difference(f"breaks {name} by one", here, fewer, schema, False)
         yield from _both_ways(schema, weaker, f"{name} by one", here)
         if keyword in STRICT and STRICT[keyword] not in node:
             strict = {other: bound for other, bound in node.items() if other != keyword}
             at_bound = put(schema, path, {**strict, STRICT[keyword]: value})
         else:
             at_bound = _put_in(schema, path, node, keyword, value - COUNTS[keyword])
-        yield Difference(f"{name}: at the bound", here, schema, at_bound, True)
+        yield Difference(f"{name}: at the bound", here, known, at_bound, True)
     if keyword == "required" and isinstance(value, list):
         for number, needed in enumerate(value):
             fewer = _put_in(schema, path, node, keyword, value[:number] + value[number + 1 :])
@@ -152,6 +159,14 @@ def _of_keyword(
             refused = _with_demand(schema, path, {"not": {"type": kind}})
             yield Difference(f"{where} is of type {kind}", here, schema, refused, True)
     yield from _both_ways(schema, put(schema, path, _without(node, keyword)), name, here)
+
+
+def _with_known_names(schema: Schema, path: Path, node: dict[str, Any]) -> Schema:
+    """Returns the schema with objects at this place that have names from a list only: an automaton follows
+    which of these there were, but may repeat a name that no schema lists."""
+    names = node["properties"] if isinstance(node.get("properties"), dict) else {}
+    listed: dict[str, Schema] = {known: {} for known in (*FREE_NAMES, *names)}
+    return _with_demand(schema, path, {"properties": listed, "additionalProperties": False})
 
 
 def _both_ways(schema: Schema, variant: Schema, name: str, here: Path) -> Iterator[Difference]:

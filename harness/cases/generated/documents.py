@@ -23,9 +23,9 @@ from harness.oracle.language import documents_of
 
 MOST_DOCUMENTS = 100
 """Documents that are made of one schema."""
-SECONDS = 5.0
+SECONDS = 10.0
 """Processor time for all documents of one schema."""
-SEARCH_SECONDS = 0.5
+SEARCH_SECONDS = 1.0
 """Processor time for one document."""
 FEW_ITEMS = 4
 """Values from which the items of an array are taken whose `uniqueItems` the automaton cannot follow."""
@@ -71,12 +71,16 @@ def documents_for(schema_text: str, draft: str | None, asserts_formats: bool) ->
             if (wanted.pointer, wanted.valid) in served or not _stands(schema, wanted.path):
                 continue
             number = stage.number_of(wanted, documents)
-            if number is not None:
-                documents[number] = _made_for(documents[number], wanted.pointer)
-                continue
-            content = stage.document(wanted)
-            if content is not None and stage.is_judged(wanted, content):
-                documents.append(Document(wanted.name, content, wanted.valid, (wanted.pointer,)))
+            if number is None:
+                content = stage.document(wanted)
+                if content is None or not stage.is_judged(wanted, content):
+                    continue
+                contents = [document.content for document in documents]
+                if content not in contents:
+                    documents.append(Document(wanted.name, content, wanted.valid, (wanted.pointer,)))
+                    continue
+                number = contents.index(content)
+            documents[number] = _made_for(documents[number], wanted.pointer)
     return documents
 
 

@@ -1,0 +1,56 @@
+"""For how many bare schemas and keywords can documents be made that keep and that break the keyword?
+
+    python benchmarks/generated.py ../shared/corpora/maskbench
+
+Takes the schemas of all files in the folders, without their instances, and prints how many got a valid and an
+invalid document, and for each keyword at how many of its places documents were made that keep and that break
+it; then the time that the making took, as processor time of one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections import Counter
+
+from harness.cases.generated.differences import SILENT, pointer
+from harness.cases.generated.documents import documents_for
+from harness.cases.subschemas import subschemas
+from harness.cases.suite import find_suite, parse_json, read_cases
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder")
+    parser.add_argument("--every", type=int, default=1, help="take one file in so many")
+    options = parser.parse_args()
+    places, kept, broken, seconds = Counter[str](), Counter[str](), Counter[str](), []
+    schemas = both = 0
+    for number, case in enumerate(read_cases(find_suite(options.folder))):
+        if number % options.every or case.grammar.dialect != "json_schema":
+            continue
+        started = time.process_time()
+        documents = documents_for(case.grammar.text, case.draft, case.asserts_formats)
+        seconds.append(time.process_time() - started)
+        schemas += 1
+        both += len({document.valid for document in documents}) == 2
+        served = {(place, document.valid) for document in documents for place in document.pointers}
+        for path, node in subschemas(parse_json(case.grammar.text, case.name)):
+            for keyword in node if isinstance(node, dict) else ():
+                if keyword not in SILENT:
+                    place = pointer((*path, keyword))
+                    places[keyword] += 1
+                    kept[keyword] += (place, True) in served
+                    broken[keyword] += (place, False) in served
+    print(f"{both} of {schemas} schemas have a valid and an invalid document")
+    print(f"processor time: median {statistics.median(seconds):.2f} s, most {max(seconds):.1f} s, "
+          f"all {sum(seconds):.0f} s")  # fmt: skip
+    print(f"{'keyword':24}{'places':>8}{'kept':>8}{'broken':>8}")
+    for keyword, count in places.most_common():
+        print(f"{keyword:24}{count:8}{kept[keyword]:8}{broken[keyword]:8}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Schemas without instances get documents: valid ones, and such as break just one keyword."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from small_schemas import small_schema
+
+from harness.backend.grammar import Grammar
+from harness.cases.case import Case, case_from_line, case_id, case_to_line
+from harness.cases.generated.documents import Document, documents_for
+from harness.cases.generated.generator import Generator
+from harness.cases.plan import PROFILES, write_plan
+from harness.cases.suite import find_suite
+from harness.oracle.judge import is_valid
+from harness.oracle.judge.second import second_verdict
+
+OF_EACH_KEYWORD: dict[str, dict[str, Any]] = {
+    "type": {"type": "integer"},
+    "enum": {"enum": ["a", 2, None]},
+    "const": {"const": {"a": [1]}},
+    "minimum": {"type": "number", "minimum": 3},
+    "maximum": {"type": "number", "maximum": 3},
+    "exclusiveMinimum": {"type": "integer", "exclusiveMinimum": 3},
+    "exclusiveMaximum": {"type": "integer", "exclusiveMaximum": 3},
+    "multipleOf": {"type": "integer", "multipleOf": 7},
+    "minLength": {"type": "string", "minLength": 2},
+    "maxLength": {"type": "string", "maxLength": 2},
+    "pattern": {"type": "string", "pattern": "^[a-c]+$"},
+    "minItems": {"type": "array", "minItems": 2},
+    "maxItems": {"type": "array", "maxItems": 2},
+    "uniqueItems": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+    "items": {"type": "array", "items": False},
+    "contains": {"type": "array", "contains": {"type": "null"}},
+    "maxContains": {"type": "array", "contains": {"type": "null"}, "maxContains": 1},
+    "minContains": {"type": "array", "contains": {"type": "null"}, "minContains": 2},
+    "required": {"type": "object", "required": ["a"]},
+    "additionalProperties": {"properties": {"a": {}}, "additionalProperties": False, "type": "object"},
+    "propertyNames": {"type": "object", "propertyNames": {"maxLength": 1}},
+    "minProperties": {"type": "object", "minProperties": 1},
+    "maxProperties": {"type": "object", "maxProperties": 1},
+    "dependentRequired": {"type": "object", "dependentRequired": {"a": ["b"]}},
+    "anyOf": {"anyOf": [{"type": "null"}, {"type": "boolean"}]},
+    "oneOf": {"oneOf": [{"type": "integer"}, {"minimum": 3}]},
+    "not": {"not": {"type": "string"}},
+    "then": {"if": {"type": "string"}, "then": {"minLength": 1}},
+    "unevaluatedProperties": {
+        "allOf": [{"properties": {"a": {}}}],
+        "unevaluatedProperties": False,
+        "type": "object",
+    },
+}
+
+
+@pytest.mark.parametrize("keyword", OF_EACH_KEYWORD)
+@pytest.mark.parametrize("place", ["/properties/x/", "/items/", "/$defs/y/"])
+def test_each_keyword_is_kept_and_broken_wherever_it_stands(keyword: str, place: str) -> None:
+    inner = OF_EACH_KEYWORD[keyword]
+    schema: dict[str, Any] = {
+        "/properties/x/": {"type": "object", "properties": {"x": inner}, "required": ["x"]},
+        "/items/": {"type": "array", "items": inner, "minItems": 1},
+        "/$defs/y/": {"$defs": {"y": inner}, "anyOf": [{"$ref": "#/$defs/y"}]},
+    }[place]
+    documents = documents_for(json.dumps(schema), None, False)
+    broken = [
+        document for document in documents if not document.valid and place + keyword in document.pointers
+    ]
+    assert broken and any(document.valid for document in documents)
+    for document in broken:  # without the keyword the document is valid: it breaks just that
+        weaker = json.dumps(without(schema, place + keyword))
+        assert keyword in ("items", "then") or is_valid(Grammar("json_schema", weaker), document.content)
+
+
+def without(schema: Any, pointer: str) -> Any:
+    """Returns the schema without the keyword at a JSON Pointer."""
+    copy = json.loads(json.dumps(schema))
+    *way, last = pointer.split("/")[1:]
+    node = copy
+    for step in way:
+        node = node[step]
+    if last == "contains":
+        node.pop("contains")
+    else:
+        del node[last]
+    return copy
+
+
+def documents_of(schema: Any, draft: str | None = None) -> dict[str, Document]:
+    return {document.name: document for document in documents_for(json.dumps(schema), draft, False)}
+
+
+def test_bounds_are_met_exactly_and_missed_by_one() -> None:
+    documents = documents_of({"type": "object", "properties": {"n": {"type": "integer", "maximum": 10}}})
+    assert documents["n > maximum: at the bound"].content == b'{"n": 10}'
+    assert documents["breaks n > maximum by one"].content == b'{"n": 11}'
+    documents = documents_of({"type": "string", "minLength": 2})
+    assert len(json.loads(documents["breaks $ > minLength by one"].content)) == 1
+
+
+def test_each_value_of_an_enum_has_a_document_and_each_name_is_left_out() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"unit": {"enum": ["C", "F", "K"]}, "city": {"type": "string"}},
+        "required": ["unit", "city"],
+    }
+    documents = documents_for(json.dumps(schema), None, False)
+    values = {json.loads(document.content)["unit"] for document in documents if document.valid}
+    assert values == {"C", "F", "K"}
+    missing = {document.name for document in documents if "required" in document.name}
+    assert missing == {"breaks $ > required unit", "breaks $ > required city"}
+    texts = [json.loads(document.content) for document in documents if document.valid]
+    assert {"é 日本 😀", 'a"b\\c\n'} <= {text["city"] for text in texts}
+
+
+def test_alternatives_of_one_of_are_each_taken_and_taken_together() -> None:
+    documents = documents_of({"oneOf": [{"type": "integer"}, {"minimum": 3}]})
+    assert documents["breaks $ > oneOf: more than one"].content == b"3"
+
+
+@pytest.mark.parametrize(
+    ("draft", "names"), [("draft4", "definitions"), ("draft7", "definitions"), (None, "$defs")]
+)
+def test_a_reference_at_the_root_is_followed_in_each_draft(draft: str | None, names: str) -> None:
+    schema = {"$ref": f"#/{names}/x", names: {"x": {"type": "string", "maxLength": 3}}}
+    documents = documents_for(json.dumps(schema), draft, False)
+    pointers = {place for document in documents if not document.valid for place in document.pointers}
+    assert f"/{names}/x/maxLength" in pointers
+
+
+def test_documents_are_the_same_each_time_and_judged_by_both_validators() -> None:
+    for seed in range(25):
+        schema = json.dumps(small_schema(Random(seed)))
+        documents = documents_for(schema, None, False)
+        assert documents == documents_for(schema, None, False)
+        assert len({document.content for document in documents}) == len(documents)
+        for document in documents:
+            assert is_valid(Grammar("json_schema", schema), document.content) == document.valid
+            assert second_verdict(schema, document.content, None, False)[0] in (document.valid, None)
+
+
+@pytest.mark.parametrize(
+    "schema", ["true", "false", '{"$ref": "https://example.com/other"}', '{"pattern": "("}']
+)
+def test_a_schema_of_which_nothing_can_be_made_has_none(schema: str) -> None:
+    assert documents_for(schema, None, False) == []
+
+
+def test_format_is_asked_where_the_case_asserts_it() -> None:
+    schema = json.dumps({"type": "string", "format": "date"})
+    assert "breaks $ > format" not in {document.name for document in documents_for(schema, None, False)}
+    assert "breaks $ > format" in {document.name for document in documents_for(schema, None, True)}
+
+
+def test_a_plan_stores_the_documents_with_the_case(tmp_path: Path) -> None:
+    (tmp_path / "tool.json").write_text('{"type": "object", "properties": {"a": {"type": "integer"}}}')
+    plan = write_plan(
+        [find_suite(str(tmp_path / "tool.json"))], PROFILES["default"], 0, tmp_path / "cases.jsonl"
+    )
+    _, _, case = case_from_line((tmp_path / "cases.jsonl").read_bytes())
+    assert plan.suites["tool"]["generated"] == len(case.instances) == plan.suites["tool"]["instances"]
+    assert {instance.valid for instance in case.instances} == {True, False}
+    assert all(instance.made_for for instance in case.instances)
+    assert case_from_line(case_to_line("tool", "", case))[2] == case
+
+
+def test_a_generator_that_is_too_slow_leaves_the_case_as_it_is() -> None:
+    grammar = Grammar("json_schema", '{"type": "object"}')
+    case = Case(case_id(grammar), "slow", grammar)
+    with Generator(deadline=0.0) as generator:
+        assert generator.with_instances(case) == case
+    regex = Grammar("regex", "a")
+    with Generator() as generator:
+        assert generator.with_instances(case).instances
+        assert generator.with_instances(Case("0" * 12, "regex", regex)).instances == ()
