@@ -59,12 +59,13 @@ OF_EACH_KEYWORD: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("keyword", OF_EACH_KEYWORD)
 @pytest.mark.parametrize("place", ["/properties/x/", "/items/", "/$defs/y/"])
 def test_each_keyword_is_kept_and_broken_wherever_it_stands(keyword: str, place: str) -> None:
-    inner = OF_EACH_KEYWORD[keyword]
-    schema: dict[str, Any] = {
+    inner: Any = OF_EACH_KEYWORD[keyword]
+    schemas: dict[str, Any] = {
         "/properties/x/": {"type": "object", "properties": {"x": inner}, "required": ["x"]},
         "/items/": {"type": "array", "items": inner, "minItems": 1},
         "/$defs/y/": {"$defs": {"y": inner}, "anyOf": [{"$ref": "#/$defs/y"}]},
-    }[place]
+    }
+    schema = schemas[place]
     documents = documents_for(json.dumps(schema), None, False)
     broken = [
         document for document in documents if not document.valid and place + keyword in document.pointers
