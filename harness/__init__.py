@@ -77,3 +77,17 @@ def load(path: str | PathLike[str]) -> "Run":
     from harness.report.frames.load import load as load_frames
 
     return load_frames(path)
+
+
+def run(*suites: str | PathLike[str], resume: bool = False, **options: Any) -> "Run":
+    """Walks suites through backends as the command `grammarbench run` does, and returns what `load` returns.
+
+    The options are those of the command by their names (`backends`, `vocabularies`, `profile`, `effort`,
+    `timeout`, `out`, ...), with its defaults; `grammarbench run --help` explains them. A list may stand where
+    the command takes names with commas, and True or False for a switch. What is left out or None is the
+    command's default. `expect` and `record` belong to a gate and are left to the command. Progress is written
+    to stderr. Raises `harness.BadInput` for what is wrong with an option, naming it.
+    """
+    from harness.cli.from_python import run as run_command
+
+    return run_command(*suites, resume=resume, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,8 @@ def with_experiment(top: Parser, words: Sequence[str], files: Sequence[str]) -> 
         raise BadInput(f"{files[0]}: an experiment is for `grammarbench {COMMAND}`; name a suite")
     if len(files) > 1:
         raise BadInput(f"{' and '.join(files)}: a run is of one experiment; name one file")
-    saved = _saved_words(top.commands[COMMAND], Path(files[0]))
+    path = Path(files[0])
+    saved = saved_words(top.commands[COMMAND], _read(path), files[0], path.parent)
     suites = saved.pop(SUITES, [])
     merged: argparse.Namespace
     merged, rest = top.parse_known_args(
@@ -49,14 +50,18 @@ def with_experiment(top: Parser, words: Sequence[str], files: Sequence[str]) -> 
     return merged
 
 
-def _saved_words(parser: Parser, path: Path) -> dict[str, list[str]]:
-    """Returns the words that each key of the file stands for on the command line. Raises BadInput."""
+def saved_words(parser: Parser, values: Mapping[str, Any], source: str, folder: Path) -> dict[str, list[str]]:
+    """Returns the words that each key of an experiment stands for on the command line.
+
+    Paths among the values are relative to `folder`. Raises BadInput for what is wrong with a value, naming
+    the source and the key.
+    """
     saved: dict[str, list[str]] = {}
     actions = _actions(parser)
-    for key, value in _read(path).items():
+    for key, value in values.items():
         if key != SUITES and key not in actions:
-            raise BadInput(f'{path}: there is no key "{key}"{did_you_mean(key, [SUITES, *actions])}')
-        where = f"{path}: {key}"
+            raise BadInput(f'{source}: there is no key "{key}"{did_you_mean(key, [SUITES, *actions])}')
+        where = f"{source}: {key}"
         if key != SUITES and isinstance(actions[key], argparse.BooleanOptionalAction):
             if not isinstance(value, bool):
                 raise BadInput(f"{where}: {_kind(value)} where true or false is expected")
@@ -64,7 +69,7 @@ def _saved_words(parser: Parser, path: Path) -> dict[str, list[str]]:
             continue
         texts = _texts(key, value, where)
         try:
-            texts = [_from_here(key, text, path.parent) for text in texts]
+            texts = [_from_here(key, text, folder) for text in texts]
             if key == SUITES:
                 for text in texts:
                     find_suite(text)

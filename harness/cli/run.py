@@ -7,9 +7,9 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import (
@@ -31,7 +31,7 @@ from harness.text import console
 
 if TYPE_CHECKING:
     from harness.outcomes.expected import Recorded
-    from harness.running.session import Request
+    from harness.running.session import Outcome, Request
 
 
 def add(verbs: Verbs) -> None:
@@ -143,15 +143,10 @@ def _add_workers(workers: Options) -> None:
 def run(options: argparse.Namespace) -> int:
     """Walks, stores, and prints the summary; 1 or 4 if the outcomes are not as expected. Raises BadInput."""
     from harness.outcomes import expected
-    from harness.running.session import run as run_session
 
-    _refuse_contradictions(options)
     say = progress_printer(options)
-    recorded = expected.read_record(options.expect) if options.expect else None
-    request = _request(options, recorded, say)
     started = time.monotonic()
-    with progress_line(sys.stderr if options.json else sys.stdout) as report:
-        result = run_session(request, say, report)
+    result = walk(options, sys.argv[1:], say, sys.stderr if options.json else sys.stdout)
     rows = sum(result.statuses.values())
     counts = ", ".join(f"{count} {status}" for status, count in result.statuses.items())
     say(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}; stored in {result.folder}")
@@ -171,6 +166,21 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
+def walk(
+    options: argparse.Namespace, argv: Sequence[str], say: Callable[[str], None], stream: TextIO
+) -> Outcome:
+    """Walks what the options ask for, with its progress on the stream; `argv` is the command that the run
+    notes. Raises BadInput."""
+    from harness.outcomes import expected
+    from harness.running.session import run as run_session
+
+    _refuse_contradictions(options)
+    recorded = expected.read_record(options.expect) if options.expect else None
+    request = _request(options, argv, recorded, say)
+    with progress_line(stream) as report:
+        return run_session(request, say, report)
+
+
 def _refuse_contradictions(options: argparse.Namespace) -> None:
     """Raises BadInput if two options contradict each other."""
     if options.shards and not options.executor:
@@ -184,7 +194,9 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
         )
 
 
-def _request(options: argparse.Namespace, recorded: Recorded | None, say: Callable[[str], None]) -> Request:
+def _request(
+    options: argparse.Namespace, argv: Sequence[str], recorded: Recorded | None, say: Callable[[str], None]
+) -> Request:
     """Returns what the run is to do; what the user leaves open is as in the record, if one is given."""
     from harness.running.session import SEED, Request
 
@@ -200,7 +212,7 @@ def _request(options: argparse.Namespace, recorded: Recorded | None, say: Callab
         memory_gb=options.memory,
         effort=recorded.effort if recorded and options.effort is None else options.effort,
         spellings=options.spellings,
-        argv=tuple(sys.argv[1:]),
+        argv=tuple(argv),
         shard=options.shard,
         executor=options.executor or "",
         shards=options.shards,

@@ -16,9 +16,10 @@ import synthetic
 from synthetic import ARMS, synthetic_run
 
 import harness
+from harness.outcomes.case_state import FAILED
 from harness.outcomes.outcome import CaseOutcome, faults, outcome
 from harness.outcomes.result import result_of
-from harness.outcomes.summary import read_arms
+from harness.outcomes.summary import common_solved, read_arms
 from harness.report.frames.load import TABLES
 from harness.report.tables.time import time_frame
 from harness.rows.store import PACKED, ROWS, read_rows
@@ -53,6 +54,10 @@ def test_cases_count_as_the_result_counts_them(folder: Path, run: harness.Run) -
             kind.value: getattr(count, kind.value) for kind in CaseOutcome
         }
         assert (mine["judged"].sum(), len(mine)) == (count.judged, count.cases)
+        states = Counter(mine[mine["outcome"] == "failed"]["state"])
+        assert {state: states[state] for state in FAILED} == {
+            state: getattr(count, state) for state in FAILED
+        }
 
 
 def test_failing_cases_say_what_the_result_says(folder: Path, run: harness.Run) -> None:
@@ -91,19 +96,24 @@ def test_findings_are_those_that_are_faults(folder: Path, run: harness.Run) -> N
 def test_times_of_walks_are_those_of_the_samples(folder: Path, run: harness.Run) -> None:
     arm = next(arm for arm in read_arms(folder) if arm.backend == "alpha")
     ns = [case.compile_ns for case in arm.cases.values() if case.declared and case.compile_ns is not None]
-    (line,) = run.times[
-        (run.times["arm"] == "alpha") & (run.times["figure"] == "compile per case")
-    ].itertuples()
+    own = run.times[(run.times["arm"] == "alpha") & (run.times["cases"] == "own")]
+    (line,) = own[own["figure"] == "compile per case"].itertuples()
     assert line.n == len(ns) and line.max_us == max(ns) / 1e3
     assert line.p50_us == np.quantile(ns, 0.5, method="inverted_cdf") / 1e3
     assert line.p50_low_us <= line.p50_us <= line.p50_high_us
     assert pd.isna(line.p99_us), "fewer than ten values lie beyond it"
-    (fills,) = run.times[
-        (run.times["arm"] == "alpha") & run.times["figure"].str.startswith("fill per token")
-    ].itertuples()
+    (fills,) = own[own["figure"].str.startswith("fill per token")].itertuples()
     walks = [walk for case in arm.cases.values() if case.declared for walk in case.slices]
     assert fills.n == sum(count // 2 for _, count in walks)
     assert not pd.isna(fills.p99_us)
+
+
+def test_the_common_times_are_of_the_cases_that_all_solve(folder: Path, run: harness.Run) -> None:
+    common = common_solved(read_arms(folder))
+    lines = run.times[(run.times["cases"] == "common") & (run.times["figure"] == "compile per case")]
+    assert 0 < len(common) < 40
+    assert lines["n"].tolist() == [len(common)] * len(ARMS)
+    assert set(lines["of"]) == {f"{len(common)}/40"}
 
 
 def test_a_published_run_has_all_but_the_times_of_masks(
@@ -158,7 +168,7 @@ def test_a_sample_is_told_first(tmp_path: Path) -> None:
         synthetic.write_run(tmp_path / "run", [[(synthetic.row(), b"")]], synthetic.info(suites=suites))
     )
     assert run.sample == "a sample: 1 of 407 cases of first"
-    assert repr(run).endswith("1 cases, 1 instances, 0 findings, 3 times; a sample: 1 of 407 cases of first>")
+    assert repr(run).endswith("1 cases, 1 instances, 0 findings, 6 times; a sample: 1 of 407 cases of first>")
 
 
 def test_an_empty_table_has_its_columns_and_types(tmp_path: Path) -> None:

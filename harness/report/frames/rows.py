@@ -25,9 +25,9 @@ WHICH = dict.fromkeys(("suite", "case", "case_id", "dialect"), TEXT)
 """The columns that say which case it is of."""
 
 CASES = {
-    **WHOSE, **WHICH, "tags": TEXT, "outcome": TEXT, "judged": YES_NO, "worst": TEXT, "faults": TEXT,
-    "documented": TEXT, "said": TEXT, "compile_us": TIME, "first_mask_us": TIME, "ttfm_us": TIME,
-    "masks": COUNT, "mask_p50_us": TIME, "mask_max_us": TIME, "repro": TEXT,
+    **WHOSE, **WHICH, "tags": TEXT, "outcome": TEXT, "state": TEXT, "judged": YES_NO, "worst": TEXT,
+    "faults": TEXT, "documented": TEXT, "said": TEXT, "compile_us": TIME, "first_mask_us": TIME,
+    "ttfm_us": TIME, "masks": COUNT, "mask_p50_us": TIME, "mask_max_us": TIME, "repro": TEXT,
 }  # fmt: skip
 
 INSTANCES = {
@@ -124,6 +124,7 @@ class Seen:
                     **whose,
                     **self._cases[suite, case_id],
                     "outcome": case.rows.outcome.value,
+                    "state": case.rows.state.value,
                     "judged": case.rows.is_judged,
                     "worst": wrong.worst if wrong else "",
                     "faults": " ".join(wrong.faults) if wrong else "",

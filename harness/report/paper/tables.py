@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.measure.statistics import LEVEL
+from harness.outcomes.metrics import METRICS
 from harness.outcomes.outcome import Counts
 from harness.outcomes.summary import common_solved
+from harness.report.export.csv_table import COUNTED
 from harness.report.figures.estimates import conformance
 from harness.report.frames import times
 from harness.report.frames.rows import Seen
@@ -18,14 +20,8 @@ from harness.report.tables.instances import percent
 from harness.report.tables.masks import masks_frame
 from harness.text import duration
 
-OUTCOMES = {
-    "passed": "Passed",
-    "failed": "Failed",
-    "declined": "Declined",
-    "not_judged": "Not judged",
-    "not_measured": "Not measured",
-}
-"""What a case comes to, and its column."""
+OUTCOMES = tuple(name for name in COUNTED if name not in ("cases", "judged", "failed"))
+"""What cases come to, in the order of every surface, failed ones by what goes wrong."""
 
 FIGURES = {
     "compile per case": "compile",
@@ -48,12 +44,11 @@ def outcomes(inputs: Inputs) -> str:
         return ""
     counts = [line.arm.counts() for line in inputs.lines]
     kinds = [name for name in OUTCOMES if any(getattr(count, name) for count in counts)]
-    heads = ["Backend", "Cases", *(OUTCOMES[name] for name in kinds), r"Conformance (\%)"]
+    heads = ["Backend", "Cases", "Judged", *(METRICS[name].title for name in kinds), r"Conformance (\%)"]
     lines = [
         [
             escape(line.label),
-            f"{count.cases:,}",
-            *(f"{getattr(count, name):,}" for name in kinds),
+            *(f"{getattr(count, name):,}" for name in ("cases", "judged", *kinds)),
             _share(count),
         ]
         for line, count in zip(inputs.lines, counts, strict=True)

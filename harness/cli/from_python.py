@@ -1,0 +1,53 @@
+"""`harness.run`: the command `run` for a program, which gets the run as tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness.cli.experiment import COMMAND, saved_words
+from harness.cli.main import parser
+from harness.cli.run import walk
+from harness.errors import BadInput
+from harness.report.frames.load import Run, load
+from harness.text import one_line
+
+SOURCE = "harness.run"
+"""What is named where a value is wrong."""
+
+GATES = ("expect", "record")
+"""The options of the command whose answer is an exit code or a file."""
+
+
+def run(*suites: str | os.PathLike[str], resume: bool = False, **options: Any) -> Run:
+    """Does what `harness.run` says."""
+    for name in GATES:
+        if name in options:
+            raise BadInput(
+                f"{SOURCE}: {name} belongs to a gate, whose answer is an exit code; use `grammarbench "
+                f"{COMMAND} --{name}`, or `grammarbench compare` with the run's folder"
+            )
+    values = {name: _plain(value) for name, value in options.items() if value is not None}
+    if suites:
+        values["suites"] = [os.fspath(suite) for suite in suites]
+    top = parser()
+    saved = saved_words(top.commands[COMMAND], values, SOURCE, Path())
+    named = saved.pop("suites", [])
+    words = [COMMAND, *named, *(word for part in saved.values() for word in part)]
+    words += ["--resume"] if resume else []
+    made = walk(top.parse_args(words), words, _say, sys.stderr)
+    return load(made.folder)
+
+
+def _plain(value: Any) -> Any:
+    """Returns the value as a file of an experiment holds it: text for a path, a list for a tuple."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return list(map(_plain, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _say(message: str) -> None:
+    """Prints a line of progress where it is in nobody's way."""
+    print(one_line(message), file=sys.stderr, flush=True)
