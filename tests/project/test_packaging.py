@@ -54,3 +54,15 @@ def test_every_folder_of_the_harness_is_in_the_wheel() -> None:
     assert set(mapped) - {"harness"} == set(
         re.findall(r'"(harness\.\w+)"', (ROOT / "setup.py").read_text("utf-8"))
     )
+
+
+def test_the_citation_is_that_of_the_methods_page_at_this_version() -> None:
+    """cffconvert takes the file; here it is held against what else says the same."""
+    lines = (ROOT / "CITATION.cff").read_text("utf-8").splitlines()
+    said = {key: value for key, colon, value in (line.partition(": ") for line in lines) if colon}
+    page = (ROOT / "docs" / "methods.md").read_text("utf-8")
+    bibtex = dict(re.findall(r"^  (\w+) += \{+(.+?)\}+,?$", page, re.M))
+    assert said["cff-version"] == "1.2.0" and said["type"] == "software" and said["message"]
+    assert said["version"] == harness.__version__ == bibtex["version"]
+    assert said["license"] == bibtex["license"] and said["  - name"] == bibtex["author"]
+    assert said["title"].strip('"') == bibtex["title"]

@@ -232,6 +232,10 @@ RECIPES: dict[str, Recipe] = {
         },
         least=6,
     ),
+    "docs/python.md": Recipe(
+        seeds={"results/published/corpora-cpu-epyc-2vcpu-20261122/maskbench": "published"},
+        says={"--format latex,pdf": "paper/table-outcomes.tex"},
+    ),
     "docs/history.md": Recipe(
         seeds={"results/runs/last-night": "measured"}, says={"--add": "added: past"}, least=3
     ),

@@ -248,6 +248,11 @@ def _one_fork(_: Store, path: Path) -> None:
     path.write_text(ONE_FORK, "utf-8")
 
 
+def _published(store: Store, path: Path) -> None:
+    """A published run."""
+    shutil.copytree(ROOT / "results" / "published" / "corpora-cpu-epyc-2vcpu-20261122" / "maskbench", path)
+
+
 SEEDS: dict[str, Callable[[Store, Path], None]] = {
     "my_schemas": _my_schemas,
     "my_cases.jsonl": _my_cases,
@@ -264,6 +269,7 @@ SEEDS: dict[str, Callable[[Store, Path], None]] = {
     "own_test": _own_test,
     "baseline.json": _baseline,
     "one_fork.py": _one_fork,
+    "published": _published,
 }
 
 
