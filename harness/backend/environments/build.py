@@ -193,6 +193,9 @@ def _only_builder(folder: Path) -> Iterator[int]:
 def _build(source: Source, folder: Path, lock: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     path = Path(f"{folder}.log")
+    # Somebody who asks for a version wants it, whatever a file of constraints around us pins (tox sets one).
+    environment = {name: value for name, value in os.environ.items() if name not in CONSTRAINTS}
+    environment |= OFFLINE_HUB
     with open(path, "wb") as log:
 
         def run(*command: str) -> subprocess.CompletedProcess[bytes]:
@@ -204,7 +207,7 @@ def _build(source: Source, folder: Path, lock: int) -> None:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=(lock,),
-                env={**os.environ, **OFFLINE_HUB},
+                env=environment,
             )
 
         def must(why: str, *command: str) -> None:
@@ -242,6 +245,8 @@ def _build(source: Source, folder: Path, lock: int) -> None:
     os.replace(draft, folder / MARKER)
 
 
+CONSTRAINTS = ("PIP_CONSTRAINT", "UV_CONSTRAINT")
+"""The variables that name files of constraints for the installers."""
 OFFLINE_HUB = {name: value for name, value in ENVIRONMENT.items() if name.endswith("_OFFLINE")}
 
 

@@ -8,8 +8,10 @@ keyword does, wherever it stands: below `not`, `oneOf` or `$ref` too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from harness.cases.subschemas import Path, Schema, at, put, subschemas
@@ -38,12 +40,13 @@ ASKED_OF = {
                "unevaluatedProperties"),
 }  # fmt: skip
 """The type of the values that a keyword says something about; all others say something about any value."""
-SILENT = frozenset(
-    ("$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$comment", "$vocabulary",
-    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding",
-    "contentMediaType", "contentSchema")
+KNOWN = frozenset(
+    (*chain.from_iterable(ASKED_OF.values()), "type", "enum", "const", "anyOf", "oneOf", "not", "if", "then",
+     "else", "$ref", "$dynamicRef", "$recursiveRef")
 )  # fmt: skip
-"""Keywords that refuse nothing."""
+"""Keywords that refuse something; nothing is wanted of others."""
+FEW_PLACES = 6
+"""Documents that a keyword has before others have their first."""
 MOST_VALUES = 30
 """Values of one `enum` that have a document each."""
 MOST_TEXTS = 3
@@ -72,7 +75,18 @@ class Difference:
 
 
 def differences(schema: Schema) -> Iterator[Difference]:
-    """Yields what is wanted of a schema that is parsed JSON, the subschemas that lie outermost first."""
+    """Yields what is wanted of a schema that is parsed JSON: of each keyword the first few places before
+    others, so that a large schema has something for each, and the places that lie outermost first."""
+    counts: Counter[tuple[str, bool]] = Counter()
+    ranked: list[tuple[int, Difference]] = []
+    for difference in _differences(schema):
+        kind = str(difference.path[-1]) if difference.path else "", difference.valid
+        counts[kind] += 1
+        ranked.append((counts[kind] // FEW_PLACES, difference))
+    yield from (difference for _, difference in sorted(ranked, key=lambda pair: pair[0]))
+
+
+def _differences(schema: Schema) -> Iterator[Difference]:
     texts_left = MOST_TEXTS
     for path, node in subschemas(schema):
         if not isinstance(node, dict):
@@ -113,7 +127,7 @@ def _visits(schema: Schema, path: Path, node: dict[str, Any], where: str) -> Ite
 def _of_keyword(
     schema: Schema, path: Path, node: dict[str, Any], keyword: str, value: Any, where: str
 ) -> Iterator[Difference]:
-    if keyword in SILENT or keyword in HOLDERS:
+    if keyword not in KNOWN or keyword in HOLDERS:
         return
     here = (*path, keyword)
     name = f"{where} > {keyword}"

@@ -21,7 +21,7 @@ from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS, draft_of
 from harness.oracle.judge.second import second_verdict
 from harness.oracle.language import documents_of
 
-MOST_DOCUMENTS = 100
+MOST_DOCUMENTS = 150
 """Documents that are made of one schema."""
 SECONDS = 10.0
 """Processor time for all documents of one schema."""
