@@ -60,8 +60,10 @@ def table(
     heads: Sequence[str], lines: Sequence[Sequence[str]], *, caption: str, label: str, left: int
 ) -> str:
     """Returns a floating table with the rules of the package booktabs; heads, cells and caption must be LaTeX
-    already. The first `left` columns are set to the left, the others to the right."""
-    frame = pd.DataFrame([list(line) for line in lines], columns=list(heads), dtype=object)
+    already. The first `left` columns are set to the left, the others to the right. A head has each word on a
+    line of its own, and type and gaps are small, so that more columns fit."""
+    stacked = [_stacked(head) for head in heads]
+    frame = pd.DataFrame([list(line) for line in lines], columns=stacked, dtype=object)
     made: str = frame.style.hide(axis="index").to_latex(
         hrules=True,
         position="t",
@@ -70,4 +72,14 @@ def table(
         caption=caption,
         label=f"tab:{label}",
     )
-    return f"% needs \\usepackage{{booktabs}}\n{made}"
+    return f"% needs \\usepackage{{booktabs}}\n{made.replace(CENTERED, CENTERED + SMALL, 1)}"
+
+
+CENTERED = "\\centering\n"
+SMALL = "\\small\\setlength{\\tabcolsep}{4pt}\\setlength{\\belowcaptionskip}{4pt}\n"
+"""What a table begins with; the caption stands above it, from which LaTeX itself leaves no distance."""
+
+
+def _stacked(head: str) -> str:
+    words = head.split(" ")
+    return head if len(words) == 1 else r"\shortstack[r]{" + r" \\ ".join(words) + "}"

@@ -32,6 +32,10 @@ FIGURES = {
 """The times that the table has, by the names that `Run.times` has for them, and how it calls them."""
 
 
+LEVELS = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "max_us": "Max."}
+"""The percentiles that the table has, each where a line has it, and their heads."""
+
+
 def tables(inputs: Inputs) -> dict[str, bytes]:
     """Returns `table-NAME.tex` for each table that these inputs have something for. Raises BadInput."""
     made = {"outcomes": outcomes(inputs), "masks": masks(inputs), "times": time_table(inputs)}
@@ -113,30 +117,22 @@ def time_table(inputs: Inputs) -> str:
     taken."""
     found = [*_walked(inputs), *_measured(inputs)]
     kinds = [name for name in FIGURES if any(line["figure"] == name for _, line in found)]
+    shown = [line for kind in kinds for line in found if line[1]["figure"] == kind]
+    levels = [name for name in LEVELS if any(line.get(name) is not None for _, line in shown)]
     lines = [
         [
-            escape(FIGURES[kind]),
+            escape(FIGURES[line["figure"]]),
             escape(label),
             f"{line['n']:,}",
-            *(_time(line, level) for level in ("p50_us", "p90_us", "p99_us", "max_us")),
+            *(_time(line, name) for name in levels),
             _interval(line),
         ]
-        for kind in kinds
-        for label, line in found
-        if line["figure"] == kind
+        for label, line in shown
     ]
     if not lines:
         return ""
-    heads = [
-        "Time",
-        "Backend",
-        "Values",
-        "p50",
-        "p90",
-        "p99",
-        "Max.",
-        rf"p50, {LEVEL * 100:.0f}\,\% interval",
-    ]
+    heads = ["Time", "Backend", "Values", *(LEVELS[name] for name in levels)]
+    heads.append(rf"p50, {LEVEL * 100:.0f}\,\% interval")
     sets = dict.fromkeys(line["of"] for _, line in found if line["cases"] == "common")
     on = (
         f"on the cases that all backends solve ({', '.join(sets)})"
