@@ -102,7 +102,7 @@ function filters(query) {
     tags.length ? select("tag", "Tag", [any, ...tags.map((tag) => [tag, tag.slice(0, 60)])], query) : null,
     index.suites.length > 1 ? select("suite", "Suite", [any, ...index.suites.map((suite) => [suite, suite.slice(0, 60)])], query) : null,
     index.dialects.length > 1 ? select("dialect", "Dialect", [any, ...index.dialects.map((dialect) => [dialect, dialect])], query) : null,
-    query.has("group") ? el("button", { type: "button", click: () => change("group", "") }, `Group ${Number(query.get("group")) + 1} ✕`) : null);
+    query.has("group") ? el("button", { type: "button", click: () => change("group", "") }, `Group ${Number(query.get("group")) + 1}: leave`) : null);
 }
 
 // -------------------------------------------------------------------------------------------------------- the table
@@ -115,7 +115,7 @@ function head(query) {
     const up = sort === key, down = sort === `-${key}`;
     const next = kind === "time" ? (down ? key : up ? "" : `-${key}`) : up ? `-${key}` : down ? "" : key;
     return el("th", { scope: "col", class: kind, "aria-sort": up ? "ascending" : down ? "descending" : null },
-      el("button", { type: "button", title: `sort by ${title}`, click: () => change("sort", next) }, title, up ? " ▲" : down ? " ▼" : ""));
+      el("button", { type: "button", title: `sort by ${title}`, click: () => change("sort", next) }, title, up ? " ↑" : down ? " ↓" : ""));
   })));
 }
 

@@ -51,12 +51,31 @@ for (const key of keys) {
   });
 }
 
+// One tab is seen at a time; the address of whatever stands on a tab opens it.
+const tabs = [...document.querySelectorAll(".tab")];
+
+function showTab(wanted) {
+  for (const tab of tabs) tab.classList.toggle("seen", tab === wanted);
+  for (const link of document.querySelectorAll("nav a[data-tab]")) {
+    if (`tab-${link.dataset.tab}` === wanted?.id) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
 function openTarget() {
-  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const [path] = location.hash.slice(1).split("?");
+  let id = path === "/summary" ? "summary" : path;
+  try { id = decodeURIComponent(id); } catch { /* as it stands */ }
+  const target = id && !id.startsWith("/") ? document.getElementById(id) : null;
+  const exploring = /^\/case(s|\/)/.test(path);
+  const tab = exploring ? document.getElementById("tab-cases") : target?.closest(".tab");
+  showTab(tab || tabs.find((one) => one.classList.contains("seen")) || tabs[0]);
   if (!target) return;
   target.hidden = false;
-  for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
-  target.scrollIntoView();
+  for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
+  if (tab && target === tab.querySelector("section")) scrollTo(0, 0);
+  else target.scrollIntoView();
 }
+if (tabs.length > 1) root.classList.add("tabbed");
 window.addEventListener("hashchange", openTarget);
 openTarget();

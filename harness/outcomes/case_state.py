@@ -62,7 +62,7 @@ STATES = {
     CaseState.VALID_REFUSED: StateWords(
         "▼", "valid output refused", "it forbids output that the case allows"
     ),
-    CaseState.TOO_SLOW: StateWords("⧖", "too slow", "a call took longer than the time limit"),
+    CaseState.TOO_SLOW: StateWords("◔", "too slow", "a call took longer than the time limit"),
     CaseState.OTHER_FAULT: StateWords(
         "◆",
         "other fault",

@@ -95,8 +95,8 @@ def _keywords(schema: Any) -> set[str]:
     return keywords
 
 
-def derived_tags(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Returns, by suite and id, what the grammars of the run's cases without tags are made of.
+def derived_features(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Returns, by suite and id, what the grammars of the run's cases are made of.
 
     Raises BadInput.
     """
@@ -105,7 +105,5 @@ def derived_tags(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
     ).exists():  # of a published run, or of one whose cases were taken away: their features are not known
         return {}
     return {
-        (suite, case.id): tags
-        for suite, _, case in read_cases(folder)
-        if not case.tags and (tags := constructs(case.grammar))
+        (suite, case.id): tags for suite, _, case in read_cases(folder) if (tags := constructs(case.grammar))
     }

@@ -38,6 +38,7 @@ def template_environment() -> jinja2.Environment:
     environment.filters |= {
         "number": lambda value, unit: "–" if value is None else number(value, unit),
         "duration": lambda us: "–" if us is None else duration(us * 1e3),
+        "code": code_spans,
     }
     environment.globals |= {
         "glyphs": GLYPHS,
@@ -51,6 +52,16 @@ def template_environment() -> jinja2.Environment:
     }
     environment.globals["m"] = environment.get_template("macros.html.j2").module
     return environment
+
+
+def code_spans(text: str) -> Markup:
+    """Returns the text as HTML in which what stands between backticks is code."""
+    parts = visible(text).split("`")
+    if len(parts) % 2 == 0:  # a backtick without its twin is itself
+        parts[-2:] = [f"{parts[-2]}`{parts[-1]}"]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
+    )
 
 
 def _shown(value: Any) -> Any:

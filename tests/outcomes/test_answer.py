@@ -139,7 +139,7 @@ def test_what_a_walk_wrote_is_shown_with_the_constraint_that_it_violates(
 ) -> None:
     wrote = Finding("walks_end_and_validate", 3, "it violates", "invalid", examples=(b'{"xs": [2]}'.hex(),))
     answer = _answer(synthetic, tmp_path, [CHECKED | {"findings": (wrote,)}, {}])
-    assert answer.risks[0].sentence == ('alpha let this through, which `xs.contains` forbids: `{"xs": [2]}`')
+    assert answer.risks[0].sentence == ('alpha lets this through, which `xs.contains` forbids: `{"xs": [2]}`')
 
 
 def test_a_control_is_never_recommended_and_in_no_risk(synthetic: ModuleType, tmp_path: Path) -> None:

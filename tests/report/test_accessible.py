@@ -34,6 +34,7 @@ GRAVE = """axe.run(document, {resultTypes: ["violations"]}).then((found) => foun
 .map((each) => `${each.id} (${each.nodes.length}): ${each.nodes[0].html.slice(0, 200)} ${each.nodes[0].failureSummary}`))"""  # noqa: E501
 LOOKS = [(width, dark) for width in (1280, 400) for dark in (False, True)]
 SECTIONS = (
+    "answer",
     "verdict",
     "summary",
     "times",
@@ -103,6 +104,10 @@ def shown(browser: Browser, address: str, **look: Any) -> None:
             browser.go(f"/case/{browser.ask('index.cases.id[list.order[0]]')}")
 
 
+WHOLE = """document.documentElement.classList.remove('tabbed');
+for (const each of document.querySelectorAll('details')) each.open = true; 0"""
+"""Shows all tabs of the page at once, and all that is folded."""
+
 KINDS = ("report", "cases", "case", "two runs", "compare --html", "dashboard")
 
 
@@ -111,7 +116,7 @@ KINDS = ("report", "cases", "case", "two runs", "compare --html", "dashboard")
 def test_axe_sees_nothing_grave(kind: str, pages: dict[str, str], browser: Browser) -> None:
     for width, dark in LOOKS:
         shown(browser, pages[kind], width=width, dark=dark)
-        browser.ask("for (const each of document.querySelectorAll('details')) each.open = true; 0")
+        browser.ask(WHOLE)
         browser.ask(AXE.read_text("utf-8") + ";0")
         assert browser.ask(GRAVE) == [], f"{width} pixels, {'dark' if dark else 'light'}"
 
@@ -150,7 +155,7 @@ const edge = each.getBoundingClientRect();
 return edge.right > document.documentElement.clientWidth + 1 || edge.left < -1 && !each.classList.contains('skip');
 }).map((each) => `${each.closest('section')?.id} ${each.tagName} ${each.className}: ${each.innerText?.slice(0, 60)}`)"""  # noqa: E501
 """What reaches beyond the window and stands in no box of its own that scrolls."""
-TOO_WIDE = """[...document.querySelectorAll('#summary .scroll, #comparison .scroll')]
+TOO_WIDE = """[...document.querySelectorAll('#answer .scroll, #summary .scroll, #comparison .scroll')]
 .filter((each) => each.scrollWidth > each.clientWidth + 1)
 .map((each) => `${each.getAttribute('aria-label')}: ${each.scrollWidth} of ${each.clientWidth}`)"""
 """The first tables that anybody reads, if a part of them is reached only by scrolling."""
@@ -162,7 +167,7 @@ def test_nothing_is_cut_off_at_the_right(kind: str, pages: dict[str, str], brows
         for dark in (False, True):
             look = f"{width} pixels, {'dark' if dark else 'light'}"
             shown(browser, pages[kind], width=width, dark=dark)
-            browser.ask("for (const each of document.querySelectorAll('details')) each.open = true; 0")
+            browser.ask(WHOLE)
             assert browser.ask(OVERFLOWING) == [], look
             assert browser.ask("document.documentElement.scrollWidth <= innerWidth"), look
             assert width < 1280 or kind == "many arms" or browser.ask(TOO_WIDE) == [], look
@@ -170,6 +175,7 @@ def test_nothing_is_cut_off_at_the_right(kind: str, pages: dict[str, str], brows
 
 def test_what_reaches_out_is_seen(pages: dict[str, str], browser: Browser) -> None:
     browser.open(pages["report"])
+    browser.ask(WHOLE)
     browser.ask("document.querySelector('#overview td').style.minWidth = '1400px'; 0")
     assert browser.ask(OVERFLOWING) == [] and len(browser.ask(TOO_WIDE)) == 1
     browser.ask("overview.parentElement.style.overflow = 'visible'; 0")
@@ -220,7 +226,7 @@ return box.width && (box.left < -1 || box.right > innerWidth + 1 || each.tagName
 def test_on_paper_nothing_is_cut_off(kind: str, pages: dict[str, str], browser: Browser) -> None:
     for paper, width in PAPERS.items():
         shown(browser, pages[kind], width=width)
-        browser.ask("for (const each of document.querySelectorAll('details')) each.open = true; 0")
+        browser.ask(WHOLE)
         browser.on_paper()
         assert browser.ask(CUT_OFF) == [], paper
         assert browser.ask("document.documentElement.scrollWidth <= innerWidth"), paper
@@ -257,6 +263,7 @@ return [dots.length, names.length, names.filter(inside).length, names.filter(cle
 def test_labels_of_the_pareto_chart_are_inside_it_and_apart(pages: dict[str, str], browser: Browser) -> None:
     for width in (1280, 400):
         shown(browser, pages["many arms"], width=width)
+        browser.ask(WHOLE)
         assert browser.ask(LABELS) == [12, 12, 12, 12], f"{width} pixels"
 
 
@@ -281,7 +288,8 @@ def walked(browser: Browser, most: int = 400) -> list[str]:
 
 def test_everything_is_reached_by_the_keyboard(pages: dict[str, str], browser: Browser) -> None:
     shown(browser, pages["report"])
-    found = walked(browser)
+    browser.ask("document.documentElement.classList.remove('tabbed'); 0")
+    found = walked(browser, 600)
     assert found[0] == "A skip" and {
         "BUTTON theme",
         "BUTTON sort",
@@ -301,6 +309,28 @@ def test_everything_is_reached_by_the_keyboard(pages: dict[str, str], browser: B
     assert browser.ask("document.activeElement.tagName") == "H2", "the focus is where the new page begins"
     browser.press("Tab")
     assert browser.ask("document.activeElement.closest('#explorer') !== null")
+
+
+SEEN = (
+    "[...document.querySelectorAll('.tab')].filter((tab) => tab.getClientRects().length).map((tab) => tab.id)"
+)
+
+
+def test_one_tab_is_seen_at_a_time_and_an_address_opens_its_own(
+    pages: dict[str, str], browser: Browser
+) -> None:
+    browser.open(pages["report"])
+    assert browser.ask(SEEN) == ["tab-answer"]
+    current = "document.querySelector('nav [aria-current]').textContent"
+    for place, tab in (("masks", "Figures"), ("checks", "Right or wrong"), ("definitions", "Method")):
+        if not browser.ask(f"document.getElementById('{place}') !== null"):
+            continue
+        browser.ask(f"location.hash = '#{place}'; 0")
+        browser.until(f"{current} === '{tab}'")
+        assert len(browser.ask(SEEN)) == 1
+        assert browser.ask(f"document.getElementById('{place}').getClientRects().length > 0")
+    browser.go("/cases?outcome=failing")
+    assert browser.ask(current) == "Cases"
 
 
 def test_the_theme_is_a_button_that_says_what_it_does(pages: dict[str, str], browser: Browser) -> None:

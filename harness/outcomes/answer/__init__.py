@@ -6,7 +6,7 @@ terminal show in the same words.
 
 from harness.outcomes.answer.answer import Answer, Risk, answer_of, read_answer
 from harness.outcomes.answer.backends import BackendAnswer, backends_of
-from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs
+from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs, together
 
 __all__ = [
     "Answer",
@@ -18,4 +18,5 @@ __all__ = [
     "answer_of",
     "backends_of",
     "read_answer",
+    "together",
 ]

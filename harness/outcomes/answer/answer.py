@@ -82,12 +82,12 @@ def answer_of(
     chosen = max(names, key=lambda name: vocabulary_sizes.get(name, 0), default="")
     mine = [backend for backend in backends if backend.vocabulary == chosen]
     ranked = ranking(mine)
-    ordered = (*ranked, *(backend for backend in mine if backend not in ranked))
+    ordered = (*ranked, *(backend for backend in mine if backend.is_control))
     judged = [backend for backend in ranked if backend.counts.judged]
     best = judged[0] if judged else None
     equals = tuple(other for other in judged[1:] if best is not None and _is_equal(best, other))
     noun = "schema" if proofs.dialects == {"json_schema"} else "case"
-    others = [backend for backend in ranked if backend is not best and backend not in equals]
+    others = [one for one in ranked if one is not best and all(one is not equal for equal in equals)]
     return Answer(
         sentence=words.sentence(best, equals, others, noun, verb, whose),
         best=best,

@@ -75,7 +75,7 @@ def backends_of(
     some of its own.
     """
     slowest = {tail.slowest.key: tail.slowest for tail in compiles.tails()}
-    own = {arm.backend for arm in info.arms if arm.distribution}
+    controls = proofs.enforcing.controls(info)
     versions: dict[str, set[str]] = {}
     for arm in arms:
         versions.setdefault(arm.backend, set()).add(arm.version)
@@ -108,7 +108,7 @@ def backends_of(
                 levels["p99"],
                 few("p99", len(per_token)),
                 first_mask["p50"],
-                is_control=bool(cases) and arm.backend not in own and not arm.solves_any,
+                is_control=arm.key in controls,
             )
         )
     return made

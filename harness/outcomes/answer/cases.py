@@ -10,6 +10,7 @@ from harness.cases.case import Case
 from harness.checks import judging_dialects
 from harness.oracle.judge.asked import Judge
 from harness.outcomes.case_state import WROTE_INVALID, CaseState, state_of_fault
+from harness.outcomes.controls import Enforcing
 from harness.outcomes.outcome import faults
 from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import CHECKS_MODE, DECLINED, Finding, Row
@@ -99,6 +100,7 @@ class Proofs:
     valid: set[tuple[CaseKey, int | None]] = field(default_factory=set)
     """The valid instances that were walked, and the invalid ones below."""
     invalid: set[tuple[CaseKey, int | None]] = field(default_factory=set)
+    enforcing: Enforcing = field(default_factory=Enforcing)
     masks_compared: set[CaseKey] = field(default_factory=set)
     """The cases of which whole masks were compared with an exact reference."""
 
@@ -107,6 +109,7 @@ class Proofs:
         key = row.suite, row.case_id
         self.names.setdefault(key, row.case)
         self.dialects.add(row.dialect)
+        self.enforcing.add(row)
         if row.valid is not None and row.mode != CHECKS_MODE:
             (self.valid if row.valid else self.invalid).add((key, row.instance))
         if any(
@@ -141,6 +144,17 @@ class Proofs:
             for suite, _, case in read_cases(run):
                 for proofs, place in wanted.get((suite, case.id), ()):
                     proofs[place] = _explained(proofs[place], case, asked)
+
+
+def together(proofs: Iterable[Proofs]) -> Proofs:
+    """Returns what judged the cases of several runs; what it shows of single cases stays with the runs."""
+    whole = Proofs()
+    for one in proofs:
+        whole.dialects |= one.dialects
+        whole.valid |= one.valid
+        whole.invalid |= one.invalid
+        whole.masks_compared |= one.masks_compared
+    return whole
 
 
 @dataclass

@@ -57,8 +57,8 @@ def sentence(
 def _other(backend: BackendAnswer) -> str:
     if not backend.counts.judged:
         return f"{backend.name} was not judged."
-    parts = [f"works on {backend.works:,}", *_goes_wrong(backend), *_refuses(backend)]
-    return f"{backend.name} {_and(parts)}."
+    worst = [*_goes_wrong(backend), *_refuses(backend)][:1]
+    return f"{backend.name} {_and([f'works on {backend.works:,}', *worst])}."
 
 
 def _goes_wrong(backend: BackendAnswer) -> list[str]:
@@ -150,27 +150,28 @@ def certainty(
 
 def risk(case: CaseAnswer, names: Sequence[str]) -> str:
     """Returns what goes wrong in the case with these backends, and what shows it."""
-    return _risk_sentence(case.state, _and(names), case.proof)
+    return _risk_sentence(case.state, _and(names), "" if len(names) > 1 else "s", case.proof)
 
 
-def _risk_sentence(state: CaseState, names: str, proof: Proof | None) -> str:
+def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | None) -> str:
+    """Returns the sentence; `ending` is that of its verb."""
     constraint = f"`{proof.constraint}`" if proof and proof.constraint else ""
     document = proof.document if proof else ""
     said = proof.said if proof else ""
     if state == CaseState.SILENTLY_WRONG:
         if proof and proof.instance is not None:
             shown = f"`{document}`" if document else f"“{proof.instance_name}”"
-            return f"{names} accepts {shown}, which {constraint or 'the case'} forbids."
+            return f"{names} accept{ending} {shown}, which {constraint or 'the case'} forbids."
         if document:
-            return f"{names} let this through, which {constraint or 'the case'} forbids: `{document}`"
-        return f"{names} allows what {constraint or 'the case'} forbids: {said}"
+            return f"{names} let{ending} this through, which {constraint or 'the case'} forbids: `{document}`"
+        return f"{names} allow{ending} what {constraint or 'the case'} forbids: {said}"
     if state == CaseState.VALID_REFUSED:
         shown = f"`{document}`, which is valid" if document else f"valid output: {said}"
-        return f"{names} refuses {shown}"
+        return f"{names} refuse{ending} {shown}"
     if state == CaseState.TOO_SLOW:
         return f"{names} did not answer within the time limit{f': {said}' if said else '.'}"
     if state == CaseState.BREAKS:
-        return f"{names} breaks{f': {said}' if said else '.'}"
+        return f"{names} break{ending}{f': {said}' if said else '.'}"
     return f"{names}: {proof.check.replace('_', ' ') if proof else 'a fault'}{f'; {said}' if said else ''}"
 
 

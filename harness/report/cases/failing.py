@@ -24,7 +24,7 @@ WORDS = {
     Outcome.UNDER_CONSTRAINED: "▲ under-constrained",
     Outcome.OVER_CONSTRAINED: "▼ over-constrained",
     Outcome.BACKEND_ERROR: "✖ backend error",
-    Outcome.TIMEOUT: "✖ timeout",
+    Outcome.TIMEOUT: "◔ timeout",
     Outcome.FINDING: "◆ finding",
     Outcome.DECLINED: "⊘ declined",
     Outcome.HARNESS_ERROR: "⚑ harness error (ours)",

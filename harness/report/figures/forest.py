@@ -15,20 +15,20 @@ from harness.report.figures import charts
 from harness.report.templates import asset, template_environment
 
 STYLES = {
-    "regressed": (6, "v"),
-    "improved": (3, "^"),
+    "regressed": (6, ">"),
+    "improved": (3, "<"),
     "equivalent": (1, "o"),
-    "inconclusive": (8, "D"),
+    "inconclusive": (8, "h"),
     "unproven": (7, "X"),
 }
 """Colour and marker of a verdict; the table beside the plot says it in words."""
 
 SIGNS = {
-    "regressed": "▼ slower",
-    "improved": "▲ faster",
+    "regressed": "▸ slower",
+    "improved": "◂ faster",
     "equivalent": "● equivalent",
-    "inconclusive": "◆ inconclusive",
-    "unproven": "✕ unproven",
+    "inconclusive": "○ inconclusive",
+    "unproven": "× unproven",
 }
 
 

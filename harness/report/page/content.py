@@ -8,13 +8,15 @@ from pathlib import Path
 
 import jinja2
 
+from harness.outcomes.answer import Answer
 from harness.outcomes.summary import common_solved
 from harness.report.cases.data import Explored, explore
 from harness.report.page import failing_cases
 from harness.report.page.failing_cases import FailingCases
 from harness.report.page.inputs import Inputs
 from harness.report.page.lines import Common, common
-from harness.report.page.matrix import Matrix, commands, matrix
+from harness.report.page.matrix import Matrix, matrix
+from harness.report.page.verdict import PageVerdict, verdict
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,12 @@ class Content:
     @cached_property
     def explored(self) -> Explored:
         """Returns every case of the runs, in groups, as the explorer shows them."""
-        return explore(self.inputs.cases, self.inputs.lines)
+        return explore(self.inputs.cases, self.inputs.tried)
 
     @cached_property
     def failing(self) -> FailingCases:
         """Returns the failing cases that the page shows without its script. Raises BadInput."""
-        return failing_cases.failing_cases(self.case_template, self.inputs.failures, self.inputs.lines)
+        return failing_cases.failing_cases(self.case_template, self.inputs.failures, self.inputs.tried)
 
     @cached_property
     def common(self) -> Common | None:
@@ -49,6 +51,11 @@ class Content:
         return matrix(self.inputs, solved)
 
     @cached_property
-    def commands(self) -> dict[str, str]:
-        """Returns the commands that would measure what is missing, by what they measure."""
-        return commands(self.inputs)
+    def verdict(self) -> PageVerdict:
+        """Returns what changed between the runs or the versions on the page, in one word."""
+        return verdict(self.inputs)
+
+    @cached_property
+    def answer(self) -> Answer | None:
+        """Returns what the runs answer; None where no run of rows is on the page."""
+        return self.inputs.answer()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,13 @@ from harness.measure.kernels import stored
 from harness.measure.kernels.session import FILE as KERNELS
 from harness.measure.record import has_measurement, read_measurement
 from harness.measure.session import conclude
-from harness.outcomes.constructs import derived_tags
+from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of, together
+from harness.outcomes.constructs import KEYWORDS, derived_features
+from harness.outcomes.controls import read_controls
 from harness.outcomes.outcome import walk_verdict
 from harness.outcomes.result import Noticed
 from harness.outcomes.slow_compiles import Compiles
-from harness.outcomes.summary import ArmSummary, arm_key, each_taken_in, summarize
+from harness.outcomes.summary import ArmKey, ArmSummary, arm_key, each_taken_in, summarize
 from harness.report.cases.cases import Cases
 from harness.report.cases.failing import Failures, Who
 from harness.report.figures import charts
@@ -32,8 +34,8 @@ from harness.serve.decode.record import has_decoding, read_decoding
 UTF8 = "utf8"
 """The suite whose tags are classes of bytes."""
 
-LABEL = "label"
-"""The group of tags of the form `about:what`."""
+TAG = "tag"
+"""The group of what a suite says of a JSON Schema that is no keyword."""
 
 Feature = tuple[str, str]
 """Group and name."""
@@ -57,11 +59,8 @@ class Features:
             if row.dialect == "json_schema"
             else (f"{row.dialect} feature")
         )
-        # `about:...` and the like say what a suite has the case for, not what its grammar is made of.
-        for feature in (
-            ("dialect", row.dialect),
-            *((LABEL if ":" in tag else group, tag) for tag in row.tags),
-        ):
+        named = ((TAG if group == "keyword" and tag not in KEYWORDS else group, tag) for tag in row.tags)
+        for feature in (("dialect", row.dialect), *named):
             mine.setdefault(feature, Counter())[kind] += 1
 
 
@@ -109,6 +108,7 @@ class Inputs:
     scouting: list[RunSeen]
     """Runs whose walks only chose what to measure, and whose arms another run here has: not counted."""
     lines: list[Line]
+    """Every arm of the runs, controls last."""
     subjects: list[Subject]
     failures: Failures
     features: Features
@@ -120,6 +120,30 @@ class Inputs:
     """For each run, what its result is made of."""
     compiles: list[Compiles]
     """The compiles of each of the runs."""
+    proofs: list[Proofs]
+    """What shows that cases of each of the runs are refused or go wrong."""
+
+    @property
+    def tried(self) -> list[Line]:
+        """Returns the arms but for controls, whose faults say nothing; all where there are only controls."""
+        return [line for line in self.lines if not line.is_control] or self.lines
+
+    def answer(self) -> Answer | None:
+        """Returns what the runs answer together; None where there is no run of rows. Raises BadInput."""
+        if not self.lines:
+            return None
+        backends = []
+        for place, run in enumerate(self.runs):
+            mine = [line for line in self.lines if line.run is run]
+            self.proofs[place].explain(run.folder)
+            arms, names = [line.arm for line in mine], [line.label for line in mine]
+            backends += backends_of(arms, self.proofs[place], self.compiles[place], run.info, names)
+        sizes = {
+            name: int(about.get("size", 0))
+            for run in self.runs
+            for name, about in run.info.vocabularies.items()
+        }
+        return answer_of(backends, together(self.proofs), sizes)
 
     @property
     def incomplete(self) -> list[str]:
@@ -150,12 +174,14 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
     failures, features, cases = Failures(), Features(), Cases()
     runs: list[RunSeen] = []
     scouting: list[RunSeen] = []
+    controls: set[Who] = set()
     arms_of_runs: list[tuple[RunSeen, ArmSummary]] = []
     noticed: list[tuple[Noticed, list[ArmSummary]]] = []
     elsewhere = {
         key for folder in folders if has_rows(folder) and not has_measurement(folder) for key in _keys(folder)
     }
     compiles: list[Compiles] = []
+    proofs: list[Proofs] = []
     for place, folder in enumerate(folders):
         if not has_rows(folder) and (has_decoding(folder) or (folder / KERNELS).is_file()):
             continue
@@ -164,17 +190,23 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
             end = read_end(folder)
             scouting.append(RunSeen(place, folder, info, end, end.rows if end else 0))
             continue
-        mine = Noticed(folder)
+        mine, left_out = Noticed(folder), read_controls(folder, info)
+        controls |= {(place, key) for key in left_out}
         compiles.append(Compiles(info.timeout_s))
-        takers = [partial(taker.add, run=place) for taker in (failures, features, cases)]
-        rows = each_taken_in(_tagged_rows(folder), *takers, compiles[-1].add, mine.add)
+        proofs.append(Proofs())
+        takers = [_but_for(left_out, partial(taker.add, run=place)) for taker in (failures, features, cases)]
+        rows = each_taken_in(_tagged_rows(folder), *takers, compiles[-1].add, proofs[-1].add, mine.add)
         arms = summarize(rows, read_samples(folder), info)
         noticed.append((mine, arms))
         run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms))
         runs.append(run)
         arms_of_runs += [(run, arm) for arm in arms]
+    arms_of_runs.sort(key=lambda one: (one[0].place, one[1].key) in controls)
     named = zip(arms_of_runs, labels(arms_of_runs), strict=True)
-    lines = [Line(position, label, run, arm) for position, ((run, arm), label) in enumerate(named)]
+    lines = [
+        Line(position, label, run, arm, is_control=(run.place, arm.key) in controls)
+        for position, ((run, arm), label) in enumerate(named)
+    ]
     subjects = _subjects(lines, measured, decoded)
     return Inputs(
         tuple(folders),
@@ -190,7 +222,15 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
         kernels,
         noticed,
         compiles,
+        proofs,
     )
+
+
+def _but_for(left_out: set[ArmKey], take: Callable[[Row], None]) -> Callable[[Row], None]:
+    """Returns the taker of rows without those of the arms that are left out."""
+    if not left_out:
+        return take
+    return lambda row: None if arm_key(row) in left_out else take(row)
 
 
 def _keys(folder: Path) -> set[tuple[str, str, str, str]]:
@@ -203,12 +243,17 @@ def _keys(folder: Path) -> set[tuple[str, str, str, str]]:
 
 
 def _tagged_rows(folder: Path) -> Iterator[Row]:
-    """Yields the rows of a run; those of cases without tags get the ones that their grammars say."""
-    derived = derived_tags(folder)
+    """Yields the rows of a run with what their grammars are made of among their tags: the keywords of a JSON
+    Schema, and the constructs of other grammars of which the suite says nothing.
+
+    Tags of the form `about:...` are left off: they say what a suite has the case for.
+    """
+    derived = derived_features(folder)
     for row in read_rows(folder):
-        if not row.tags and (tags := derived.get((row.suite, row.case_id))):
-            row = replace(row, tags=tags)
-        yield row
+        tags = tuple(tag for tag in row.tags if ":" not in tag)
+        if row.dialect == "json_schema" or not tags:
+            tags = tuple(dict.fromkeys((*tags, *derived.get((row.suite, row.case_id), ()))))
+        yield replace(row, tags=tags) if tags != row.tags else row
 
 
 def _measured(folder: Path) -> Measured:

@@ -62,6 +62,8 @@ class Line(charts.Styled):
     label: str
     run: RunSeen
     arm: ArmSummary
+    is_control: bool = False
+    """Does it enforce nothing, and stand here as a floor of the times only?"""
 
 
 def labels(arms_of_runs: Sequence[tuple[RunSeen, ArmSummary]]) -> list[str]:

@@ -55,7 +55,9 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
         known.append(("TPOT over no grammar", [overhead(subjects, size) for size in sizes]))
         known.append(("Jump-forward", [jump_gain(subjects)]))
     else:
-        missing.append(("TPOT, overhead and jump-forward", commands(inputs)["decode"]))
+        missing.append(("TPOT, overhead over batch sizes and jump-forward", commands(inputs)["decode"]))
+    if not inputs.kernels:
+        missing.append(("Mask kernels over batch sizes", commands(inputs)["kernels"]))
     known.append(("Memory", [memory(lines)]))
     if not inputs.lines:
         missing.append(("Conformance", commands(inputs)["run"]))
@@ -83,7 +85,8 @@ def commands(inputs: Inputs) -> dict[str, str]:
         dict.fromkeys(
             spec_of(subject.backend, subject.version, subject.options, subject.backend in released)
             for subject in inputs.subjects
+            if subject.line is None or not subject.line.is_control
         )
     )
-    verbs = {verb: more(verb, runs, specs) for verb in ("run", "measure", "decode", "kernels")}
-    return verbs | {"jumps": more("decode", runs, specs, "--strategies", "stepwise,jump_forward")}
+    made = {verb: more(verb, runs, specs) for verb in ("run", "measure", "kernels")}
+    return made | {"decode": more("decode", runs, specs, "--strategies", "stepwise,jump_forward")}

@@ -70,12 +70,17 @@ def presets_of(
         solve_nothing = tuple(
             subject.label
             for subject in subjects
-            if subject.line and subject.line.arm.cases and not subject.line.arm.solves_any
+            if subject.line
+            and subject.line.arm.cases
+            and not subject.line.arm.solves_any
+            and not subject.line.is_control
         )
         known = [
             (estimate, subject.label)
             for estimate, subject in zip(estimates[key], subjects, strict=True)
-            if estimate is not None and subject.label not in solve_nothing
+            if estimate is not None
+            and subject.label not in solve_nothing
+            and not (subject.line and subject.line.is_control)
         ]
         ranked = tuple(
             (known[place][1], sign)
@@ -90,6 +95,10 @@ def presets_of(
             if label not in named
         )
         named |= {*solve_nothing, *(label for _, label in known)}
-        unknown = tuple(subject.label for subject in subjects if subject.label not in named)
+        unknown = tuple(
+            subject.label
+            for subject in subjects
+            if subject.label not in named and not (subject.line and subject.line.is_control)
+        )
         made.append(Preset(title, column, why, ranked, unranked, unknown, solve_nothing))
     return made

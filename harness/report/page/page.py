@@ -19,8 +19,7 @@ from harness.report.cases.explorer import ASSETS
 from harness.report.export import summary
 from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs, read_inputs
-from harness.report.page.section import render_sections
-from harness.report.page.verdict import verdict
+from harness.report.page.section import render_tabs
 from harness.report.templates import asset, template_environment
 
 STYLES = ("style.css", "cases.css")
@@ -70,9 +69,9 @@ def _built(inputs: Inputs, trend: Path | None, split: bool) -> tuple[str, dict[s
     environment = template_environment()
     content = Content(inputs, environment.get_template("case.html.j2"), trend)
     with ThreadPoolExecutor(1) as beside:
-        asked = beside.submit(snippets.ask, content.explored, inputs.lines)
+        asked = beside.submit(snippets.ask, content.explored, inputs.tried)
         html = _render_page(content, environment)
-        snippets.add_snippets(content.explored, inputs.lines, asked.result())
+        snippets.add_snippets(content.explored, inputs.tried, asked.result())
     html, packed = explorer.with_data(html, content.explored, split)
     if packed.split:
         return *explorer.outside(html, packed), content.explored
@@ -80,14 +79,14 @@ def _built(inputs: Inputs, trend: Path | None, split: bool) -> tuple[str, dict[s
 
 
 def _render_page(content: Content, environment: jinja2.Environment) -> str:
-    """Returns the page with every section that has something to show. Raises BadInput."""
+    """Returns the page with every tab that has something to show. Raises BadInput."""
     inputs = content.inputs
     script = "\n".join(asset(script).strip() for script in SCRIPTS)
     return environment.get_template("page.html.j2").render(
         titles=titles(inputs),
         runs=inputs.runs,
-        verdict=verdict(inputs),
-        sections=render_sections(content, environment),
+        verdict=content.verdict,
+        tabs=render_tabs(content, environment),
         data=Markup(explorer.DATA),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

@@ -13,6 +13,18 @@ from markupsafe import Markup
 from harness.report.page import sections
 from harness.report.page.content import Content
 
+TABS = {
+    "answer": "Answer",
+    "figures": "Figures",
+    "right": "Right or wrong",
+    "serving": "Serving",
+    "changes": "Changes",
+    "cases": "Cases",
+    "method": "Method",
+}
+"""The titles of the page's tabs, in their order. With the page's script one tab is seen at a time; without
+it, and on paper, they stand one below the other."""
+
 Values = dict[str, object]
 """What a section's template shows, by the names that it uses."""
 
@@ -33,6 +45,8 @@ class Section:
     values: Callable[[Content], Values | None]
     """Returns what the template shows, or None where the section has nothing to show and is left off. Raises
     BadInput."""
+    tab: str = "method"
+    """The tab, one of TABS, on which the section stands."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,15 @@ class Rendered:
     id: str
     title: str
     html: Markup
+
+
+@dataclass(frozen=True)
+class Tab:
+    """The sections of one tab."""
+
+    id: str
+    title: str
+    sections: tuple[Rendered, ...]
 
 
 def discovered_sections() -> dict[str, Section]:
@@ -56,12 +79,12 @@ def discovered_sections() -> dict[str, Section]:
     }
 
 
-def render_sections(content: Content, environment: jinja2.Environment) -> list[Rendered]:
-    """Returns the sections that have something to show, in their order. Raises BadInput."""
-    rendered = []
+def render_tabs(content: Content, environment: jinja2.Environment) -> list[Tab]:
+    """Returns the tabs that have something to show, with their sections in order. Raises BadInput."""
+    rendered: dict[str, list[Rendered]] = {tab: [] for tab in TABS}
     for name, section in discovered_sections().items():
         values = section.values(content)
         if values is not None:
             html = environment.get_template(f"{name}.html.j2").render(**values)
-            rendered.append(Rendered(section.id, section.title, Markup(html.strip("\n"))))
-    return rendered
+            rendered[section.tab].append(Rendered(section.id, section.title, Markup(html.strip("\n"))))
+    return [Tab(tab, TABS[tab], tuple(sections)) for tab, sections in rendered.items() if sections]

@@ -16,12 +16,12 @@ LINES = 5
 
 WORDS = {
     "PASS": ("✓", "good", "nothing is worse than the baseline"),
-    "REGRESSED": ("▼", "bad", "something is worse than the baseline"),
-    "INCONCLUSIVE": ("◆", "open", "nothing is proven worse, and not everything is proven equal"),
-    "UNPROVEN": ("✕", "open", "the measurement cannot be believed, or nothing can be compared"),
-    "INCOMPLETE": ("✖", "bad", "something did not come to its end, so nothing is concluded"),
+    "REGRESSED": ("↘", "bad", "something is worse than the baseline"),
+    "INCONCLUSIVE": ("≈", "open", "nothing is proven worse, and not everything is proven equal"),
+    "UNPROVEN": ("×", "open", "the measurement cannot be believed, or nothing can be compared"),
+    "INCOMPLETE": ("…", "bad", "something did not come to its end, so nothing is concluded"),
     "NO BASELINE": (
-        "○",
+        "·",
         "none",
         "nothing to hold it against: give two runs, or measure two versions in one run",
     ),
@@ -77,7 +77,7 @@ def verdict(inputs: Inputs) -> PageVerdict:
         reason for gate in gates for reason in gate.reasons
     ]
     order = {"worse": 0, "other": 1, "better": 2}
-    glyphs = {"worse": "▼", "other": "●", "better": "▲"}
+    glyphs = {"worse": "↘", "other": "↔", "better": "↗"}
     changes.sort(key=lambda change: order[change.kind])
     shown = tuple(
         (glyphs[change.kind], short(f"{change.arm}: {change.what}", 240)) for change in changes[:LINES]

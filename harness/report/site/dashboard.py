@@ -30,8 +30,8 @@ CHANGES, DETAILS, TABLE = 200, 20, 20
 
 ORDER: dict[State, int] = {"alert": 0, "better": 1, "quiet": 2, "no baseline": 3}
 WORDS: dict[State, str] = {
-    "alert": "▼ slower",
-    "better": "▲ faster",
+    "alert": "▸ slower",
+    "better": "◂ faster",
     "quiet": "● steady",
     "no baseline": "○ no baseline yet",
 }

@@ -23,16 +23,14 @@ from harness.text import duration
 from harness.walk.loop.outcome import Completed
 
 
-def values(page: Content) -> Values:
-    """Returns the charts of every decode record and of every record of kernels. Raises BadInput."""
-    return {
-        "scaling": scaling(page.inputs),
-        "applied": applied(page.inputs),
-        "commands": page.commands,
-    }
+def values(page: Content) -> Values | None:
+    """Returns the charts of every decode record and of every record of kernels; None where there is neither.
+    Raises BadInput."""
+    drawn, kernels = scaling(page.inputs), applied(page.inputs)
+    return {"scaling": drawn, "applied": kernels} if drawn or kernels else None
 
 
-SECTION = Section("batches", "Batches", 70, values)
+SECTION = Section("batches", "Batches", 70, values, "serving")
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class CheckLine:
 
 def values(page: Content) -> Values | None:
     """Returns the table; None for runs without checks."""
-    lines, infos = page.inputs.lines, [run.info for run in page.inputs.runs]
+    lines, infos = page.inputs.tried, [run.info for run in page.inputs.runs]
     checked = check_lines([line.arm for line in lines])
     return (
         {
@@ -65,7 +65,7 @@ def values(page: Content) -> Values | None:
     )
 
 
-SECTION = Section("checks", "Checks", 60, values)
+SECTION = Section("checks", "Checks", 60, values, "right")
 
 
 def check_lines(arms: Sequence[ArmSummary]) -> list[CheckLine]:

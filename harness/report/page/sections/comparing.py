@@ -1,5 +1,5 @@
-"""Arms against each other: forest plots of ratios with interval and margin, verdicts in words, and how the
-figure went over time."""
+"""Runs, and versions of one backend, against each other: what came out and was counted differently, forest
+plots of ratios with interval and margin, verdicts in words, and how the figure went over time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PARTS = 8
 SPARKS = 30
 """Most runs in a sparkline, which are the last ones."""
 
-KINDS = {"worse": "▼ worse", "other": "● other faults", "better": "▲ better"}
+KINDS = {"worse": "↘ worse", "other": "↔ other faults", "better": "↗ better"}
 """What a case that came out differently is called, in the order in which the page lists such cases."""
 
 
@@ -82,19 +82,23 @@ class RunPair:
     compared."""
 
 
-def values(page: Content) -> Values:
-    """Returns the measured pairs and what came out differently. Raises BadInput."""
+def values(page: Content) -> Values | None:
+    """Returns the measured versions and what came out differently; None where nothing is held against
+    anything. Raises BadInput."""
+    measured = [pair for pair in against(page.inputs, page.trend) if pair.note == NOTES["versions"]]
+    pairs = run_pairs(page.inputs)
+    if not measured and not pairs:
+        return None
     return {
-        "against": against(page.inputs, page.trend),
-        "run_pairs": run_pairs(page.inputs),
+        "against": measured,
+        "run_pairs": pairs,
         "most_counts": COUNTS,
         "signs": SIGNS,
         "trend": page.trend is not None,
-        "commands": page.commands,
     }
 
 
-SECTION = Section("comparison", "Comparison", 100, values)
+SECTION = Section("comparison", "Changes", 100, values, "changes")
 
 
 def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from harness.outcomes.slow_compiles import Compile, Compiles, Tail
 from harness.report.figures import curves
 from harness.report.figures.charts import Frame
 from harness.report.page.content import Content
 from harness.report.page.curve_figures import Figure, figure
-from harness.report.page.lines import Line
+from harness.report.page.inputs import Inputs
+from harness.report.page.lines import Line, RunSeen
 from harness.report.page.section import Section, Values
 
 CAPTION = (
@@ -18,18 +21,32 @@ CAPTION = (
 )
 
 
-def values(page: Content) -> Values:
-    """Returns the figure of compile times, and of each run the tails and the slowest compiles."""
+def values(page: Content) -> Values | None:
+    """Returns the figure of compile times, and of each run the tails and the slowest compiles; None where
+    nothing was compiled."""
     inputs = page.inputs
+    figure = compile_figure(inputs.tried)
+    if not figure.svg:
+        return None
     return {
-        "figure": compile_figure(inputs.lines),
+        "figure": figure,
         "compiles": [
-            (compiles.tails(), compiles.slowest()) for compiles in inputs.compiles if compiles.first_compiles
+            _but_for_controls(inputs, run, compiles)
+            for run, compiles in zip(inputs.runs, inputs.compiles, strict=True)
+            if compiles.first_compiles
         ],
     }
 
 
-SECTION = Section("compiling", "Compile", 40, values)
+SECTION = Section("compiling", "Compile", 40, values, "figures")
+
+
+def _but_for_controls(inputs: Inputs, run: RunSeen, compiles: Compiles) -> tuple[list[Tail], list[Compile]]:
+    """Returns the tails and the slowest compiles of the arms that enforce anything."""
+    tried = {line.arm.key for line in inputs.tried if line.run is run}
+    kept = {where: compiled for where, compiled in compiles.first_compiles.items() if compiled.key in tried}
+    mine = replace(compiles, first_compiles=kept)
+    return mine.tails(), mine.slowest()
 
 
 def compile_figure(lines: Sequence[Line]) -> Figure:

@@ -21,7 +21,7 @@ def values(page: Content) -> Values:
     return {"one_liners": _one_liners(page.inputs.lines), "stated": Markup(STATED)}
 
 
-SECTION = Section("data", "Data", 130, values)
+SECTION = Section("data", "Data", 130, values, "method")
 
 
 OUTCOMES_FRAME = """\

@@ -15,7 +15,7 @@ def values(page: Content) -> Values:
     return {"definitions": definitions(page.inputs)}
 
 
-SECTION = Section("definitions", "Definitions", 160, values)
+SECTION = Section("definitions", "Definitions", 160, values, "method")
 
 
 def definitions(inputs: Inputs) -> list[tuple[str, list[tuple[str, str, str]]]]:

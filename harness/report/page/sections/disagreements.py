@@ -17,7 +17,7 @@ SHOWN_GROUPS, EXAMPLES, TAGS = 20, 3, 6
 
 def values(page: Content) -> Values:
     """Returns the groups of failing cases on which the arms differ, and of those that fail alike."""
-    explored, lines, anchors = page.explored, page.inputs.lines, page.failing.anchors
+    explored, lines, anchors = page.explored, page.inputs.tried, page.failing.anchors
     numbered = list(enumerate(explored.groups))
     arms = explored.index["arms"]
     return {
@@ -29,7 +29,7 @@ def values(page: Content) -> Values:
     }
 
 
-SECTION = Section("disagreements", "Disagreements", 110, values)
+SECTION = Section("disagreements", "Disagreements", 110, values, "cases")
 
 
 @dataclass(frozen=True)

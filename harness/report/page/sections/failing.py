@@ -18,4 +18,4 @@ def values(page: Content) -> Values:
     }
 
 
-SECTION = Section("failing", "Failing cases", 120, values)
+SECTION = Section("failing", "Failing cases", 120, values, "cases")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from harness.report.page.cells import GLYPHS, WalksCell, cell_of
 from harness.report.page.content import Content
-from harness.report.page.inputs import LABEL, Inputs
+from harness.report.page.inputs import Inputs
 from harness.report.page.lines import Line
 from harness.report.page.section import Section, Values
 from harness.rows.row import OURS
@@ -45,30 +45,33 @@ class HeatGroup:
     """Rows that are not shown: the best ones."""
 
 
-def values(page: Content) -> Values:
-    """Returns the groups of rows, and the arms that they count."""
-    return {"heat": heat_map(page.inputs), "lines": page.inputs.lines, "commands": page.commands}
+def values(page: Content) -> Values | None:
+    """Returns the groups of rows, and the arms that they count; None where nothing was walked."""
+    heat = heat_map(page.inputs) if page.inputs.lines else []
+    return {"heat": heat, "lines": page.inputs.tried} if heat else None
 
 
-SECTION = Section("matrix", "Features", 50, values)
+SECTION = Section("matrix", "Features", 50, values, "right")
 
 
 def heat_map(inputs: Inputs) -> list[HeatGroup]:
     """Suites, dialects, keywords, byte classes, and the features of other dialects; those with most failures
     first."""
-    tables: dict[str, list[dict[str, Counter[str]]]] = {"suite": [line.arm.by_suite for line in inputs.lines]}
-    counts = [inputs.features.counts.get((line.run.place, line.arm.key), {}) for line in inputs.lines]
+    lines = inputs.tried
+    tables: dict[str, list[dict[str, Counter[str]]]] = {"suite": [line.arm.by_suite for line in lines]}
+    counts = [inputs.features.counts.get((line.run.place, line.arm.key), {}) for line in lines]
     groups = list(dict.fromkeys(group for count in counts for group, _ in count))
-    order = [
-        *(kind for kind in TITLES if kind in groups),
-        *sorted(set(groups) - {*TITLES, LABEL}),
-        *({LABEL} & {*groups}),
-    ]
+    order = [*(kind for kind in TITLES if kind in groups), *sorted(set(groups) - {*TITLES})]
     for group in order:
         tables[group] = [
             {name: outcomes for (of, name), outcomes in count.items() if of == group} for count in counts
         ]
-    return [_group(group, table, inputs.lines) for group, table in tables.items() if any(table)]
+    return [
+        _group(group, table, lines)
+        for group, table in tables.items()
+        if any(table)
+        and (group not in ("suite", "dialect") or len({name for of in table for name in of}) > 1)
+    ]
 
 
 def _group(group: str, tables: Sequence[dict[str, Counter[str]]], lines: Sequence[Line]) -> HeatGroup:
@@ -88,7 +91,7 @@ def _group(group: str, tables: Sequence[dict[str, Counter[str]]], lines: Sequenc
         )
         for name in names[:most]
     )
-    title = "Labels of the suites" if group == LABEL else TITLES.get(group, f"{group.replace('_', ' ')}s")
+    title = TITLES.get(group, f"{group.replace('_', ' ')}s")
     return HeatGroup(title, rows, max(0, len(names) - most))
 
 

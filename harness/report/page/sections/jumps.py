@@ -20,12 +20,14 @@ BARS, LINES = 36, 200
 """Most bars of the chart, and most lines of the table."""
 
 
-def values(page: Content) -> Values:
-    """Returns the chart of every decode record in which a strategy besides stepwise was used."""
-    return {"gains": gains(page.inputs), "commands": page.commands}
+def values(page: Content) -> Values | None:
+    """Returns the chart of every decode record in which a strategy besides stepwise was used; None where
+    there is none."""
+    gained = gains(page.inputs)
+    return {"gains": gained} if gained else None
 
 
-SECTION = Section("jumps", "Jump-forward", 80, values)
+SECTION = Section("jumps", "Jump-forward", 80, values, "serving")
 
 
 def gains(inputs: Inputs) -> list[tuple[str, Chart]]:
@@ -62,10 +64,9 @@ def gains(inputs: Inputs) -> list[tuple[str, Chart]]:
 
 
 CAPTION = (
-    "On against off in the same rounds, of equal texts. Left: emitted tokens that needed no forward "
-    "pass of their own. Right: "
-    "stepwise over strategy of the time in the batch, with its interval; ◇ the speed-up if only "
-    "passes cost."
+    "On against off in the same rounds, of equal texts. Left: emitted tokens that needed no forward pass of "
+    "their own. Right: stepwise over strategy of the time in the batch, with its interval; the hollow mark "
+    "is the speed-up if only passes cost."
 )
 HEADS = ("Load", "Arm", "Tokens saved", "Speed-up", "Ceiling", "TPOT off → on", "E2E off → on")
 

@@ -50,7 +50,7 @@ def values(page: Content) -> Values | None:
     return {"lived": live_sessions, "live_heads": HEADS} if live_sessions else None
 
 
-SECTION = Section("live", "Live", 90, values)
+SECTION = Section("live", "Live", 90, values, "serving")
 
 
 def sessions(folders: Sequence[Path]) -> list[Session]:

@@ -50,17 +50,18 @@ class MaskTimes:
     """What the dotted lines are."""
 
 
-def values(page: Content) -> Values:
-    """Returns the figures of mask times."""
-    return {"times": mask_times(page.inputs), "commands": page.commands}
+def values(page: Content) -> Values | None:
+    """Returns the figures of mask times; None where no mask was timed."""
+    times = mask_times(page.inputs)
+    return {"times": times} if times.cold.svg or times.warm else None
 
 
-SECTION = Section("masks", "Mask times", 30, values)
+SECTION = Section("masks", "Mask times", 30, values, "figures")
 
 
 def mask_times(inputs: Inputs) -> MaskTimes:
     """Returns the charts: those of the walks, and those of every measurement."""
-    lines, guides = inputs.lines, list(GUIDES)
+    lines, guides = inputs.tried, list(GUIDES)
     budget = decodes.tpot_guide(inputs)
     if budget:
         guides.append(Guide(*budget))

@@ -38,7 +38,7 @@ def values(page: Content) -> Values:
     }
 
 
-SECTION = Section("environment", "Method", 150, values)
+SECTION = Section("environment", "Method", 150, values, "method")
 
 
 def settings(run: RunSeen) -> list[tuple[str, str]]:

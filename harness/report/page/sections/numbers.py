@@ -33,4 +33,4 @@ def metrics_by_unit() -> list[tuple[str, list[Metric]]]:
     return [(title, group) for title, group in groups if group]
 
 
-SECTION = Section("numbers", "All numbers", 140, values)
+SECTION = Section("numbers", "All numbers", 140, values, "method")

@@ -15,12 +15,13 @@ from harness.text import duration
 TITLE = "Conformance against mask time"
 
 
-def values(page: Content) -> Values:
-    """Returns the chart, and the legend whose buttons isolate an arm in all charts of the page."""
-    return {"subjects": page.inputs.subjects, "pareto": pareto(page.matrix)}
+def values(page: Content) -> Values | None:
+    """Returns the chart; None where there is nothing to draw."""
+    chart = pareto(page.matrix)
+    return {"pareto": chart} if chart.svg else None
 
 
-SECTION = Section("times", "Pareto", 20, values)
+SECTION = Section("times", "Pareto", 20, values, "figures")
 
 
 def pareto(matrix: Matrix) -> Chart:

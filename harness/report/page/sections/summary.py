@@ -16,6 +16,10 @@ def values(page: Content) -> Values:
     return {
         "judged": judged_lines(arms, {run.info.effort for run in inputs.runs}),
         "matrix": page.matrix,
+        "presets": [
+            preset for preset in page.matrix.presets if any(sign != "=" for _, sign in preset.order[1:])
+        ],
+        "subjects": inputs.subjects,
         "scouting": inputs.scouting,
         "counted": COUNTED[1:],
         "lines": inputs.lines,
@@ -24,4 +28,4 @@ def values(page: Content) -> Values:
     }
 
 
-SECTION = Section("summary", "Summary", 10, values)
+SECTION = Section("summary", "Overview", 10, values, "figures")
