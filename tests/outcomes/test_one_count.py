@@ -20,8 +20,10 @@ from xml.etree import ElementTree as xml
 
 import pytest
 
+import harness
 from harness.cli.main import main
 from harness.errors import OK
+from harness.outcomes.case_state import FAILED
 from harness.outcomes.history import conformance
 from harness.outcomes.metrics import METRICS
 
@@ -334,6 +336,30 @@ def _of_the_history(folder: Path, printed: str) -> Counts:
     return found
 
 
+def _of_the_frames(folder: Path, printed: str) -> Counts:
+    found: Counts = {}
+    for arm, cases in harness.load(folder / "run").cases.groupby("backend"):
+        states = Counter(cases["outcome"]) + Counter(cases[cases["outcome"] == "failed"]["state"])
+        judged = int(cases["judged"].sum())
+        found[str(arm)] = {name: states[name] for name in KNOWN} | {"cases": len(cases), "judged": judged}
+    return found
+
+
+def _of_the_table_of_a_paper(folder: Path, printed: str) -> Counts:
+    """It has no column for what no case came to, and failed cases only by what goes wrong."""
+    lines = (folder / "exported" / "table-outcomes.tex").read_text().partition("\\toprule\n")[2].splitlines()
+    head = re.sub(r"\\shortstack\[r\]\{(.*?)\}", lambda words: words[1].replace(" \\\\", ""), lines[0])
+    names = {METRICS[name].title: name for name in KNOWN if name in METRICS} | {"Cases": "cases"}
+    found: Counts = {}
+    for arm, line in zip(ARMS, lines[2:4], strict=True):
+        cells = dict(zip(head.split(" & "), line.split(" & "), strict=True))
+        assert cells["Backend"] == arm
+        told = {names[title]: int(cell) for title, cell in cells.items() if title in names}
+        mine = dict.fromkeys(KNOWN, 0) | told
+        found[arm] = mine | {"failed": sum(mine[state] for state in FAILED)}
+    return found
+
+
 def _of_the_suite_in_pytest(folder: Path, printed: str) -> Counts:
     ours = [
         f"--grammarbench-backend={','.join(ARMS)}",
@@ -357,7 +383,7 @@ SURFACES: Iterable[Callable[[Path, str], Counts]] = (
     _of_what_a_run_prints, _of_the_summary, _of_the_summary_as_json, _of_the_table, _of_the_step_summary,
     _of_the_reports_summary,
     _of_the_markdown_tables, _of_cases_csv, _of_figures_csv, _of_junit, _of_the_page, _of_the_explorer,
-    _of_the_history,
+    _of_the_history, _of_the_frames, _of_the_table_of_a_paper,
     _of_the_suite_in_pytest,
 )  # fmt: skip
 
