@@ -104,6 +104,8 @@ CASES: list[dict[str, Any]] = [
         "tests": [_data(1, True), _data("x", False)],
     },
     {"description": "bare object", "schema": OBJECT | {"title": "bare"}},
+    # no document can be made that breaks it, so nothing tells whether a backend is right
+    {"description": "anything", "schema": True},
     # the walks see that xgrammar ignores uniqueItems; llguidance declines it
     {"description": "bare unique items", "schema": UNIQUE},
 ]
@@ -177,10 +179,8 @@ def test_the_run_has_all_kinds_of_cases_and_each_is_counted_once(
     )
     assert noted["xgrammar", "bare unique items"]["outcome"] == "failed"
     assert noted["llguidance", "bare unique items"]["outcome"] == "declined"
-    assert counts["llguidance"]["judged"] == len(CASES) - 2, (
-        "the bare object, and the bare declined schema that nothing could judge"
-    )
-    assert counts["xgrammar"]["judged"] == len(CASES) - 1, "the bare object"
+    for arm in ARMS:
+        assert counts[arm]["judged"] == len(CASES) - 1, "all but the schema that allows anything"
 
 
 def _csv(path: Path) -> list[dict[str, str]]:
