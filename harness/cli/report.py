@@ -1,4 +1,5 @@
-"""`report`: a run as a page, as files for other tools, or a site of a history."""
+"""`report`: a run as a page, as charts and tables for a paper, as files for other tools, or a site of a
+history."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def add(verbs: Verbs) -> None:
             "report my_run --format pdf,latex --out paper",
             "report --history past --out site",
         ],
-        help="write one HTML page of one or more runs, files for other tools, or a site of a history",
+        help="write one HTML page of one or more runs, charts and tables for a paper, files for other tools, "
+        "or a site of a history",
     )
     parser.add_argument(
         "runs",

@@ -23,6 +23,7 @@ from synthetic import HOSTILE, info, row, synthetic_run
 from harness.cli.main import main
 from harness.outcomes.result import Change, Gate, Result, result_of
 from harness.report.export import FORMS, summary, workflow_commands, write
+from harness.report.paper import FORMS as PAPER
 from harness.rows.store import Writer
 from harness.text import markdown
 
@@ -294,7 +295,7 @@ def test_the_help_names_every_form(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["report", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert all(form in said for form in (*FORMS, "html", "all"))
+    assert all(form in said for form in (*FORMS, *PAPER, "html", "all"))
 
 
 def test_an_incomplete_run_never_passes(tmp_path: Path) -> None:

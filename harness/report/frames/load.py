@@ -23,7 +23,7 @@ DEEPEST = 3
 """How many folders below the one that is given are looked into for runs."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """What a folder holds, as tables; docs/python.md says what each column is.
 
