@@ -46,7 +46,14 @@ def base_of(head: AnArm, arms: Sequence[AnArm]) -> AnArm | None:
     return None if first is head else first
 
 
-def arm_names(arms: Iterable[Arm]) -> dict[tuple[str, str, str], str]:
+class OfAVersion(OfABackend, Protocol):
+    """What has the version of its backend too: an arm of a run, an arm of a record."""
+
+    @property
+    def version(self) -> str: ...
+
+
+def arm_names(arms: Iterable[OfAVersion]) -> dict[tuple[str, str, str], str]:
     """Returns, by backend, version and options, the arm as people call it, with `==version` where a backend
     has more than one in the run."""
     arms = list(arms)

@@ -76,7 +76,6 @@ def _add_walks(walks: Options) -> None:
     walks.add_argument(
         "--decode",
         action=argparse.BooleanOptionalAction,
-        default=False,
         help="decode the valid instances too, by each strategy, without a model: what is written, and with "
         "how many passes",
     )
@@ -174,15 +173,30 @@ def walk(
     from harness.outcomes import expected
     from harness.running.session import run as run_session
 
-    _refuse_contradictions(options)
     recorded = expected.read_record(options.expect) if options.expect else None
+    _refuse_contradictions(options, recorded)
     request = _request(options, argv, recorded, say)
     with progress_line(stream) as report:
         return run_session(request, say, report)
 
 
-def _refuse_contradictions(options: argparse.Namespace) -> None:
-    """Raises BadInput if two options contradict each other."""
+def _refuse_contradictions(options: argparse.Namespace, recorded: Recorded | None) -> None:
+    """Raises BadInput if two options contradict each other, or one contradicts the record."""
+    if (options.expect or options.record) and options.spellings:
+        raise BadInput("--spellings walks other instances than those that a record is of; leave it out")
+    if recorded is not None:
+        from harness.backend.vocabulary import prepare_vocabulary
+
+        different = recorded.different(
+            recorded.effort if options.effort is None else options.effort,
+            recorded.decode if options.decode is None else options.decode,
+            map(prepare_vocabulary, options.vocabularies or recorded.vocabularies),
+        )
+        if different:
+            raise BadInput(
+                f"{options.expect}: {different}; leave the option out, and the run is as recorded, or record "
+                "anew"
+            )
     if options.shards and not options.executor:
         raise BadInput(
             "--shards cuts the cases for --executor ray; without Ray walk one share at a time: --shard I/N"
@@ -201,14 +215,14 @@ def _request(
     from harness.running.session import SEED, Request
 
     return Request(
-        suites=tuple(options.suites),
-        backends=asked_backends(options, say),
+        suites=tuple(options.suites) or (recorded.asked if recorded else ()),
+        backends=_backends(options, recorded, say),
         vocabularies=options.vocabularies or (recorded.vocabularies if recorded else None),
         profile=options.profile or _profile(recorded, bool(options.record)),
         out=options.out,
         resume=options.resume,
         jobs=options.jobs or (0 if options.executor else 1),
-        timeout_s=options.timeout,
+        timeout_s=options.timeout or (recorded.timeout_s if recorded else None),
         memory_gb=options.memory,
         effort=recorded.effort if recorded and options.effort is None else options.effort,
         spellings=options.spellings,
@@ -216,10 +230,17 @@ def _request(
         shard=options.shard,
         executor=options.executor or "",
         shards=options.shards,
-        decode=options.decode or bool(recorded and recorded.decode),
+        decode=bool(recorded and recorded.decode) if options.decode is None else options.decode,
         seed=options.seed if options.seed is not None else recorded.seed if recorded else SEED,
         only=tuple(options.case),
     )
+
+
+def _backends(options: argparse.Namespace, recorded: Recorded | None, say: Callable[[str], None]) -> str:
+    """Returns what `--backends` names, else those of the record, else all that are installed."""
+    if options.backends is None and recorded is not None and recorded.backends:
+        return recorded.backends
+    return asked_backends(options, say)
 
 
 def _profile(recorded: Recorded | None, records: bool) -> str:

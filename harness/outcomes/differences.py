@@ -12,11 +12,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.outcomes.expected import TIMEOUT, Faults, faults_of_row
+from harness.outcomes.expected import TIMEOUT, Faults, faults_of_row, undocumented_faults_of_row
 from harness.rows.row import CHECKS_MODE, OURS, Row
 from harness.text import one_line
 
-TITLES = {"worse": "new faults", "better": "faults that are gone", "other": "other faults than before"}
+POLICY = "policy"
+"""The kind of a difference in documented behaviour alone, which fails nothing."""
+
+TITLES = {
+    "worse": "new faults",
+    "better": "faults that are gone",
+    "other": "other faults than before",
+    POLICY: "other documented behaviour",
+}
 """The words for each kind of difference, in the order in which they are told."""
 
 CHECKS = "checks"
@@ -35,6 +43,8 @@ class CaseDifferences:
     parts: dict[str, Faults] = field(default_factory=dict)
     """What is wrong, by instance or under `CHECKS`; empty where nothing is. A part that we did not measure is
     not there."""
+    documented: dict[str, Faults] = field(default_factory=dict)
+    """Those of a part's faults that the backend documents, or that are its choice."""
     looked: frozenset[str] = frozenset()
     """The checks that passed or failed; the others say nothing."""
     unmeasured: int = 0
@@ -57,6 +67,8 @@ class Changed:
     part: str
     before: Faults
     after: Faults
+    documented: Faults = frozenset()
+    """Those of the faults on either side that the backend documents, or that are its choice."""
 
     @property
     def new(self) -> Faults:
@@ -83,8 +95,12 @@ class Difference:
 
     @property
     def kind(self) -> str:
-        """`worse` if there are only new faults, `better` if there are none, else `other`."""
-        new, gone = any(part.new for part in self.parts), any(part.gone for part in self.parts)
+        """`worse` if there are only new faults, `better` if there are none, else `other`; `policy` if all
+        that came or went is documented."""
+        new = any(part.new - part.documented for part in self.parts)
+        gone = any(part.gone - part.documented for part in self.parts)
+        if not new and not gone:
+            return POLICY
         return "other" if new and gone else "worse" if new else "better"
 
     def to_json(self) -> dict[str, Any]:
@@ -133,8 +149,10 @@ def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
         if row.status in OURS:
             case.unmeasured += 1
         else:
-            part = part_of(row)
-            case.parts[part] = case.parts.get(part, frozenset()) | faults_of_row(row)
+            part, faults = part_of(row), faults_of_row(row)
+            documented = faults - undocumented_faults_of_row(row)
+            case.parts[part] = case.parts.get(part, frozenset()) | faults
+            case.documented[part] = case.documented.get(part, frozenset()) | documented
     return by_key
 
 
@@ -170,7 +188,7 @@ def _changed(old: CaseDifferences, new: CaseDifferences) -> Iterator[Changed]:
     for part in old.parts:
         before, after = old.shown(part, new), new.shown(part, old)
         if before is not None and after is not None and before != after:
-            yield Changed(part, before, after)
+            yield Changed(part, before, after, old.documented[part] | new.documented[part])
 
 
 @dataclass(frozen=True)

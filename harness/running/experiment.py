@@ -79,7 +79,7 @@ def write_experiment_of_whole(shard: Path, whole: Path) -> None:
     import tomli_w
 
     try:
-        value = tomllib.loads((shard / FILE).read_text("utf-8"))
+        value = _stored(shard)
         for key, move in (
             ("suites", moved_suite),
             ("backends", moved_backend),
@@ -90,6 +90,20 @@ def write_experiment_of_whole(shard: Path, whole: Path) -> None:
         return
     kept = {key: one for key, one in value.items() if key not in ("shard", "shards", "executor")}
     (whole / FILE).write_bytes((HEAD + tomli_w.dumps(kept)).encode("utf-8", "replace"))
+
+
+def suites_of_run(run: Path, there: Path) -> list[str]:
+    """Returns the suites that the run walked, as they are named in the folder `there`; none if its folder
+    does not say."""
+    try:
+        return [moved_suite(name, run, there) for name in _stored(run)["suites"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _stored(run: Path) -> dict[str, Any]:
+    """Returns what the file in the run's folder says; it may be anybody's."""
+    return tomllib.loads((run / FILE).read_text("utf-8"))
 
 
 def _at_its_version(spec: BackendSpec, arm: Arm) -> BackendSpec:

@@ -1,4 +1,4 @@
-"""A gate walks all that it names: the steps of .github/workflows/backend.yml, run here with two releases of a
+"""A gate walks all that it names: the steps of the action (action.yml), run here with two releases of a
 backend."""
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite, read_cases
 from harness.cli.main import main
 from harness.rows.sample import sample
+from harness.rows.store import read_info
 from harness.running.session import SEED
 
-WORKFLOW = ROOT / ".github" / "workflows" / "backend.yml"
+ACTION = ROOT / "action.yml"
 
 SUITE = "choice_and_tags"
 
@@ -48,13 +49,20 @@ class Repository:
     old: Path
     new: Path
 
-    def command(self, python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def command(
+        self, python: Path, *arguments: str, folder: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             ["grammarbench", *arguments],
-            cwd=self.folder,
+            cwd=folder or self.folder,
             env=self.environ(python),
             capture_output=True,
             text=True,
+        )
+
+    def shell(self, python: Path, line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", line], cwd=self.folder, env=self.environ(python), capture_output=True, text=True
         )
 
     def environ(self, python: Path) -> dict[str, str]:
@@ -67,37 +75,23 @@ class Repository:
         own = toy_releases.environ(self.folder / "index", self.folder / "cache")
         return own | {"PATH": f"{programs}{os.pathsep}{own['PATH']}"}
 
-    def gated(self, python: Path, expect: str, job: str) -> tuple[int, str]:
-        """The exit code of the workflow's steps that walk and export, and the summary that they wrote."""
-        workflow = yaml.safe_load(WORKFLOW.read_text("utf-8"))
-        steps = [
-            each["run"]
-            for each in workflow["jobs"]["conformance"]["steps"]
-            if "grammarbench " in each.get("run", "")
-        ]
-        assert len(steps) == 2
+    def gated(self, python: Path, record: str, job: str) -> tuple[int, str]:
+        """The exit code of the action's step that walks and exports, and the summary that it wrote."""
+        action = yaml.safe_load(ACTION.read_text("utf-8"))
+        (step,) = [each for each in action["runs"]["steps"] if "grammarbench run" in each.get("run", "")]
         here = self.folder / job
         here.mkdir()
-        given = {
-            "BACKEND": "toy-choice",
-            "SUITES": SUITE,
-            "VOCABULARIES": "probe",
-            "EXPECT": expect,
-            "GITHUB_STEP_SUMMARY": "summary.md",
-        }
-        for step in steps:
-            done = subprocess.run(
-                ["bash", "-e", "-c", step],
-                cwd=here,
-                env=self.environ(python) | given,
-                capture_output=True,
-                text=True,
-            )
-            if done.returncode:
-                break
-        return done.returncode, (here / "summary.md").read_text() if (
-            here / "summary.md"
-        ).exists() else done.stdout + done.stderr
+        inputs = {name: given["default"] for name, given in action["inputs"].items()} | {"record": record}
+        given = {name: inputs[value.split(".")[1].strip(" }")] for name, value in step["env"].items()}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=here,
+            env=self.environ(python) | given | {"GITHUB_STEP_SUMMARY": "summary.md"},
+            capture_output=True,
+            text=True,
+        )
+        summary = here / "summary.md"
+        return done.returncode, summary.read_text() if summary.exists() else done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -141,18 +135,27 @@ def test_a_record_is_of_whole_suites(repository: Repository) -> None:
     assert recorded["profile"] == "gate" and recorded["suites"] == {SUITE: {"cases": 66, "cases_in_all": 66}}
 
 
-def test_the_workflow_passes_the_release_that_is_recorded(repository: Repository) -> None:
+def test_the_action_passes_the_release_that_is_recorded(repository: Repository) -> None:
     code, said = repository.gated(repository.old, "../known.json", "as-recorded")
     assert code == 0, said
     assert said.startswith("## GrammarBench: ✅ ok") and "a sample" not in said
 
 
-def test_the_workflow_fails_a_release_that_is_wrong_where_a_sample_does_not_look(
+def test_the_action_fails_a_release_that_is_wrong_where_a_sample_does_not_look(
     repository: Repository,
 ) -> None:
     code, said = repository.gated(repository.new, "../known.json", "worse")
     assert code == 1, said
     assert said.startswith("## GrammarBench: ❌ failed") and MISSED in said
+    would_be = json.loads((repository.folder / "worse" / "grammarbench" / "record.json").read_text())
+    assert would_be["arms"][0]["version"] == "1.1" and "under_constrained" in str(
+        would_be["arms"][0]["cases"]
+    )
+
+
+def test_the_action_says_in_one_line_what_is_wrong_with_its_inputs(repository: Repository) -> None:
+    code, said = repository.gated(repository.old, "none.json", "no-record")
+    assert (code, said.count("\n")) == (2, 1) and "none.json: cannot be read" in said
 
 
 def test_a_sample_asked_for_by_name_is_walked_said_and_proves_nothing(repository: Repository) -> None:
@@ -182,31 +185,48 @@ def test_a_sample_asked_for_by_name_is_walked_said_and_proves_nothing(repository
     )
 
 
-def test_a_gate_at_another_effort_compares_verdicts_and_writes_everything(repository: Repository) -> None:
-    walked = (
-        "run",
-        SUITE,
-        "--backends",
-        "toy-choice",
-        "--profile",
-        "gate",
-        "--effort",
-        "0",
-        "--out",
-        "no-checks",
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--effort", "2"], "recorded with effort 0, walked with 2"),
+        (["--vocabularies", "bytes"], "recorded on probe, walked on bytes"),
+        (["--decode"], "recorded with decode false, walked with true"),
+        (["--spellings"], "--spellings walks other instances"),
+    ],
+    ids=lambda each: each[0] if isinstance(each, list) else "",
+)
+def test_what_is_not_as_recorded_is_refused_before_anything_is_walked(
+    repository: Repository, options: list[str], told: str
+) -> None:
+    done = repository.command(repository.new, "run", "--expect", "known.json", *options, "--out", "refused")
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2 and told in line
+    assert not (repository.folder / "refused").exists()
+
+
+def test_the_gate_takes_everything_from_the_record(repository: Repository) -> None:
+    """Suites, backends, tokenizers, effort and timeout; from another folder too."""
+    elsewhere = repository.folder / "else" / "where"
+    elsewhere.mkdir(parents=True)
+    done = repository.command(
+        repository.old, "run", "--expect", "../../known.json", "--out", "walked", folder=elsewhere
     )
-    assert repository.command(repository.new, *walked).returncode == 0
-    recorded = json.loads((repository.folder / "known.json").read_text()) | {"effort": 1}
-    (repository.folder / "checked.json").write_text(json.dumps(recorded))
-    done = repository.command(repository.new, "compare", "checked.json", "no-checks", "--gate")
-    assert done.returncode == 1, done.stderr
-    written = repository.command(
-        repository.new,
-        "report", "no-checks", "--against", "checked.json", "--format", "summary", "--out", "verdicts",
-    )  # fmt: skip
-    assert written.returncode == 0, written.stderr
-    said = (repository.folder / "verdicts" / "summary.md").read_text()
-    assert "effort 1, walked with 0" in said.replace("\\", "") and MISSED in said
+    assert done.returncode == 0, done.stdout + done.stderr
+    then, now = read_info(repository.folder / "recorded"), read_info(elsewhere / "walked")
+    for name in ("arms", "vocabularies", "suites", "effort", "timeout_s", "seed", "decode"):
+        assert getattr(now, name) == getattr(then, name), name
+
+
+def test_the_command_that_a_failing_gate_prints_shows_the_failure_as_it_is_printed(
+    repository: Repository,
+) -> None:
+    done = repository.command(repository.new, "run", "--expect", "known.json", "--out", "worse than ever")
+    assert done.returncode == 1, done.stdout + done.stderr
+    printed = done.stdout.partition("to see the first new failure:\n")[2]
+    assert printed.startswith("grammarbench repro ")
+    shown = repository.shell(repository.new, printed)
+    assert shown.returncode == 0, shown.stderr
+    assert MISSED in shown.stdout and "under_constrained" in shown.stdout
 
 
 # -------------------------------------------------------------------------------------- every surface says it

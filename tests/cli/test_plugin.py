@@ -12,6 +12,7 @@ import pytest
 from places import SUPPORT
 
 from harness.cli.plugin.items import collected
+from harness.rows.store import read_info
 
 pytest_plugins = ["pytester"]
 
@@ -194,6 +195,41 @@ def test_recorded_failures_are_strict_xfails(repository: pytest.Pytester) -> Non
     changed = run(repository, wrong, "--grammarbench-expect=known.json")
     assert changed.parseoutcomes()["failed"] == 1 + bool(passing)
     assert not passing or "[XPASS(strict)]" in changed.stdout.str()
+
+
+def test_documented_policy_is_no_failure(repository: pytest.Pytester) -> None:
+    """The backend refuses a line end behind the value, which is a choice; nor is it one with a record."""
+    case = {"schema": {"type": "boolean"}, "tests": [{"data": True, "valid": True}]}
+    (repository.path / "cases.jsonl").write_text(json.dumps(case) + "\n")
+    backend = "reference:layout=compact"
+    program = ["run", "cases.jsonl", "--backends", backend, "--vocabularies", "probe", "--effort", "1"]
+    done = repository.run(
+        sys.executable, "-m", "harness", *program, "--out", "recorded", "--record", "known.json", timeout=100
+    )
+    assert done.ret == 0
+    findings = (repository.path / "recorded" / "rows.jsonl").read_text()
+    assert '"spellings_are_accepted"' in findings and '"trailing_newline"' in findings
+    (arm,) = json.loads((repository.path / "known.json").read_text())["arms"]
+    assert list(arm["cases"].values()) == [""]
+    for options in (["--grammarbench-effort=1"], ["--grammarbench-expect=known.json"]):
+        assert run(repository, backend, *options).parseoutcomes() == {"passed": 2}
+
+
+def test_what_is_not_asked_for_is_as_recorded(repository: pytest.Pytester) -> None:
+    """Suites, effort, tokenizer and timeout; what is asked for otherwise ends pytest with one line."""
+    program = ["run", "cases.jsonl", "--backends", "reference", "--vocabularies", "bytes", "--effort", "1"]
+    program += ["--timeout", "20", "--out", "recorded", "--record", "known.json"]
+    assert repository.run(sys.executable, "-m", "harness", *program, timeout=100).ret == 0
+    ours = ["--grammarbench-backend=reference", "--grammarbench-expect=known.json"]
+    result = repository.runpytest_subprocess(*ours, timeout=100)
+    result.assert_outcomes(passed=4)
+    (walked,) = repository.path.glob(".pytest_cache/d/grammarbench/*/1")
+    then, now = read_info(repository.path / "recorded"), read_info(walked)
+    for name in ("suites", "vocabularies", "effort", "timeout_s", "arms"):
+        assert getattr(now, name) == getattr(then, name), name
+    refused = repository.runpytest_subprocess(*ours, "--grammarbench-effort=0", timeout=100)
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(["*known.json: recorded with effort 1, walked with 0; leave the option out"])
 
 
 @pytest.mark.long

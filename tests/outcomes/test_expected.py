@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from junitparser import JUnitXml
 from places import ROOT
 from synthetic import info, row, write_run
 
@@ -24,7 +26,7 @@ from harness.outcomes.expected import (
     verdict_text,
     write_record,
 )
-from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding, Row
+from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, VERDICT, Finding, Row
 
 FINDING = Finding("the_mask_is_exact", 3, "it forbids 2 tokens", cause="partial_utf8")
 
@@ -120,17 +122,86 @@ def test_nothing_recorded_does_not_hold() -> None:
     )
 
 
-def test_with_another_effort_verdicts_are_compared_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ({"effort": 0}, "recorded with effort 4, walked with 0"),
+        ({"effort": -1}, "recorded with effort 4, walked with all"),
+        ({"effort": 4, "decode": True}, "recorded with decode false, walked with true"),
+        (
+            {"effort": 4, "vocabularies": {"other": {"size": 3, "sha256": "ab" * 32}}},
+            "recorded on tiny, walked on other",
+        ),
+    ],
+)
+def test_a_run_with_other_settings_is_refused_in_one_line(
+    tmp_path: Path, header: dict[str, Any], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "base.json"
     write_record(stored(tmp_path / "a", row(), checked(findings=(FINDING,)), effort=4), file)
-    same = compare_with_record(stored(tmp_path / "b", row()), file)
-    assert (
-        same.holds
-        and "recorded with effort 4, walked with 0: only verdicts are compared"
-        in verdict_text(same).splitlines()[0]
-    )
-    worse = compare_with_record(stored(tmp_path / "c", row(accepted=False)), file)
-    assert [each.new for each in worse.changes] == [{"over_constrained"}]
+    other = stored(tmp_path / "b", row(), **header)
+    for words in (
+        ["compare", str(file), str(other), "--gate"],
+        ["report", str(other), "--against", str(file), "--format", "json"],
+    ):
+        assert main(words) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert told in line and f"run --expect {file}" in line
+
+
+DOCUMENTED = replace(FINDING, documented=True)
+POLICY = Finding("spellings_are_accepted", None, "it refuses a blank in front", cause="leading_space")
+"""Which spellings a backend writes is its choice, whether it says so or not."""
+AS_DOCUMENTED = row(accepted=False, findings=(Finding(VERDICT, None, "by its dialect", documented=True),))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (checked(), checked(findings=(DOCUMENTED,))),
+        (checked(findings=(DOCUMENTED,)), checked()),
+        (checked(), checked(findings=(POLICY,))),
+        (row(), AS_DOCUMENTED),
+        (AS_DOCUMENTED, row()),
+    ],
+)
+def test_documented_policy_fails_no_gate(
+    before: Row, after: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither against a record, nor against another run; and JUnit has no failure."""
+    file, base, head = tmp_path / "base.json", stored(tmp_path / "a", row(instance=1), before), tmp_path / "b"
+    stored(head, row(instance=1), after)
+    write_record(base, file)
+    assert main(["compare", str(file), str(head), "--gate"]) == 0
+    assert main(["compare", str(base), str(head), "--gate"]) == 0
+    told = capsys.readouterr().out
+    assert "other documented behaviour: 1 case(s)" in told and "new faults" not in told
+    for against in (file, base):
+        assert (
+            main(
+                ["report", str(head), "--against", str(against), "--format", "junit", "--out", str(tmp_path)]
+            )
+            == 0
+        )
+        junit = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+        assert (junit.failures, junit.errors) == (0, 0)
+
+
+def test_what_fails_beside_documented_policy_fails_the_gate(tmp_path: Path) -> None:
+    file = tmp_path / "base.json"
+    write_record(stored(tmp_path / "a", row(), checked()), file)
+    both = stored(tmp_path / "b", row(), checked(findings=(DOCUMENTED, replace(FINDING, cause="other"))))
+    (change,) = compare_with_record(both, file).changes
+    assert change.new == {"the_mask_is_exact:other"}
+    assert main(["compare", str(tmp_path / "a"), str(both), "--gate"]) == 1
+
+
+def test_recorded_cases_that_are_no_longer_in_the_suites_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "base.json"
+    write_record(stored(tmp_path / "a", row(), row(case_id="1" * 12), suites=WHOLE), file)
+    fewer = {"first": WHOLE["first"] | {"cases": 1, "cases_in_all": 1}}
+    result = compare_with_record(stored(tmp_path / "b", row(), suites=fewer), file)
+    assert result.holds and result.notes == ("1 recorded case(s) are no longer in the suites",)
 
 
 WHOLE = {"first": {"version": "1", "sha256": "cd" * 32, "cases": 2, "cases_in_all": 2, "instances": 2}}
@@ -212,7 +283,8 @@ def test_a_release_is_newer_than_its_candidates() -> None:
 
 def test_names_with_blanks_keep_their_fields(tmp_path: Path) -> None:
     fields = {"options": "path=a folder", "vocabulary": "hf:my tokenizer 2", "backend_version": ""}
-    run, file = stored(tmp_path / "a", row(**fields)), tmp_path / "base.json"
+    vocabularies = {"hf:my tokenizer 2": {"size": 3, "sha256": "ab" * 32}}
+    run, file = stored(tmp_path / "a", row(**fields), vocabularies=vocabularies), tmp_path / "base.json"
     write_record(run, file)
     assert list(read_record(file).arms) == [RecordedArm("alpha", "path=a folder", "", "hf:my tokenizer 2")]
     assert read_record(file).vocabularies == ("hf:my tokenizer 2",)

@@ -1,5 +1,5 @@
-"""The workflows under .github: read as YAML, what they run exists, and nothing of an input is pasted into a
-shell line."""
+"""The workflows under .github, the action, and the workflow of docs/ci.md: read as YAML, what they run
+exists, and nothing of an input is pasted into a shell line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from places import ROOT
 
 from harness.cli.main import parser
 
-FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTION = ROOT / "action.yml"
+FILES = [*WORKFLOWS, ACTION]
 
 
 def steps(path: Path) -> list[dict[str, Any]]:
     read = yaml.safe_load(path.read_text("utf-8"))
+    if path == ACTION:
+        return list(read["runs"]["steps"])
     return [step for job in read["jobs"].values() for step in job["steps"]]
 
 
@@ -29,15 +33,20 @@ def commands(text: str) -> list[list[str]]:
         for part in re.split(r"&&|\|\||;", line):
             if part.strip().startswith("grammarbench "):
                 words = [each for each in shlex.split(part) if not each.startswith(">")]
-                found.append([{"$SUITES": "regex", "$EXPECT": "file"}.get(each, each) for each in words[1:]])
+                given = {"$SUITES": ["regex"], "${BACKEND:+--backends": [], "$BACKEND}": []}
+                given |= {"${how[@]}": ["--profile", "gate"], "$JOBS": ["2"]}
+                given |= {"${RECORD:+--against": [], "$RECORD}": []}
+                found.append([word for each in words[1:] for word in given.get(each, [each])])
     return found
 
 
-def test_there_are_three() -> None:
-    assert [each.stem for each in FILES] == ["backend", "bench", "gate"]
+def test_what_there_is() -> None:
+    assert [each.stem for each in FILES] == ["bench", "gate", "action"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda each: each.stem)
+@pytest.mark.parametrize(
+    "path", [ACTION, ROOT / ".github" / "workflows" / "bench.yml"], ids=lambda each: each.stem
+)
 def test_our_commands_in_it_are_commands_of_ours(path: Path) -> None:
     said = [words for step in steps(path) for words in commands(step.get("run", ""))]
     assert said
@@ -52,9 +61,39 @@ def test_nothing_from_outside_is_pasted_into_a_shell_line(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda each: each.stem)
 def test_it_may_do_no_more_than_it_says(path: Path) -> None:
-    read = yaml.safe_load(path.read_text("utf-8"))
-    assert read["permissions"] == {"contents": "read"}
-    assert all("@" in step["uses"] for step in steps(path) if "uses" in step)
+    if path != ACTION:
+        assert yaml.safe_load(path.read_text("utf-8"))["permissions"] == {"contents": "read"}
+    assert all("@" in step["uses"] or step["uses"] == "./" for step in steps(path) if "uses" in step)
+
+
+def test_the_action_installs_its_own_checkout_and_no_package_of_ours() -> None:
+    installs = [step["run"] for step in steps(ACTION) if "pip install" in step.get("run", "")]
+    assert installs == ['python -m pip install "$GITHUB_ACTION_PATH" $INSTALL']
+
+
+def test_every_input_of_the_action_is_used() -> None:
+    action = yaml.safe_load(ACTION.read_text("utf-8"))
+    used = {
+        value.strip("${} ").removeprefix("inputs.")
+        for step in steps(ACTION)
+        for value in step.get("env", {}).values()
+    }
+    assert used == set(action["inputs"])
+
+
+def test_the_workflows_give_the_action_what_it_takes() -> None:
+    """Ours, and the one that docs/ci.md shows."""
+    (shown,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text("utf-8"), re.DOTALL)
+    known = set(yaml.safe_load(ACTION.read_text("utf-8"))["inputs"])
+    for text in (shown, (ROOT / ".github" / "workflows" / "gate.yml").read_text("utf-8")):
+        jobs = yaml.safe_load(text)["jobs"].values()
+        (used,) = [
+            step
+            for job in jobs
+            for step in job["steps"]
+            if step.get("uses") in ("./", "OWNER/grammarbench@main")
+        ]
+        assert {"install", "record"} <= set(used["with"]) <= known
 
 
 def test_tox_environments_named_there_exist() -> None:

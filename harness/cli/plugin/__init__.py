@@ -35,26 +35,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="SUITE",
-        help="a suite's name, a folder or a file (default: all of ours)",
+        help="a suite's name, a folder or a file (default: the record's, else all of ours)",
     )
     group.addoption(
         "--grammarbench-vocabulary",
-        default="probe",
         metavar="V",
-        help="as in `grammarbench run` (default: probe)",
+        help="as in `grammarbench run` (default: the record's, else probe)",
     )
     group.addoption(
         "--grammarbench-effort",
         type=int,
         metavar="N",
-        help="places of a case that each check looks at (default: 0, no checks)",
+        help="places of a case that each check looks at (default: the record's, else 0: no checks)",
     )
     group.addoption(
         "--grammarbench-timeout",
         type=float,
-        default=10.0,
         metavar="S",
-        help="seconds for a compile and a walk (default: 10)",
+        help="seconds for a compile and a walk (default: the record's, else 10)",
     )
     group.addoption(
         "--grammarbench-jobs", type=int, default=1, metavar="N", help="workers at a time (default: 1)"

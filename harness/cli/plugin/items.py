@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.backend.registry import parse_specs
+from harness.backend.vocabulary import prepare_vocabulary
 from harness.cases.case import Case
 from harness.cases.suite import find_suite, read_cases, walked_by_default
 from harness.cli.plugin import MARK
@@ -24,6 +25,8 @@ from harness.text import one_line
 
 NAME = re.compile(r"[^\w.+=<>-]+")
 LONGEST = 80
+TIMEOUT_S = 10.0
+"""Seconds for a compile and a walk, where neither an option nor a record says."""
 
 
 def collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytest.Item]:
@@ -44,12 +47,12 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
         )
     expect = config.getoption("grammarbench_expect")
     recorded = expected.read_record(Path(expect)) if expect else None
-    effort = config.getoption("grammarbench_effort")
-    if effort is None:
-        effort = recorded.effort if recorded else 0
+    effort, vocabulary, timeout_s = _settings(config, recorded)
     suites = {
         name: list(read_cases(find_suite(name)))
-        for name in config.getoption("grammarbench_suite") or walked_by_default()
+        for name in config.getoption("grammarbench_suite")
+        or (recorded.asked if recorded else ())
+        or walked_by_default()
     }
     for word in sorted(
         {
@@ -66,9 +69,9 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
         walks = Walks(
             spec,
             tuple(suites),
-            config.getoption("grammarbench_vocabulary"),
+            vocabulary,
             effort,
-            config.getoption("grammarbench_timeout"),
+            timeout_s,
             config.getoption("grammarbench_jobs"),
             recorded,
             folder / str(number),
@@ -82,6 +85,23 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
                 )
 
 
+def _settings(config: pytest.Config, recorded: expected.Recorded | None) -> tuple[int, str, float]:
+    """Returns effort, vocabulary and timeout: what is asked for, else the record's, else ours.
+
+    Raises BadInput for what is not as recorded.
+    """
+    effort, vocabulary, timeout_s = (
+        config.getoption(f"grammarbench_{name}") for name in ("effort", "vocabulary", "timeout")
+    )
+    if recorded is None:
+        return effort or 0, prepare_vocabulary(vocabulary or "probe"), timeout_s or TIMEOUT_S
+    effort = recorded.effort if effort is None else effort
+    vocabulary = prepare_vocabulary(vocabulary or next(iter(recorded.vocabularies), "probe"))
+    if different := recorded.different(effort, recorded.decode, [vocabulary]):
+        raise BadInput(f"{config.getoption('grammarbench_expect')}: {different}; leave the option out")
+    return effort, vocabulary, timeout_s or recorded.timeout_s or TIMEOUT_S
+
+
 def chosen(items: Sequence[Any]) -> None:
     """Tells the walks which cases were chosen."""
     for item in items:
@@ -91,18 +111,14 @@ def chosen(items: Sequence[Any]) -> None:
 def header(config: pytest.Config) -> list[str]:
     """Returns what a reader must know first of the record. Raises BadInput.
 
-    It is of what sample the record is, and whether its checks can be compared.
+    It is of what sample the record is.
     """
     if not config.getoption("grammarbench_expect"):
         return []
-    recorded, effort = (
-        expected.read_record(Path(config.getoption("grammarbench_expect"))),
-        config.getoption("grammarbench_effort"),
-    )
-    different = recorded.different(recorded.effort if effort is None else effort, recorded.decode)
-    lines = [f"the record is of {recorded.sample}; what else fails, fails"] if recorded.sample else []
-    lines += [f"{different}: only verdicts are compared"] if different else []
-    return [f"grammarbench: {for_logs(line)}" for line in lines]
+    recorded = expected.read_record(Path(config.getoption("grammarbench_expect")))
+    if not recorded.sample:
+        return []
+    return [f"grammarbench: the record is of {for_logs(recorded.sample)}; what else fails, fails"]
 
 
 def sampled(items: Sequence[pytest.Item]) -> list[str]:
@@ -171,16 +187,18 @@ class CaseItem(pytest.Item):
         """Compares the outcome with the record, or with what is right."""
         outcome = self.outcome
         passes = outcome.came_to in (CaseOutcome.PASSED, CaseOutcome.NOT_JUDGED)
+        if outcome.differs_by_a_timeout:
+            pytest.skip("differs from the record by a missed deadline, which depends on the machine")
         if outcome.recorded and outcome.faults == outcome.recorded and not passes:
             pytest.xfail(f"recorded: {', '.join(sorted(outcome.recorded))}")
-        if outcome.recorded and not outcome.faults:
+        if outcome.is_changed and not outcome.faults:
             raise Wrong(
                 [
                     "[XPASS(strict)] recorded as failing, and right: "
                     f"{', '.join(sorted(outcome.recorded))}; record anew"
                 ]
             )
-        if outcome.came_to == CaseOutcome.FAILED or (outcome.recorded and outcome.faults != outcome.recorded):
+        if outcome.came_to == CaseOutcome.FAILED or outcome.is_changed:
             raise Wrong(outcome.lines())
         if outcome.came_to == CaseOutcome.DECLINED:
             pytest.skip(f"declined: {for_logs(outcome.problems[0]) if outcome.problems else ''}")

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.backend.arm import arm
 from harness.cases.case import Case
 from harness.outcomes import expected
 from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import CaseOutcome, CaseRows, walk_verdict
+from harness.outcomes.repro_command import repro_words
 from harness.rows.row import CHECKS_MODE, OURS, Row
 from harness.rows.store import read_rows
 from harness.running.session import Request, run
@@ -58,6 +60,8 @@ class CaseReport:
     came_to: CaseOutcome
     faults: expected.Faults
     recorded: expected.Faults
+    is_recorded: bool
+    """Does the record know the case?"""
     problems: tuple[str, ...]
     """A line for each thing that is wrong."""
     ours: str
@@ -67,18 +71,28 @@ class CaseReport:
     delayed: tuple[Delayed, ...] = ()
     """What failed behind other cases and not alone."""
 
+    @property
+    def differs_by_a_timeout(self) -> bool:
+        """Is it not as recorded, and a deadline was missed then or now? That fails nothing, as in a gate."""
+        return self.is_changed and expected.TIMEOUT in self.faults | self.recorded
+
+    @property
+    def is_changed(self) -> bool:
+        """Is it recorded, and not as it came out now?"""
+        return self.is_recorded and self.faults != self.recorded
+
     def lines(self) -> list[str]:
         """Returns the lines for the report of a failed test."""
         new, gone = sorted(self.faults - self.recorded), sorted(self.recorded - self.faults)
         head = f"{self.case.grammar.dialect} {self.case.grammar.text[:400]}"
         changed = [
-            f"recorded: {', '.join(sorted(self.recorded))}; new: {', '.join(new) or '-'}; gone: "
-            f"{', '.join(gone) or '-'}"
+            f"recorded: {', '.join(sorted(self.recorded)) or 'no fault'}; "
+            f"new: {', '.join(new) or '-'}; gone: {', '.join(gone) or '-'}"
         ]
         more = [f"and {len(self.problems) - MOST_LINES} more"] if len(self.problems) > MOST_LINES else []
         return [
             head,
-            *(changed if self.recorded else []),
+            *(changed if self.is_changed else []),
             *self.problems[:MOST_LINES],
             *more,
             f"to see it: {self.command}",
@@ -129,11 +143,6 @@ class Walks:
         for row in read_rows(run(request, lambda _: None, lambda _: None).folder):
             self.rows.setdefault((row.suite, row.case_id), []).append(row)
 
-    @property
-    def compares_verdicts(self) -> bool:
-        """Was the record made with another effort? Then what checks found is not held against it."""
-        return bool(self.recorded and self.recorded.effort != self.effort)
-
     @cached_property
     def known(self) -> dict[str, expected.Faults]:
         """Returns what is recorded of this backend, by case."""
@@ -151,13 +160,15 @@ class Walks:
         came_to = folded.outcome if rows else CaseOutcome.NOT_MEASURED
         lost = next((row.text or row.status for row in rows if row.status in OURS), "it was not walked")
         lost = lost if came_to == CaseOutcome.NOT_MEASURED else ""
-        faults = frozenset().union(*(expected.faults_of_row(row) for row in rows))
+        faults = frozenset().union(*(expected.undocumented_faults_of_row(row) for row in rows))
         recorded = self.known.get(f"{suite}/{case.id}", frozenset())
-        command = shlex.join(["grammarbench", "repro", str(self.folder), case.id, "--backends", self.spec])
-        if self.compares_verdicts:
-            faults, recorded = faults & expected.OF_A_VERDICT, recorded & expected.OF_A_VERDICT
+        backend = arm(rows[0]) if rows else self.spec
+        command = shlex.join(repro_words(self.folder, case.id, backend, self.vocabulary))
         problems = tuple(line for row in rows for line in _problems(row))
-        return CaseReport(case, came_to, faults, recorded, problems, lost, command, tuple(_delayed(rows)))
+        is_known = f"{suite}/{case.id}" in self.known
+        return CaseReport(
+            case, came_to, faults, recorded, is_known, problems, lost, command, tuple(_delayed(rows))
+        )
 
 
 def _delayed(rows: Iterable[Row]) -> Iterator[Delayed]:

@@ -15,7 +15,7 @@ from harness.measure.session import conclude
 from harness.outcomes.compare.counts import WORSE, Counted, changed_counts, changed_passes
 from harness.outcomes.compare.sides import Side, rows_of, sides_of
 from harness.outcomes.compare.times import ratio_lines
-from harness.outcomes.differences import Differences, differences
+from harness.outcomes.differences import POLICY, Differences, differences
 from harness.outcomes.gate import Gate
 from harness.rows.store import read_info
 
@@ -57,7 +57,8 @@ class Pair:
     def what_is_worse(self) -> str:
         """Which outcomes and counts are worse, in how many cases; empty if none is."""
         new_faults = sum(
-            case.kind != "better" and not case.depends_on_the_machine for case in self.outcomes.cases
+            case.kind not in ("better", POLICY) and not case.depends_on_the_machine
+            for case in self.outcomes.cases
         )
         counts = {"new faults": new_faults} | Counter(
             WORSE.get(counted.count, counted.count) for counted in self.counted if counted.worse
@@ -135,8 +136,9 @@ def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], time_notes:
     names = (base.name, head.name)
     times = tuple(comparison for comparison in comparisons if (comparison.base, comparison.head) == names)
     outcomes = differences(rows_of(base), rows_of(head))
-    # Where a fault is gone and none came, other masks are what was wanted.
-    mended = {case.key[2] for case in outcomes.cases if case.kind == "better"}
+    # Where a fault is gone and none came, other masks are what was wanted; those of documented behaviour are
+    # the backend's choice.
+    mended = {case.key[2] for case in outcomes.cases if case.kind in ("better", POLICY)}
     counted = tuple(
         replace(count, worse=False) if count.count == "masks" and count.case_id in mended else count
         for count in (*changed_counts(base, head), *changed_passes(base, head))

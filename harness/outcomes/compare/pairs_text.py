@@ -29,7 +29,7 @@ VERDICT_STYLES: dict[Verdict, Style] = {
     "unproven": "open",
 }
 
-KIND_STYLES: dict[str, Style] = {"worse": "bad", "better": "good", "other": "open"}
+KIND_STYLES: dict[str, Style] = {"worse": "bad", "better": "good", "other": "open", "policy": "open"}
 """The style of the heading of each kind of difference."""
 
 NEWS_STYLES: dict[str, Style] = {

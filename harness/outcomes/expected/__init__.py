@@ -3,15 +3,14 @@ worse or for the better.
 
 A case's outcome is the set of its faults: the verdicts of its walks other than `pass`, and the findings by
 check and cause. Faults that are not recorded fail; recorded faults that are gone fail too, so that the record
-stays true. Whether a case passes is another question, which harness/outcomes/outcome.py answers: a fault that
-the backend documents is recorded too, and costs no pass. A timeout, and checks that were not begun because
+stays true. What the backend documents, and what is its choice, is no fault here: policy costs no pass
+(harness/outcomes/outcome.py) and fails no gate. A timeout, and checks that were not begun because
 the case had taken too long, depend on the machine: they are told, and fail nothing.
 
-A run that is held against a record takes its settings from it. Where they differ all the same, only verdicts
-are compared, which do not depend on them. A run that walked a sample of what is recorded proves nothing.
+A run that is held against a record takes its settings from it; a run with other settings is refused. A run
+that walked a sample of what is recorded proves nothing.
 """
 
-from harness.outcomes.expected.arm_faults import OF_A_VERDICT as OF_A_VERDICT
 from harness.outcomes.expected.arm_faults import TIMEOUT as TIMEOUT
 from harness.outcomes.expected.arm_faults import Faults as Faults
 from harness.outcomes.expected.arm_faults import RecordedArm as RecordedArm
@@ -20,6 +19,7 @@ from harness.outcomes.expected.arm_faults import arm_of_row as arm_of_row
 from harness.outcomes.expected.arm_faults import fault_name as fault_name
 from harness.outcomes.expected.arm_faults import faults_of_row as faults_of_row
 from harness.outcomes.expected.arm_faults import faults_of_rows as faults_of_rows
+from harness.outcomes.expected.arm_faults import undocumented_faults_of_row as undocumented_faults_of_row
 from harness.outcomes.expected.record import Recorded as Recorded
 from harness.outcomes.expected.record import is_record as is_record
 from harness.outcomes.expected.record import read_record as read_record

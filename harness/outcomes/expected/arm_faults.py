@@ -17,8 +17,8 @@ TIMEOUT = "timeout"
 LOSSES = frozenset({*BROKEN, *(f"{status}_in_a_check" for status in BROKEN)})
 """The faults after which the rest of a case is not walked."""
 
-OF_A_VERDICT = frozenset({*VERDICTS, *BROKEN})
-"""The faults that a walk shows without any check."""
+OF_A_WALK = frozenset({*VERDICTS, *LOSSES})
+"""The faults that are no check's finding."""
 
 Faults = frozenset[str]
 """What is wrong with one case; empty if nothing is."""
@@ -32,6 +32,11 @@ class RecordedArm:
     options: str
     version: str
     vocabulary: str
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Returns backend, version and options, by which `arm_names` names an arm."""
+        return self.backend, self.version, self.options
 
     def __str__(self) -> str:
         """`backend:options version vocabulary`, `-` where there is no version."""
@@ -55,7 +60,17 @@ class RunFaults:
 
 def faults_of_row(row: Row) -> set[str]:
     """Returns what is wrong with one row, in words that do not depend on the machine, but for `timeout`."""
-    names = {fault_name(fault) for fault in outcome.faults(row)}
+    return _names(row, outcome.faults(row))
+
+
+def undocumented_faults_of_row(row: Row) -> set[str]:
+    """Returns the same without what the backend documents, and without what is its choice: policy fails
+    nothing."""
+    return _names(row, (fault for fault in outcome.faults(row) if not fault.documented))
+
+
+def _names(row: Row, faults: Iterable[outcome.Fault]) -> set[str]:
+    names = {fault_name(fault) for fault in faults}
     return names | {TIMEOUT} if OUT_OF_TIME in row.checks.values() else names
 
 
@@ -70,7 +85,7 @@ def arm_of_row(row: Row) -> RecordedArm:
 
 
 def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
-    """Returns the faults of every case that the rows are of."""
+    """Returns the faults of every case that the rows are of, without documented ones."""
     arms: dict[RecordedArm, dict[str, set[str]]] = {}
     names: dict[str, str] = {}
     unmeasured: set[tuple[RecordedArm, str]] = set()
@@ -82,7 +97,7 @@ def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
         faults = arms.setdefault(arm, {}).setdefault(case, set())
         if row.status in OURS:
             (unmeasured if row.status == "harness_error" else left_out).add((arm, case))
-        faults |= faults_of_row(row)
+        faults |= undocumented_faults_of_row(row)
     # What was left out because the backend was lost before is the backend's: a crash must not hide from a
     # gate.
     unmeasured |= {(arm, case) for arm, case in left_out if not arms[arm][case] & LOSSES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -14,9 +14,11 @@ from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import ArmFaults, Faults, RecordedArm, faults_of_run
 from harness.rows.sample import sample
 from harness.rows.store import read_info
+from harness.running.experiment import moved_suite, suites_of_run
 from harness.shape import json_line, read_bytes, shaped
 
-FORMAT = 2
+FORMAT = 3
+"""It is raised by a change after which records of before would fail a gate, or let it pass, wrongly."""
 
 COUNTS = ("cases", "cases_in_all")
 """What a record keeps of each suite: how many cases were walked, and how many it held."""
@@ -33,6 +35,9 @@ class Recorded:
     profile: str = "gate"
     suites: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """For each suite: `cases` walked, and `cases_in_all`, how many the suite held."""
+    asked: tuple[str, ...] = ()
+    """The suites as they are named in the folder that we are in; empty if the record does not say."""
+    timeout_s: float | None = None
 
     @property
     def vocabularies(self) -> tuple[str, ...]:
@@ -44,16 +49,26 @@ class Recorded:
         """Returns the sample of its suites that the record is of; empty if it is of whole suites."""
         return sample(self.suites, self.profile)
 
-    def different(self, effort: int, decode: bool) -> str:
-        """Says in what a run with these settings differs from the record, so that its checks found other
-        things; empty if in nothing."""
-        pairs = (("effort", self.effort, effort), ("decode", self.decode, decode))
+    @property
+    def backends(self) -> str:
+        """Returns the recorded backends with their options, as `--backends` takes them; without versions, for
+        it is another version that is held against the record."""
+        names = dict.fromkeys(f"{arm.backend}{':' if arm.options else ''}{arm.options}" for arm in self.arms)
+        return ",".join(names)
+
+    def different(self, effort: int, decode: bool, vocabularies: Iterable[str]) -> str:
+        """Says in what a run with these settings differs from the record, so that nothing can be compared;
+        empty if in nothing."""
+        pairs = [("effort", self.effort, effort), ("decode", self.decode, decode)]
         parts = [
-            f"{name} {_setting(then)}, walked with {_setting(now)}"
+            f"recorded with {name} {_setting(then)}, walked with {_setting(now)}"
             for name, then, now in pairs
             if then != now
         ]
-        return f"recorded with {' and with '.join(parts)}" if parts else ""
+        walked = list(vocabularies)
+        if self.vocabularies and not set(walked) & set(self.vocabularies):
+            parts.append(f"recorded on {', '.join(self.vocabularies)}, walked on {', '.join(walked)}")
+        return "; ".join(parts)
 
 
 def _setting(value: int | bool) -> str:
@@ -99,6 +114,7 @@ def write_record(folder: Path, path: Path) -> int:
         "decode": info.decode,
         "seed": info.seed,
         "timeout_s": info.timeout_s,
+        "asked": suites_of_run(folder, path.parent),
         "suites": {
             name: {key: suite[key] for key in COUNTS if key in suite} for name, suite in info.suites.items()
         },
@@ -149,6 +165,8 @@ def read_record(path: Path) -> Recorded:
         record.get("decode", False),
         record.get("profile", "gate"),
         suites,
+        tuple(moved_suite(name, path.parent, Path()) for name in record.get("asked", ())),
+        record.get("timeout_s"),
     )
 
 
@@ -191,4 +209,6 @@ class _Record(_Format):
     decode: NotRequired[bool]
     profile: NotRequired[str]
     suites: NotRequired[dict[str, _Suite]]
+    asked: NotRequired[list[str]]
+    timeout_s: NotRequired[float]
     arms: list[_Arm]

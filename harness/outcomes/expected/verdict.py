@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from harness.backend.arm import arm_names
+from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import (
-    OF_A_VERDICT,
+    OF_A_WALK,
     TIMEOUT,
     ArmFaults,
     Faults,
@@ -18,6 +20,7 @@ from harness.outcomes.expected.arm_faults import (
 )
 from harness.outcomes.expected.record import Recorded, read_record, recorded_faults
 from harness.outcomes.gate import EXIT_CODES
+from harness.outcomes.repro_command import repro_words
 from harness.rows.row import RunInfo, note
 from harness.rows.sample import sample_of
 from harness.rows.store import read_info
@@ -52,6 +55,8 @@ class Verdict:
     notes: tuple[str, ...] = ()
     """What a reader must know first: of what sample run and record are, and what therefore was
     not compared."""
+    to_see_it: tuple[str, ...] = ()
+    """The words of the command that shows the first new failure; none if there is none."""
 
     @property
     def word(self) -> Literal["ok", "failed", "unproven"]:
@@ -72,17 +77,33 @@ class Verdict:
 
 
 def compare_with_record(folder: Path, path: Path) -> Verdict:
-    """Compares a run with the record in a file. Raises BadInput."""
+    """Compares a run with the record in a file. Raises BadInput, for one with other settings too."""
     recorded = read_record(path)
     info = read_info(folder)
+    if different := recorded.different(info.effort, info.decode, info.vocabularies):
+        raise BadInput(
+            f"{folder} cannot be held against {path}: {different}; `grammarbench run --expect {path}` "
+            "walks as recorded"
+        )
     now = faults_of_run(folder)
-    different = recorded.different(info.effort, info.decode)
-    then = recorded.arms
-    if different:
-        then, now = _verdicts(then), replace(now, arms=_verdicts(now.arms))
-    verdict = compare_faults(then, now)
-    missing = _not_walked(then, now, info) if sample_of(info) and not info.shard else 0
-    return replace(verdict, not_walked=missing, notes=tuple(_notes(info, recorded, different, missing)))
+    verdict = compare_faults(recorded.arms, now)
+    lost = 0 if info.shard else _not_walked(recorded.arms, now, info)
+    missing = lost if sample_of(info) else 0
+    notes = tuple(_notes(info, recorded, missing, lost - missing))
+    return replace(
+        verdict, not_walked=missing, notes=notes, to_see_it=_command(verdict.changes, folder, info)
+    )
+
+
+def _command(changes: Sequence[Change], folder: Path, info: RunInfo) -> tuple[str, ...]:
+    """Returns the command that shows the first new failure; nothing if none is new."""
+    change = next((change for change in changes if change.new), None)
+    if change is None:
+        return ()
+    arm, case_id = change.arm, change.case.rpartition("/")[2]
+    checks = sorted(fault.partition(":")[0] for fault in change.new if fault not in OF_A_WALK)
+    check = checks[0] if checks and not change.new & OF_A_WALK else ""
+    return repro_words(folder, case_id, arm_names(info.arms)[arm.identity], arm.vocabulary, check)
 
 
 def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
@@ -111,13 +132,6 @@ def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
     return Verdict(tuple(changes), slow, compared, unrecorded, against)
 
 
-def _verdicts(arms: ArmFaults) -> ArmFaults:
-    """Returns the faults without what checks found."""
-    return {
-        arm: {case: faults & OF_A_VERDICT for case, faults in cases.items()} for arm, cases in arms.items()
-    }
-
-
 def _not_walked(recorded: ArmFaults, now: RunFaults, info: RunInfo) -> int:
     """Counts the recorded cases of the run's suites that are not among its own, each for every arm."""
     missing = 0
@@ -127,7 +141,7 @@ def _not_walked(recorded: ArmFaults, now: RunFaults, info: RunInfo) -> int:
     return missing
 
 
-def _notes(info: RunInfo, recorded: Recorded, different: str, missing: int) -> Iterator[str]:
+def _notes(info: RunInfo, recorded: Recorded, missing: int, gone: int) -> Iterator[str]:
     """Yields what a reader must know before the verdict, a line each."""
     walked, of_record = sample_of(info), recorded.sample
     if walked:
@@ -141,8 +155,5 @@ def _notes(info: RunInfo, recorded: Recorded, different: str, missing: int) -> I
             f"{missing} recorded case(s) were not walked: nothing is proven; `run --expect` walks what "
             "the record holds"
         )
-    if different:
-        yield (
-            f"{different}: only verdicts are compared; `run --expect` without --effort and --decode walks "
-            "as recorded"
-        )
+    if gone:
+        yield f"{gone} recorded case(s) are no longer in the suites"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.outcomes.expected.verdict import Change, Verdict
-from harness.text import one_line
+from harness.text import command, one_line
 
 
 def verdict_text(verdict: Verdict, most: int = 40) -> str:
@@ -26,7 +26,10 @@ def verdict_text(verdict: Verdict, most: int = 40) -> str:
     if verdict.unrecorded:
         lines.append(f"{verdict.unrecorded} case(s) are not recorded")
     lines.append(f"{verdict.compared} case(s) compared: {_conclusion(verdict)}")
-    return "\n".join(one_line(line, spelled=True) for line in lines)
+    text = [one_line(line, spelled=True) for line in lines]
+    if verdict.to_see_it:
+        text += ["to see the first new failure:", command(verdict.to_see_it)]
+    return "\n".join(text)
 
 
 def _changes(title: str, changes: Sequence[Change], most: int) -> Iterator[str]:

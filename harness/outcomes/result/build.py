@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.backend.arm import arm as arm_name
+from harness.backend.arm import arm_names
 from harness.measure.figures import ALL
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes import compare, differences, expected, metrics, outcome
 from harness.outcomes.delayed import DelayedCases
 from harness.outcomes.gate import Gate
 from harness.outcomes.history import measurements
+from harness.outcomes.repro_command import repro_words
 from harness.outcomes.result.parts import Arm, Change, Counts, Failing, Figure, Kind, Result
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
 from harness.rows.again import resume
@@ -31,7 +32,7 @@ backend, as many as a dashboard of charts can bear."""
 EXAMPLES = 3
 """Cases that a change of counts names."""
 
-KINDS: dict[str, Kind] = {"worse": "worse", "better": "better", "other": "other"}
+KINDS: dict[str, Kind] = {"worse": "worse", "better": "better", "other": "other", "policy": "other"}
 
 
 def result_of(
@@ -113,15 +114,16 @@ class Noticed:
         """By arm, suite and case: the gravity of the worst row, and its message."""
         self.gravity: dict[str, int] = {}
         """By name of a fault: its place in the order of gravity."""
-        self.arms: dict[str, tuple[str, str]] = {}
+        self.arms: dict[str, expected.RecordedArm] = {}
         self.names: dict[str, str] = {}
         self.delayed = DelayedCases()
 
     def add(self, row: Row) -> None:
         """Take in one row."""
         self.delayed.add(row)
-        name = str(expected.arm_of_row(row))
-        self.arms.setdefault(name, (arm_name(row), row.vocabulary))
+        of = expected.arm_of_row(row)
+        name = str(of)
+        self.arms.setdefault(name, of)
         key = (row.suite, row.case_id)
         self.names["/".join(key)] = row.case
         faults = list(outcome.faults(row))
@@ -138,20 +140,12 @@ class Noticed:
 
     def failing(self) -> Iterator[Failing]:
         """Yields every case with a fault, declined and documented ones too."""
+        names = arm_names(self.arms.values())
         for name, cases in self.faults.items():
-            backend, vocabulary = self.arms[name]
+            of = self.arms[name]
             for (suite, case_id), wrong in cases.items():
                 if wrong:
-                    command = [
-                        "grammarbench",
-                        "repro",
-                        str(self.run),
-                        case_id,
-                        "--backends",
-                        backend,
-                        "--vocabularies",
-                        vocabulary,
-                    ]
+                    command = repro_words(self.run, case_id, names[of.identity], of.vocabulary)
                     rows = self.cases[name][suite, case_id]
                     undocumented = self.undocumented[name][suite, case_id]
                     yield Failing(

@@ -147,9 +147,26 @@ RECIPES: dict[str, Recipe] = {
     "docs/tutorial.md": TUTORIAL,
     "docs/ci.md": Recipe(
         seeds={"RUN": "my_run", "BASE": "my_run", "results/baseline/default.json": "record.json"},
-        smaller={"run regex utf8 --backends xgrammar": "run utf8 --timeout 2 --backends llguidance"},
-        says={"--format junit": r"junit\.xml\n.*summary\.md\n$", "--split": r"written: \S*report\.html"},
-        least=5,
+        smaller={
+            "run --backends llguidance --out recorded": "run utf8 --effort 0 --backends llguidance --out "
+            "recorded",
+            "run regex utf8 --backends xgrammar --out recorded": "run utf8 --timeout 2 --backends llguidance "
+            "--out recorded2",
+            "run --backends xgrammar --out today": "run --backends llguidance --out today2",
+            "report today": "report today2",
+            "compare tests/grammarbench.json today": "compare tests/grammarbench.json today2",
+        },
+        says={
+            "--format junit": r"junit\.xml\n.*summary\.md\n$",
+            "--split": r"written: \S*report\.html",
+            "--expect tests/grammarbench.json --out today": "as recorded",
+        },
+        not_run={
+            "pip install": INSTALLS,
+            "llguidance==": "installs a release, or a wheel; tests/cli/test_gates.py gates two releases of a "
+            "toy",
+        },
+        least=8,
     ),
     "docs/corpora.md": Recipe(
         seeds={
@@ -320,6 +337,8 @@ RECIPES: dict[str, Recipe] = {
         smaller={
             "--grammarbench-backend=xgrammar --grammarbench-suite=regex --grammarbench-suite=utf8": SOME_CASES,  # noqa: E501
             "run regex utf8 --backends xgrammar": "run regex --timeout 2 --backends llguidance",
+            "--grammarbench-backend=xgrammar --grammarbench-expect": "--grammarbench-backend=llguidance "
+            "-k class --grammarbench-expect",
         },
         # The backend fails some of these cases; that is what is recorded then.
         codes={"--grammarbench-suite=utf8": (1,), "--grammarbench-expect=tests/grammarbench.json": (0,)},

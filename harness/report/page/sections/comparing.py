@@ -35,7 +35,7 @@ PARTS = 8
 SPARKS = 30
 """Most runs in a sparkline, which are the last ones."""
 
-KINDS = {"worse": "↘ worse", "other": "↔ other faults", "better": "↗ better"}
+KINDS = {"worse": "↘ worse", "other": "↔ other faults", "better": "↗ better", "policy": "○ documented"}
 """What a case that came out differently is called, in the order in which the page lists such cases."""
 
 
