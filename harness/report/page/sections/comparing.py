@@ -35,7 +35,12 @@ PARTS = 8
 SPARKS = 30
 """Most runs in a sparkline, which are the last ones."""
 
-KINDS = {"worse": "↘ worse", "other": "↔ other faults", "better": "↗ better", "policy": "○ documented"}
+KINDS = {
+    "worse": "↘ worse",
+    "other": "↔ other faults",
+    "better": "↗ better",
+    "policy": "documented behaviour",
+}
 """What a case that came out differently is called, in the order in which the page lists such cases."""
 
 
