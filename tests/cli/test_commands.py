@@ -17,7 +17,7 @@ NAMES = [
     "history", "bisect", "table", "report", "repro", "adjudicate", "list", "fetch",
 ]  # fmt: skip
 
-MANY = ("--vocabularies", "--rate", "--format")
+MANY = ("--vocabularies", "--rate", "--format", "--case")
 """The options that take several values in one command and one in another."""
 
 LISTS_OF = {"decode": "workloads", "report": "runs", "run": "suites"}

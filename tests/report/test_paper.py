@@ -12,7 +12,7 @@ from xml.etree import ElementTree as xml
 import pytest
 import report_folders
 import synthetic
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -158,6 +158,7 @@ def read_back(latex: str) -> str:
     return said
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60) | st.text("\\{}[]*-,&%$#_^~`'\"?! ab", max_size=20))
 @example("\\input{/etc/passwd}")
 @example("[1mm] ,, --- ''``")
@@ -175,6 +176,7 @@ def test_latex_prints_the_text_as_it_is(text: str) -> None:
     assert not re.match(r" *[\[*]", escaped), "it would be an option of the line before"
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), min_size=1, max_size=4))
 def test_a_table_has_a_line_for_each_line(cells: list[tuple[str, str]]) -> None:
     made = table(
