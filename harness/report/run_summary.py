@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.outcomes import delayed
+from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of
 from harness.outcomes.case_state import FAILED
 from harness.outcomes.delayed import Delayed, DelayedCases
 from harness.outcomes.metrics import METRICS, few, values_of
@@ -47,6 +48,8 @@ class RunSummary:
     """The slow compiles of each backend."""
     delayed: tuple[Delayed, ...] = ()
     """What failed behind other cases and not alone."""
+    answer: Answer | None = None
+    """Which backend to use, and how sure that is."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,16 @@ def read_summary(run: Path) -> RunSummary:
     """Returns the run in short. Raises BadInput."""
     info, end = read_info(run), read_end(run)
     compiles, later, worst = Compiles(info.timeout_s), DelayedCases(), WorstRow()
-    rows_read = each_taken_in(read_rows(run), compiles.add, later.add, worst.add)
+    proofs = Proofs()
+    rows_read = each_taken_in(read_rows(run), compiles.add, later.add, worst.add, proofs.add)
     arms = summarize(rows_read, read_samples(run), info)
+    proofs.explain(run)
+    sizes = {name: int(about.get("size", 0)) for name, about in info.vocabularies.items()}
+    answer = answer_of(backends_of(arms, proofs, compiles, info), proofs, sizes)
     failure = _worst_failure(run, info, *worst.fault_and_row) if worst.fault_and_row else None
     rows, statuses = (end.rows, end.statuses) if end else (None, {})
     return RunSummary(
-        run, info, rows, statuses, tuple(arms), failure, tuple(compiles.tails()), tuple(later.cases)
+        run, info, rows, statuses, tuple(arms), failure, tuple(compiles.tails()), tuple(later.cases), answer
     )
 
 
@@ -141,7 +148,7 @@ def summary_text(summary: RunSummary, on: Console) -> str:
     failure and commands."""
     first = [
         line
-        for sentence in (sample_of(summary.info), note(summary.info))
+        for sentence in (*_answer_lines(summary), sample_of(summary.info), note(summary.info))
         if sentence
         for line in on.fold(sentence)
     ]
@@ -165,6 +172,13 @@ def summary_text(summary: RunSummary, on: Console) -> str:
         *_commands(summary, on),
     ]
     return "\n\n".join([*parts, "\n".join(after)])
+
+
+def _answer_lines(summary: RunSummary) -> list[str]:
+    """Returns the sentence that answers and how sure it is, for a run that is complete."""
+    if summary.answer is None or summary.rows is None or not summary.arms:
+        return []
+    return [summary.answer.sentence, f"How sure: {summary.answer.sure}."]
 
 
 def judged_lines(summaries: Sequence[ArmSummary], efforts: Collection[int]) -> list[str]:
@@ -251,7 +265,7 @@ def _sections(columns: Sequence[dict[str, Any]]) -> list[list[tuple[str, list[st
     if any(column["checks"] for column in columns):
         cases.append(("Checks failing", [column["checks"] or "-" for column in columns]))
     times = [
-        (f"{name.upper()} {level} (µs)", [_time(column, name, level) for column in columns])
+        (f"{name.upper()} {level}", [_time(column, name, level) for column in columns])
         for name, level in TIMES
     ]
     return [cases, rows(SHARES), [*times, *rows(["peak_rss"])]]
@@ -285,6 +299,14 @@ def to_json(summary: RunSummary) -> dict[str, Any]:
             }
             for arm in summary.arms
         ],
+        "answer": {
+            "sentence": summary.answer.sentence,
+            "best": summary.answer.best.name if summary.answer.best else None,
+            "sure": summary.answer.sure,
+            "certainty": summary.answer.certainty,
+        }
+        if summary.answer
+        else None,
         "worst": summary.worst,
         "delayed": summary.delayed,
         "slow_compiles": summary.compiling,

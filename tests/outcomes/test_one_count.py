@@ -23,7 +23,7 @@ import pytest
 import harness
 from harness.cli.main import main
 from harness.errors import OK
-from harness.outcomes.case_state import FAILED
+from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.history import conformance
 from harness.outcomes.metrics import METRICS
 
@@ -300,6 +300,44 @@ def _of_the_page(folder: Path, printed: str) -> Counts:
     return found
 
 
+def _cards(folder: Path) -> dict[str, str]:
+    """The HTML of each card of the page, by backend."""
+    cards = (folder / "page" / "report.html").read_text().split('<li class="card')[1:]
+    return {re.findall(r'<span class="arm">([^<]*)', card)[0]: card.partition("</li>")[0] for card in cards}
+
+
+def _of_the_cards(folder: Path, printed: str) -> Counts:
+    found: Counts = {}
+    for arm, card in _cards(folder).items():
+        told = {
+            name: int(number) for name, number in re.findall(r'<div class="(\w+)[^>]*>.*?<dd>(\d+)', card)
+        }
+        failed = {state.value: told.get(state.value, 0) for state in FAILED}
+        found[arm] = failed | {
+            "passed": told["works"],
+            "declined": told["refused"],
+            "failed": sum(failed.values()),
+            "not_judged": told.get("not_judged", 0),
+            "not_measured": told.get("not_measured", 0),
+        }
+    return found
+
+
+def _of_every_case_on_the_page(folder: Path, printed: str) -> Counts:
+    ((heads, *lines),) = [
+        lines for name, lines in Tables(folder / "page" / "report.html").tables if "by-case" in name.split()
+    ]
+    titles = {state.words.title: state.value for state in CaseState}
+    names = {"works": "passed", "refused": "declined"}
+    found: Counts = {}
+    for place, arm in enumerate(heads[1:], 1):
+        states = [next(titles[title] for title in titles if title in cells[place]) for cells in lines]
+        counted = Counter(names.get(state, state) for state in states)
+        counted["failed"] = sum(counted[state.value] for state in FAILED)
+        found[arm.strip()] = {name: counted[name] for name in KNOWN[2:]}
+    return found
+
+
 def _of_the_explorer(folder: Path, printed: str) -> Counts:
     """Each case comes to a kind on each arm; the kinds of failures together are the failed cases."""
     found = json.loads((folder / "page" / "report.json").read_text())
@@ -382,8 +420,8 @@ def _of_the_suite_in_pytest(folder: Path, printed: str) -> Counts:
 SURFACES: Iterable[Callable[[Path, str], Counts]] = (
     _of_what_a_run_prints, _of_the_summary, _of_the_summary_as_json, _of_the_table, _of_the_step_summary,
     _of_the_reports_summary,
-    _of_the_markdown_tables, _of_cases_csv, _of_figures_csv, _of_junit, _of_the_page, _of_the_explorer,
-    _of_the_history, _of_the_frames, _of_the_table_of_a_paper,
+    _of_the_markdown_tables, _of_cases_csv, _of_figures_csv, _of_junit, _of_the_page, _of_the_cards,
+    _of_every_case_on_the_page, _of_the_explorer, _of_the_history, _of_the_frames, _of_the_table_of_a_paper,
     _of_the_suite_in_pytest,
 )  # fmt: skip
 
@@ -397,6 +435,28 @@ def test_every_surface_counts_the_same(
     for arm, each in said.items():
         assert each == {name: counts[arm][name] for name in each}
         assert set(OUTCOMES) <= set(each)
+
+
+def test_times_are_the_same_on_every_surface_and_written_for_people(walked: tuple[Path, str]) -> None:
+    folder, printed = walked
+    found = re.search(r"^TBM p50 +(\S+ \S+) +(\S+ \S+)$", printed, re.MULTILINE)
+    assert found is not None and all(re.fullmatch(r"[\d.]+ (ns|µs|ms|s)", time) for time in found.groups())
+    tables = (folder / "exported" / "tables.md").read_text()
+    for arm, time in zip(ARMS, found.groups(), strict=True):
+        assert f"TBM p50</dt><dd>{time}" in _cards(folder)[arm]
+        assert re.search(rf"\| {arm} .*time between masks, p50 \| {time} \|", tables)
+    assert found.group(0) in _grammarbench(folder, "table", "run")
+
+
+def test_the_answer_is_the_first_line_everywhere(walked: tuple[Path, str]) -> None:
+    folder, _ = walked
+    answer = json.loads(_grammarbench(folder, "table", "run", "summary", "--json"))["answer"]
+    shown = " ".join(_grammarbench(folder, "table", "run", "summary").split())
+    assert shown.startswith(" ".join(answer["sentence"].split()))
+    page = (folder / "page" / "report.html").read_text()
+    (sentence,) = re.findall(r'<h2 class="sentence">(.*?)</h2>', page)
+    assert re.sub(r"</?code>", "`", sentence) == answer["sentence"]
+    assert answer["best"] in ARMS
 
 
 def test_what_was_not_judged_is_said_first(walked: tuple[Path, str], counts: Counts) -> None:

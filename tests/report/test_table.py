@@ -165,8 +165,8 @@ def test_names_cannot_steer_the_terminal(synthetic: ModuleType, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (None, "us", "-"), (float("nan"), "share", "-"), (0.0123, "us", "0.0123"), (12.34, "us", "12.3"),
-        (1234.5, "us", "1,234"),
+        (None, "us", "-"), (float("nan"), "share", "-"), (0.0123, "us", "12 ns"), (12.34, "us", "12.3 µs"),
+        (1234.5, "us", "1.23 ms"), (31_400, "ns", "31.4 µs"), (2.345, "ratio", "2.35"),
         (1.0, "share", "100.0 %"), (0.99999, "share", "99.9 %"), (0.0001, "share", "0.1 %"), (0.0, "share",
         "0.0 %"),
         (3 * 2**20, "bytes", "3 MiB"), (12345, "cases", "12,345"),

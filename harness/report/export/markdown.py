@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from harness.outcomes.result import Result
+from harness.outcomes.result import Figure, Result
 from harness.report.export.csv_table import COUNTED
-from harness.report.export.text import number
-from harness.report.tables.instances import number as share
+from harness.report.tables.instances import number
 from harness.text import markdown
 
 
@@ -21,7 +20,7 @@ def counts(result: Result) -> str:
         [
             markdown(count.arm),
             markdown(count.suite),
-            share(count.conformance, "share"),
+            number(count.conformance, "share"),
             *(str(getattr(count, name)) for name in COUNTED),
         ]
         for count in result.counts
@@ -34,19 +33,25 @@ def counts(result: Result) -> str:
 def figures(result: Result, *, headline: bool = False) -> str:
     """Returns one line per figure, with its interval where it has one."""
     lines = [
-        "| backend | of | figure | value | interval | unit | better |",
-        "| --- | --- | --- | ---: | --- | --- | --- |",
+        "| backend | of | figure | value | interval | better |",
+        "| --- | --- | --- | ---: | --- | --- |",
     ]
     for figure in result.figures:
         if figure.headline or not headline:
             span = (
                 ""
                 if figure.low is None or figure.high is None
-                else (f"{number(figure.low)} to {number(figure.high)}")
+                else f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
             )
             lines.append(
                 f"| {markdown(figure.arm)} | {markdown(figure.family)} | {markdown(figure.title)} | "
-                f"{number(figure.value)} | {span} "
-                f"| {markdown(figure.unit)} | {figure.better} |"
+                f"{_with_unit(figure)} | {span} | {figure.better} |"
             )
     return "\n".join(lines)
+
+
+def _with_unit(figure: Figure) -> str:
+    """Returns the value for people, with what is counted."""
+    counted = figure.unit if figure.unit in ("cases", "walks") else ""
+    value = int(figure.value) if counted or figure.unit == "bytes" else figure.value
+    return f"{number(value, figure.unit)} {counted}".strip()

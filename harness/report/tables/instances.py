@@ -16,7 +16,17 @@ from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, f
 from harness.outcomes.summary import ArmSummary, CheckSummary, read_arms
 from harness.rows.row import Row, verdict
 from harness.rows.store import read_rows
-from harness.text import SURROGATES, Console, console, grid, markdown, markdown_table, one_line, spreadsheet
+from harness.text import (
+    SURROGATES,
+    Console,
+    console,
+    duration,
+    grid,
+    markdown,
+    markdown_table,
+    one_line,
+    spreadsheet,
+)
 
 FORMATS = ["csv", "json", "markdown"]
 
@@ -243,7 +253,7 @@ def _sections(lines: Sequence[dict[Any, Any]]) -> Iterator[list[tuple[str, list[
     for name, distribution in DISTRIBUTIONS.items():
         short = distribution.title.split(",")[0]
         yield [
-            (f"{short} {level} (µs)", [_level(line, name, level) for line in lines])
+            (f"{short} {level}", [_level(line, name, level) for line in lines])
             for level in ("avg", *QUANTILES)
         ]
     titles = {"cases": "CASES", "share": "", "walks": "WALKS", "us": "", "bytes": ""}
@@ -265,16 +275,18 @@ def _level(line: dict[Any, Any], name: str, level: str) -> str:
 
 
 def number(value: Value, unit: str) -> str:
-    """Returns the value for people: three digits of a time in microseconds, a share in per cent, bytes in
-    MiB, counts as they are."""
+    """Returns the value for people: a time (of microseconds or nanoseconds) and a ratio with three digits, a
+    share in per cent, bytes in MiB, counts as they are."""
     if value is None or pd.isna(value):
         return "-"
     if unit == "share":
         return percent(float(value))
     if unit == "bytes":
         return f"{value / 2**20:,.0f} MiB"
-    if unit == "us":
-        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    if unit in ("us", "ns"):
+        return duration(value * 1e3 if unit == "us" else value)
+    if unit == "ratio":
+        return f"{value:.3g}"
     return f"{value:,}"
 
 
