@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness.cli.experiment import COMMAND, saved_words
-from harness.cli.main import parser
+from harness.cli.experiment import COMMAND, saved_words, with_experiment
+from harness.cli.main import EXPERIMENT, parser
 from harness.cli.run import walk
 from harness.errors import BadInput
 from harness.report.frames.load import Run, load
@@ -37,7 +37,9 @@ def run(*suites: str | os.PathLike[str], resume: bool = False, **options: Any) -
     named = saved.pop("suites", [])
     words = [COMMAND, *named, *(word for part in saved.values() for word in part)]
     words += ["--resume"] if resume else []
-    made = walk(top.parse_args(words), words, _say, sys.stderr)
+    files = [name for name in named if name.endswith(EXPERIMENT)]
+    asked = with_experiment(top, words, files) if files else top.parse_args(words)
+    made = walk(asked, words, _say, sys.stderr)
     return load(made.folder)
 
 

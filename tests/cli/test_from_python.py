@@ -121,6 +121,21 @@ def test_every_option_of_the_command_can_be_given(asked: list[argparse.Namespace
     assert {*from_python.GATES, "backends", "effort", "out"} <= set(taken)
 
 
+def test_a_saved_experiment_is_walked_as_it_says(cases: str) -> None:
+    """What is given beside it goes before it, as on the command line; a run's own file repeats the run."""
+    Path("saved.toml").write_text(
+        f'suites = ["{cases}"]\nbackends = ["reference"]\nvocabularies = ["bytes"]\neffort = 1\n'
+    )
+    made = harness.run("saved.toml", effort=0, out="first")
+    assert made.cases["state"].tolist() == ["works"]
+    again = harness.run(Path("first", "experiment.toml"), out="again")
+    assert [untimed(row) for row in read_rows(Path("again"))] == [
+        untimed(row) for row in read_rows(Path("first"))
+    ]
+    assert read_info(Path("first")).effort == read_info(Path("again")).effort == 0
+    assert again.instances["outcome"].tolist() == ["pass", "pass"]
+
+
 def test_an_interrupted_run_goes_on(cases: str) -> None:
     options: dict[str, Any] = {"backends": "reference", "vocabularies": "bytes", "effort": 0, "out": "run"}
     whole = harness.run(cases, **options)
