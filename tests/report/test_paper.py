@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 import subprocess
@@ -26,7 +27,7 @@ from harness.report.page.page import write_report
 from harness.report.paper.figures import figures
 from harness.report.paper.latex import escape, table
 from harness.report.paper.tables import tables
-from harness.rows.store import read_rows
+from harness.rows.store import PACKED, ROWS, read_rows
 from harness.text import duration, one_line
 
 LATEX = shutil.which("pdflatex")
@@ -82,7 +83,19 @@ def test_a_drawing_has_the_names_of_its_lines(inputs: Inputs, drawn: dict[str, b
         said = drawn[name].decode("utf-8")
         assert all(f"<!-- {line.label} -->" in said for line in inputs.lines if line.arm.solves_any)
     assert "<!-- no grammar -->" in drawn["figure-tpot0.svg"].decode("utf-8")
-    assert "<!-- Compile time per case -->" in drawn["figure-compile.svg"].decode("utf-8")
+    for name, said in (("compile", "Compile time per case"), ("fill0", "Fill time per token, cold, suite")):
+        assert f"<!-- {said}" in drawn[f"figure-{name}.svg"].decode("utf-8"), "what is drawn to the right"
+
+
+def test_a_run_published_without_samples_has_first_masks_and_says_so(
+    folders: list[Path], tmp_path: Path
+) -> None:
+    """In the chart of all suites, and in those of one suite."""
+    (tmp_path / PACKED).write_bytes(gzip.compress((folders[0] / ROWS).read_bytes()))
+    drawn = figures(read_inputs([tmp_path]), ("svg",))
+    for name in ("fill", "fill0"):
+        said = drawn[f"figure-{name}.svg"].decode("utf-8")
+        assert "<!-- First mask of each case, cold" in said and "Fill time" not in said
 
 
 def test_the_same_run_gives_the_same_bytes(inputs: Inputs, drawn: dict[str, bytes]) -> None:

@@ -40,18 +40,22 @@ def figure(
     labels: Sequence[str],
     frame: charts.Frame,
     *,
-    small: bool = False,
+    part_of: str = "",
 ) -> Figure:
-    """Returns the curves, one per label, as a figure; `text` is its title and its caption."""
+    """Returns the curves, one per label, as a figure; `text` is its title and its caption.
+
+    `part_of`: the title of the whole of which this is a small chart for one suite or family.
+    """
     title, caption = text
+    whole = f"{part_of}, {title[0].lower()}{title[1:]}" if part_of else title
     table = [(f"{level * 100:.0f} %", [_time(curve.at(level)) for curve in drawn]) for level in LEVELS]
     table.append(("ends at", [percent(curve.plateau) for curve in drawn]))
-    thin = [curves.thin(curve, POINTS) if small else curves.thin(curve) for curve in drawn]
+    thin = [curves.thin(curve, POINTS) if part_of else curves.thin(curve) for curve in drawn]
     svg = charts.ecdf(
         name,
-        f"{title}: one step line per arm",
+        f"{whole}: one step line per arm",
         thin,
-        replace(frame, size=SMALL if small else WIDE, labels=labels),
+        replace(frame, size=SMALL if part_of else WIDE, labels=labels),
     )
     return Figure(name, title, caption, Markup(svg), table, list(labels))
 

@@ -21,6 +21,7 @@ FAMILIES = 8
 
 GUIDES = (Guide(50e3, "50 µs"), Guide(1e6, "1 ms"))
 
+COLD_TITLE, WARM_TITLE = "Fill time per token, cold", "Fill time per token, warm"
 COLD = (
     "Each case walked once after a fresh compile. Take a case at random, then one of its tokens at random: "
     "how likely is it that the case is solved and that filling this token's mask took at most so long? Each "
@@ -93,20 +94,19 @@ def mask_times(inputs: Inputs) -> MaskTimes:
 
 
 def _cold(name: str, lines: Sequence[Line], suite: str | None, guides: Sequence[Guide]) -> Figure:
-    text = ("Fill time per token, cold", COLD)
-    if suite is not None:
-        text = (f"Suite {suite[:60]}", "")
-    elif not any(len(line.arm.samples) for line in lines):
-        text = ("First mask of each case, cold", f"{FIRST} {COLD}")
+    whole = (COLD_TITLE, COLD)
+    if not any(len(line.arm.samples) for line in lines):
+        whole = ("First mask of each case, cold", f"{FIRST} {COLD}")
+    text = whole if suite is None else (f"Suite {suite[:60]}", "")
     drawn = [curves.fill_curve(line.arm, suite) for line in lines]
     labels = [line.label for line in lines]
-    return figure(name, text, drawn, labels, Frame(guides), small=suite is not None)
+    return figure(name, text, drawn, labels, Frame(guides), part_of="" if suite is None else whole[0])
 
 
 def _warm(
     name: str, one: Measured, arms: Sequence[Subject], family: str | None, guides: Sequence[Guide]
 ) -> Figure:
-    text = ("Fill time per token, warm", WARM) if family is None else (f"Suite {family[:60]}", "")
+    text = (WARM_TITLE, WARM) if family is None else (f"Suite {family[:60]}", "")
     drawn = []
     for subject in arms:
         arm = subject.measured[1] if subject.measured else ""
@@ -122,4 +122,6 @@ def _warm(
             curves.token_curve([times[:, 0] for times in one.figures.structural(arm, traces)], len(known))
         )
     frame = Frame(guides, places=[arm.position for arm in arms])
-    return figure(name, text, drawn, [arm.label for arm in arms], frame, small=family is not None)
+    return figure(
+        name, text, drawn, [arm.label for arm in arms], frame, part_of="" if family is None else WARM_TITLE
+    )
