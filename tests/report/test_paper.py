@@ -27,6 +27,7 @@ from harness.report.page.page import write_report
 from harness.report.paper.figures import figures
 from harness.report.paper.latex import escape, table
 from harness.report.paper.tables import tables
+from harness.report.tables.time import time_frame
 from harness.rows.store import PACKED, ROWS, read_rows
 from harness.text import duration, one_line
 
@@ -240,6 +241,24 @@ def test_times_are_compared_on_the_cases_that_all_solve(tmp_path: Path) -> None:
     few = report_folders.write_rows(synthetic, tmp_path / "few", cases=4)
     made = tables(read_inputs([few]))["table-times.tex"].decode()
     assert "Values & p50 & Max. &" in made, "a percentile that no line has needs no column"
+
+
+def test_measured_times_are_the_measurements_and_not_those_of_its_walks(tmp_path: Path) -> None:
+    run = report_folders.measured_run(synthetic, tmp_path / "run", 1.2)
+    made = tables(read_inputs([run]))["table-times.tex"].decode()
+    for arm in ("alpha · 1", "alpha · 2"):
+        (line,) = [line for line in made.splitlines() if line.startswith(f"compile & {escape(arm)} &")]
+        (told,) = time_frame(run).query(
+            f"arm == 'alpha=={arm[-1]}' and figure == 'compile per case' and cases == 'common'"
+        )["p50"]
+        assert line.split(" & ")[3] == escape(duration(told))
+    assert "Identical code was measured as equal (A/A)." in made and "(measured)" not in made
+    walked = report_folders.write_rows(synthetic, tmp_path / "walked", cases=4)
+    made = tables(read_inputs([walked, run]))["table-times.tex"].decode()
+    assert "\ncompile & beta &" in made and "\ncompile (measured) & alpha" in made
+    report_folders.measured_run(synthetic, tmp_path / "noisy", 1.2, control=1.3)
+    made = tables(read_inputs([tmp_path / "noisy"]))["table-times.tex"].decode()
+    assert "Unproven: identical code was not measured as equal" in made
 
 
 def test_a_caption_says_what_must_be_known_first(tmp_path: Path) -> None:

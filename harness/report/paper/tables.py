@@ -27,6 +27,7 @@ FIGURES = {
     "compile per case": "compile",
     "ttfm per case": "time to first mask",
     "fill per token, walked once": "mask, cold",
+    "fill per token, cold": "mask, cold",
     "fill per token, warm": "mask, warm",
 }
 """The times that the table has, by the names that `Run.times` has for them, and how it calls them."""
@@ -118,10 +119,13 @@ def time_table(inputs: Inputs) -> str:
     found = [*_walked(inputs), *_measured(inputs)]
     kinds = [name for name in FIGURES if any(line["figure"] == name for _, line in found)]
     shown = [line for kind in kinds for line in found if line[1]["figure"] == kind]
+    both = len({line["source"] for _, line in shown}) > 1
     levels = [name for name in LEVELS if any(line.get(name) is not None for _, line in shown)]
     lines = [
         [
-            escape(FIGURES[line["figure"]]),
+            escape(
+                f"{FIGURES[line['figure']]}{' (measured)' if both and line['source'] == 'measured' else ''}"
+            ),
             escape(label),
             f"{line['n']:,}",
             *(_time(line, name) for name in levels),
@@ -142,7 +146,7 @@ def time_table(inputs: Inputs) -> str:
     said = (
         f"Times, {on}. Cold: each call made once after a fresh compile, noise included; warm: per token "
         "the minimum over repetitions. A percentile beyond which fewer than ten values lie is left out; "
-        "intervals are by whole cases."
+        f"intervals are by whole cases.{_certainty(inputs)}"
     )
     return table(heads, lines, caption=f"{escape(said, None)} {_about(inputs)}", label="times", left=2)
 
@@ -151,17 +155,31 @@ Found = tuple[str, dict[str, Any]]
 """The label of an arm, and a line of `Run.times`."""
 
 
+def _certainty(inputs: Inputs) -> str:
+    """Returns, in a sentence, whether the measurements can be believed; empty where nothing was measured."""
+    if not inputs.measured:
+        return ""
+    if all(measured.is_proven for measured in inputs.measured):
+        return " Identical code was measured as equal (A/A)."
+    return " Unproven: identical code was not measured as equal everywhere (A/A)."
+
+
 def _walked(inputs: Inputs) -> Iterator[Found]:
-    """Yields the times of the walks: on the cases that all arms solve, where there are such."""
-    common = common_solved([line.arm for line in inputs.lines]) if len(inputs.lines) > 1 else set()
-    for line in inputs.lines:
+    """Yields the times of the walks: on the cases that all arms solve, where there are such.
+
+    The walks of a measurement only chose what to measure, and are left out.
+    """
+    measured = {one.folder for one in inputs.measured}
+    lines = [line for line in inputs.lines if line.run.folder not in measured]
+    common = common_solved([line.arm for line in lines]) if len(lines) > 1 else set()
+    for line in lines:
         for found in times.of_arm(line.arm, Seen("", line.run.info), common):
             if found["cases"] == ("common" if common else "own"):
                 yield line.label, found
 
 
 def _measured(inputs: Inputs) -> Iterator[Found]:
-    """Yields the warm times of measurements, whose compiles are those of the table `times` already."""
+    """Yields the times of the measurements, on the cases that all arms solve."""
     for measured in inputs.measured:
         labels = {
             subject.measured[1]: subject.label
@@ -169,7 +187,7 @@ def _measured(inputs: Inputs) -> Iterator[Found]:
             if subject.measured is not None and subject.measured[0] is measured
         }
         for found in times.of_measurement(measured.folder, ""):
-            if found["arm"] in labels and found["cases"] == "common" and found["figure"].endswith(", warm"):
+            if found["arm"] in labels and found["cases"] == "common":
                 yield labels[found["arm"]], found
 
 
