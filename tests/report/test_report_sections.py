@@ -370,7 +370,7 @@ def test_the_sections_stand_in_a_fixed_order() -> None:
     assert found[:6] == ["answer", "summary", "times", "masks", "compiling", "ratios"]
     assert found[6:12] == ["matrix", "exact-masks", "checks", "batches", "jumps", "live"]
     assert found[12:15] == ["comparison", "disagreements", "failing"]
-    assert found[15:] == ["data", "numbers", "missing", "environment", "definitions"]
+    assert found[15:] == ["missing", "data", "numbers", "environment", "definitions"]
     assert {each.tab for each in discovered_sections().values()} == set(TABS)
 
 

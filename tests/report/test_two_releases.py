@@ -112,7 +112,9 @@ def test_in_the_browser(made: Made, browser: Browser, tmp_path: Path) -> None:
         "[...explorer.querySelectorAll('.came-out tbody tr')].map((each) => "
         "each.innerText.replace(/\\s+/g, ' '))"
     )
-    assert len(rows) == 2 and "1.0 ✓ pass" in rows[0] and "2.0 ▲ under-constrained" in rows[1]
+    assert (
+        len(rows) == 2 and "1.0 ✓ pass" in rows[0] and "2.0 ▲ silently wrong (under-constrained)" in rows[1]
+    )
     assert browser.console == []
 
 

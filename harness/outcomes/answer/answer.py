@@ -50,7 +50,7 @@ class Answer:
     risks: tuple[Risk, ...]
     """The gravest cases, at most three, the gravest first."""
     sure: str
-    """How sure it is, in a word or two."""
+    """How sure it is for these cases: `high`, `fair`, `low`, or `nothing is known`."""
     certainty: tuple[str, ...]
     """What that rests on, in sentences."""
 

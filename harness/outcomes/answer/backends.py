@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.outcomes.answer.cases import CaseAnswer, Proofs
+from harness.outcomes.answer.cases import CaseAnswer, Proofs, distinct
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.metrics import few, percentiles, tbm, ttfm
 from harness.outcomes.outcome import Counts
@@ -59,7 +59,7 @@ class BackendAnswer:
             ),
             key=lambda proof: proof.order,
         )
-        return tuple(dict.fromkeys(proof.constraint for proof in proofs))
+        return distinct(proof.constraint for proof in proofs)
 
 
 def backends_of(

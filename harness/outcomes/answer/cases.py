@@ -31,6 +31,19 @@ SECONDS = 3.0
 KEYWORD = "keyword_"
 """The beginning of a finding's cause that names the keyword which is not kept."""
 
+CAUSES = {
+    "control_character": "raw control characters",
+    "duplicate_name": "a name twice in an object",
+    "early_end": "an end too early",
+    "escape": "escapes that JSON lacks",
+    "invalid_utf8": "bytes that are no UTF-8",
+    "number_form": "numbers that JSON lacks",
+    "no_json": "text that is no JSON",
+    "special_token": "special tokens",
+    "surrogate": "half surrogate pairs",
+}
+"""What a check of masks found, in words; other causes are written as their names."""
+
 CaseKey = tuple[str, str]
 """Suite and case id."""
 
@@ -83,11 +96,20 @@ class CaseAnswer:
     def constraints(self) -> tuple[str, ...]:
         """Returns what is not kept in the state that the case is in."""
         proofs = sorted(self.proofs, key=lambda proof: proof.order)
-        return tuple(
-            dict.fromkeys(
-                proof.constraint for proof in proofs if proof.state == self.state and proof.constraint
-            )
+        return distinct(
+            proof.constraint for proof in proofs if proof.state == self.state and proof.constraint
         )
+
+
+def distinct(constraints: Iterable[str]) -> tuple[str, ...]:
+    """Returns the constraints, each once: a keyword that an earlier one names at its place is left out."""
+    kept: dict[str, None] = {}
+    named: set[str] = set()
+    for constraint in constraints:
+        if constraint not in named:
+            kept[constraint] = None
+            named |= {constraint, constraint.rpartition(".")[2]}
+    return tuple(kept)
 
 
 @dataclass
@@ -230,12 +252,19 @@ def _proofs_of(row: Row) -> Iterable[Proof]:
         wrote = _written(finding) if finding.cause in WROTE_INVALID else b""
         yield Proof(
             fault.state,
-            "" if wrote else finding.cause.removeprefix(KEYWORD)[:80],
+            "" if wrote else _constraint_of(finding.cause),
             one_line(finding.text, LONGEST_SAID, folded=True),
             document=_shown(wrote),
             check=finding.check,
             content=wrote,
         )
+
+
+def _constraint_of(cause: str) -> str:
+    """Returns what is not kept, by the cause that a check names."""
+    if cause.startswith(KEYWORD):
+        return cause.removeprefix(KEYWORD)[:80]
+    return CAUSES.get(cause, cause.replace("_", " "))[:80]
 
 
 def _written(finding: Finding) -> bytes:

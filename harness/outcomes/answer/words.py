@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.outcomes.answer.backends import BackendAnswer
 
 MOST_CONSTRAINTS = 3
-MOST_BACKENDS = 3
+MOST_BACKENDS = 2
 
 CLAUSES = {
     CaseState.BREAKS: "breaks on {}",
@@ -48,17 +48,23 @@ def sentence(
         first = f"{verb} {best.name}: it {fares}{_joined(rest)}{_open(best)}."
     else:
         first = f"{best.name} {fares}{_joined(rest)}{_open(best)}."
-    more = [_other(other) for other in others[:MOST_BACKENDS]]
-    if len(others) > MOST_BACKENDS:
-        more.append(f"{len(others) - MOST_BACKENDS} more backends fare worse.")
-    return " ".join([first, *more])
+    return " ".join([first, *_others(others)])
 
 
-def _other(backend: BackendAnswer) -> str:
-    if not backend.counts.judged:
-        return f"{backend.name} was not judged."
-    worst = [*_goes_wrong(backend), *_refuses(backend)][:1]
-    return f"{backend.name} {_and([f'works on {backend.works:,}', *worst])}."
+def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields how the other backends fare, those that fare alike together; of the last ones only how many
+    they are."""
+    alike: dict[str, list[str]] = {}
+    for backend in others:
+        clauses = [f"works on {backend.works:,}", *[*_goes_wrong(backend), *_refuses(backend)][:2]]
+        fares = _and(clauses) if backend.counts.judged else "was not judged"
+        alike.setdefault(fares, []).append(backend.name)
+    told = list(alike.items())[:MOST_BACKENDS]
+    for fares, names in told:
+        yield f"{names[0]} {fares}." if len(names) == 1 else f"{_and(names)}: each {fares}."
+    left = len(others) - sum(len(names) for _, names in told)
+    if left:
+        yield f"{left:,} more {'fares' if left == 1 else 'fare'} worse."
 
 
 def _goes_wrong(backend: BackendAnswer) -> list[str]:
@@ -95,15 +101,15 @@ def _cheaper(best: BackendAnswer, equals: Sequence[BackendAnswer]) -> str:
 
 
 def sure(best: BackendAnswer | None, judged: Sequence[BackendAnswer], proofs: Proofs) -> str:
-    """Returns how sure the answer is: by the share of the cases that were judged, and by whether the
-    backends' difference is more than one case."""
+    """Returns how sure the answer is for these cases: by the share of them that was judged, and by whether
+    the difference of the backends is more than one case."""
     if best is None:
         return "nothing is known"
     share = best.counts.judged / best.counts.cases
     apart = len(judged) < 2 or _is_apart(best, judged[1])
     if share >= 0.9 and apart:
-        return "sure of these cases"
-    return "fairly sure" if share >= 0.5 and (apart or share >= 0.9) else "not sure"
+        return "high"
+    return "fair" if share >= 0.5 and (apart or share >= 0.9) else "low"
 
 
 def _is_apart(one: BackendAnswer, other: BackendAnswer) -> bool:

@@ -99,6 +99,11 @@ def case_lines(backends: Sequence[BackendAnswer]) -> list[CaseLine]:
     for (suite, case_id), cells in by_case.items():
         name = next(cell.case for cell in cells if cell is not None)
         made.append(CaseLine(suite, case_id, name, tuple(cells)))
-    return sorted(
-        made, key=lambda line: (min(cell.state.gravity for cell in line.cells if cell), line.suite, line.case)
+    return sorted(made, key=lambda line: (_gravity(line), line.suite, line.case))
+
+
+def _gravity(line: CaseLine) -> tuple[int, bool, bool]:
+    """Returns a key that puts the gravest cases first, and of one state those that a document shows."""
+    return min(
+        cell.proof.order if cell.proof else (cell.state.gravity, True, True) for cell in line.cells if cell
     )

@@ -12,4 +12,4 @@ def values(page: Content) -> Values | None:
     return {"missing": missing} if missing else None
 
 
-SECTION = Section("missing", "Not measured", 145, values, "method")
+SECTION = Section("missing", "Not measured", 125, values, "method")
