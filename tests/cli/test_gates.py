@@ -222,7 +222,7 @@ def test_the_command_that_a_failing_gate_prints_shows_the_failure_as_it_is_print
 ) -> None:
     done = repository.command(repository.new, "run", "--expect", "known.json", "--out", "worse than ever")
     assert done.returncode == 1, done.stdout + done.stderr
-    printed = done.stdout.partition("to see the first new failure:\n")[2]
+    printed = done.stdout.partition("to see the worst new failure:\n")[2]
     assert printed.startswith("grammarbench repro ")
     shown = repository.shell(repository.new, printed)
     assert shown.returncode == 0, shown.stderr

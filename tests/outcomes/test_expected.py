@@ -187,6 +187,24 @@ def test_documented_policy_fails_no_gate(
         assert (junit.failures, junit.errors) == (0, 0)
 
 
+def test_the_command_shows_the_worst_new_failure(tmp_path: Path) -> None:
+    ids = ["1" * 12, "2" * 12, "3" * 12, "4" * 12]
+    then = [row(case_id=case_id) for case_id in ids]
+    now = [
+        row(case_id=ids[0], status="unsupported", accepted=None),
+        row(case_id=ids[1], findings=(FINDING,)),
+        row(case_id=ids[2], valid=False),
+        row(case_id=ids[3], accepted=False),
+    ]
+    write_record(stored(tmp_path / "a", *then), tmp_path / "base.json")
+    verdict = compare_with_record(stored(tmp_path / "b", *now), tmp_path / "base.json")
+    assert len(verdict.changes) == 4 and ids[2] in verdict.to_see_it and "--check" not in verdict.to_see_it
+    found = compare_with_record(
+        stored(tmp_path / "c", *then[:1], *now[1:2], *then[2:]), tmp_path / "base.json"
+    )
+    assert ids[1] in found.to_see_it and found.to_see_it[-2:] == ("--check", "the_mask_is_exact")
+
+
 def test_what_fails_beside_documented_policy_fails_the_gate(tmp_path: Path) -> None:
     file = tmp_path / "base.json"
     write_record(stored(tmp_path / "a", row(), checked()), file)

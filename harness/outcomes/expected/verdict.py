@@ -20,6 +20,7 @@ from harness.outcomes.expected.arm_faults import (
 )
 from harness.outcomes.expected.record import Recorded, read_record, recorded_faults
 from harness.outcomes.gate import EXIT_CODES
+from harness.outcomes.outcome import Outcome
 from harness.outcomes.repro_command import repro_words
 from harness.rows.row import RunInfo, note
 from harness.rows.sample import sample_of
@@ -56,7 +57,7 @@ class Verdict:
     """What a reader must know first: of what sample run and record are, and what therefore was
     not compared."""
     to_see_it: tuple[str, ...] = ()
-    """The words of the command that shows the first new failure; none if there is none."""
+    """The words of the command that shows the worst new failure; none if there is none."""
 
     @property
     def word(self) -> Literal["ok", "failed", "unproven"]:
@@ -96,14 +97,21 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
 
 
 def _command(changes: Sequence[Change], folder: Path, info: RunInfo) -> tuple[str, ...]:
-    """Returns the command that shows the first new failure; nothing if none is new."""
-    change = next((change for change in changes if change.new), None)
-    if change is None:
+    """Returns the command that shows the worst new failure; nothing if none is new."""
+    new = [change for change in changes if change.new]
+    if not new:
         return ()
+    change = min(new, key=lambda change: min(map(_gravity, change.new)))
     arm, case_id = change.arm, change.case.rpartition("/")[2]
     checks = sorted(fault.partition(":")[0] for fault in change.new if fault not in OF_A_WALK)
     check = checks[0] if checks and not change.new & OF_A_WALK else ""
     return repro_words(folder, case_id, arm_names(info.arms)[arm.identity], arm.vocabulary, check)
+
+
+def _gravity(fault: str) -> int:
+    """Returns the place of a fault in the order of gravity; what is no outcome of a walk is a finding."""
+    word = fault.removesuffix("_in_a_check")
+    return (Outcome(word) if word in list(Outcome) else Outcome.FINDING).gravity
 
 
 def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:

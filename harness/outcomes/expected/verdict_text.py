@@ -28,7 +28,7 @@ def verdict_text(verdict: Verdict, most: int = 40) -> str:
     lines.append(f"{verdict.compared} case(s) compared: {_conclusion(verdict)}")
     text = [one_line(line, spelled=True) for line in lines]
     if verdict.to_see_it:
-        text += ["to see the first new failure:", command(verdict.to_see_it)]
+        text += ["to see the worst new failure:", command(verdict.to_see_it)]
     return "\n".join(text)
 
 
