@@ -1,8 +1,7 @@
-"""The README's two pictures of a report, from a headless Chromium: `python benchmarks/pictures.py
-REPORT.html` writes them into docs/.
+"""The README's picture of a report, from a headless Chromium: `python benchmarks/pictures.py REPORT.html`
+writes its first screen into docs/report.png.
 
-docs/report.png: its top, light. docs/report-dark.png: the Pareto chart and the mask times, dark. With Pillow
-they are cut to 256 colours.
+With Pillow it is cut to 256 colours.
 """
 
 from __future__ import annotations
@@ -11,26 +10,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from browser import Browser
 
-DOCS = Path(__file__).parents[1] / "docs"
-PICTURES = (("report.png", "", False, 1180), ("report-dark.png", "times", True, 1270))
-"""Name, section at the top, dark or not, height."""
+PICTURE = Path(__file__).parents[1] / "docs" / "report.png"
+HEIGHT = 1000
+"""As high as the sentence, the cards, the gravest risks and the first cases."""
 
 
 def main(page: Path) -> None:
     with tempfile.TemporaryDirectory() as profile, Browser(Path(profile)) as browser:
-        for name, section, dark, height in PICTURES:
-            browser.open(page.resolve().as_uri(), width=1280, height=height, dark=dark)
-            browser.ask("document.documentElement.style.overflow = 'hidden'; 0")
-            if section:
-                browser.ask(f"document.getElementById('{section}').scrollIntoView(); 0")
-            path = DOCS / name
-            browser.picture(path)
-            small(path)
-            print(f"{path}: {path.stat().st_size:,} bytes")
+        browser.open(page.resolve().as_uri(), width=1280, height=HEIGHT)
+        browser.ask("document.documentElement.style.overflow = 'hidden'; 0")
+        browser.picture(PICTURE)
+        small(PICTURE)
+        print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
 
 
 def small(path: Path) -> None:

@@ -31,6 +31,14 @@ SLOWER = 'bisect toy-choice 1.1..1.2 choices.jsonl --case "tool call" --slower c
 SPEED = f"python one_fork.py {ROOT / 'benchmarks' / 'test_speed.py'}"
 
 README = Recipe(
+    seeds={"my_schemas": "my_schemas", "path/to/tokenizer": "tokenizer"},
+    smaller={"run my_schemas/": "run my_schemas/ --backends outlines-core,llguidance --effort 1"},
+    says={"report my_run": r"written: \S*report\.html"},
+    not_run={"pip install": INSTALLS},
+    least=2,
+)
+
+COMMANDS = Recipe(
     seeds={
         "my_schemas": "my_schemas",
         "choices.jsonl": "choices.jsonl",
@@ -38,7 +46,6 @@ README = Recipe(
         "path/to/model": "model",
         "results/baseline/default.json": "baseline.json",
         "dist": "dist",
-        "one_fork.py": "one_fork.py",
         "head": "my_run",
         "base": "my_run",
     },
@@ -70,12 +77,6 @@ README = Recipe(
             f"choices.jsonl --backends toy-choice==1.0,toy-choice==./dist/{OWN_WHEEL}"
         ),
         'bisect xgrammar 0.1.34..0.2.8 --case "pattern space"': BISECTED,
-        "pytest benchmarks/test_speed.py --benchmark-json": f"{SPEED} --backends llguidance --vocabularies "
-        "probe --benchmark-json",
-        "pytest benchmarks/test_speed.py --backends xgrammar,llguidance": f"{SPEED} --backends llguidance "
-        "--vocabularies probe",
-        "pytest benchmarks/test_speed.py --measurement": f"{SPEED} --measurement",
-        "median:10%": "median:100000%",
         "--grammarbench-backend=xgrammar --grammarbench-suite=regex": SOME_CASES,
     },
     codes={
@@ -94,11 +95,88 @@ README = Recipe(
         "compare versions --gate": "0 came out differently",
     },
     not_run={
-        "pip install": INSTALLS,
-        "tox run": WHOLE_SUITE,
         "--profile mechanisms": EXPERIMENT,
     },
-    least=33,
+    least=28,
+)
+
+INSTALL = Recipe(
+    says={"list backends": r"llguidance +llguidance \d"},
+    not_run={"pip install": INSTALLS, "tox run": WHOLE_SUITE},
+    least=1,
+)
+
+INPUTS = Recipe(
+    seeds={"my_schemas": "my_schemas", "choices.jsonl": "choices.jsonl", "dist": "dist"},
+    smaller={
+        "xgrammar:whitespace=compact:open_objects=false,outlines-core:mask=bool": "outlines-core:mask=bool "
+        "--effort 0",
+        "regex ebnf --backends xgrammar==0.2.7,xgrammar==./dist/xgrammar-0.2.9-cp311-cp311-linux_x86_64.whl": (  # noqa: E501
+            f"choices.jsonl --backends toy-choice==1.0,toy-choice==./dist/{OWN_WHEEL}"
+        ),
+    },
+    not_run={
+        "grammarbench fetch": "clones from the network; tests/cases/test_corpora.py clones from a folder"
+    },
+    least=2,
+)
+
+BACKEND_MAINTAINER = Recipe(
+    seeds={"my_schemas": "my_schemas", "choices.jsonl": "choices.jsonl"},
+    smaller={
+        "run regex json_schema --backends llguidance --vocabularies probe --profile full --effort 2": (
+            "run my_schemas --backends llguidance --vocabularies probe --effort 1"
+        ),
+        "today CASE": "today shelf",
+        "--out disputed": "--effort 1 --out disputed",
+        "adjudicate disputed": "adjudicate disputed --effort 1 --tries 1",
+        'bisect xgrammar 0.1.34..0.2.8 --case "pattern space"': BISECTED,
+        'bisect xgrammar 0.1.34..0.2.8 speed --case "tool call" --slower compile --vocabularies tekken': SLOWER,  # noqa: E501
+        "run utf8 --backends llguidance --record": "run choices.jsonl --backends llguidance --record",
+        "run utf8 --backends llguidance --expect": "run choices.jsonl --backends llguidance --expect",
+    },
+    says={
+        "check llguidance": "keeps the contract",
+        "--script fault.py": "script: fault.py",
+        "--expect expected.json": "as recorded",
+        '--case "pattern space"': r"toy-choice==2\.0 is the first version",
+        "--slower": r"toy-choice==1\.2",
+    },
+    least=11,
+)
+
+ENGINE_MAINTAINER = Recipe(
+    seeds={"my_schemas": "my_schemas", "choices.jsonl": "choices.jsonl"},
+    smaller={
+        "run regex ebnf --backends vllm": "run choice_and_tags --backends vllm",
+        "run regex ebnf --backends xgrammar==0.2.7,xgrammar==0.2.8": (
+            "run choices.jsonl --backends toy-choice==1.0,toy-choice==1.1"
+        ),
+        "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
+        "decode --backends llguidance,xgrammar": f"decode enums {ONE_REQUEST} --vocabularies probe "
+        "--backends llguidance",
+        "grammarbench measure kernels": f"grammarbench {KERNELS}",
+        "8000 my_schemas/ --rate 2,8": "8000 choices.jsonl --requests 8 --rate 200",
+    },
+    codes={"measure my_schemas": NOISY, "check vllm": (0, 1)},
+    says={"compare two --gate": "0 came out differently", "report --history": "index.html"},
+    needs={"vllm": "vllm", "table wrapped": "vllm", "grammarbench live": "httpx2"},
+    not_run={"--profile mechanisms": EXPERIMENT},
+    servers=("http://127.0.0.1:8000",),
+    least=9,
+)
+
+PYTEST_BENCHMARK = Recipe(
+    seeds={"one_fork.py": "one_fork.py"},
+    smaller={
+        "pytest benchmarks/test_speed.py --benchmark-json": f"{SPEED} --backends llguidance --vocabularies "
+        "probe --benchmark-json",
+        "pytest benchmarks/test_speed.py --backends xgrammar,llguidance": f"{SPEED} --backends llguidance "
+        "--vocabularies probe",
+        "pytest benchmarks/test_speed.py --measurement": f"{SPEED} --measurement",
+        "median:10%": "median:100000%",
+    },
+    least=3,
 )
 
 TUTORIAL = Recipe(
@@ -131,7 +209,7 @@ TUTORIAL = Recipe(
         "repro my_run shelf --backends llguidance --shrink": "script: fault.py",
         "report my_run": r"written: (my_run/report|exported)/report\.html",
         "compare my_run --record expected.json": "recorded 12 outcomes",
-        "pytest --grammarbench-backend": "1 failed, 4 passed, 1 skipped",
+        "pytest --grammarbench-backend": "1 failed, 5 passed",
     },
     not_run={
         "pip install": INSTALLS,
@@ -145,6 +223,12 @@ TUTORIAL = Recipe(
 RECIPES: dict[str, Recipe] = {
     "README.md": README,
     "docs/tutorial.md": TUTORIAL,
+    "docs/install.md": INSTALL,
+    "docs/inputs.md": INPUTS,
+    "docs/commands.md": COMMANDS,
+    "docs/pytest_benchmark.md": PYTEST_BENCHMARK,
+    "docs/backend_maintainer.md": BACKEND_MAINTAINER,
+    "docs/engine_maintainer.md": ENGINE_MAINTAINER,
     "docs/ci.md": Recipe(
         seeds={"RUN": "my_run", "BASE": "my_run", "results/baseline/default.json": "record.json"},
         smaller={
@@ -255,6 +339,18 @@ RECIPES: dict[str, Recipe] = {
     ),
     "docs/history.md": Recipe(
         seeds={"results/runs/last-night": "measured"}, says={"--add": "added: past"}, least=3
+    ),
+    "docs/json_schema_masks.md": Recipe(
+        seeds={"maskbench": "my_schemas"},
+        smaller={
+            "run json_schema known_bugs choice_and_tags --backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp": (  # noqa: E501
+                "run maskbench --backends llguidance,outlines-core"
+            ),
+            "maskbench/ --backends xgrammar,llguidance": "maskbench/ --backends llguidance",
+            "--effort 2": "--effort 1",
+        },
+        says={"table ours masks": "layout_places"},
+        least=3,
     ),
     "docs/kernels.md": Recipe(
         smaller={
