@@ -12,12 +12,13 @@ from typing import Any
 from harness.backend.grammar import Grammar
 from harness.backend.layout import LAYOUTS
 from harness.cases.case import json_text
+from harness.cases.demands import URN, compound
 from harness.cases.generated.differences import NEVER, Difference, differences, pointer
 from harness.cases.subschemas import Path, Schema, at, put, subschemas
 from harness.oracle.automaton import NoOracle
 from harness.oracle.completion import short_completion
 from harness.oracle.judge import Unjudgeable, is_valid
-from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS, draft_of
+from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.second import second_verdict
 from harness.oracle.language import documents_of
 
@@ -153,7 +154,7 @@ class _Maker:
     def document(self, wanted: Difference) -> bytes | None:
         """Returns a short document that the one schema takes and the other refuses; None if none is found."""
         resources = {"taken": wanted.taken, "refused": wanted.refused}
-        return self._short(resources, [{"$ref": f"{_URN}taken"}, {"not": {"$ref": f"{_URN}refused"}}])
+        return self._short(resources, [{"$ref": f"{URN}taken"}, {"not": {"$ref": f"{URN}refused"}}])
 
     def _takes(self, schema: Schema, content: bytes) -> bool | None:
         """Does a schema take the document? None if the second validator, the fast one, cannot say."""
@@ -186,7 +187,7 @@ class _Maker:
         values: list[Any] = []
         while len(values) < FEW_ITEMS:
             others = [{"not": {"enum": values}}] if values else []
-            text = self._short({"taken": self.schema}, [{"$ref": f"{_URN}taken#{place}"}, *others])
+            text = self._short({"taken": self.schema}, [{"$ref": f"{URN}taken#{place}"}, *others])
             if text is None:
                 break
             values.append(json.loads(text))
@@ -195,7 +196,7 @@ class _Maker:
     def _short(self, resources: dict[str, Schema], demands: list[Schema]) -> bytes | None:
         """Returns a short document that satisfies all demands, which may refer to the resources; None if none
         is found."""
-        text = _compound(resources, demands, self.draft)
+        text = compound(resources, demands, self.draft)
         try:
             documents = documents_of(
                 text,
@@ -208,22 +209,3 @@ class _Maker:
             return short_completion(documents, documents.start)
         except NoOracle:
             return None
-
-
-_URN = "urn:grammarbench:"
-
-
-def _compound(resources: dict[str, Schema], demands: list[Schema], draft: str) -> str:
-    """Returns the text of a schema with several demands on one value. The schemas that they refer to, as
-    `urn:grammarbench:NAME`, are resources of their own in it, so that each finds what its references point
-    to."""
-    is_old = DRAFTS.index(draft) <= DRAFTS.index("draft7")
-    name_of_id = "id" if draft == "draft4" else "$id"
-    held: dict[str, Schema] = {}
-    for name, schema in resources.items():
-        body = {key: value for key, value in schema.items() if key not in ("$schema", "id", "$id")}
-        if is_old and "$ref" in body:  # where older drafts see a reference, they see no identifier
-            body["allOf"] = [{"$ref": body.pop("$ref")}]
-        held[name] = {name_of_id: f"{_URN}{name}", **body}
-    definitions = "definitions" if is_old else "$defs"
-    return json_text({"$schema": DRAFT_URIS[draft], definitions: held, "allOf": demands})

@@ -1,0 +1,11 @@
+"""Schemas written in another way that ask the same: for a backend that fails at the way in which they are
+written now. A function of `transformations` is one way; it may be optimistic, since each rewrite is proven by
+the reference automaton before it is offered."""
+
+from __future__ import annotations
+
+from harness.cases.rewrites.candidates import Candidate as Candidate
+from harness.cases.rewrites.candidates import candidates as candidates
+from harness.cases.rewrites.equivalence import is_equivalent as is_equivalent
+from harness.cases.rewrites.rewrite import Rewrite as Rewrite
+from harness.cases.rewrites.rewrite import rewrites as rewrites

@@ -1,0 +1,93 @@
+"""Proves that two schemas ask the same: by the reference automaton, no document separates them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.cases.demands import URN, compound
+from harness.cases.generated.differences import pointer
+from harness.cases.subschemas import Path, Schema, subschemas
+from harness.oracle.automaton import DEAD, NoOracle
+from harness.oracle.json_schema.automaton import json_schema_automaton
+
+SECONDS = 0.5
+"""Processor time for the proof of one rewrite; most take two milliseconds."""
+FAR_REACHING = frozenset(
+    ("unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor")
+)
+"""Keywords by which more of a subschema can matter to the schema around it than what it takes."""
+
+
+def is_equivalent(
+    one: Schema,
+    other: Schema,
+    draft: str,
+    asserts_formats: bool,
+    place: Path = (),
+    seconds: float = SECONDS,
+) -> bool | None:
+    """Do two schemas take the same documents? None where there is no reference automaton, or it takes longer
+    than so many seconds of processor time.
+
+    Where they differ only at a place, the subschemas there are compared first, if nothing but what they take
+    can matter around them: that needs no automaton of the rest.
+    """
+    if _has_inner_identifiers(one) or _has_inner_identifiers(other):
+        return None
+    is_apart = place and _is_apart(one, place) and _is_apart(other, place)
+    if is_apart and _is_equivalent_at(one, other, draft, asserts_formats, pointer(place), seconds):
+        return True
+    return _is_equivalent_at(one, other, draft, asserts_formats, "", seconds)
+
+
+def _is_equivalent_at(
+    one: Schema, other: Schema, draft: str, asserts_formats: bool, place: str, seconds: float
+) -> bool | None:
+    resources = {"one": one, "other": other}
+    for name in ("one", "other"):
+        if not isinstance(resources[name], dict):
+            resources[name] = (
+                {"allOf": [resources[name]]} if draft != "draft4" else _of_draft4(resources[name])
+            )
+    for taker, refuser in (("one", "other"), ("other", "one")):
+        demands = [{"$ref": f"{URN}{taker}#{place}"}, {"not": {"$ref": f"{URN}{refuser}#{place}"}}]
+        try:
+            automaton = json_schema_automaton(
+                compound(resources, demands, draft), draft, asserts_formats, seconds=seconds
+            )
+        except NoOracle:
+            return None
+        if automaton.start != DEAD:
+            return False
+    return True
+
+
+def _of_draft4(schema: Schema) -> Schema:
+    return {} if schema is True else {"not": {}}
+
+
+def _has_inner_identifiers(schema: Schema) -> bool:
+    """Has a subschema an identifier of its own? Both schemas would define it."""
+    return any(
+        path
+        and isinstance(node, dict)
+        and (isinstance(node.get("$id"), str) or isinstance(node.get("id"), str))
+        for path, node in subschemas(schema)
+    )
+
+
+def _is_apart(schema: Schema, place: Path) -> bool:
+    """Can nothing but what the subschema at a place takes matter to the schema around it?"""
+    inside = f"#{pointer(place)}/"
+    for _, node in subschemas(schema):
+        if not isinstance(node, dict):
+            continue
+        target: Any = node.get("$ref")
+        if FAR_REACHING & node.keys() or (isinstance(target, str) and not _stays_out(target, inside)):
+            return False
+    return True
+
+
+def _stays_out(target: str, inside: str) -> bool:
+    """Does a reference point neither into a place nor to something whose place is not known?"""
+    return (target == "#" or target.startswith("#/")) and "%" not in target and not target.startswith(inside)
