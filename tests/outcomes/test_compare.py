@@ -190,7 +190,7 @@ def test_a_page_with_a_forest_plot(tmp_path: Path) -> None:
     folder = measured_run(tmp_path / "run", 1.2, {"accepted": False, "stopped_at": 2})
     assert main(["compare", str(folder), "--html", str(tmp_path / "page.html")]) == 0
     page = (tmp_path / "page.html").read_text()
-    assert page.count("<svg") == 1 and ">▼ slower<" in page and "toy==2" in page
+    assert page.count("<svg") == 1 and ">▸ slower<" in page and "toy==2" in page
     assert main(["compare", str(folder), "--html", str(tmp_path / "again.html")]) == 0
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "page.html").read_bytes()
 
