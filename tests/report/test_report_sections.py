@@ -414,6 +414,35 @@ def test_what_was_not_measured_is_said_with_the_command_that_would(
     assert "NO BASELINE" in text and "A/A not measured" in text
 
 
+def test_the_answer_is_about_the_last_run_of_an_arm(synthetic: ModuleType, tmp_path: Path) -> None:
+    runs = [write_rows(synthetic, tmp_path / name, cases=10) for name in ("one", "two")]
+    inputs = read_inputs(runs)
+    assert [(line.label, line.run.folder) for line in inputs.answered] == [
+        ("alpha", runs[1]),
+        ("beta", runs[1]),
+    ]
+    html = render(runs)
+    assert html.count('<li class="card') == 2 and 'id="verdict"' in html
+
+
+def test_a_control_has_no_card_and_no_words_of_regression_stand_where_nothing_is_compared(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    control = Arm("lenient", "", "", "", ("json_schema",), "bitmask")
+    rows = [
+        (synthetic.row(backend=arm.backend, backend_version=arm.version, instance=place, **fields), b"")
+        for arm, refuses in ((control, True), (ALPHA, False))
+        for place, fields in enumerate(({}, {"valid": False, "accepted": refuses}))
+    ]
+    run = synthetic.write_run(tmp_path / "run", [rows[:2], rows[2:]], synthetic.info((control, ALPHA)))
+    inputs = read_inputs([run])
+    assert [line.label for line in inputs.tried] == ["alpha"]
+    assert [line.label for line in inputs.lines] == ["alpha", "lenient"], "the control is last"
+    page = Page(render([run]))
+    assert "Left out: lenient" in page.text and "control: enforces nothing" in page.text
+    assert "verdict" not in page.ids and "REGRESSED" not in page.text
+
+
 def test_a_report_of_decoding_alone_is_a_page(tmp_path: Path) -> None:
     text = Page(render([write_decoding(tmp_path / "decode", played())])).text
     assert re.search(r"Conformance\s+grammarbench run ", text), "it does not say what walks the cases"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from harness.errors import BadInput
@@ -128,13 +128,22 @@ class Inputs:
         """Returns the arms but for controls, whose faults say nothing; all where there are only controls."""
         return [line for line in self.lines if not line.is_control] or self.lines
 
+    @cached_property
+    def answered(self) -> list[Line]:
+        """Returns the arms that the answer is about, under the names that tell these apart: of an arm in
+        several runs, that of the last one."""
+        last = {line.arm.key: line for line in self.lines}
+        kept = [line for line in self.lines if last[line.arm.key] is line]
+        names = labels([(line.run, line.arm) for line in kept])
+        return [replace(line, label=name) for line, name in zip(kept, names, strict=True)]
+
     def answer(self) -> Answer | None:
         """Returns what the runs answer together; None where there is no run of rows. Raises BadInput."""
         if not self.lines:
             return None
         backends = []
         for place, run in enumerate(self.runs):
-            mine = [line for line in self.lines if line.run is run]
+            mine = [line for line in self.answered if line.run is run]
             self.proofs[place].explain(run.folder)
             arms, names = [line.arm for line in mine], [line.label for line in mine]
             backends += backends_of(arms, self.proofs[place], self.compiles[place], run.info, names)
@@ -191,6 +200,8 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
             scouting.append(RunSeen(place, folder, info, end, end.rows if end else 0))
             continue
         mine, left_out = Noticed(folder), read_controls(folder, info)
+        if len(left_out) == len(info.arms) * len(info.vocabularies):
+            left_out = set()  # there is nothing else to look at
         controls |= {(place, key) for key in left_out}
         compiles.append(Compiles(info.timeout_s))
         proofs.append(Proofs())

@@ -48,7 +48,7 @@ def values(page: Content) -> Values | None:
     answer = page.answer
     if answer is None:
         return None
-    lines = {line.label: line for line in page.inputs.lines}
+    lines = {line.label: line for line in page.inputs.answered}
     tried = [backend for backend in answer.backends if not backend.is_control]
     cases = case_lines(tried)
     return {
