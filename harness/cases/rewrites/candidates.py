@@ -118,7 +118,8 @@ class _Search:
             name = keyword.rpartition("/")[2]
             if {name, keyword, f"{where}.{name}", f"{where} > {name}"} & self.at_fault:
                 return True
-            if any(fault.startswith(f"{keyword}/") for fault in self.at_fault):
+            holds_other_schemas = name == "anyOf" or name in HARD
+            if holds_other_schemas and any(fault.startswith(f"{keyword}/") for fault in self.at_fault):
                 return True
         return False
 

@@ -115,6 +115,8 @@ def rewrites_at(place: Place) -> Iterator[Rewrite]:
             asked = {"not": {}} if change.body is False else {} if change.body is True else change.body
             kept = {keyword: value for keyword, value in place.node.items() if keyword not in ASKS}
             new = _in_order(place.node, kept | {key: asked[key] for key in asked if key in ASKS})
+            if place.draft == "draft4":
+                new = _without_boolean_schemas(new)
             if is_same(new, place.node):
                 continue
             gone = change.keywords or _differing(place.node, new)
@@ -126,6 +128,15 @@ def rewrites_at(place: Place) -> Iterator[Rewrite]:
                 put(place.schema, place.path, new),
                 name,
             )
+
+
+def _without_boolean_schemas(node: dict[str, Any]) -> dict[str, Any]:
+    """Returns a subschema as draft 4 has it, where true and false are no schemas."""
+    result = node
+    for path, child in list(subschemas(node)):
+        if isinstance(child, bool) and path[-1] not in ("additionalProperties", "additionalItems"):
+            result = put(result, path, {} if child else {"not": {}})
+    return result
 
 
 def _in_order(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
