@@ -10,6 +10,11 @@ from harness import Grammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
 from harness.backend.layout import COMPACT, with_delete_escaped
 
+ENGINES = {
+    "vllm": {"": "--structured-outputs-config.backend xgrammar"},
+    "sglang": {"": "--grammar-backend xgrammar"},
+}
+"""The serving engines that have the library, with their options for it."""
 SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
 """What stands between the items of a JSON text, and between a key and its value."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import weakref
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import llama_cpp
 import numpy as np
@@ -103,6 +103,7 @@ class LlamaCpp(Adapter):
     """
 
     distribution = "llama-cpp-python"
+    engines: ClassVar = {"llama.cpp": {"": ""}}
     dialects = frozenset({"json_schema", "regex", "ebnf", "choice"})
     documented = {
         "unlisted_name": "No property that the schema does not name, unless additionalProperties is true "

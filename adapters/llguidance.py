@@ -14,7 +14,7 @@ from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask, Kernel
 from harness.backend.vocabulary import Vocabulary
 
-from ._llguidance_forms import UNSUPPORTED, WHITESPACE, TokenizerForm, grammar_text
+from ._llguidance_forms import ENGINES, UNSUPPORTED, WHITESPACE, TokenizerForm, grammar_text
 
 
 class LlguidanceObject(GrammarObject):
@@ -129,6 +129,7 @@ class Llguidance(Adapter):
     """
 
     distribution = "llguidance"
+    engines = ENGINES
     dialects = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
     documented = {
         "canonical_only": "In forced text the mask holds the canonical token only "

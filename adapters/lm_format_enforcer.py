@@ -4,7 +4,7 @@ every step."""
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import ClassVar, Literal
 
 from interegular.patterns import InvalidSyntax, Unsupported
 from lmformatenforcer import CharacterLevelParser, CharacterLevelParserConfig, JsonSchemaParser
@@ -116,6 +116,9 @@ class LMFormatEnforcer(Adapter):
     """
 
     distribution = "lm-format-enforcer"
+    engines: ClassVar = {
+        "vllm": {"": "--structured-outputs-config.backend lm-format-enforcer"},
+    }
     dialects = frozenset({"json_schema", "regex", "choice"})
 
     def __init__(

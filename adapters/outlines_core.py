@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 from outlines_core import Guide, Index
 from outlines_core import Vocabulary as TokenMap
@@ -136,6 +136,10 @@ class OutlinesCore(Adapter):
     """
 
     distribution = "outlines-core"
+    engines: ClassVar = {
+        "vllm": {"": "--structured-outputs-config.backend outlines"},
+        "sglang": {"": "--grammar-backend outlines"},
+    }
     dialects = frozenset({"json_schema", "regex", "choice"})
     documented = {
         "regex_dialect_rust": "An Index is a DFA that Rust's regex-automata builds of the pattern "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from harness.backend import adapter_parts as parts
 from harness.backend.bridge.bare_package import bare_package, stand_in
@@ -33,6 +33,12 @@ class SGLang(SGLangAdapter):
     """
 
     distribution = "sglang"
+    engines: ClassVar = {
+        "sglang": {
+            "wrapper=xgrammar": "--grammar-backend xgrammar",
+            "wrapper=llguidance": "--grammar-backend llguidance",
+        },
+    }
 
     def __init__(
         self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "llguidance", "outlines"] = "xgrammar"

@@ -6,7 +6,7 @@ import json
 import os
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 
@@ -53,6 +53,13 @@ class VLLM(VLLMAdapter):
     """
 
     distribution = "vllm"
+    engines: ClassVar = {
+        "vllm": {
+            "wrapper=xgrammar": "--structured-outputs-config.backend xgrammar",
+            "wrapper=guidance": "--structured-outputs-config.backend guidance",
+            "wrapper=outlines": "--structured-outputs-config.backend outlines",
+        },
+    }
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask, Kernel
 from harness.backend.vocabulary import Vocabulary
 
-from ._xgrammar_forms import SEPARATORS, compiler_call, layout_of
+from ._xgrammar_forms import ENGINES, SEPARATORS, compiler_call, layout_of
 
 NO_TENSOR = torch.empty(0)
 
@@ -107,6 +107,7 @@ class Xgrammar(Adapter):
     """
 
     distribution = "xgrammar"
+    engines = ENGINES
     dialects = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
     documented = {
         "property_order": "Properties follow the schema's order unless any_order is set "

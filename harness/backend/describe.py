@@ -71,7 +71,7 @@ def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 def catalogue(python: str = sys.executable) -> list[dict[str, Any]]:
     """Returns every adapter that can be found: `name`, `distribution`, `version`, `problem` (why it cannot be
-    used), `dialects`, `options`."""
+    used), `dialects`, `options`, `engines` (see `Adapter.engines`)."""
     entries: list[dict[str, Any]] = _ask(python, op="catalogue")["catalogue"]
     return entries
 
@@ -115,6 +115,7 @@ def _catalogue() -> list[dict[str, Any]]:
             "problem": "",
             "dialects": [],
             "options": [],
+            "engines": {},
         }
         try:
             adapter = load(name)
@@ -125,6 +126,7 @@ def _catalogue() -> list[dict[str, Any]]:
             if adapter.distribution and not entry["version"]:
                 entry["problem"] = f"{adapter.distribution} is not installed"
             entry["dialects"] = sorted(adapter.dialects)
+            entry["engines"] = {engine: dict(options) for engine, options in adapter.engines.items()}
             for option in option_table(adapter):
                 entry["options"].append(
                     f"{option.name}={'|'.join(option.choices) or option.kind} (default {option.default})"

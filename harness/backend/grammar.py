@@ -182,6 +182,11 @@ class Adapter(ABC):
     """Divergences that the backend's own documentation states: the cause that a check finds, and a sentence
     with its source."""
 
+    engines: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """The serving engines that have this backend: for each, the options of the adapter that stand for what
+    the engine runs (empty for the defaults), with the option of the engine that chooses it; that is empty
+    where the engine has nothing else. An adapter that wraps an engine's own class names its options."""
+
     mask_format: MaskFormat = "bitmask"
     """The mask that the walk allocates; an adapter with a second format sets it by its `mask` option."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.cases.case import GRAMMAR_KEYS, Case, case_from_suite_line, cases_from_json
+from harness.cases.models import model_file
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS
@@ -62,8 +63,8 @@ def walked_by_default() -> list[str]:
 
 
 def find_suite(wanted: str) -> Suite:
-    """Returns a suite by name (`-` and `_` are the same), or the folder or file of that path. Raises
-    BadInput."""
+    """Returns a suite by name (`-` and `_` are the same), the folder or file of that path, or the pydantic
+    model that `module:Model` names. Raises BadInput."""
     for name in suite_names():
         if name.replace("_", "-") == wanted.replace("_", "-"):
             path = Path(str(files("harness.suites"))) / f"{name}.jsonl"
@@ -79,6 +80,8 @@ def find_suite(wanted: str) -> Suite:
     if _is(path.is_file):
         return _suite_of_file(path)
     refuse_special_file(path)
+    if (model := model_file(wanted)) is not None:
+        return _suite_of_file(model)
     raise UnknownSuite(
         f'unknown suite "{wanted}": no suite of that name, no such file or '
         f"folder{did_you_mean(wanted, suite_names())}"

@@ -8,9 +8,12 @@ from typing import Any
 
 from harness.errors import BadInput
 
-SCHEMA_AT = ("parameters", "input_schema", "inputSchema")
-"""The keys under which a tool keeps the schema of its arguments, in OpenAI's two interfaces, Anthropic's, and
-MCP."""
+SCHEMA_AT = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
+"""The keys under which a tool keeps the schema of its arguments, in OpenAI's two interfaces, Anthropic's,
+MCP, and Gemini's."""
+
+DECLARATIONS = ("functionDeclarations", "function_declarations")
+"""The keys under which Gemini's tools hold their functions, several in one tool."""
 
 NO_ARGUMENTS = {"type": "object", "properties": {}}
 """The schema of a tool that names no parameters: the arguments of a call are an object even so."""
@@ -48,11 +51,60 @@ def tool_list(value: object) -> list[Any] | None:
     if is_tool(value):
         return [value]
     if isinstance(value, dict):
+        if declared := _declared(value):
+            return declared
         inner = value.get("tools")
         if inner is None and isinstance(value.get("result"), dict):
             inner = value["result"].get("tools")
-        return inner if isinstance(inner, list) and any(map(is_tool, inner)) else None
-    return value if isinstance(value, list) and any(map(is_tool, value)) else None
+        return tool_list(inner) if isinstance(inner, list) else None
+    if not isinstance(value, list):
+        return None
+    entries = [tool for entry in value for tool in (_declared(entry) or [entry])]
+    return entries if any(map(is_tool, entries)) else None
+
+
+def _declared(value: object) -> list[Any]:
+    """Returns the functions that a tool of Gemini's declares; none for any other tool."""
+    if not isinstance(value, dict):
+        return []
+    functions = next((value[key] for key in DECLARATIONS if isinstance(value.get(key), list)), [])
+    return [_of_gemini(function) for function in functions]
+
+
+def _of_gemini(function: object) -> object:
+    """Returns a function of Gemini's with its `parameters` as JSON Schema: there they are a `Schema` of
+    OpenAPI, whose types are upper-case words and whose `nullable` adds null."""
+    if not isinstance(function, dict):
+        return function
+    tool = {"type": "function", **function}
+    if "parameters" in tool:
+        tool["parameters"] = _json_schema(tool["parameters"])
+    return tool
+
+
+def _json_schema(schema: Any) -> Any:
+    """Returns what OpenAPI's schema means as JSON Schema, for the keywords of Gemini's interface."""
+    if not isinstance(schema, dict):
+        return schema
+    made: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword == "type" and isinstance(value, str):
+            made[keyword] = value.lower()
+        elif keyword in ("items", "additionalProperties"):
+            made[keyword] = _json_schema(value)
+        elif keyword == "properties" and isinstance(value, dict):
+            made[keyword] = {name: _json_schema(inner) for name, inner in value.items()}
+        elif keyword == "anyOf" and isinstance(value, list):
+            made[keyword] = [_json_schema(inner) for inner in value]
+        elif keyword in ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"):
+            made[keyword] = int(value) if isinstance(value, str) and value.isdigit() else value
+        elif keyword not in ("nullable", "propertyOrdering"):
+            made[keyword] = value
+    if schema.get("nullable") is True and isinstance(made.get("type"), str):
+        made["type"] = [made["type"], "null"]
+        if isinstance(made.get("enum"), list):
+            made["enum"] = [*made["enum"], None]
+    return made
 
 
 def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:

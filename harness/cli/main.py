@@ -18,6 +18,7 @@ from pathlib import Path
 from harness.cases.special_files import refuse_special_files
 from harness.cli import (
     adjudicate,
+    advise,
     bisect,
     check,
     compare,
@@ -43,6 +44,7 @@ DESCRIPTION = (
 )
 
 COMMANDS = (
+    advise,
     run,
     merge,
     check,

@@ -1,0 +1,85 @@
+"""`advise`: which backend for my schemas, on my engine, with my tokenizer; and what will go wrong."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from harness.cli.command import Verbs, add_command
+from harness.cli.options import add_backends, add_number, add_run_folder
+from harness.cli.output import emit, progress_printer
+from harness.cli.progress import progress_line
+from harness.cli.values import positive
+from harness.errors import GATE_FAILED, OK
+from harness.text import console
+
+
+def add(verbs: Verbs) -> None:
+    """Adds the command and its options."""
+    parser = add_command(
+        verbs,
+        "advise",
+        advise,
+        examples=[
+            "advise my_schemas/",
+            "advise tools.json --engine vllm --tokenizer path/to/tokenizer",
+            "advise my_package.models:Order --backends xgrammar,llguidance --require works",
+        ],
+        help="which backend for my schemas, on my engine, with my tokenizer, and what will go wrong?",
+    )
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="a folder or file of JSON Schemas, a tool list (OpenAI, Anthropic, Gemini, MCP), a pydantic "
+        "model as MODULE:MODEL, or cases with regexes, grammars or structural tags",
+    )
+    parser.add_argument(
+        "--engine",
+        default="",
+        metavar="ENGINE",
+        help="the serving engine: vllm, sglang or llama.cpp, whose backends are compared (default: all "
+        "backends that are installed)",
+    )
+    parser.add_argument(
+        "--tokenizer",
+        default="",
+        metavar="NAME|PATH",
+        help="a folder of a Hugging Face tokenizer, or a name as in list vocabularies (default: tekken)",
+    )
+    add_backends(parser)
+    parser.add_argument(
+        "--require",
+        choices=["works"],
+        help="exit with 1 if a schema does not work with the backend that the answer names",
+    )
+    add_run_folder(parser)
+    add_number(parser, "--jobs", positive, "workers at a time (default: one for each processor)")
+
+
+def advise(options: argparse.Namespace) -> int:
+    """Walks the cases, and prints the advice. Raises BadInput."""
+    from harness.diagnose.advise import advise as advise_on
+    from harness.report.advice import advice_json, advice_text
+    from harness.report.page.page import write_report
+
+    say = progress_printer(options)
+    with progress_line(sys.stderr if options.json else sys.stdout) as report:
+        advice = advise_on(
+            options.sources,
+            say,
+            report,
+            engine=options.engine,
+            backends=options.backends,
+            tokenizer=options.tokenizer,
+            out=options.out,
+            jobs=options.jobs,
+            argv=tuple(sys.argv[1:]),
+        )
+    page = write_report([advice.folder], advice.folder / "report")
+    emit(
+        options,
+        lambda: advice_json(advice, page),
+        lambda: "\n" + advice_text(advice, str(page), console()),
+    )
+    return GATE_FAILED if options.require and not advice.works else OK

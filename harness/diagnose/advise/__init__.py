@@ -1,0 +1,10 @@
+"""Which backend for these schemas, on this engine, with this tokenizer; and what has to be changed.
+
+In: cases of the user. Out: an `Advice`: the answer of a run over them, the option of the serving engine, and
+rewrites of the schemas that do not work, proven to mean the same and tried on the same backends.
+"""
+
+from harness.diagnose.advise.advice import Advice, advise
+from harness.diagnose.advise.rewritten import Change
+
+__all__ = ["Advice", "Change", "advise"]

@@ -1,0 +1,132 @@
+"""The advice: what is walked for it, what the run answers, and what would work instead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.backend.describe import catalogue
+from harness.backend.installed import installed_backends
+from harness.diagnose.advise.engines import Offer, offer_of
+from harness.diagnose.advise.rewritten import Change, States, rewritten
+from harness.outcomes.answer import Answer, BackendAnswer, read_answer
+from harness.rows.store import read_cases
+from harness.running.limits import Progress
+from harness.running.session import Request, run
+
+EFFORT = 2
+"""Places of a case at which each check looks."""
+TIMEOUT_S = 10.0
+"""Seconds for a compile, beyond which a backend is too slow for a request that waits."""
+VOCABULARY = "tekken"
+"""The tokenizer where the user names none: one that people serve, and that needs no download."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which backend to use for the cases of a user, and what to change."""
+
+    folder: Path
+    """The run on which it rests."""
+    vocabulary: str
+    answer: Answer
+    engine: str
+    """The serving engine that was asked about; empty where none was."""
+    offer: Offer | None
+    """What that engine has."""
+    changes: tuple[Change, ...]
+    """For each case that a backend refuses or gets wrong: a rewrite with which more backends work, where one
+    was found."""
+    unchanged: tuple[str, ...]
+    """The names of the cases for which no rewrite helped."""
+
+    @property
+    def engine_option(self) -> str:
+        """Returns the option of the engine that chooses the backend to use; empty where there is none."""
+        if self.offer is None or self.answer.best is None:
+            return ""
+        return self.offer.arms.get(arm_name(self.answer.best), "")
+
+    @property
+    def works(self) -> bool:
+        """Does every case work with the backend to use?"""
+        best = self.answer.best
+        return best is not None and best.works == best.counts.cases
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Returns what a reader must know of how the engine was stood in for, in sentences."""
+        if self.offer is None:
+            return ()
+        behind = (
+            f"The backends are {self.engine}'s own wrapper classes, with the libraries installed here."
+            if self.offer.are_wrappers
+            else f"The backends are the libraries that {self.engine} has, as installed here and not its own "
+            "wrappers, which refuse and break more: docs/engines.md says how to install those."
+        )
+        missing = f"Not installed, so not tried: {', '.join(self.offer.missing)}."
+        return (behind, missing) if self.offer.missing and not self.offer.are_wrappers else (behind,)
+
+
+def arm_name(backend: BackendAnswer) -> str:
+    """Returns the backend with its options, as `--backends` takes it."""
+    name, options = backend.key[0], backend.key[2]
+    return f"{name}:{options}" if options else name
+
+
+def advise(
+    sources: Sequence[str],
+    say: Callable[[str], None],
+    report: Callable[[Progress], None],
+    *,
+    engine: str = "",
+    backends: str | None = None,
+    tokenizer: str = "",
+    out: Path | None = None,
+    jobs: int | None = None,
+    argv: Sequence[str] = (),
+) -> Advice:
+    """Walks the cases of the sources through the backends, and returns what follows from it.
+
+    `backends` are those of the engine if none are named, and all that are installed without an engine. Raises
+    BadInput.
+    """
+    offer = offer_of(engine, catalogue()) if engine else None
+    arms = backends or (",".join(offer.arms) if offer else installed_backends(say))
+    vocabulary = tokenizer or VOCABULARY
+    request = Request(
+        suites=tuple(sources),
+        backends=arms,
+        vocabularies=(vocabulary,),
+        profile="default",
+        out=out,
+        jobs=jobs or os.cpu_count() or 1,
+        timeout_s=TIMEOUT_S,
+        effort=EFFORT,
+        argv=tuple(argv),
+    )
+    folder = run(request, say, report).folder
+    answer = read_answer(folder, verb="Set" if engine else "Use", whose="your")
+    changes, unchanged = rewritten(
+        [(suite, case) for suite, _, case in read_cases(folder)],
+        answer,
+        lambda suite: _answers_of(
+            replace(request, suites=(str(suite),), out=folder / "rewrites"), say, report
+        ),
+        folder,
+        say,
+    )
+    return Advice(folder, vocabulary, answer, engine, offer, changes, unchanged)
+
+
+def _answers_of(request: Request, say: Callable[[str], None], report: Callable[[Progress], None]) -> States:
+    """Walks the request, and returns the state of each case by its id and the arm's name."""
+    folder = run(request, say, report).folder
+    answer = read_answer(folder)
+    return {
+        (case.case_id, backend.name): case.state
+        for backend in (*answer.backends, *answer.others)
+        for case in backend.cases
+    }

@@ -1,0 +1,56 @@
+"""What a serving engine offers: its backends as arms of a run, each with the engine's option for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import BadInput, did_you_mean
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The arms that stand for an engine's backends."""
+
+    arms: dict[str, str]
+    """For each arm, as `--backends` takes it, the option of the engine that chooses it; empty where the
+    engine has nothing else."""
+    are_wrappers: bool
+    """Are the arms the engine's own wrapper classes? Otherwise they are the libraries behind them."""
+    missing: tuple[str, ...]
+    """The adapters of further backends of the engine, whose libraries are not installed here."""
+
+
+def engines(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the names of the engines that some backend of the catalogue is served by."""
+    return sorted({engine for entry in entries for engine in entry["engines"]})
+
+
+def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
+    """Returns what the engine offers with the backends that are installed. Raises BadInput where that is
+    nothing.
+
+    Where the engine's own wrappers are installed they are taken, for they refuse and break what the libraries
+    behind them do not; otherwise the libraries are.
+    """
+    known = engines(entries)
+    if engine not in known:
+        raise BadInput(f'unknown engine "{engine}"{did_you_mean(engine, known)}; known: {", ".join(known)}')
+    wrappers: dict[str, str] = {}
+    libraries: dict[str, str] = {}
+    missing = []
+    for entry in entries:
+        for options, chosen in entry["engines"].get(engine, {}).items():
+            if entry["problem"] or not entry["version"]:
+                missing.append(entry["name"])
+            elif options:
+                wrappers[f"{entry['name']}:{options}"] = chosen
+            else:
+                libraries[entry["name"]] = chosen
+    if not wrappers and not libraries:
+        raise BadInput(
+            f"no backend of {engine} is installed here ({', '.join(dict.fromkeys(missing))}); "
+            "`grammarbench list backends` says how to install them"
+        )
+    return Offer(wrappers or libraries, bool(wrappers), tuple(dict.fromkeys(missing)))

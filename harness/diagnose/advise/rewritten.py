@@ -1,0 +1,128 @@
+"""Which rewrite of a schema makes more backends work: proven to mean the same, and tried."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from harness.cases.case import Case
+from harness.cases.rewrites import Candidate, candidates
+from harness.outcomes.answer import Answer
+from harness.outcomes.case_state import CaseState
+
+MOST_CASES = 30
+"""Cases for which rewrites are looked for, those that the fewest backends work on first."""
+MOST_TRIED = 4
+"""Rewrites of one case that are tried on the backends."""
+SECONDS = 1.5
+"""Processor time in which rewrites of one case are found and proven."""
+
+States = dict[tuple[str, str], CaseState]
+"""What each case, by its id, is like on each arm."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A rewrite that makes more backends work on a case."""
+
+    suite: str
+    case_id: str
+    case: str
+    sentences: tuple[str, ...]
+    """What to write instead, one sentence for each place."""
+    gained: tuple[str, ...]
+    """The arms that work with the rewrite, and do not without."""
+    works_on: tuple[str, ...]
+    """All arms that work with it."""
+    schema: str
+    """The whole rewritten schema, as JSON."""
+
+
+def rewritten(
+    cases: Sequence[tuple[str, Case]],
+    answer: Answer,
+    states_of: Callable[[Path], States],
+    folder: Path,
+    say: Callable[[str], None],
+) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """Returns the changes that help, by case, and the names of the cases for which none was found.
+
+    `states_of` walks a suite file through the same backends; the rewrites are written to `folder`.
+    """
+    able = [backend for backend in answer.backends if not backend.is_control]
+    before: dict[tuple[str, str], dict[str, CaseState]] = {}
+    faults: dict[tuple[str, str], set[str]] = {}
+    for backend in able:
+        for seen in backend.cases:
+            key = seen.suite, seen.case_id
+            before.setdefault(key, {})[backend.name] = seen.state
+            faults.setdefault(key, set()).update(
+                proof.constraint for proof in seen.proofs if proof.constraint
+            )
+    wanting = [
+        (suite, case)
+        for suite, case in cases
+        if any(state != CaseState.WORKS for state in before.get((suite, case.id), {}).values())
+    ]
+    wanting.sort(key=lambda pair: list(before[pair[0], pair[1].id].values()).count(CaseState.WORKS))
+    tried: dict[tuple[str, str], list[Candidate]] = {}
+    if wanting:
+        say(f"looking for rewrites of {min(len(wanting), MOST_CASES)} case(s) that mean the same ...")
+    for suite, case in wanting[:MOST_CASES]:
+        some = list(islice(candidates(case, sorted(faults[suite, case.id]), SECONDS), MOST_TRIED))
+        if some:
+            tried[suite, case.id] = some
+    every = {candidate.case.id: candidate.case for some in tried.values() for candidate in some}
+    states: States = {}
+    if every:
+        path = folder / "rewrites.jsonl"
+        path.write_text("".join(_line(case) for case in every.values()), "utf-8")
+        states = states_of(path)
+    changes = []
+    for suite, case in wanting:
+        change = _best(suite, case, tried.get((suite, case.id), []), before[suite, case.id], states)
+        if change is not None:
+            changes.append(change)
+    helped = {(change.suite, change.case_id) for change in changes}
+    return tuple(changes), tuple(case.name for suite, case in wanting if (suite, case.id) not in helped)
+
+
+def _best(
+    suite: str, case: Case, tried: Sequence[Candidate], before: dict[str, CaseState], states: States
+) -> Change | None:
+    """Returns the first of the rewrites with which the most arms work, if these are more than before and none
+    is lost."""
+    had = {arm for arm, state in before.items() if state == CaseState.WORKS}
+    best: Change | None = None
+    for candidate in tried:
+        works = {arm for arm in before if states.get((candidate.case.id, arm)) == CaseState.WORKS}
+        if had < works and (best is None or len(works) > len(best.works_on)):
+            best = Change(
+                suite,
+                case.id,
+                case.name,
+                candidate.sentences,
+                tuple(arm for arm in before if arm in works - had),
+                tuple(arm for arm in before if arm in works),
+                candidate.case.grammar.text,
+            )
+    return best
+
+
+def _line(case: Case) -> str:
+    """Returns the case as a line of a suite file."""
+    tests = [
+        {"description": instance.name, "bytes": instance.content.hex(), "valid": instance.valid}
+        for instance in case.instances
+        if instance.valid is not None
+    ]
+    value = {
+        "description": case.name,
+        "schema": json.loads(case.grammar.text),
+        "tests": tests,
+        "options": case.options,
+    }
+    return json.dumps(value) + "\n"

@@ -1,0 +1,200 @@
+"""An advice as a terminal shows it: the answer, how sure it is, what each schema is like, what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.diagnose.advise import Advice
+from harness.outcomes.answer import BackendAnswer, CaseAnswer
+from harness.outcomes.case_state import CaseState
+from harness.text import Console, command, duration, grid, one_line
+
+MOST_LINES = 40
+"""Schemas that the table names; those that work everywhere are left out first."""
+MOST_CHANGES = 6
+MOST_REFUSALS = 8
+SHORT = {CaseState.SILENTLY_WRONG: "wrong", CaseState.VALID_REFUSED: "valid refused"}
+"""States whose title is too long for a cell."""
+KEY = (
+    "works: each output was judged rightly. wrong: output that the schema forbids is allowed, silently. "
+    "valid refused: output that the schema allows is forbidden. refused: the backend says that it cannot."
+)
+MOST_FOLDED = 12
+"""Lines that one sentence takes at most."""
+
+
+def advice_text(advice: Advice, page: str, console: Console) -> str:
+    """Returns the advice for a terminal; `page` is where its page lies."""
+    parts = []
+    for lines, is_drawn in _parts(advice, page, console):
+        shown = (
+            lines if is_drawn else [folded for line in lines for folded in console.fold(line, MOST_FOLDED)]
+        )
+        if shown:
+            parts.append("\n".join(shown))
+    return "\n\n".join(parts)
+
+
+def advice_json(advice: Advice, page: Path) -> dict[str, Any]:
+    """Returns the advice for a program."""
+    answer = advice.answer
+    return {
+        "sentence": answer.sentence,
+        "sure": answer.sure,
+        "certainty": [*answer.certainty, *advice.notes],
+        "best": answer.best.name if answer.best is not None else None,
+        "engine": advice.engine,
+        "engine_option": advice.engine_option,
+        "vocabulary": advice.vocabulary,
+        "works": advice.works,
+        "backends": [
+            {
+                "name": backend.name,
+                "version": backend.version,
+                "counts": {state.value: backend.count(state) for state in CaseState},
+                "slowest_compile_ns": backend.slowest.ns if backend.slowest is not None else None,
+                "first_mask_ns": backend.first_mask_ns,
+                "per_token_ns": backend.per_token_ns,
+                "cases": [
+                    {
+                        "suite": case.suite,
+                        "id": case.case_id,
+                        "name": case.case,
+                        "state": case.state.value,
+                        "constraints": list(case.constraints),
+                        "document": case.proof.document if case.proof is not None else "",
+                        "said": case.proof.said if case.proof is not None else "",
+                    }
+                    for case in backend.cases
+                ],
+            }
+            for backend in answer.backends
+            if not backend.is_control
+        ],
+        "risks": [risk.sentence for risk in answer.risks],
+        "changes": [asdict(change) for change in advice.changes],
+        "unchanged": list(advice.unchanged),
+        "run": str(advice.folder),
+        "page": str(page),
+    }
+
+
+def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[str], bool]]:
+    """Yields the parts of the screen, and whether their lines are drawn already."""
+    answer = advice.answer
+    option = advice.engine_option
+    chosen = [f"For {advice.engine}, write: {option}"] if option else []
+    yield [one_line(answer.sentence), *chosen], False
+    certainty = [*answer.certainty, *advice.notes, f"The tokenizer is {advice.vocabulary}."]
+    yield [f"How sure: {answer.sure}. {' '.join(certainty)}"], False
+    able = [backend for backend in answer.backends if not backend.is_control]
+    yield [*_table(able, console).splitlines(), "", *console.fold(KEY)], True
+    yield _costs(able, console).splitlines(), True
+    refusals = list(_refusals(able))
+    if refusals:
+        yield ["What is refused, in the backend's words:", *refusals], False
+    if answer.risks:
+        risks = (f"  {risk.case.case}: {one_line(risk.sentence)}" for risk in answer.risks)
+        yield ["What will go wrong:", *risks], False
+    yield _changes(advice), False
+    yield [f"Proof of each claim, by schema: {page}"], False
+    yield _repro(advice, able), True
+
+
+def _table(able: Sequence[BackendAnswer], console: Console) -> str:
+    """Returns schema x backend; what works everywhere is one line."""
+    answers = [{(case.suite, case.case_id): case for case in backend.cases} for backend in able]
+    names = {key: case.case for by_key in answers for key, case in by_key.items()}
+    differing, working = [], 0
+    for key, name in names.items():
+        cases = [by_key.get(key) for by_key in answers]
+        if all(case is not None and case.state == CaseState.WORKS for case in cases):
+            working += 1
+            continue
+        differing.append((one_line(name, 30), [_cell(case) for case in cases]))
+    shown = differing[:MOST_LINES]
+    more = [(f"{len(differing) - MOST_LINES} more", [""] * len(able))] if len(differing) > MOST_LINES else []
+    rest = [(f"{working} others", [CaseState.WORKS.words.title] * len(able))] if working else []
+    return grid(
+        "", [backend.name for backend in able], [shown, [*more, *rest]], console.width, console.styled, 34
+    )
+
+
+def _cell(case: CaseAnswer | None) -> str:
+    """Returns the state in few words, and which constraint is not kept."""
+    if case is None:
+        return CaseState.NOT_MEASURED.words.title
+    words = SHORT.get(case.state, case.state.words.title)
+    if case.state == CaseState.SILENTLY_WRONG and case.constraints:
+        return f"{words}: {one_line(case.constraints[0], 40)}"
+    return words
+
+
+def _refusals(able: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields what each backend says of the schemas that it refuses."""
+    for backend in able:
+        refused = [case for case in backend.cases if case.state == CaseState.REFUSED]
+        if refused:
+            said = ", ".join(f"{case.case} ({_reason(case)})" for case in refused[:MOST_REFUSALS])
+            more = len(refused) - MOST_REFUSALS
+            yield f"  {backend.name}: {said}{f' and {more} more' if more > 0 else ''}"
+
+
+def _reason(case: CaseAnswer) -> str:
+    """Returns the backend's words, without the class of the exception."""
+    said = case.proof.said if case.proof is not None else ""
+    head, _, rest = said.partition(": ")
+    return one_line(rest if head.isidentifier() and rest else said, 60) or "without a reason"
+
+
+def _costs(able: Sequence[BackendAnswer], console: Console) -> str:
+    lines: list[tuple[str, list[str]]] = [
+        ("slowest compile", [_slowest(backend) for backend in able]),
+        ("first mask, median", [_time(backend.first_mask_ns) for backend in able]),
+        ("each token, median", [_time(backend.per_token_ns) for backend in able]),
+    ]
+    return grid("", [backend.name for backend in able], [lines], console.width, console.styled, 34)
+
+
+def _slowest(backend: BackendAnswer) -> str:
+    slowest = backend.slowest
+    return f"{slowest.duration_text} ({one_line(slowest.case, 24)})" if slowest is not None else "none"
+
+
+def _time(nanoseconds: float | None) -> str:
+    return duration(nanoseconds) if nanoseconds is not None else "none"
+
+
+def _changes(advice: Advice) -> list[str]:
+    lines = []
+    if advice.changes:
+        lines.append(
+            "What to change (each rewrite means the same, which the automaton proved, and was tried):"
+        )
+    for change in advice.changes[:MOST_CHANGES]:
+        gained = ", ".join(change.gained)
+        lines.append(f"  {change.case}: {'; '.join(change.sentences)}. Then it works on {gained} too.")
+    if len(advice.changes) > MOST_CHANGES:
+        lines.append(f"  {len(advice.changes) - MOST_CHANGES} more: {advice.folder / 'rewrites.jsonl'}")
+    if advice.unchanged:
+        names = ", ".join(one_line(name, 30) for name in advice.unchanged[:MOST_CHANGES])
+        more = (
+            f" and {len(advice.unchanged) - MOST_CHANGES} more"
+            if len(advice.unchanged) > MOST_CHANGES
+            else ""
+        )
+        lines.append(f"No rewrite helped: {names}{more}.")
+    return lines
+
+
+def _repro(advice: Advice, able: Sequence[BackendAnswer]) -> list[str]:
+    """Returns the command that shows the gravest risk without us."""
+    if not advice.answer.risks:
+        return []
+    risk = advice.answer.risks[0]
+    backend = next(backend for backend in able if backend.name == risk.backends[0])
+    words = ["grammarbench", "repro", str(advice.folder), risk.case.case_id, "--backends", backend.name]
+    return ["The gravest one as a script without GrammarBench:", command([*words, "--script", "fault.py"])]
