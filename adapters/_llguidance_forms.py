@@ -15,13 +15,13 @@ from harness.backend import adapter_parts as parts
 from harness.backend.layout import COMPACT, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
-# Order and white space are those of docs/json_schema.md of the library; U+007F is always escaped (CHAR_REGEX
-# of parser/src/json/compiler.rs).
 ENGINES = {
     "vllm": {"": "--structured-outputs-config.backend guidance"},
     "sglang": {"": "--grammar-backend llguidance"},
 }
 """The serving engines that have the library, with their options for it."""
+# Order and white space are those of docs/json_schema.md of the library; U+007F is always escaped (CHAR_REGEX
+# of parser/src/json/compiler.rs).
 PLAIN = with_delete_escaped(COMPACT)
 
 Options = dict[str, Any] | None

@@ -38,8 +38,11 @@ from harness.backend.layout import Layout as Layout
 from harness.backend.vocabulary import Vocabulary as Vocabulary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.checks.subject import NotApplicable as NotApplicable
     from harness.checks.subject import Subject as Subject
+    from harness.diagnose.advise import Advice as Advice
     from harness.errors import BadInput as BadInput
     from harness.outcomes.metrics import metric as metric
     from harness.report.frames.load import Run as Run
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 LATER = {
+    "Advice": "harness.diagnose.advise",
     "BadInput": "harness.errors",
     "Finding": "harness.rows.row",
     "NotApplicable": "harness.checks.subject",
@@ -91,3 +95,20 @@ def run(*suites: str | PathLike[str], resume: bool = False, **options: Any) -> "
     from harness.cli.from_python import run as run_command
 
     return run_command(*suites, resume=resume, **options)
+
+
+def advise(
+    *sources: str | PathLike[str],
+    engine: str = "",
+    tokenizer: str | PathLike[str] = "",
+    backends: str | Sequence[str] | None = None,
+    out: str | PathLike[str] | None = None,
+    jobs: int | None = None,
+) -> "Advice":
+    """Returns which backend to use for the cases of the sources, and what to change, as the command
+    `grammarbench advise` does, with the same options. Progress is written to stderr. Raises
+    `harness.BadInput`.
+    """
+    from harness.cli.from_python import advise as advise_command
+
+    return advise_command(*sources, engine=engine, tokenizer=tokenizer, backends=backends, out=out, jobs=jobs)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.cli.experiment import COMMAND, saved_words, with_experiment
 from harness.cli.main import EXPERIMENT, parser
+from harness.cli.progress import progress_line
 from harness.cli.run import walk
 from harness.errors import BadInput
 from harness.report.frames.load import Run, load
 from harness.text import one_line
+
+if TYPE_CHECKING:
+    from harness.diagnose.advise import Advice
 
 SOURCE = "harness.run"
 """What is named where a value is wrong."""
@@ -53,3 +58,27 @@ def _plain(value: Any) -> Any:
 def _say(message: str) -> None:
     """Prints a line of progress where it is in nobody's way."""
     print(one_line(message), file=sys.stderr, flush=True)
+
+
+def advise(
+    *sources: str | os.PathLike[str],
+    engine: str,
+    tokenizer: str | os.PathLike[str],
+    backends: str | Sequence[str] | None,
+    out: str | os.PathLike[str] | None,
+    jobs: int | None,
+) -> Advice:
+    """Does what `harness.advise` says."""
+    from harness.diagnose.advise import advise as advise_on
+
+    with progress_line(sys.stderr) as report:
+        return advise_on(
+            [os.fspath(source) for source in sources],
+            _say,
+            report,
+            engine=engine,
+            tokenizer=os.fspath(tokenizer),
+            backends=backends if backends is None or isinstance(backends, str) else ",".join(backends),
+            out=Path(out) if out is not None else None,
+            jobs=jobs,
+        )

@@ -1,0 +1,97 @@
+"""Pydantic models are sources of schemas, and so are Gemini's tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.cases.case import cases_from_json
+from harness.cases.models import model_file
+from harness.cases.suite import find_suite, read_cases
+from harness.errors import BadInput
+
+MODELS = """
+print("imported")
+class Fake:
+    class Inner:
+        @staticmethod
+        def model_json_schema():
+            return {"type": "object", "properties": {"a": {"type": "integer"}}}
+broken = object()
+"""
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop_models.py").write_text(MODELS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRAMMARBENCH_ENVIRONMENTS", str(tmp_path / "cache"))
+
+
+def test_a_model_is_a_suite_of_one_case() -> None:
+    (case,) = read_cases(find_suite("shop_models:Fake.Inner"))
+    assert case.name == "Fake.Inner"
+    assert json.loads(case.grammar.text)["properties"] == {"a": {"type": "integer"}}
+
+
+def test_a_model_of_pydantic_itself(tmp_path: Path) -> None:
+    pytest.importorskip("pydantic")
+    (tmp_path / "real_models.py").write_text(
+        "from pydantic import BaseModel, Field\n"
+        "class Order(BaseModel):\n    count: int = Field(le=10)\n"
+        "Orders = list[Order]\n".replace("\\\n", "\n")
+    )
+    (order,) = read_cases(find_suite("real_models:Order"))
+    assert json.loads(order.grammar.text)["properties"]["count"]["maximum"] == 10
+    (orders,) = read_cases(find_suite("real_models:Orders"))
+    assert json.loads(orders.grammar.text)["type"] == "array"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("shop_models:Missing", "Missing"),
+        ("no_such_module:A", "no_such_module"),
+        ("shop_models:broken", "no JSON Schema of it"),
+    ],
+)
+def test_what_is_no_model_is_one_line(wanted: str, said: str) -> None:
+    with pytest.raises(BadInput) as error:
+        find_suite(wanted)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("wanted", ["my_schemas", "a/b:c", "C:\\\\x", "a:b:c", "1a:b"])
+def test_other_names_are_no_models(wanted: str) -> None:
+    assert model_file(wanted) is None
+
+
+def test_the_tools_of_gemini_are_read_with_their_own_types() -> None:
+    declared = {
+        "name": "weather",
+        "parameters": {
+            "type": "OBJECT",
+            "properties": {
+                "city": {"type": "STRING", "nullable": True, "maxLength": "20"},
+                "unit": {"type": "STRING", "enum": ["C", "F"], "nullable": True},
+                "days": {"type": "ARRAY", "items": {"type": "INTEGER"}},
+            },
+            "propertyOrdering": ["city"],
+            "required": ["city"],
+        },
+    }
+    plain = {"name": "plain", "parametersJsonSchema": {"type": "object"}}
+    request = {"contents": [], "tools": [{"functionDeclarations": [declared, plain]}]}
+    weather, other = cases_from_json(request, "tools", "tools.json", None)
+    assert (weather.name, other.name) == ("weather", "plain")
+    assert json.loads(weather.grammar.text) == {
+        "type": "object",
+        "properties": {
+            "city": {"type": ["string", "null"], "maxLength": 20},
+            "unit": {"type": ["string", "null"], "enum": ["C", "F", None]},
+            "days": {"type": "array", "items": {"type": "integer"}},
+        },
+        "required": ["city"],
+    }

@@ -1,0 +1,139 @@
+"""`advise` answers first: which backend, what each does with every schema, and what to change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness
+from harness.cli.main import main
+from harness.diagnose.advise.engines import engines, offer_of
+from harness.errors import BadInput
+
+TOOLS = {
+    "tools": [
+        {
+            "name": "book",
+            "input_schema": {
+                "type": "object",
+                "properties": {"nights": {"type": "integer", "minimum": 1, "maximum": 9}},
+                "required": ["nights"],
+                "additionalProperties": False,
+            },
+        },
+        {
+            "name": "tag",
+            "input_schema": {
+                "type": "object",
+                "properties": {
+                    "names": {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}
+                },
+                "required": ["names"],
+                "additionalProperties": False,
+            },
+        },
+    ]
+}
+
+
+@pytest.fixture(scope="module")
+def advised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("advised")
+    (folder / "tools.json").write_text(json.dumps(TOOLS))
+    return folder
+
+
+def advise(folder: Path, *more: str) -> int:
+    return main(
+        [
+            "advise",
+            str(folder / "tools.json"),
+            "--backends",
+            "llguidance,xgrammar",
+            "--tokenizer",
+            "bytes",
+            *more,
+        ]
+    )
+
+
+def test_the_answer_comes_first_and_names_what_is_not_kept(
+    advised: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert advise(advised, "--out", str(advised / "run")) == 0
+    screen = capsys.readouterr().out
+    answer = " ".join(screen[screen.index("Use ") :].split())
+    assert answer.startswith("Use llguidance: it works on 1 of your 2 schemas and refuses 1.")
+    assert "xgrammar works on 1" in answer and "`names.uniqueItems`" in answer
+    for part in (
+        "How sure: ",
+        "wrong: names.uniqueItems",
+        "Unimplemented keys",
+        "slowest compile",
+        "report.html",
+    ):
+        assert part in answer
+    assert (advised / "run" / "report" / "report.html").exists()
+
+
+def test_a_program_asks_for_the_same(advised: Path) -> None:
+    advice = harness.advise(
+        advised / "tools.json", backends=["llguidance"], tokenizer="bytes", out=advised / "asked"
+    )
+    assert advice.answer.best is not None and advice.answer.best.name == "llguidance"
+    assert not advice.works and advice.folder == advised / "asked"
+
+
+def test_a_gate_fails_where_a_schema_does_not_work(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(advised / "gated")
+    assert advise(advised, "--out", out, "--require", "works", "--json") == 1
+    advice: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert advice["best"] == "llguidance" and advice["works"] is False
+    by_name = {
+        backend["name"]: {case["name"]: case for case in backend["cases"]} for backend in advice["backends"]
+    }
+    assert by_name["llguidance"]["tag"]["state"] == "refused"
+    assert by_name["xgrammar"]["tag"]["state"] == "silently_wrong"
+    assert by_name["xgrammar"]["tag"]["constraints"][0] == "names.uniqueItems"
+    assert json.loads(by_name["xgrammar"]["tag"]["document"])["names"]
+    assert by_name["xgrammar"]["book"]["state"] == by_name["llguidance"]["book"]["state"] == "works"
+
+
+def test_a_gate_passes_where_all_work(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (advised / "good").mkdir()
+    (advised / "good" / "tools.json").write_text(json.dumps({"tools": TOOLS["tools"][:1]}))
+    assert advise(advised / "good", "--out", str(advised / "passed"), "--require", "works") == 0
+    assert "wrong" not in capsys.readouterr().out.split("How sure")[0]
+
+
+CATALOGUE: list[dict[str, Any]] = [
+    {"name": "a", "version": "1", "problem": "", "engines": {"e": {"": "--set a"}}},
+    {
+        "name": "b",
+        "version": "",
+        "problem": "not installed",
+        "engines": {"e": {"": "--set b"}, "f": {"": ""}},
+    },
+    {"name": "w", "version": "", "problem": "no e", "engines": {"e": {"wrapper=a": "--set a"}}},
+    {"name": "n", "version": "1", "problem": "", "engines": {}},
+]
+
+
+def test_an_engine_is_stood_in_for_by_what_is_installed() -> None:
+    assert engines(CATALOGUE) == ["e", "f"]
+    offer = offer_of("e", CATALOGUE)
+    assert offer.arms == {"a": "--set a"} and not offer.are_wrappers and offer.missing == ("b", "w")
+    wrapped = [CATALOGUE[0], {**CATALOGUE[2], "version": "2", "problem": ""}]
+    offer = offer_of("e", wrapped)
+    assert offer.arms == {"w:wrapper=a": "--set a"} and offer.are_wrappers
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"), [("ee", 'did you mean "e"'), ("f", "no backend of f is installed")]
+)
+def test_an_engine_that_is_not_to_be_had_is_one_line(engine: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        offer_of(engine, CATALOGUE)
