@@ -23,6 +23,7 @@ Adapters, suites, results and reports stand in folders of their own beside `harn
 it. A file of `adapters/` is one backend; a file whose name begins with `_` belongs to the adapter of that name.
 """  # noqa: E501
 
+from collections.abc import Sequence
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -38,8 +39,6 @@ from harness.backend.layout import Layout as Layout
 from harness.backend.vocabulary import Vocabulary as Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harness.checks.subject import NotApplicable as NotApplicable
     from harness.checks.subject import Subject as Subject
     from harness.diagnose.advise import Advice as Advice
