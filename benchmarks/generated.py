@@ -4,7 +4,8 @@
 
 Takes the schemas of all files in the folders, without their instances, and prints how many got a valid and an
 invalid document, and for each keyword at how many of its places documents were made that keep and that break
-it; then the time that the making took, as processor time of one process.
+it, and in how many schemas with the keyword that was so at one place at least; then the time that the making
+took, as processor time of one process.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def main() -> None:
     parser.add_argument("folder")
     parser.add_argument("--every", type=int, default=1, help="take one file in so many")
     options = parser.parse_args()
-    places, kept, broken, seconds = Counter[str](), Counter[str](), Counter[str](), []
+    places, kept, broken = Counter[str](), Counter[str](), Counter[str]()
+    having, kept_in, broken_in = Counter[str](), Counter[str](), Counter[str]()
+    seconds = []
     schemas = both = 0
     for number, case in enumerate(read_cases(find_suite(options.folder))):
         if number % options.every or case.grammar.dialect != "json_schema":
@@ -37,6 +40,7 @@ def main() -> None:
         schemas += 1
         both += len({document.valid for document in documents}) == 2
         served = {(place, document.valid) for document in documents for place in document.pointers}
+        here: dict[str, set[bool]] = {}
         for path, node in subschemas(parse_json(case.grammar.text, case.name)):
             for keyword in node if isinstance(node, dict) else ():
                 if keyword in KNOWN:
@@ -44,12 +48,20 @@ def main() -> None:
                     places[keyword] += 1
                     kept[keyword] += (place, True) in served
                     broken[keyword] += (place, False) in served
+                    here.setdefault(keyword, set()).update(
+                        valid for valid in (True, False) if (place, valid) in served
+                    )
+        having.update(here)
+        kept_in.update(keyword for keyword, done in here.items() if True in done)
+        broken_in.update(keyword for keyword, done in here.items() if False in done)
     print(f"{both} of {schemas} schemas have a valid and an invalid document")
     print(f"processor time: median {statistics.median(seconds):.2f} s, most {max(seconds):.1f} s, "
           f"all {sum(seconds):.0f} s")  # fmt: skip
-    print(f"{'keyword':24}{'places':>8}{'kept':>8}{'broken':>8}")
+    heads = ("places", "kept", "broken", "schemas", "kept in", "broken in")
+    print(f"{'keyword':24}" + "".join(f"{head:>10}" for head in heads))
     for keyword, count in places.most_common():
-        print(f"{keyword:24}{count:8}{kept[keyword]:8}{broken[keyword]:8}")
+        figures = (kept, broken, having, kept_in, broken_in)
+        print(f"{keyword:24}{count:10}" + "".join(f"{counter[keyword]:10}" for counter in figures))
 
 
 if __name__ == "__main__":
