@@ -51,7 +51,7 @@ def main() -> None:
                     here.setdefault(keyword, set()).update(
                         valid for valid in (True, False) if (place, valid) in served
                     )
-        having.update(here)
+        having.update(here.keys())
         kept_in.update(keyword for keyword, done in here.items() if True in done)
         broken_in.update(keyword for keyword, done in here.items() if False in done)
     print(f"{both} of {schemas} schemas have a valid and an invalid document")
