@@ -113,7 +113,7 @@ def advise(
         [(suite, case) for suite, _, case in read_cases(folder)],
         answer,
         lambda suite: _answers_of(
-            replace(request, suites=(str(suite),), out=folder / "rewrites"), say, report
+            replace(request, suites=(str(suite),), out=folder / "rewrites", effort=1), say, report
         ),
         folder,
         say,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,9 +15,9 @@ from harness.outcomes.case_state import CaseState
 
 MOST_CASES = 30
 """Cases for which rewrites are looked for, those that the fewest backends work on first."""
-MOST_TRIED = 4
+MOST_TRIED = 3
 """Rewrites of one case that are tried on the backends."""
-SECONDS = 1.5
+SECONDS = 1.0
 """Processor time in which rewrites of one case are found and proven."""
 
 States = dict[tuple[str, str], CaseState]
@@ -48,7 +48,8 @@ def rewritten(
     folder: Path,
     say: Callable[[str], None],
 ) -> tuple[tuple[Change, ...], tuple[str, ...]]:
-    """Returns the changes that help, by case, and the names of the cases for which none was found.
+    """Returns the changes that help, those first with which the backend to use gains a case, and the names of
+    the cases for which none was found.
 
     `states_of` walks a suite file through the same backends; the rewrites are written to `folder`.
     """
@@ -65,14 +66,19 @@ def rewritten(
     wanting = [
         (suite, case)
         for suite, case in cases
-        if any(state != CaseState.WORKS for state in before.get((suite, case.id), {}).values())
+        if case.grammar.dialect == "json_schema"
+        and (
+            CaseState.REFUSED in before.get((suite, case.id), {}).values()
+            or _keywords(faults.get((suite, case.id), set()), case)
+        )
     ]
     wanting.sort(key=lambda pair: list(before[pair[0], pair[1].id].values()).count(CaseState.WORKS))
     tried: dict[tuple[str, str], list[Candidate]] = {}
     if wanting:
         say(f"looking for rewrites of {min(len(wanting), MOST_CASES)} case(s) that mean the same ...")
     for suite, case in wanting[:MOST_CASES]:
-        some = list(islice(candidates(case, sorted(faults[suite, case.id]), SECONDS), MOST_TRIED))
+        at_fault = _keywords(faults[suite, case.id], case)
+        some = list(islice(candidates(case, at_fault, SECONDS), MOST_TRIED))
         if some:
             tried[suite, case.id] = some
     every = {candidate.case.id: candidate.case for some in tried.values() for candidate in some}
@@ -86,8 +92,16 @@ def rewritten(
         change = _best(suite, case, tried.get((suite, case.id), []), before[suite, case.id], states)
         if change is not None:
             changes.append(change)
+    best = answer.best.name if answer.best is not None else ""
+    changes.sort(key=lambda change: best not in change.gained)
     helped = {(change.suite, change.case_id) for change in changes}
     return tuple(changes), tuple(case.name for suite, case in wanting if (suite, case.id) not in helped)
+
+
+def _keywords(faults: Collection[str], case: Case) -> list[str]:
+    """Returns the faults that are a keyword of the schema, with its place before it where that is known. What
+    else goes wrong, such as bytes that are no text, no rewrite of the schema mends."""
+    return sorted(fault for fault in faults if f'"{fault.rpartition(".")[2]}"' in case.grammar.text)
 
 
 def _best(
