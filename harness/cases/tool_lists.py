@@ -67,7 +67,7 @@ def _declared(value: object) -> list[Any]:
     """Returns the functions that a tool of Gemini's declares; none for any other tool."""
     if not isinstance(value, dict):
         return []
-    functions = next((value[key] for key in DECLARATIONS if isinstance(value.get(key), list)), [])
+    functions: list[Any] = next((value[key] for key in DECLARATIONS if isinstance(value.get(key), list)), [])
     return [_of_gemini(function) for function in functions]
 
 
