@@ -32,10 +32,28 @@ SPEED = f"python one_fork.py {ROOT / 'benchmarks' / 'test_speed.py'}"
 
 README = Recipe(
     seeds={"my_schemas": "my_schemas", "path/to/tokenizer": "tokenizer"},
-    smaller={"run my_schemas/": "run my_schemas/ --backends outlines-core,llguidance --effort 1"},
-    says={"report my_run": r"written: \S*report\.html"},
+    smaller={"--engine vllm": "--backends outlines-core,llguidance"},
+    says={"advise my_schemas/": "Proof of each claim"},
     not_run={"pip install": INSTALLS},
-    least=2,
+    least=1,
+)
+
+ADVISE = Recipe(
+    seeds={"my_schemas": "my_schemas", "tools.json": "tools.json", "path/to/tokenizer": "tokenizer"},
+    smaller={
+        "my_schemas/ --backends xgrammar,llguidance": "my_schemas/ --tokenizer probe --backends llguidance",
+        "tools.json": "tools.json --backends llguidance",
+        "--engine vllm": "--tokenizer probe --backends llguidance",
+        "--require works": "--tokenizer probe --require works",
+    },
+    # llguidance refuses `the other order`.
+    codes={"--require works": (1,)},
+    says={
+        "--out advice": "Proof of each claim",
+        "advise tools.json": "works on",
+        "repro advice": "fault.py",
+    },
+    least=5,
 )
 
 COMMANDS = Recipe(
@@ -50,6 +68,7 @@ COMMANDS = Recipe(
         "base": "my_run",
     },
     smaller={
+        "--engine vllm": "--backends outlines-core,llguidance",
         "CASE --backends xgrammar": "shelf --backends outlines-core",
         "my_schemas/ --backends xgrammar,llguidance": "my_schemas/ --backends outlines-core,llguidance",
         "--out my_run": "--effort 1 --out my_run",
@@ -182,6 +201,8 @@ PYTEST_BENCHMARK = Recipe(
 TUTORIAL = Recipe(
     seeds={"choices.jsonl": "choices.jsonl"},
     smaller={
+        "advise my_schemas --backends llguidance,xgrammar": "advise my_schemas --tokenizer probe --backends "
+        "llguidance",
         "tekken": "probe",
         "--out my_run": "--effort 0 --out my_run",
         "--out my_tokenizers": "--effort 0 --out my_tokenizers",
@@ -223,6 +244,7 @@ TUTORIAL = Recipe(
 RECIPES: dict[str, Recipe] = {
     "README.md": README,
     "docs/tutorial.md": TUTORIAL,
+    "docs/advise.md": ADVISE,
     "docs/install.md": INSTALL,
     "docs/inputs.md": INPUTS,
     "docs/commands.md": COMMANDS,

@@ -121,6 +121,10 @@ def _my_schemas(_: Store, path: Path) -> None:
             (path / Path(name).name).write_text(text, "utf-8")
 
 
+def _tools(_: Store, path: Path) -> None:
+    path.write_text(written_by_the_tutorial()["tools.json"], "utf-8")
+
+
 def _my_cases(_: Store, path: Path) -> None:
     path.write_text(written_by_the_tutorial()["my_cases.jsonl"], "utf-8")
 
@@ -256,6 +260,7 @@ def _published(store: Store, path: Path) -> None:
 SEEDS: dict[str, Callable[[Store, Path], None]] = {
     "my_schemas": _my_schemas,
     "my_cases.jsonl": _my_cases,
+    "tools.json": _tools,
     "choices.jsonl": _choices,
     "tokenizer": _tokenizer,
     "model": _model,
