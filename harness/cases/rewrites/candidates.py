@@ -125,7 +125,8 @@ class _Search:
 
     def _steps(self, chain: tuple[Rewrite, ...]) -> Iterator[Rewrite]:
         """Yields the proven rewrites of what a chain has led to, those of another place or keyword than
-        before first, and of these the ones that make the schema least longer."""
+        before first; of these the ones that leave fewer hard keywords, then those that make the schema
+        least longer."""
         schema = chain[-1].schema if chain else self.schema
         touched = {keyword for step in chain for keyword in step.keywords}
         size = len(json_text(schema))
@@ -135,8 +136,10 @@ class _Search:
                 return
             growth = len(json_text(rewrite.schema)) - size
             if growth <= MOST_GROWTH and (self.concerns(rewrite) or self._is_follow_up(rewrite, chain)):
-                ranked.append((not touched.isdisjoint(rewrite.keywords), max(growth, 0), number, rewrite))
-        for *_, rewrite in sorted(ranked, key=lambda row: row[:3]):
+                is_easier = _hardness(at(rewrite.schema, rewrite.path)) < _hardness(at(schema, rewrite.path))
+                is_again = not touched.isdisjoint(rewrite.keywords)
+                ranked.append((is_again, not is_easier, max(growth, 0), number, rewrite))
+        for *_, rewrite in sorted(ranked, key=lambda row: row[:4]):
             if self._is_new(rewrite.schema) and self._is_proven(schema, rewrite):
                 yield rewrite
 
