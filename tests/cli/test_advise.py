@@ -11,6 +11,7 @@ import pytest
 import harness
 from harness.cli.main import main
 from harness.diagnose.advise.engines import engines, offer_of
+from harness.diagnose.advise.stored import FILE, stored_advice
 from harness.errors import BadInput
 
 TOOLS = {
@@ -76,7 +77,8 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
         "report.html",
     ):
         assert part in answer
-    assert (advised / "run" / "report" / "report.html").exists()
+    page = (advised / "run" / "report" / "report.html").read_text("utf-8")
+    assert "What to change" in page and "Then it works on llguidance, xgrammar too." in page
 
 
 def test_a_program_asks_for_the_same(advised: Path) -> None:
@@ -107,6 +109,45 @@ def test_a_gate_passes_where_all_work(advised: Path, capsys: pytest.CaptureFixtu
     (advised / "good" / "tools.json").write_text(json.dumps({"tools": TOOLS["tools"][:1]}))
     assert advise(advised / "good", "--out", str(advised / "passed"), "--require", "works") == 0
     assert "wrong" not in capsys.readouterr().out.split("How sure")[0]
+
+
+def test_a_schema_is_rewritten_so_that_it_works(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tool = {
+        "name": "age",
+        "input_schema": {
+            "type": "object",
+            "properties": {"v": {"not": {"const": "no"}, "type": "string"}},
+            "required": ["v"],
+            "additionalProperties": False,
+        },
+    }
+    (advised / "not").mkdir()
+    (advised / "not" / "tools.json").write_text(json.dumps([tool]))
+    words = [
+        "advise",
+        str(advised / "not" / "tools.json"),
+        "--backends",
+        "llguidance",
+        "--tokenizer",
+        "bytes",
+    ]
+    assert main([*words, "--out", str(advised / "rewritten"), "--json"]) == 0
+    advice = json.loads(capsys.readouterr().out)
+    assert advice["backends"][0]["counts"]["refused"] == 1 and not advice["works"]
+    (change,) = advice["changes"]
+    assert change["gained"] == ["llguidance"] and advice["unchanged"] == []
+    assert "not" not in json.loads(change["schema"])["properties"]["v"]
+    page = (advised / "rewritten" / "report" / "report.html").read_text("utf-8")
+    assert "Then it works on llguidance too." in page
+
+
+def test_an_advice_that_was_changed_is_one_line(advised: Path) -> None:
+    folder = advised / "damaged"
+    folder.mkdir()
+    assert stored_advice(folder) is None
+    (folder / FILE).write_text('{"engine": 3}')
+    with pytest.raises(BadInput, match="no advice"):
+        stored_advice(folder)
 
 
 CATALOGUE: list[dict[str, Any]] = [

@@ -11,6 +11,7 @@ from harness.backend.describe import catalogue
 from harness.backend.installed import installed_backends
 from harness.diagnose.advise.engines import Offer, offer_of
 from harness.diagnose.advise.rewritten import Change, States, rewritten
+from harness.diagnose.advise.stored import StoredAdvice, write_advice
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
 from harness.rows.store import read_cases
 from harness.running.limits import Progress
@@ -118,7 +119,10 @@ def advise(
         folder,
         say,
     )
-    return Advice(folder, vocabulary, answer, engine, offer, changes, unchanged)
+    advice = Advice(folder, vocabulary, answer, engine, offer, changes, unchanged)
+    stored = StoredAdvice(engine, advice.engine_option, advice.notes, changes, unchanged)
+    write_advice(folder, stored)
+    return advice
 
 
 def _answers_of(request: Request, say: Callable[[str], None], report: Callable[[Progress], None]) -> States:

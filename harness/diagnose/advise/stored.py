@@ -1,0 +1,43 @@
+"""What an advice adds to its run, kept beside the rows so that the page can show it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.diagnose.advise.rewritten import Change
+from harness.errors import BadInput
+from harness.shape import LONGEST_LINE, json_line, shaped
+
+FILE = "advice.json"
+
+
+@dataclass(frozen=True)
+class StoredAdvice:
+    """The part of an advice that does not follow from the rows of its run."""
+
+    engine: str
+    engine_option: str
+    notes: tuple[str, ...]
+    changes: tuple[Change, ...]
+    unchanged: tuple[str, ...]
+
+
+def write_advice(folder: Path, advice: StoredAdvice) -> None:
+    """Writes the advice into the folder of its run."""
+    (folder / FILE).write_text(json.dumps(asdict(advice), indent=1) + "\n", "utf-8")
+
+
+def stored_advice(folder: Path) -> StoredAdvice | None:
+    """Returns the advice that lies in a run's folder; None where none does. Raises BadInput for a file that
+    is none."""
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    if path.stat().st_size > LONGEST_LINE:
+        raise BadInput(f"{path}: larger than any advice that we write")
+    try:
+        return shaped(StoredAdvice, json_line(path.read_bytes(), str(path)))
+    except ValueError as error:
+        raise BadInput(f"{path}: no advice ({error}); the file was changed or damaged") from error
