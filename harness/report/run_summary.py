@@ -148,7 +148,7 @@ def summary_text(summary: RunSummary, on: Console) -> str:
     failure and commands."""
     first = [
         line
-        for sentence in (*_answer_lines(summary), sample_of(summary.info), note(summary.info))
+        for sentence in (sample_of(summary.info), note(summary.info), *_answer_lines(summary))
         if sentence
         for line in on.fold(sentence)
     ]

@@ -53,6 +53,9 @@ RUN = (
 )
 
 
+PRINTED = r'<code(?: class="repro")?>(grammarbench \w+ [^<]*--out [^<]*)</code>'
+
+
 def test_suites_are_told_as_they_were_given() -> None:
     assert suites_of(info(*RUN)) == ["my suite/", "tools.json"]
     assert suites_of(info("run", "--backends", "a")) == ["regex"], (
@@ -103,9 +106,7 @@ def test_the_page_s_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("sys.argv", ["grammarbench", *words])
     assert main(words) == 0 and main(["report", "my run"]) == 0
     page = (tmp_path / "my run" / "report" / "report.html").read_text("utf-8")
-    printed = {
-        html.unescape(each) for each in re.findall(r"<code>(grammarbench \w+ [^<]*--out [^<]*)</code>", page)
-    }
+    printed = {html.unescape(each) for each in re.findall(PRINTED, page)}
     measure = [
         shlex.split(each)
         for each in printed
