@@ -34,6 +34,7 @@ SHOWN = {
     "outlines_core_cannot_write_a_control_character": "b'u' False False",
     "xgrammar_has_no_escape_beside_max_length": r"b'\\' False False",
     "xgrammar_ignores_max_length_without_a_type": "b'' True True",
+    "xgrammar_takes_a_plus_in_an_optional_group_for_a_star": "b'' True True",
     "xgrammar_refuses_other_types": "b'\"' False False",
     "lm_format_enforcer_ignores_items": "b'' True True",
     "lm_format_enforcer_forbids_the_beginning_of_a_character": r"b'\xe8' False False",
