@@ -215,7 +215,9 @@ def test_what_a_transformation_writes_asks_the_same(name: str) -> None:
             assert judged(rewrite.schema, draft, DOCUMENTS) == judged(schema, draft, DOCUMENTS), rewrite
 
 
-@pytest.mark.parametrize("first", range(0, 120, 20))
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 120, 20))]
+)
 def test_what_is_offered_for_random_schemas_agrees_with_the_judge(first: int) -> None:
     for number in range(first, first + 20):
         schema = whole_schema(number)
