@@ -87,11 +87,17 @@ WROTE_INVALID = frozenset(("invalid", "no_json"))
 """Causes of findings that show an output which the backend let through and the case forbids."""
 
 
+HANDS_OVER = frozenset(("invalid_utf8_is_refused_at_once",))
+"""Checks that hand over tokens whether the mask allows them or not. An engine that draws under it does not,
+so what they alone show is no output that a user gets."""
+
+
 def state_of_fault(kind: str, finding: Finding | None) -> CaseState:
     """Returns the state in which a fault puts its case: by the kind of the fault, and for a check's finding
     by which tokens or outputs it shows."""
     if finding is not None:
-        if finding.under or finding.cause in WROTE_INVALID:
+        is_drawn = finding.check not in HANDS_OVER
+        if (finding.under and is_drawn) or finding.cause in WROTE_INVALID:
             return CaseState.SILENTLY_WRONG
         if finding.over:
             return CaseState.VALID_REFUSED

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.diagnose.advise import Advice
+from harness.diagnose.advise import Advice, arm_name
 from harness.outcomes.answer import BackendAnswer, CaseAnswer
 from harness.outcomes.case_state import CaseState
 from harness.text import Console, command, duration, grid, one_line
@@ -20,7 +20,8 @@ SHORT = {CaseState.SILENTLY_WRONG: "wrong", CaseState.VALID_REFUSED: "valid refu
 """States whose title is too long for a cell."""
 KEY = (
     "works: each output was judged rightly. wrong: output that the schema forbids is allowed, silently. "
-    "valid refused: output that the schema allows is forbidden. refused: the backend says that it cannot."
+    "valid refused: output that the schema allows is forbidden. refused: the backend says that it cannot. "
+    "other fault: no output was wrong, but a check of the backend's interface failed."
 )
 MOST_FOLDED = 12
 """Lines that one sentence takes at most."""
@@ -196,5 +197,5 @@ def _repro(advice: Advice, able: Sequence[BackendAnswer]) -> list[str]:
         return []
     risk = advice.answer.risks[0]
     backend = next(backend for backend in able if backend.name == risk.backends[0])
-    words = ["grammarbench", "repro", str(advice.folder), risk.case.case_id, "--backends", backend.name]
+    words = ["grammarbench", "repro", str(advice.folder), risk.case.case_id, "--backends", arm_name(backend)]
     return ["The gravest one as a script without GrammarBench:", command([*words, "--script", "fault.py"])]

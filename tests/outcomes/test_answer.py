@@ -167,3 +167,12 @@ def test_the_violated_constraint_is_named_by_place_and_keyword(
     schema: str, document: str, constraint: str
 ) -> None:
     assert violated_constraint(schema, document.encode(), None, False) == constraint
+
+
+def test_what_an_engine_never_draws_is_no_wrong_output() -> None:
+    from harness.outcomes.case_state import state_of_fault
+    from harness.rows.row import Finding
+
+    shown = Finding(check="invalid_utf8_is_refused_at_once", under=1)
+    assert state_of_fault("", shown) == CaseState.OTHER_FAULT
+    assert state_of_fault("", Finding(check="the_mask_is_exact", under=1)) == CaseState.SILENTLY_WRONG

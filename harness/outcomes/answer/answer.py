@@ -103,18 +103,19 @@ def answer_of(
 def ranking(backends: Sequence[BackendAnswer]) -> list[BackendAnswer]:
     """Returns the backends but for controls, the one to use first.
 
-    What fails in the fewest cases comes first, then what works on the most, then what costs the least per
-    token: a refusal is said aloud and can be answered, a fault cannot. Backends that work on too little
-    (`ENOUGH`) come last.
+    What has wrong outputs in the fewest cases comes first, then what has right ones in the most, then what
+    has the fewest faults besides, then what costs the least per token: a refusal is said aloud and can be
+    answered, a fault cannot. Backends that have right outputs in too few cases (`ENOUGH`) come last.
     """
     able = [backend for backend in backends if not backend.is_control]
-    most = max((backend.works for backend in able), default=0)
+    most = max((backend.right_outputs for backend in able), default=0)
     return sorted(
         able,
         key=lambda backend: (
-            backend.works < ENOUGH * most or not backend.works,
-            backend.counts.failed,
-            -backend.works,
+            backend.right_outputs < ENOUGH * most or not backend.right_outputs,
+            backend.counts.failed - backend.count(CaseState.OTHER_FAULT),
+            -backend.right_outputs,
+            backend.count(CaseState.OTHER_FAULT),
             backend.per_token_ns if backend.per_token_ns is not None else float("inf"),
         ),
     )

@@ -46,6 +46,12 @@ class BackendAnswer:
         """Returns the cases that passed."""
         return self.counts.passed
 
+    @property
+    def right_outputs(self) -> int:
+        """Returns the cases in which no output was wrong: those that passed, and those in which checks of the
+        interface alone found a fault."""
+        return self.works + self.count(CaseState.OTHER_FAULT)
+
     def constraints(self, state: CaseState) -> tuple[str, ...]:
         """Returns what is not kept in the cases of the state, each once: first what instances show, then
         what documents that the backend wrote show, then what only masks show."""
@@ -78,11 +84,11 @@ def backends_of(
     controls = proofs.enforcing.controls(info)
     versions: dict[str, set[str]] = {}
     for arm in arms:
-        versions.setdefault(arm.backend, set()).add(arm.version)
+        versions.setdefault(arm.name, set()).add(arm.version)
     given = (
         list(names)
         if names is not None
-        else [f"{arm.name} {arm.version}" if len(versions[arm.backend]) > 1 else arm.name for arm in arms]
+        else [f"{arm.name} {arm.version}" if len(versions[arm.name]) > 1 else arm.name for arm in arms]
     )
     made = []
     for arm, name in zip(arms, given, strict=True):

@@ -36,9 +36,9 @@ def sentence(
     if best is None:
         return f"Nothing can be said yet: no {noun} of this run could be judged."
     total = best.counts.cases
-    fares = f"works on {best.works:,} of {whose} {total:,} {_plural(noun, total)}"
+    fares = f"{_fares(best)} of {whose} {total:,} {_plural(noun, total)}"
     rest = [*_goes_wrong(best), *_refuses(best)]
-    if not best.works:
+    if not best.right_outputs:
         first = f"None of these backends can be recommended: {best.name} {fares}{_joined(rest)}{_open(best)}."
     elif equals:
         names = _and([best.name, *(other.name for other in equals)])
@@ -51,12 +51,20 @@ def sentence(
     return " ".join([first, *_others(others)])
 
 
+def _fares(backend: BackendAnswer) -> str:
+    """Returns in how many cases nothing is wrong with the outputs; where checks of the interface found faults
+    in some of them, these do not work, and are told behind it."""
+    if backend.right_outputs > backend.works:
+        return f"gives right output in {backend.right_outputs:,}"
+    return f"works on {backend.works:,}"
+
+
 def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
     """Yields how the other backends fare, those that fare alike together; of the last ones only how many
     they are."""
     alike: dict[str, list[str]] = {}
     for backend in others:
-        clauses = [f"works on {backend.works:,}", *[*_goes_wrong(backend), *_refuses(backend)][:2]]
+        clauses = [_fares(backend), *[*_goes_wrong(backend), *_refuses(backend)][:2]]
         fares = _and(clauses) if backend.counts.judged else "was not judged"
         alike.setdefault(fares, []).append(backend.name)
     told = list(alike.items())[:MOST_BACKENDS]
