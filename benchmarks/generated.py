@@ -15,9 +15,8 @@ import statistics
 import time
 from collections import Counter
 
-from harness.cases.generated.differences import KNOWN, pointer
 from harness.cases.generated.documents import documents_for
-from harness.cases.subschemas import subschemas
+from harness.cases.subschemas import ASSERTIONS, pointer, subschemas
 from harness.cases.suite import find_suite, parse_json, read_cases
 
 
@@ -43,7 +42,7 @@ def main() -> None:
         here: dict[str, set[bool]] = {}
         for path, node in subschemas(parse_json(case.grammar.text, case.name)):
             for keyword in node if isinstance(node, dict) else ():
-                if keyword in KNOWN:
+                if keyword in ASSERTIONS:
                     place = pointer((*path, keyword))
                     places[keyword] += 1
                     kept[keyword] += (place, True) in served

@@ -1,10 +1,11 @@
-"""Where the subschemas of a JSON Schema are: what is no subschema, such as data or the name of a property, is
-never taken for one."""
+"""Where the subschemas of a JSON Schema are, and which keywords ask something of a value. What is no
+subschema, such as data or the name of a property, is never taken for one."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import Any
 
 Schema = Any
@@ -18,6 +19,24 @@ LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
 Path = tuple[str | int, ...]
 """Keys and indices that lead from a value into it."""
+
+NEVER: Schema = {"not": {}}
+"""No value satisfies it, in each draft."""
+ASKED_OF = {
+    "string": ("minLength", "maxLength", "pattern", "format"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "array": ("items", "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "minItems",
+              "maxItems", "uniqueItems", "unevaluatedItems"),
+    "object": ("properties", "patternProperties", "additionalProperties", "propertyNames", "required",
+               "minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "dependencies",
+               "unevaluatedProperties"),
+}  # fmt: skip
+"""The type of the values that a keyword says something about; all others say something about any value."""
+ASSERTIONS = frozenset(
+    (*chain.from_iterable(ASKED_OF.values()), "type", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if",
+     "then", "else", "$ref", "$dynamicRef", "$recursiveRef")
+)  # fmt: skip
+"""Keywords that can refuse a value."""
 
 
 def at(value: Any, path: Path) -> Any:
@@ -39,6 +58,11 @@ def put(value: Any, path: Path, new: Any) -> Any:
         copy[step] = new
         new = copy
     return new
+
+
+def without_keys(value: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    """Returns the object without these members."""
+    return {key: child for key, child in value.items() if key not in keys}
 
 
 def subschemas(schema: Schema) -> Iterator[tuple[Path, Schema]]:
@@ -65,3 +89,26 @@ def subschemas_below(node: Schema) -> Iterator[tuple[Path, Schema]]:
             )
         elif key in ONE and isinstance(value, dict | bool):
             yield (key,), value
+
+
+def pointer(path: Path) -> str:
+    """Returns the path as a JSON Pointer (RFC 6901)."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+def place_in_words(path: Path) -> str:
+    """Returns what a subschema is about, e.g. `filters[].price`; `$` is the document itself. What is no name
+    and no item stands as it is in the schema: `$/anyOf/0`."""
+    text, steps = "", list(path)
+    while steps:
+        step = steps.pop(0)
+        if step in ("properties", "$defs", "definitions") and steps:
+            prefix = "" if step == "properties" else f"{step}."
+            text += f"{'.' if text else ''}{prefix}{steps.pop(0)}"
+        elif step in ("items", "prefixItems") and steps and isinstance(steps[0], int):
+            text += f"[{steps.pop(0)}]"
+        elif step == "items":
+            text += "[]"
+        else:
+            text += f"/{step}"
+    return text if text and text[0] not in "[/" else f"${text}"

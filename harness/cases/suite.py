@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.cases.case import GRAMMAR_KEYS, Case, case_from_suite_line, cases_from_json
-from harness.cases.models import model_file
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS
@@ -80,6 +79,8 @@ def find_suite(wanted: str) -> Suite:
     if _is(path.is_file):
         return _suite_of_file(path)
     refuse_special_file(path)
+    from harness.cases.models import model_file  # most sources need no process of their own
+
     if (model := model_file(wanted)) is not None:
         return _suite_of_file(model)
     raise UnknownSuite(

@@ -93,5 +93,6 @@ def _strategies() -> list[str]:
 
 def _forms() -> list[str]:
     from harness.report.export import FORMS
+    from harness.report.paper import FORMS as PAPER
 
-    return ["html", "all", *FORMS]
+    return ["html", "all", *PAPER, *FORMS]

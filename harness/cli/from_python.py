@@ -1,4 +1,4 @@
-"""`harness.run`: the command `run` for a program, which gets the run as tables."""
+"""`harness.run` and `harness.advise`: the two commands for a program, which gets tables and answers back."""
 
 from __future__ import annotations
 

@@ -86,7 +86,6 @@ UNDER, OVER = "under_constrained", "over_constrained"
 WROTE_INVALID = frozenset(("invalid", "no_json"))
 """Causes of findings that show an output which the backend let through and the case forbids."""
 
-
 HANDS_OVER = frozenset(("invalid_utf8_is_refused_at_once",))
 """Checks that hand over tokens whether the mask allows them or not. An engine that draws under it does not,
 so what they alone show is no output that a user gets."""

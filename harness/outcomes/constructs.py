@@ -12,12 +12,9 @@ from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import SCHEMA_KEYWORDS
+from harness.cases.subschemas import subschemas
 from harness.rows.store import read_cases
 
-MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
-"""The keywords whose value holds schemas by name, so that its keys are no keywords."""
-VALUES = ("const", "enum", "default", "examples")
-"""The keywords whose value is data and holds no schema."""
 SILENT = frozenset(("$schema", "$id", "id", "$comment", "title", "description", "default", "examples"))
 """The keywords that constrain nothing."""
 LATER = frozenset(("dependentSchemas", "dependentRequired", "dependencies", "unevaluatedItems",
@@ -78,21 +75,8 @@ def _matching(names: dict[str, str], text: str) -> tuple[str, ...]:
 
 def _keywords(schema: Any) -> set[str]:
     """Returns the keywords that stand where a schema may stand; names of properties and data are none."""
-    keywords: set[str] = set()
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, list):
-            waiting += node
-        elif isinstance(node, dict):
-            for key, value in node.items():
-                if key in KEYWORDS:
-                    keywords.add(key)
-                if key in MAPS and isinstance(value, dict):
-                    waiting += value.values()
-                elif key not in VALUES and isinstance(value, dict | list):
-                    waiting.append(value)
-    return keywords
+    nodes = [node for _, node in subschemas(schema) if isinstance(node, dict)]
+    return {keyword for node in nodes for keyword in KEYWORDS & node.keys()}
 
 
 def derived_features(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:

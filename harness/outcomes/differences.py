@@ -44,7 +44,7 @@ class CaseDifferences:
     """What is wrong, by instance or under `CHECKS`; empty where nothing is. A part that we did not measure is
     not there."""
     documented: dict[str, Faults] = field(default_factory=dict)
-    """Those of a part's faults that the backend documents, or that are its choice."""
+    """The faults of each part that the backend documents, or that are its choice."""
     looked: frozenset[str] = frozenset()
     """The checks that passed or failed; the others say nothing."""
     unmeasured: int = 0
@@ -68,7 +68,7 @@ class Changed:
     before: Faults
     after: Faults
     documented: Faults = frozenset()
-    """Those of the faults on either side that the backend documents, or that are its choice."""
+    """The faults on either side that the backend documents, or that are its choice."""
 
     @property
     def new(self) -> Faults:

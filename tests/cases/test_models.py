@@ -63,6 +63,12 @@ def test_what_is_no_model_is_one_line(wanted: str, said: str) -> None:
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
+def test_a_module_that_ends_its_process_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "ending_models.py").write_text('import os\nprint("good bye", flush=True)\nos._exit(3)\n')
+    with pytest.raises(BadInput, match=r"exit code 3: good bye$"):
+        find_suite("ending_models:A")
+
+
 @pytest.mark.parametrize("wanted", ["my_schemas", "a/b:c", "C:\\\\x", "a:b:c", "1a:b"])
 def test_other_names_are_no_models(wanted: str) -> None:
     assert model_file(wanted) is None

@@ -11,13 +11,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from functools import cached_property
 from typing import Any
 
-from harness.cases.subschemas import Path, Schema, at, put, subschemas
-
-NEVER: Schema = {"not": {}}
-"""No value satisfies it, in each draft."""
+from harness.cases.case import json_text
+from harness.cases.subschemas import (
+    ASKED_OF,
+    ASSERTIONS,
+    NEVER,
+    Path,
+    Schema,
+    at,
+    place_in_words,
+    pointer,
+    put,
+    subschemas,
+    without_keys,
+)
+from harness.text import one_line
 
 HOLDERS = frozenset(
     ("properties", "patternProperties", "$defs", "definitions", "allOf", "prefixItems", "dependentSchemas")
@@ -30,21 +41,6 @@ COUNTS = {
 }  # fmt: skip
 """Keywords with a number as bound, and the sign with which it becomes weaker."""
 STRICT = {"maximum": "exclusiveMaximum", "minimum": "exclusiveMinimum"}
-ASKED_OF = {
-    "string": ("minLength", "maxLength", "pattern", "format"),
-    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "array": ("items", "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "minItems",
-              "maxItems", "uniqueItems", "unevaluatedItems"),
-    "object": ("properties", "patternProperties", "additionalProperties", "propertyNames", "required",
-               "minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "dependencies",
-               "unevaluatedProperties"),
-}  # fmt: skip
-"""The type of the values that a keyword says something about; all others say something about any value."""
-KNOWN = frozenset(
-    (*chain.from_iterable(ASKED_OF.values()), "type", "enum", "const", "anyOf", "oneOf", "not", "if", "then",
-     "else", "$ref", "$dynamicRef", "$recursiveRef")
-)  # fmt: skip
-"""Keywords that refuse something; nothing is wanted of others."""
 FEW_PLACES = 6
 """Documents that a keyword has before others have their first."""
 MOST_VALUES = 30
@@ -67,6 +63,16 @@ class Difference:
     refused: Schema
     valid: bool
     """Is the document one of the schema itself?"""
+
+    @cached_property
+    def taken_text(self) -> str:
+        """Returns the schema that takes the document, as JSON text."""
+        return json_text(self.taken)
+
+    @cached_property
+    def refused_text(self) -> str:
+        """Returns the schema that refuses it, as JSON text."""
+        return json_text(self.refused)
 
     @property
     def pointer(self) -> str:
@@ -127,7 +133,7 @@ def _visits(schema: Schema, path: Path, node: dict[str, Any], where: str) -> Ite
 def _of_keyword(
     schema: Schema, path: Path, node: dict[str, Any], keyword: str, value: Any, where: str
 ) -> Iterator[Difference]:
-    if keyword not in KNOWN or keyword in HOLDERS:
+    if keyword not in ASSERTIONS or keyword in HOLDERS:
         return
     here = (*path, keyword)
     name = f"{where} > {keyword}"
@@ -140,8 +146,7 @@ def _of_keyword(
             yield Difference(f"breaks {name} by one", here, fewer, schema, False)
         yield from _both_ways(schema, weaker, f"{name} by one", here)
         if keyword in STRICT and STRICT[keyword] not in node:
-            strict = {other: bound for other, bound in node.items() if other != keyword}
-            at_bound = put(schema, path, {**strict, STRICT[keyword]: value})
+            at_bound = put(schema, path, {**without_keys(node, {keyword}), STRICT[keyword]: value})
         else:
             at_bound = _put_in(schema, path, node, keyword, value - COUNTS[keyword])
         yield Difference(f"{name}: at the bound", here, known, at_bound, True)
@@ -154,11 +159,12 @@ def _of_keyword(
         values = value if keyword == "enum" and isinstance(value, list) else [value]
         for one in values[:MOST_VALUES] if len(values) > 1 else ():
             refused = _with_demand(schema, path, {"not": {"enum": [one]}})
-            yield Difference(f"{where} is {_short(one)}", here, schema, refused, True)
-    if keyword == "oneOf" and isinstance(value, list):
-        several = (
-            put(schema, path, {**_without(node, keyword), "anyOf": value}) if "anyOf" not in node else schema
-        )
+            yield Difference(f"{where} is {one_line(repr(one), 40)}", here, schema, refused, True)
+        if "type" not in node and all(isinstance(one, str) for one in values):
+            text = put(schema, path, {**without_keys(node, {keyword}), "type": "string"})
+            yield Difference(f"breaks {name}: another text", here, text, schema, False)
+    if keyword == "oneOf" and isinstance(value, list) and "anyOf" not in node:
+        several = put(schema, path, {**without_keys(node, {keyword}), "anyOf": value})
         yield from _both_ways(schema, several, f"{name}: more than one", here)
     if keyword in ("anyOf", "oneOf") and isinstance(value, list) and len(value) > 1:
         for number in range(len(value)):
@@ -172,7 +178,7 @@ def _of_keyword(
         for kind in value:
             refused = _with_demand(schema, path, {"not": {"type": kind}})
             yield Difference(f"{where} is of type {kind}", here, schema, refused, True)
-    yield from _both_ways(schema, put(schema, path, _without(node, keyword)), name, here)
+    yield from _both_ways(schema, put(schema, path, without_keys(node, {keyword})), name, here)
 
 
 def _with_known_names(schema: Schema, path: Path, node: dict[str, Any]) -> Schema:
@@ -194,10 +200,6 @@ def _put_in(schema: Schema, path: Path, node: dict[str, Any], keyword: str, valu
     return put(schema, path, {**node, keyword: value})
 
 
-def _without(node: dict[str, Any], keyword: str) -> dict[str, Any]:
-    return {name: value for name, value in node.items() if name != keyword}
-
-
 def _with_demand(schema: Schema, path: Path, demand: Schema) -> Schema:
     """Returns the schema with one demand more at this place. It stands last in an `allOf`, so that references
     into the place still find what they found; around a `$ref`, beside which older drafts read nothing."""
@@ -214,31 +216,3 @@ def _is_free_text(node: dict[str, Any]) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def pointer(path: Path) -> str:
-    """Returns the path as a JSON Pointer (RFC 6901)."""
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-
-
-def place_in_words(path: Path) -> str:
-    """Returns what a subschema is about, e.g. `filters[].price`; `$` is the document itself. What is no name
-    and no item stands as it is in the schema: `$/anyOf/0`."""
-    text, steps = "", list(path)
-    while steps:
-        step = steps.pop(0)
-        if step in ("properties", "$defs", "definitions") and steps:
-            prefix = "" if step == "properties" else f"{step}."
-            text += f"{'.' if text else ''}{prefix}{steps.pop(0)}"
-        elif step in ("items", "prefixItems") and steps and isinstance(steps[0], int):
-            text += f"[{steps.pop(0)}]"
-        elif step == "items":
-            text += "[]"
-        else:
-            text += f"/{step}"
-    return text if text and text[0] not in "[/" else f"${text}"

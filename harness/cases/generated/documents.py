@@ -13,14 +13,14 @@ from harness.backend.grammar import Grammar
 from harness.backend.layout import LAYOUTS
 from harness.cases.case import json_text
 from harness.cases.demands import URN, compound
-from harness.cases.generated.differences import NEVER, Difference, differences, pointer
-from harness.cases.subschemas import Path, Schema, at, put, subschemas
+from harness.cases.generated.differences import Difference, differences
+from harness.cases.subschemas import NEVER, Path, Schema, at, pointer, put, subschemas
 from harness.oracle.automaton import NoOracle
 from harness.oracle.completion import short_completion
+from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.judge import Unjudgeable, is_valid
 from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.second import second_verdict
-from harness.oracle.language import documents_of
 
 MOST_DOCUMENTS = 150
 """Documents that are made of one schema."""
@@ -129,8 +129,8 @@ class _Maker:
         for number, document in enumerate(documents):
             if (
                 document.valid == wanted.valid
-                and self._takes(wanted.refused, document.content) is False
-                and self._takes(wanted.taken, document.content)
+                and self._takes(wanted.refused_text, document.content) is False
+                and self._takes(wanted.taken_text, document.content)
             ):
                 return number
         return None
@@ -147,8 +147,8 @@ class _Maker:
         return (
             first == wanted.valid
             and second in (wanted.valid, None)
-            and self._takes(wanted.taken, content) is not False
-            and self._takes(wanted.refused, content) is not True
+            and self._takes(wanted.taken_text, content) is not False
+            and self._takes(wanted.refused_text, content) is not True
         )
 
     def document(self, wanted: Difference) -> bytes | None:
@@ -156,13 +156,13 @@ class _Maker:
         resources = {"taken": wanted.taken, "refused": wanted.refused}
         return self._short(resources, [{"$ref": f"{URN}taken"}, {"not": {"$ref": f"{URN}refused"}}])
 
-    def _takes(self, schema: Schema, content: bytes) -> bool | None:
+    def _takes(self, schema_text: str, content: bytes) -> bool | None:
         """Does a schema take the document? None if the second validator, the fast one, cannot say."""
-        return second_verdict(json_text(schema), content, self.draft, self.asserts_formats)[0]
+        return second_verdict(schema_text, content, self.draft, self.asserts_formats)[0]
 
     def _has_automaton(self) -> bool:
         try:
-            documents_of(json_text(self.schema), self.draft, self.asserts_formats, self.without)
+            json_schema_automaton(json_text(self.schema), self.draft, self.asserts_formats, self.without)
         except NoOracle:
             return False
         return True
@@ -198,7 +198,7 @@ class _Maker:
         is found."""
         text = compound(resources, demands, self.draft)
         try:
-            documents = documents_of(
+            documents = json_schema_automaton(
                 text,
                 self.draft,
                 self.asserts_formats,

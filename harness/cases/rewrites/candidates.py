@@ -12,11 +12,11 @@ from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id, json_text
-from harness.cases.generated.differences import place_in_words
+from harness.cases.rewrites.equivalence import SECONDS as PROOF_SECONDS
 from harness.cases.rewrites.equivalence import is_equivalent
 from harness.cases.rewrites.json_values import canonical
 from harness.cases.rewrites.rewrite import Place, Rewrite, rewrites, rewrites_at
-from harness.cases.subschemas import Path, Schema, at, subschemas_below
+from harness.cases.subschemas import Path, Schema, at, place_in_words, subschemas_below
 from harness.oracle.judge import Unjudgeable
 from harness.oracle.judge.drafts import draft_of
 
@@ -200,7 +200,12 @@ class _Search:
             return False
         return (
             is_equivalent(
-                before, rewrite.schema, self.draft, self.case.asserts_formats, rewrite.path, min(left, 0.5)
+                before,
+                rewrite.schema,
+                self.draft,
+                self.case.asserts_formats,
+                rewrite.path,
+                min(left, PROOF_SECONDS),
             )
             is True
         )

@@ -11,17 +11,24 @@ from types import FunctionType
 from typing import Any
 
 from harness.cases.demands import is_before_2019
-from harness.cases.generated.differences import ASKED_OF, place_in_words, pointer
 from harness.cases.rewrites import transformations
 from harness.cases.rewrites.json_values import is_same
 from harness.cases.rewrites.words import sentence_of
-from harness.cases.subschemas import Path, Schema, put, subschemas
-
-ASKS = frozenset(keyword for keywords in ASKED_OF.values() for keyword in keywords) | frozenset(
-    ("type", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref")
+from harness.cases.subschemas import (
+    ASSERTIONS,
+    NEVER,
+    Path,
+    Schema,
+    place_in_words,
+    pointer,
+    put,
+    subschemas,
+    without_keys,
 )
-"""Keywords that ask something of a value. Everything else stays where it stands in the schema: titles,
-definitions, identifiers, and keywords that nobody knows."""
+
+ASKS = ASSERTIONS - {"$dynamicRef", "$recursiveRef"}
+"""The keywords that are rewritten. Everything else stays where it stands in the schema: titles, definitions,
+identifiers, references whose target hangs on the way to them, and keywords that nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class Place:
 
     def without(self, *gone: str) -> dict[str, Any]:
         """Returns the keywords that ask something but for some."""
-        return {keyword: value for keyword, value in self.body.items() if keyword not in gone}
+        return without_keys(self.body, gone)
 
 
 @dataclass(frozen=True)
@@ -112,8 +119,8 @@ def rewrites_at(place: Place) -> Iterator[Rewrite]:
         if place.is_old and "$ref" in body and name != "reference_written_out":
             continue
         for change in transformation(place):
-            asked = {"not": {}} if change.body is False else {} if change.body is True else change.body
-            kept = {keyword: value for keyword, value in place.node.items() if keyword not in ASKS}
+            asked = NEVER if change.body is False else {} if change.body is True else change.body
+            kept = without_keys(place.node, ASKS)
             new = _in_order(place.node, kept | {key: asked[key] for key in asked if key in ASKS})
             if place.draft == "draft4":
                 new = _without_boolean_schemas(new)
@@ -135,7 +142,7 @@ def _without_boolean_schemas(node: dict[str, Any]) -> dict[str, Any]:
     result = node
     for path, child in list(subschemas(node)):
         if isinstance(child, bool) and path[-1] not in ("additionalProperties", "additionalItems"):
-            result = put(result, path, {} if child else {"not": {}})
+            result = put(result, path, {} if child else NEVER)
     return result
 
 

@@ -6,10 +6,20 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from harness.cases.subschemas import LISTS, MAPS, ONE, Path, at, put, subschemas, subschemas_below
+from harness.cases.subschemas import (
+    LISTS,
+    MAPS,
+    ONE,
+    Path,
+    at,
+    put,
+    subschemas,
+    subschemas_below,
+    without_keys,
+)
 from harness.diagnose.shrink.cut import spans
 from harness.diagnose.shrink.patterns import smaller_regexes
-from harness.diagnose.shrink.values import places, smaller_node, without_keys
+from harness.diagnose.shrink.values import places, smaller_node
 
 Schema = Any
 Pair = tuple[Schema, Any]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from harness.cases.case import json_text
-from harness.cases.subschemas import Path, put
+from harness.cases.subschemas import Path, put, without_keys
 from harness.diagnose.shrink.cut import spans, text_cuts
 
 
@@ -22,11 +22,6 @@ def places(value: Any) -> Iterator[tuple[Path, Any]]:
             waiting.extend(((*path, key), child) for key, child in node.items())
         elif isinstance(node, list):
             waiting.extend(((*path, index), child) for index, child in enumerate(node))
-
-
-def without_keys(value: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
-    """Returns the object without these members."""
-    return {key: child for key, child in value.items() if key not in keys}
 
 
 def smaller_values(value: Any) -> Iterator[Any]:

@@ -14,6 +14,8 @@ CLASSES = {draft: draft.title().replace("-", "") + "Validator" for draft in DRAF
 """The class of each draft; draft 3 is beyond this validator."""
 _LIMITS = ("recursion limit exceeded", "number out of range")
 """What jiter says of a document that it will not read though it may be JSON."""
+_NO_ANSWER = (ValueError, RecursionError, AttributeError, KeyError)
+"""What is raised where this validator has no answer; the last two are of a draft that it does not know."""
 
 
 def refusal(content: bytes) -> str | None:
@@ -38,8 +40,6 @@ def second_verdict(
     None where this validator has no answer: a name twice in one object, a number that is no double, a
     document beyond jiter's limits, a draft or a schema that it does not take.
     """
-    import pydantic_core
-
     why = refusal(content)
     if why is None:
         return None, ""
@@ -47,16 +47,8 @@ def second_verdict(
         return False, "no_json"
     try:
         _look_for_what_is_open(content)
-        errors = _validator(schema_text, draft, assert_formats).iter_errors(
-            pydantic_core.from_json(content, allow_inf_nan=False)
-        )
-        error = next(iter(errors), None)
-    except (
-        ValueError,
-        RecursionError,
-        AttributeError,
-        KeyError,
-    ):  # AttributeError, KeyError: a draft that it does not know
+        error = _first_error(schema_text, content, draft, assert_formats)
+    except _NO_ANSWER:
         return None, ""
     return (True, "") if error is None else (False, _keyword(error))
 
@@ -64,14 +56,11 @@ def second_verdict(
 def violated_constraint(schema_text: str, content: bytes, draft: str | None, assert_formats: bool) -> str:
     """Returns the first constraint that the document violates, as the place in the document and the keyword:
     `tags.uniqueItems`, `then.required` at the top, `items[0].not`. Empty where this validator knows none."""
-    import pydantic_core
-
     if refusal(content) != "":
         return ""
     try:
-        document = pydantic_core.from_json(content, allow_inf_nan=False)
-        error = next(iter(_validator(schema_text, draft, assert_formats).iter_errors(document)), None)
-    except (ValueError, RecursionError, AttributeError, KeyError):
+        error = _first_error(schema_text, content, draft, assert_formats)
+    except _NO_ANSWER:
         return ""
     if error is None:
         return ""
@@ -81,6 +70,14 @@ def violated_constraint(schema_text: str, content: bytes, draft: str | None, ass
     keywords = [step for step in error.schema_path[-2:] if isinstance(step, str)]
     branch = keywords[-2:-1] if keywords[-2:-1] in (["then"], ["else"]) else []
     return ".".join(filter(None, (place, *branch, *keywords[-1:])))
+
+
+def _first_error(schema_text: str, content: bytes, draft: str | None, assert_formats: bool) -> Any:
+    """Returns what this validator first finds wrong; None if it finds nothing. Raises one of `_NO_ANSWER`."""
+    import pydantic_core
+
+    document = pydantic_core.from_json(content, allow_inf_nan=False)
+    return next(iter(_validator(schema_text, draft, assert_formats).iter_errors(document)), None)
 
 
 @lru_cache(maxsize=4)

@@ -72,7 +72,7 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
         yield f"{names[0]} {fares}." if len(names) == 1 else f"{_and(names)}: each {fares}."
     left = len(others) - sum(len(names) for _, names in told)
     if left:
-        yield f"{left:,} more {'fares' if left == 1 else 'fare'} worse."
+        yield "One more fares worse." if left == 1 else f"{left:,} more fare worse."
 
 
 def _goes_wrong(backend: BackendAnswer) -> list[str]:

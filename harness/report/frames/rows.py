@@ -57,7 +57,7 @@ class Seen:
         self.instances: list[Line] = []
         self.findings: list[Line] = []
         self._cases: dict[tuple[str, str], Line] = {}
-        """By suite and case id: what a line says of the case itself."""
+        """What a line says of the case itself, by the suite and the id of the case."""
 
     def whose(self, backend: str, version: str, options: str, vocabulary: str) -> Line:
         """Returns the columns that say whose line it is."""

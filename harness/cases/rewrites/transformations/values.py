@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.cases.generated.differences import ASKED_OF
 from harness.cases.rewrites.json_values import is_same, type_of, without_values
 from harness.cases.rewrites.merging import values_of
 from harness.cases.rewrites.rewrite import Change, Place
+from harness.cases.subschemas import ASKED_OF
 
 
 def unasking_keyword_left_out(place: Place) -> Iterator[Change]:
