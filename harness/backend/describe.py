@@ -30,7 +30,8 @@ PROBE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Description:
-    """Arms in the order asked for, and vocabularies by name (`size`, `sha256`)."""
+    """Arms in the order asked for, and vocabularies by name (`size`, `sha256`, `eos_tokens`: the printed form
+    of each id with which an output may end, the first that which the harness sends)."""
 
     arms: tuple[Arm, ...]
     vocabularies: dict[str, dict[str, Any]]
@@ -155,7 +156,11 @@ def _describe(specs: list[str], names: list[str]) -> dict[str, Any]:
     vocabularies = {}
     for name in names:
         vocabulary = load_vocabulary(name)
-        vocabularies[name] = {"size": vocabulary.size, "sha256": vocabulary.sha256}
+        vocabularies[name] = {
+            "size": vocabulary.size,
+            "sha256": vocabulary.sha256,
+            "eos_tokens": {str(token): vocabulary.special_tokens[token] for token in vocabulary.eos_tokens},
+        }
     return {"arms": [asdict(arm) for arm in arms], "vocabularies": vocabularies}
 
 

@@ -47,7 +47,7 @@ def test_every_id_of_a_text_is_allowed_and_no_special_or_padding_token_is() -> N
 
 
 def test_no_bit_is_set_behind_a_vocabulary_that_fills_half_of_its_last_word() -> None:
-    odd = Vocabulary("odd", (*BYTES.tokens[:256], b"ab", b""), 257, {257: "</s>"})
+    odd = Vocabulary("odd", (*BYTES.tokens[:256], b"ab", b""), (257,), {257: "</s>"})
     grammar_object = start("regex", "(?s:.)", make(odd))
     bits = allowed(grammar_object, odd)
     assert bits and max(bits) < 257

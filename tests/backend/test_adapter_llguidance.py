@@ -196,7 +196,7 @@ def test_a_matcher_that_fails_says_so() -> None:
 
 
 def test_a_mask_that_cannot_be_computed_raises() -> None:
-    vocabulary = Vocabulary("a", (b"a", b""), eos_token=1, special_tokens={1: "</s>"})
+    vocabulary = Vocabulary("a", (b"a", b""), eos_tokens=(1,), special_tokens={1: "</s>"})
     adapter = make(vocabulary)
     objects = [start("regex", "ab|ac", adapter), start("regex", "a[bc]", adapter)]
     for grammar_object in objects:

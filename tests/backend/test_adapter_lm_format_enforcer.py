@@ -21,7 +21,7 @@ EOS, SPECIAL, AB, AB_AGAIN, KANJI, HALF_KANJI = 0, 1, 258, 259, 260, 261
 SMALL = Vocabulary(
     name="small",
     tokens=(b"", b"", *BYTES.tokens[:256], b"ab", b"ab", "日".encode(), "日".encode()[:2], *[b""] * 40),
-    eos_token=EOS,
+    eos_tokens=(EOS,),
     special_tokens={EOS: "</s>", SPECIAL: "[INST]"},
     padding_tokens=frozenset(range(262, 302)),
 )

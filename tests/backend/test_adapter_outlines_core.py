@@ -29,7 +29,7 @@ EOS, SPECIAL, AB, AB_AGAIN, KANJI, HALF_KANJI = 0, 1, 258, 259, 260, 261
 SMALL = Vocabulary(
     name="small",
     tokens=(b"", b"", *BYTES.tokens[:256], b"ab", b"ab", "日".encode(), "日".encode()[:2], *[b""] * 40),
-    eos_token=EOS,
+    eos_tokens=(EOS,),
     special_tokens={EOS: "</s>", SPECIAL: "[INST]"},
     padding_tokens=frozenset(range(262, 302)),
 )
@@ -228,7 +228,7 @@ def test_what_is_wrong_in_itself_is_invalid(dialect: Dialect, text: str) -> None
 
 
 def test_a_pattern_that_the_vocabulary_cannot_spell_is_unsupported() -> None:
-    letters = Vocabulary("letters", (b"a", b"b", b""), eos_token=2, special_tokens={2: "</s>"})
+    letters = Vocabulary("letters", (b"a", b"b", b""), eos_tokens=(2,), special_tokens={2: "</s>"})
     with pytest.raises(UnsupportedGrammar, match="vocabulary"):
         start("regex", "abc", make(letters))
 

@@ -22,7 +22,7 @@ EOS = 2
 SMALL = Vocabulary(
     name="small",
     tokens=(b"a", b"b", b"", b"", b"ab", b"", *(bytes([byte]) for byte in range(40))),
-    eos_token=EOS,
+    eos_tokens=(EOS,),
     special_tokens={EOS: "</s>", 3: "[INST]"},
     padding_tokens=frozenset({5}),
 )

@@ -40,7 +40,7 @@ AB, LETTER, LETTER_BYTE, EOS = 256, 257, 258, 259
 SMALL = Vocabulary(
     name="small",
     tokens=(*BYTES.tokens[:256], b"ab", "é".encode(), "é".encode()[:1], b"", *[b""] * 40),
-    eos_token=EOS,
+    eos_tokens=(EOS,),
     special_tokens={EOS: "</s>"},
     padding_tokens=frozenset(range(260, 300)),
 )

@@ -121,7 +121,7 @@ class Twinless(stand_ins.Wrapped):
         holes = self.vocabulary.padding_tokens | self.twins.first.keys()
         specials = self.vocabulary.special_tokens
         return stand_ins.StandInBackend(
-            Vocabulary("holes", tuple(tokens), self.vocabulary.eos_token, specials, holes)
+            Vocabulary("holes", tuple(tokens), (self.vocabulary.eos_token,), specials, holes)
         )
 
 

@@ -89,7 +89,7 @@ def test_vllms_outlines_refuses_a_choice_that_begins_with_another() -> None:
 @pytest.mark.parametrize("backend", ["vllm:wrapper=outlines", "outlines-core"])
 def test_vllms_outlines_takes_a_token_with_a_part_of_a_character_for_another(backend: str) -> None:
     needed("vllm:wrapper=outlines")
-    vocabulary = Vocabulary("half", (*BYTES.tokens[:256], b"a\xe6", b""), 257, {257: "</s>"}, frozenset())
+    vocabulary = Vocabulary("half", (*BYTES.tokens[:256], b"a\xe6", b""), (257,), {257: "</s>"}, frozenset())
     grammar_object = make(parse_spec(backend), vocabulary).compile(Grammar("regex", "a日")).start()
     assert allowed(grammar_object, vocabulary) == (
         {ord("a")} if backend.startswith("vllm") else {ord("a"), 256}

@@ -56,7 +56,7 @@ def test_no_plain_token_is_spelled_like_a_special_one() -> None:
 
 
 def test_more_ids_than_spellings_are_refused() -> None:
-    vocabulary = Vocabulary("many", (*[b"\0"] * 2, b""), eos_token=2, special_tokens={2: "</s>"})
+    vocabulary = Vocabulary("many", (*[b"\0"] * 2, b""), eos_tokens=(2,), special_tokens={2: "</s>"})
     with pytest.raises(BadInput, match="more ids have the bytes of token 1"):
         token_texts(vocabulary)
 

@@ -109,47 +109,61 @@ def test_text_around_broken_bytes_stays_canonical() -> None:
 
 
 def test_longest_match_takes_the_longest_token_that_fits() -> None:
-    vocabulary = Vocabulary("tiny", (b"a", b"aa", b"aaaa", b"b", b""), 4, {4: "</s>"})
+    vocabulary = Vocabulary("tiny", (b"a", b"aa", b"aaaa", b"b", b""), (4,), {4: "</s>"})
     assert vocabulary.encode(b"aaaaaaab") == [2, 1, 0, 3]
 
 
 def test_longest_match_ignores_specials_padding_and_empty_tokens() -> None:
-    vocabulary = Vocabulary("tiny", (b"", b"ab", b"ab", b"a", b"b", b"ab"), 1, {1: "ab"}, frozenset({2}))
+    vocabulary = Vocabulary("tiny", (b"", b"ab", b"ab", b"a", b"b", b"ab"), (1,), {1: "ab"}, frozenset({2}))
     assert vocabulary.encode(b"ab") == [5]
     assert vocabulary.ids_by_bytes == {b"a": 3, b"b": 4, b"ab": 5}
 
 
 def test_a_byte_without_a_token_is_named() -> None:
-    vocabulary = Vocabulary("tiny", (b"a", b""), 1, {1: "</s>"})
+    vocabulary = Vocabulary("tiny", (b"a", b""), (1,), {1: "</s>"})
     with pytest.raises(ValueError, match="vocabulary tiny has no token for byte 0x62"):
         vocabulary.encode(b"ab")
 
 
 def test_a_tokenizer_that_changes_the_text_is_not_believed() -> None:
-    vocabulary = Vocabulary("tiny", (b"a", b"A", b""), 2, {2: "</s>"}, tokenize=lambda text: [0] * len(text))
+    vocabulary = Vocabulary(
+        "tiny", (b"a", b"A", b""), (2,), {2: "</s>"}, tokenize=lambda text: [0] * len(text)
+    )
     assert vocabulary.encode(b"aa") == [0, 0]
     assert vocabulary.encode(b"aA") == [0, 1]
 
 
 def test_a_tokenizer_that_adds_specials_is_not_believed() -> None:
-    vocabulary = Vocabulary("tiny", (b"a", b""), 1, {1: "<s>"}, tokenize=lambda text: [1, 0])
+    vocabulary = Vocabulary("tiny", (b"a", b""), (1,), {1: "<s>"}, tokenize=lambda text: [1, 0])
     assert vocabulary.encode(b"a") == [0]
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        Vocabulary("other", (b"a", b"c", b""), 2, {2: "</s>"}),
-        Vocabulary("other", (b"ab", b"", b""), 2, {2: "</s>"}),
-        Vocabulary("other", (b"a", b"b", b""), 1, {2: "</s>"}),
-        Vocabulary("other", (b"a", b"b", b""), 2, {1: "<s>", 2: "</s>"}),
-        Vocabulary("other", (b"a", b"b", b""), 2, {2: "</s>"}, frozenset({1})),
+        Vocabulary("other", (b"a", b"c", b""), (2,), {2: "</s>"}),
+        Vocabulary("other", (b"ab", b"", b""), (2,), {2: "</s>"}),
+        Vocabulary("other", (b"a", b"b", b"", b""), (2,), {2: "</s>", 3: "<end>"}),
+        Vocabulary("other", (b"a", b"b", b"", b""), (3, 2), {2: "</s>", 3: "<end>"}),
+        Vocabulary("other", (b"a", b"b", b""), (2,), {1: "<s>", 2: "</s>"}),
+        Vocabulary("other", (b"a", b"b", b""), (2,), {2: "</s>"}, frozenset({1})),
     ],
 )
 def test_hash_sees_bytes_and_kinds(other: Vocabulary) -> None:
-    this = Vocabulary("this", (b"a", b"b", b""), 2, {2: "</s>"})
-    assert this.sha256 != other.sha256
-    assert this.sha256 == Vocabulary("that", (b"a", b"b", b""), 2, {2: "</s>"}).sha256
+    this = Vocabulary("this", (b"a", b"b", b""), (2,), {2: "</s>"})
+    several = Vocabulary("this", (b"a", b"b", b"", b""), (2, 3), {2: "</s>", 3: "<end>"})
+    assert other.sha256 not in (this.sha256, several.sha256)
+    assert this.sha256 == Vocabulary("that", (b"a", b"b", b""), (2,), {2: "</s>"}).sha256
+
+
+@pytest.mark.parametrize("ends", [(), (2, 2), (2, 1), (4,)])
+def test_the_ids_of_end_of_sequence_are_special_tokens_each_once(ends: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="vocabulary ab: its ids of end-of-sequence"):
+        Vocabulary("ab", (b"a", b"b", b"", b""), ends, {2: "</s>", 3: "<end>"})
+
+
+def test_the_first_id_of_end_of_sequence_is_the_one_that_is_sent() -> None:
+    assert Vocabulary("ab", (b"a", b"b", b"", b""), (3, 2), {2: "</s>", 3: "<end>"}).eos_token == 3
 
 
 # --- the built-in vocabularies ---

@@ -209,7 +209,7 @@ def test_a_case_without_instances_and_a_slow_one_are_looked_at_where_it_makes_se
 LARGE = Vocabulary(
     "large",
     (*BYTES.tokens, *(b"" for _ in range(9)), *(f"{number:04}".encode() for number in range(9000)), b"", b""),
-    256,
+    (256,),
     {256: "</s>", **{token: f"<{token}>" for token in range(257, 266)}},
     frozenset({9266, 9267}),
 )

@@ -22,7 +22,7 @@ EOS = 256 + len(LONGER) - 4
 VOCABULARY = Vocabulary(
     name="small",
     tokens=(*(bytes([byte]) for byte in range(256)), *LONGER),
-    eos_token=EOS,
+    eos_tokens=(EOS,),
     special_tokens={EOS: "</s>", EOS + 1: "[INST]"},
     padding_tokens=frozenset({EOS + 2, EOS + 3}),
 )

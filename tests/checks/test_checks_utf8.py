@@ -137,7 +137,7 @@ def test_the_end_inside_a_character_is_told() -> None:
 
 
 def test_a_vocabulary_of_whole_characters_has_nothing_to_refuse() -> None:
-    vocabulary = Vocabulary("whole", (*(each.encode() for each in '"ab日é'), b""), 6, {6: "</s>"})
+    vocabulary = Vocabulary("whole", (*(each.encode() for each in '"ab日é'), b""), (6,), {6: "</s>"})
     assert run(INVALID, Strings(vocabulary), case_of(STRING, b'"a"'))[0] == (
         "skipped: every token is made of whole characters"
     )

@@ -160,7 +160,7 @@ def letters() -> Vocabulary:
     return Vocabulary(
         name="letters",
         tokens=tuple(tokens),
-        eos_token=len(tokens) - 1,
+        eos_tokens=(len(tokens) - 1,),
         special_tokens={len(tokens) - 1: "</s>"},
         padding_tokens=frozenset(),
     )

@@ -260,7 +260,9 @@ def test_what_the_language_settles_stays_whatever_it_goes_on_with(
     )
     longer = tuple(dict.fromkeys(rng.choices(letters, k=8))) if letters else ()
     base = byte_vocabulary().tokens[:256]
-    vocabulary = Vocabulary("random", (*base, *longer, b""), 256 + len(longer), {256 + len(longer): "</s>"})
+    vocabulary = Vocabulary(
+        "random", (*base, *longer, b""), (256 + len(longer),), {256 + len(longer): "</s>"}
+    )
     for sentence in sentences:
         for end in range(len(sentence) + 1):
             text = sentence[:end]
@@ -292,7 +294,7 @@ def test_at_the_end_of_the_language_nothing_is_held_back() -> None:
     )
     assert (
         settled_bytes(
-            Vocabulary("ff", (b"\xff", b"\xff\xff\xff", b""), 2, {2: "</s>"}), b"\xff", lambda rest: 1
+            Vocabulary("ff", (b"\xff", b"\xff\xff\xff", b""), (2,), {2: "</s>"}), b"\xff", lambda rest: 1
         )
         == 1
     )
@@ -300,7 +302,7 @@ def test_at_the_end_of_the_language_nothing_is_held_back() -> None:
 
 def test_a_text_without_tokens_is_no_retokenization() -> None:
     with pytest.raises(ValueError, match="no token"):
-        retokenize(Vocabulary("a", (b"a", b""), 1, {1: "</s>"}), [0], b"b")
+        retokenize(Vocabulary("a", (b"a", b""), (1,), {1: "</s>"}), [0], b"b")
 
 
 def test_a_real_tokenizers_own_ids_come_out() -> None:

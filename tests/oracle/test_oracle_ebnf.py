@@ -190,7 +190,7 @@ TOKENS = ("", *PIECES, "a")
 VOCABULARY = Vocabulary(
     "small",
     (*(piece.encode() for piece in TOKENS), *map(bytes.fromhex, BYTES), b""),
-    len(TOKENS) + len(BYTES),
+    (len(TOKENS) + len(BYTES),),
     {len(TOKENS) + len(BYTES): "</s>"},
 )
 TRIE = TokenTrie(VOCABULARY)

@@ -57,7 +57,7 @@ def vocabulary(texts: list[bytes], chance: random.Random) -> Vocabulary:
     specials = {token: f"<{token}>" for token, kind in enumerate(kinds) if kind in ("special", "eos")}
     padding = frozenset(token for token, kind in enumerate(kinds) if kind == "padding")
     return Vocabulary(
-        "small", tuple(texts), kinds.index("eos"), specials, padding
+        "small", tuple(texts), (kinds.index("eos"),), specials, padding
     )  # with text even where none belongs
 
 
@@ -138,13 +138,13 @@ def test_nothing_follows_a_dead_state() -> None:
 
 
 def test_a_vocabulary_without_text_has_masks_too() -> None:
-    words = Vocabulary("none", (b"", b""), 0, {0: "</s>"})
+    words = Vocabulary("none", (b"", b""), (0,), {0: "</s>"})
     automaton = regex_automaton("a?", "python")
     assert TokenTrie(words).mask(automaton, automaton.start).tolist() == [True, False]
 
 
 def test_long_tokens_reach_their_end() -> None:
-    words = Vocabulary("long", (b"a" * 3000, b"a" * 2999 + b"b", b""), 2, {2: "</s>"})
+    words = Vocabulary("long", (b"a" * 3000, b"a" * 2999 + b"b", b""), (2,), {2: "</s>"})
     automaton = regex_automaton("a*", "python")
     assert TokenTrie(words).mask(automaton, automaton.start).tolist() == [True, False, True]
 
@@ -196,7 +196,7 @@ def last_byte_unread(trie: TokenTrie, automaton: Automaton[Any], state: int) -> 
     [without_end, first_of_duplicates, specials_by_their_text, only_whole_sentences, last_byte_unread],
 )
 def test_a_wrong_mask_is_seen(masker: Masker) -> None:
-    words = Vocabulary("small", (b"a", b"ab", b"a", b"aa", b"", b"aa", b"ax"), 4, {4: "</s>", 5: "aa"})
+    words = Vocabulary("small", (b"a", b"ab", b"a", b"aa", b"", b"aa", b"ax"), (4,), {4: "</s>", 5: "aa"})
     automaton = regex_automaton("(?:ab?){2,}|a?", "python")
     assert wrong_token(TokenTrie.mask, words, automaton, automaton.start) is None
     assert wrong_token(masker, words, automaton, automaton.start) is not None

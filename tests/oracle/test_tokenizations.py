@@ -33,7 +33,7 @@ def vocabulary_of(*texts: bytes, specials: int = 1) -> Vocabulary:
     return Vocabulary(
         "made",
         (*texts, *[b""] * specials),
-        len(texts),
+        (len(texts),),
         {len(texts) + each: f"<{each}>" for each in range(specials)},
     )
 

@@ -140,13 +140,13 @@ def test_a_reasoning_output_thinks_first() -> None:
 
 def test_the_end_of_thinking_is_a_special_where_there_is_one() -> None:
     def vocabulary(*specials: str) -> Vocabulary:
-        return Vocabulary("made", (b"\n", b"a", *(b"" for _ in specials)), 2, dict(enumerate(specials, 2)))
+        return Vocabulary("made", (b"\n", b"a", *(b"" for _ in specials)), (2,), dict(enumerate(specials, 2)))
 
     assert think_end(vocabulary("</s>", "<|reserved_0|>", "</think>")) == 4
     assert think_end(vocabulary("<|reserved_eos|>", "<unk>", "<|reserved_0|>")) == 4
     assert think_end(vocabulary("</s>", "<unk>")) == 0
     with pytest.raises(BadInput, match="no token"):
-        think_end(Vocabulary("made", (b"a", b""), 1, {1: "</s>"}))
+        think_end(Vocabulary("made", (b"a", b""), (1,), {1: "</s>"}))
 
 
 def test_an_output_is_limited_by_its_reference_and_by_the_limit() -> None:
@@ -168,7 +168,10 @@ def test_what_cannot_be_asked_for_is_refused(wrong: dict[str, object]) -> None:
 def test_a_text_that_the_vocabulary_cannot_spell_is_refused() -> None:
     with pytest.raises(BadInput, match="has no token for byte"):
         requests(
-            find_workload("enums"), Vocabulary("made", (b"a", b""), 1, {1: "</s>"}), count=1, prompt_tokens=8
+            find_workload("enums"),
+            Vocabulary("made", (b"a", b""), (1,), {1: "</s>"}),
+            count=1,
+            prompt_tokens=8,
         )
 
 

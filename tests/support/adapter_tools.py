@@ -16,7 +16,7 @@ AB, KANJI, HALF_KANJI, AB_AGAIN, EMPTY, EOS, SPECIAL, PADDING = range(256, 264)
 SMALL = Vocabulary(
     name="small",
     tokens=(*BYTES.tokens[:256], b"ab", "日".encode(), "日".encode()[:2], b"ab", b"", b"", b"", b""),
-    eos_token=EOS,
+    eos_tokens=(EOS,),
     special_tokens={EOS: "</s>", SPECIAL: "[INST]"},
     padding_tokens=frozenset({PADDING}),
 )

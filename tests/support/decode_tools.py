@@ -66,7 +66,7 @@ def words_vocabulary() -> Vocabulary:
     )
     size = len(tokens)
     return Vocabulary(
-        "words", tokens, size - 3, {size - 3: "</s>", size - 2: "<think>"}, frozenset({size - 1})
+        "words", tokens, (size - 3,), {size - 3: "</s>", size - 2: "<think>"}, frozenset({size - 1})
     )
 
 

@@ -107,7 +107,7 @@ MIXED = [
 ]
 ALONE = [alone(each, EXACT) for each in MIXED]
 ZEROLESS = Vocabulary(
-    "no zero", (b"\xff", *WORDS.tokens[1:]), EOS, WORDS.special_tokens, WORDS.padding_tokens
+    "no zero", (b"\xff", *WORDS.tokens[1:]), (EOS,), WORDS.special_tokens, WORDS.padding_tokens
 )
 
 

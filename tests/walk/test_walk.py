@@ -121,7 +121,7 @@ def test_another_spelling_of_what_is_forced_is_told_apart(says_so: bool, cause: 
     small = Vocabulary(
         "small",
         (*(bytes([byte]) for byte in range(256)), b"", b"cat"),
-        eos_token=256,
+        eos_tokens=(256,),
         special_tokens={256: "</s>"},
     )
 

@@ -117,7 +117,7 @@ def _vocabulary(
     return Vocabulary(
         name=f"hf:{source}",
         tokens=tuple(tokens),
-        eos_token=eos,
+        eos_tokens=(eos,),
         special_tokens={token: name for token, name in sorted(specials.items()) if token < size},
         padding_tokens=frozenset(range(size)) - named,
         tokenize=spelling_markers(tokenize, marker)

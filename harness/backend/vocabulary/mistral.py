@@ -46,7 +46,7 @@ def tekken() -> Vocabulary:
     return Vocabulary(
         name="tekken",
         tokens=(b"",) * specials + texts,
-        eos_token=names.index("</s>"),
+        eos_tokens=(names.index("</s>"),),
         special_tokens=dict(enumerate(names)),
         tokenize=tokenize,
     )
@@ -84,7 +84,7 @@ def mistral_v3() -> Vocabulary:
     return Vocabulary(
         name="mistral-v3",
         tokens=tuple(tokens),
-        eos_token=model.eos_id(),
+        eos_tokens=(model.eos_id(),),
         special_tokens=specials,
         tokenize=spelling_markers(tokenize, [byte_tokens[bytes([byte])] for byte in MARKER.encode()]),
     )

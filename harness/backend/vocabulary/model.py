@@ -27,7 +27,9 @@ class Vocabulary:
 
     name: str
     tokens: tuple[bytes, ...]
-    eos_token: int
+    eos_tokens: tuple[int, ...]
+    """The ids with which an output may end, all of them special tokens. Real models have several (Llama 3:
+    `<|end_of_text|>`, `<|eom_id|>`, `<|eot_id|>`); each is allowed exactly where the output may end."""
     special_tokens: dict[int, str]
     """Control ids (end-of-sequence among them) and their printed form, e.g. `{2: "</s>"}`; never text of the
     grammar."""
@@ -36,6 +38,20 @@ class Vocabulary:
     tokenize: Callable[[str], list[int]] | None = field(default=None, repr=False)
     """The tokenizer's own (canonical) ids of a text, special tokens' names taken as plain text; None: longest
     match."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError unless there are ids of end-of-sequence, each once and each a special token."""
+        ends = self.eos_tokens
+        if not ends or len(set(ends)) < len(ends) or not set(ends) <= self.special_tokens.keys():
+            raise ValueError(
+                f"vocabulary {self.name}: its ids of end-of-sequence, {list(ends)}, must be some, each "
+                "once, and special tokens"
+            )
+
+    @property
+    def eos_token(self) -> int:
+        """Returns the id that the harness itself sends where it ends an output."""
+        return self.eos_tokens[0]
 
     @property
     def size(self) -> int:
@@ -49,8 +65,9 @@ class Vocabulary:
     @cached_property
     def sha256(self) -> str:
         """Returns a hash of every id's bytes and kind, which goes into the run's record."""
+        ends = " ".join(map(str, self.eos_tokens))
         digest = hashlib.sha256(
-            f"{self.eos_token} {sorted(self.special_tokens)} {sorted(self.padding_tokens)}".encode()
+            f"{ends} {sorted(self.special_tokens)} {sorted(self.padding_tokens)}".encode()
         )
         for token in self.tokens:
             digest.update(len(token).to_bytes(4, "little") + token)
@@ -116,6 +133,6 @@ def byte_vocabulary() -> Vocabulary:
     return Vocabulary(
         name="bytes",
         tokens=(*(bytes([byte]) for byte in range(256)), b""),
-        eos_token=256,
+        eos_tokens=(256,),
         special_tokens={256: "</s>"},
     )

@@ -94,7 +94,7 @@ def probe_vocabulary() -> Vocabulary:
     return Vocabulary(
         name="probe",
         tokens=(*(b"" for _ in front), *texts, *(b"" for _ in back), *(b"" for _ in range(padding))),
-        eos_token=len(front) + len(texts),
+        eos_tokens=(len(front) + len(texts),),
         special_tokens=dict(enumerate(front)) | dict(enumerate(back, len(front) + len(texts))),
         padding_tokens=frozenset(range(used, used + padding)),
     )

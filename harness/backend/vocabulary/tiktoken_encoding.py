@@ -86,7 +86,7 @@ def _vocabulary(source: str, encoding: tiktoken.Encoding) -> Vocabulary:
     return Vocabulary(
         name=f"tiktoken:{source}",
         tokens=tuple(tokens),
-        eos_token=encoding.eot_token,
+        eos_tokens=(encoding.eot_token,),
         special_tokens=specials,
         padding_tokens=frozenset(padding),
         tokenize=encoding.encode_ordinary,

@@ -62,7 +62,7 @@ def small_vocabulary(words: Sequence[bytes]) -> Vocabulary:
         b"",
     ]
     end = len(tokens) - 1
-    return Vocabulary("small", tuple(tokens), end, {end: "</s>"})
+    return Vocabulary("small", tuple(tokens), (end,), {end: "</s>"})
 
 
 def spelled(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[str] | None:

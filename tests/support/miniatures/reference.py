@@ -36,7 +36,7 @@ def small_vocabulary() -> Vocabulary:
     longer = [b"a1", b"12", b"ab", b"abc", b"abd", b'"ab', b'"', "é".encode(), b" 1", b"a1", b"23</f>"]
     tokens = (*texts, b"", b"", b"", *longer, *(b"" for _ in range(7)))
     first_padding = len(tokens) - 7
-    return Vocabulary("small", tokens, 257, specials, frozenset(range(first_padding, len(tokens))))
+    return Vocabulary("small", tokens, (257,), specials, frozenset(range(first_padding, len(tokens))))
 
 
 @cache

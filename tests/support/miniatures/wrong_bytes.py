@@ -78,7 +78,7 @@ def bytes_vocabulary() -> Vocabulary:
     return Vocabulary(
         "pieces",
         (*plain, *[b""] * 6),
-        end,
+        (end,),
         {end: "</s>", end + 1: "[INST]"},
         frozenset(range(end + 2, end + 6)),
     )

@@ -36,7 +36,7 @@ def jumping_vocabulary() -> Vocabulary:
     pieces = ["日本".encode()[:4], "😀".encode()[:3], "語".encode()[1:]]
     tokens = (*(bytes([byte]) for byte in range(256)), *(text.encode() for text in texts), *pieces, b"", b"")
     return Vocabulary(
-        "jumping", tokens, len(tokens) - 2, {len(tokens) - 2: "</s>", len(tokens) - 1: "<tool>"}
+        "jumping", tokens, (len(tokens) - 2,), {len(tokens) - 2: "</s>", len(tokens) - 1: "<tool>"}
     )
 
 
