@@ -37,14 +37,11 @@ def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[
     """With each token that the mask allows, some document of the schema (or output of the structural tag)
     goes on, and end-of-sequence is allowed only behind one."""
     documents = documents_of_case(subject.case)
-    for place in subject.places("documents"):
+    for place, grammar_object in subject.visits("documents"):
         try:
             state = documents.run(documents.start, place.text)
             if state == DEAD and place.tokens:
                 continue  # the backend went where no document goes: found at the place before
-            grammar_object = subject.reach(place.tokens)
-            if grammar_object is None:
-                continue
             wrong = subject.allowed(grammar_object) & ~subject.trie.mask(documents, state)
             subject.count(TOKENS_LEAD, places=1, sound=not wrong.any())
             tokens = np.flatnonzero(wrong).tolist()

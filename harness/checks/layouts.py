@@ -100,14 +100,11 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
     end-of-sequence behind each such document."""
     layout = declared_layout(subject)
     documents = documents_of_case(subject.case, layout=layout)
-    for place in subject.places("layout"):
+    for place, grammar_object in subject.visits("layout"):
         try:
             state = documents.run(documents.start, place.text)
             if state == DEAD:
                 continue  # written otherwise than the layout has it, which the backend is free to allow
-            grammar_object = subject.reach(place.tokens)
-            if grammar_object is None:
-                continue
             allowed, demanded = subject.allowed(grammar_object), subject.trie.mask(documents, state)
             shortfall = Shortfall(subject, layout, documents, place, state, allowed, demanded)
             is_complete = not shortfall.missing.any()

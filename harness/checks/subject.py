@@ -24,6 +24,8 @@ from harness.walk.watched import Progress, Watch, unwatched, watched_adapter, wa
 
 LONGEST_WALK = 400
 """Tokens of an instance along which places are sought."""
+MOST_PLACES = 200
+"""Places at which masks are compared along instances that we made."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,26 @@ class Subject:
             others = [other for at, other in enumerate(others) if at in chosen]
         yield start
         yield from others
+
+    def visits(self, purpose: str) -> Iterator[tuple[Place, GrammarObject]]:
+        """Yields places with an object that stands there and may be asked, but not moved.
+
+        Of a case whose instances were made by us, these are all places, up to MOST_PLACES: nobody else has
+        said what its outputs are. Of others, they are as many as each check looks at. One object goes along
+        an instance, as in use, so that each token is accepted once.
+        """
+        is_made = any(instance.made_for for instance in self.case.instances)
+        effort = max(self.effort, MOST_PLACES) if self.effort is not None and is_made else self.effort
+        instance, position, grammar_object = -1, 0, None
+        for place in self.places(purpose, effort):
+            if place.instance != instance:
+                instance, position, grammar_object = place.instance, 0, self.compiled.start()
+            if grammar_object is not None:
+                steps = place.tokens[position:]
+                is_there = all(grammar_object.accept_token(token) for token in steps)
+                position, grammar_object = place.position, grammar_object if is_there else None
+            if grammar_object is not None:
+                yield place, grammar_object
 
     @cached_property
     def _all_places(self) -> list[Place]:

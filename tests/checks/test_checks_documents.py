@@ -55,6 +55,21 @@ def found_in(
     return list(check_every_allowed_token_leads_to_a_document(Subject(adapter, case, compiled)))
 
 
+def test_along_instances_that_we_made_every_place_is_compared() -> None:
+    """One place of effort finds a wrong mask that stands at the last of some fifteen places."""
+    grammar = Grammar(
+        "json_schema", json.dumps({"type": "array", "items": {"type": "integer"}, "maxItems": 3})
+    )
+    content = b"[1, 2, 3]"
+    for made_for, places in ((("/maxItems",), len(content) + 1), ((), 1)):
+        case = Case("0" * 12, "a case", grammar, (Instance("made", content, True, made_for=made_for),))
+        adapter = forgetting("maxItems")
+        subject = Subject(adapter, case, adapter.compile(grammar), effort=1)
+        findings = list(check_every_allowed_token_leads_to_a_document(subject))
+        assert subject.counted["every_allowed_token_leads_to_a_document"]["places"] == places
+        assert [finding.text[:8] for finding in findings] == (["after b'"] if made_for else [])
+
+
 SCHEMAS = [
     ({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"a": 1}, "required"),
     ({"type": "string", "maxLength": 2}, "ab", "maxLength"),
