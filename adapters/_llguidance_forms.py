@@ -7,19 +7,37 @@ import re
 from dataclasses import replace
 from typing import Any, cast
 
-from llguidance import LLMatcher, StructTag, grammar_from
+from llguidance import LLMatcher, LLTokenizer, StructTag, TokenizerWrapper, grammar_from
 from llguidance.gbnf_to_lark import GbnfToLarkError, gbnf_to_lark
 
 from harness import Grammar, InvalidGrammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
+from harness.backend.known_tokens import Loader, folder_to_load, own_loader_at_work
 from harness.backend.layout import COMPACT, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
+from harness.backend.vocabulary.own_tokenizer import own_tokenizer
 
 ENGINES = {
     "vllm": {"": "--structured-outputs-config.backend guidance"},
     "sglang": {"": "--grammar-backend llguidance"},
 }
 """The serving engines that have the library, with their options for it."""
+DOCUMENTED = {
+    "canonical_only": "In forced text the mask holds the canonical token only "
+    "(llguidance docs/fast_forward.md).",
+    "property_order": "Properties come in the order of the schema "
+    "(llguidance docs/json_schema.md, Property order).",
+    "spelling:leading_space": "No whitespace before the first brace "
+    "(llguidance docs/json_schema.md, Whitespace handling).",
+    "spelling:trailing_newline": "No whitespace after the last brace "
+    "(llguidance docs/json_schema.md, Whitespace handling).",
+    "asserted_format": "Formats are enforced by default "
+    "(llguidance docs/json_schema.md, Departures from JSON schema semantics).",
+    "spelling:escaped_slash": "No escaped slash unless asked for "
+    "(llguidance docs/json_schema.md, json_allowed_escapes).",
+    "regex_dialect_rust": "Regular expressions are those of Rust's regex crate "
+    "(llguidance docs/syntax.md, Structured %regex).",
+}
 # Order and white space are those of docs/json_schema.md of the library; U+007F is always escaped (CHAR_REGEX
 # of parser/src/json/compiler.rs).
 PLAIN = with_delete_escaped(COMPACT)
@@ -61,6 +79,17 @@ class TokenizerForm:
 
     def __call__(self, text: bytes | str) -> list[int]:
         return self._encode(text.encode() if isinstance(text, str) else text)
+
+
+def ll_tokenizer(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, LLTokenizer]:
+    """Returns how the library came to know the tokens, and its tokenizer. Raises UnsupportedVocabulary."""
+    folder = folder_to_load(vocabulary, loader)
+    if folder is not None:
+        with own_loader_at_work("llguidance"):
+            from llguidance.hf import from_tokenizer  # imports transformers
+
+            return "library", from_tokenizer(own_tokenizer(folder), vocabulary.size, vocabulary.eos_token)
+    return "bytes", LLTokenizer(TokenizerWrapper(TokenizerForm(vocabulary)))
 
 
 def grammar_text(grammar: Grammar, options: Options) -> str:

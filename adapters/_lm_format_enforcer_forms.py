@@ -14,11 +14,14 @@ from lmformatenforcer import (
     StringParser,
     UnionParser,
 )
+from lmformatenforcer.tokenenforcer import TokenEnforcerTokenizerData
 
 from harness import Grammar, InvalidGrammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
+from harness.backend.known_tokens import Loader, folder_to_load, own_loader_at_work
 from harness.backend.layout import COMPACT
 from harness.backend.vocabulary import Vocabulary
+from harness.backend.vocabulary.own_tokenizer import own_tokenizer
 
 WHITESPACE = {"any": sys.maxsize, "library": 12, "compact": 0}
 """How many whitespace characters may follow each other in JSON."""
@@ -65,3 +68,24 @@ def token_texts(vocabulary: Vocabulary) -> list[tuple[int, str, bool]]:
     """
     plain = parts.plain_tokens(vocabulary)
     return [(token, text.decode("utf-8", "replace"), False) for token, text in plain.items()]
+
+
+def tokenizer_data(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, TokenEnforcerTokenizerData]:
+    """Returns how the library came to know the tokens, and what it knows of them. Raises
+    UnsupportedVocabulary."""
+    folder = folder_to_load(vocabulary, loader)
+    if folder is not None:
+        with own_loader_at_work("lm-format-enforcer"):
+            from lmformatenforcer.integrations.transformers import build_token_enforcer_tokenizer_data
+
+            return "library", build_token_enforcer_tokenizer_data(
+                own_tokenizer(folder), use_bitmask=True, vocab_size=vocabulary.size
+            )
+
+    def decode(tokens: list[int]) -> str:
+        """Returns the text without a character that is not complete yet, as the library's integrations do."""
+        return vocabulary.decode(tokens).decode("utf-8", "replace").rstrip("\ufffd")
+
+    return "bytes", TokenEnforcerTokenizerData(
+        token_texts(vocabulary), decode, vocabulary.eos_token, True, vocabulary.size
+    )

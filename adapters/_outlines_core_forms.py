@@ -1,15 +1,24 @@
-"""The regular expression that outlines-core takes for a grammar of each dialect, and why it refuses one."""
+"""The form in which outlines-core takes a vocabulary, the regular expression that it takes for a grammar of
+each dialect, and why it refuses one."""
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
+from outlines_core import Vocabulary as TokenMap
 from outlines_core import json_schema
 
 from harness import Grammar, InvalidGrammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
+from harness.backend.known_tokens import Loader, folder_to_load, own_loader_at_work
 from harness.backend.layout import COMPACT
+from harness.backend.vocabulary import Vocabulary
 
 # Names keep the schema's order, and others are not foreseen (parse_properties of
 # src/json_schema/parsing.rs).
@@ -61,3 +70,35 @@ def refusal(pattern: str, message: str) -> Exception:
     except (re.error, OverflowError) as error:
         return InvalidGrammar(f"{message}: {error}")
     return UnsupportedGrammar(message)
+
+
+def token_map(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, TokenMap]:
+    """Returns how the library came to know the tokens, and its map of them. Raises UnsupportedVocabulary."""
+    folder = folder_to_load(vocabulary, loader)
+    if folder is not None:
+        with own_loader_at_work("outlines-core"), _hub_of(folder) as name:
+            return "library", TokenMap.from_pretrained(name)
+    ids: dict[bytes, list[int]] = {}
+    for token, text in parts.plain_tokens(vocabulary).items():
+        ids.setdefault(text, []).append(token)
+    return "bytes", TokenMap(vocabulary.eos_token, ids)
+
+
+@contextmanager
+def _hub_of(folder: Path) -> Iterator[str]:
+    """Makes a hub's cache that holds nothing but the folder, and gives the name by which it is found there:
+    the library's loader takes no folder."""
+    with tempfile.TemporaryDirectory() as home:
+        repository = Path(home, "hub", "models--local--tokenizer")
+        (repository / "refs").mkdir(parents=True)
+        (repository / "refs" / "main").write_text("local")
+        (repository / "snapshots").mkdir()
+        (repository / "snapshots" / "local").symlink_to(folder, target_is_directory=True)
+        saved = os.environ.get("HF_HOME")
+        os.environ["HF_HOME"] = home
+        try:
+            yield "local/tokenizer"
+        finally:
+            del os.environ["HF_HOME"]
+            if saved is not None:
+                os.environ["HF_HOME"] = saved

@@ -1,4 +1,4 @@
-"""The forms in which xgrammar takes a grammar of each dialect."""
+"""The forms in which xgrammar takes a vocabulary, and a grammar of each dialect."""
 
 from __future__ import annotations
 
@@ -6,15 +6,29 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from xgrammar import TokenizerInfo
+from xgrammar.tokenizer_info import VocabType
+
 from harness import Grammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
+from harness.backend.known_tokens import Loader, folder_to_load, own_loader_at_work
 from harness.backend.layout import COMPACT, with_delete_escaped
+from harness.backend.vocabulary import Vocabulary
+from harness.backend.vocabulary.own_tokenizer import own_tokenizer
 
 ENGINES = {
     "vllm": {"": "--structured-outputs-config.backend xgrammar"},
     "sglang": {"": "--grammar-backend xgrammar"},
 }
 """The serving engines that have the library, with their options for it."""
+DOCUMENTED = {
+    "property_order": "Properties follow the schema's order unless any_order is set "
+    "(docstring of compile_json_schema).",
+    "regex_dialect_ecma": "The regex grammar follows JavaScript, ECMA 262 "
+    "(docstring of xgrammar.testing._regex_to_ebnf).",
+    "regex_dialect_javascript": "The same sentence does not say that the u flag is set: "
+    "an escaped letter may be the letter.",
+}
 SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
 """What stands between the items of a JSON text, and between a key and its value."""
 
@@ -83,3 +97,18 @@ def _structural_tag(text: str, any_order: bool) -> str:
     return json.dumps(
         {"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": triggers, "tags": tags}}
     )
+
+
+def tokenizer_info(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, TokenizerInfo]:
+    """Returns how the library came to know the tokens, and what it knows of them. Raises
+    UnsupportedVocabulary."""
+    ends, folder = [vocabulary.eos_token], folder_to_load(vocabulary, loader)
+    if folder is not None:
+        with own_loader_at_work("xgrammar"):
+            return "library", TokenizerInfo.from_huggingface(
+                own_tokenizer(folder), vocab_size=vocabulary.size, stop_token_ids=ends
+            )
+    # The library takes an empty token for a special one and allows neither, so specials and padding are
+    # passed as they are.
+    tokens, raw = list(vocabulary.tokens), VocabType.RAW
+    return "bytes", TokenizerInfo(tokens, raw, vocab_size=vocabulary.size, stop_token_ids=ends)

@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Literal, cast
 
-from llguidance import LLExecutor, LLMatcher, LLTokenizer, TokenizerWrapper
+from llguidance import LLExecutor, LLMatcher
 
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject
 from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask, Kernel
+from harness.backend.known_tokens import Loader, bytes_of_decoder
 from harness.backend.vocabulary import Vocabulary
 
-from ._llguidance_forms import ENGINES, UNSUPPORTED, WHITESPACE, TokenizerForm, grammar_text
+from ._llguidance_forms import DOCUMENTED, ENGINES, UNSUPPORTED, WHITESPACE, grammar_text, ll_tokenizer
 
 
 class LlguidanceObject(GrammarObject):
@@ -121,7 +122,8 @@ class LlguidanceGrammar(CompiledGrammar):
 
 
 class Llguidance(Adapter):
-    """`whitespace` shapes JSON Schema, alone and in structural tags; `threads` is for batches.
+    """`whitespace` shapes JSON Schema, alone and in structural tags; `threads` is for batches; `loader` says
+    how the library comes to know a Hugging Face tokenizer (docs/tokenizers.md).
 
     Objects of one grammar are copies that share a lexer: what one walk has explored is warm for the next, and
     batches on several threads wait for its lock. Without `shared_lexer`, `start` parses the grammar anew, as
@@ -131,22 +133,7 @@ class Llguidance(Adapter):
     distribution = "llguidance"
     engines = ENGINES
     dialects = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
-    documented = {
-        "canonical_only": "In forced text the mask holds the canonical token only "
-        "(llguidance docs/fast_forward.md).",
-        "property_order": "Properties come in the order of the schema "
-        "(llguidance docs/json_schema.md, Property order).",
-        "spelling:leading_space": "No whitespace before the first brace "
-        "(llguidance docs/json_schema.md, Whitespace handling).",
-        "spelling:trailing_newline": "No whitespace after the last brace "
-        "(llguidance docs/json_schema.md, Whitespace handling).",
-        "asserted_format": "Formats are enforced by default "
-        "(llguidance docs/json_schema.md, Departures from JSON schema semantics).",
-        "spelling:escaped_slash": "No escaped slash unless asked for "
-        "(llguidance docs/json_schema.md, json_allowed_escapes).",
-        "regex_dialect_rust": "Regular expressions are those of Rust's regex crate "
-        "(llguidance docs/syntax.md, Structured %regex).",
-    }
+    documented = DOCUMENTED
 
     def __init__(
         self,
@@ -155,6 +142,7 @@ class Llguidance(Adapter):
         whitespace: Literal["any", "json_dumps", "compact"] = "any",
         shared_lexer: bool = True,
         threads: int = 1,
+        loader: Loader = "library",
     ) -> None:
         super().__init__(vocabulary)
         self._options, self.layout = parts.option_value("whitespace", whitespace, WHITESPACE)
@@ -163,7 +151,7 @@ class Llguidance(Adapter):
         self.threads: int = threads
         self.row_bytes = 4 * vocabulary.words
         self.address_of = parts.LastBitmask(vocabulary.words, lambda bitmask: int(bitmask.ctypes.data)).of
-        self._tokenizer = LLTokenizer(TokenizerWrapper(TokenizerForm(vocabulary)))
+        self.loader, self._tokenizer = ll_tokenizer(vocabulary, loader)
         # Made on first use, because threads would not survive the fork of a worker.
         self._executor = cache(LLExecutor)
 
@@ -177,6 +165,9 @@ class Llguidance(Adapter):
 
     def new_matcher(self, text: str) -> LLMatcher:
         return LLMatcher(self._tokenizer, text, log_level=0)
+
+    def token_bytes(self) -> list[bytes]:
+        return bytes_of_decoder(self._tokenizer, self.vocabulary.size)
 
     def script(self, grammar: Grammar) -> str:
         return parts.script_of("llguidance", grammar_text=repr(grammar_text(grammar, self._options)))

@@ -9,15 +9,16 @@ from typing import ClassVar, Literal
 from interegular.patterns import InvalidSyntax, Unsupported
 from lmformatenforcer import CharacterLevelParser, CharacterLevelParserConfig, JsonSchemaParser
 from lmformatenforcer.exceptions import LMFormatEnforcerException
-from lmformatenforcer.tokenenforcer import TokenEnforcer, TokenEnforcerTokenizerData
+from lmformatenforcer.tokenenforcer import TokenEnforcer
 from pydantic import ValidationError
 
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask, is_allowed
+from harness.backend.known_tokens import Loader, bytes_of_texts
 from harness.backend.vocabulary import Vocabulary
 
-from ._lm_format_enforcer_forms import WHITESPACE, layout_of, parser_of, token_texts
+from ._lm_format_enforcer_forms import WHITESPACE, layout_of, parser_of, tokenizer_data
 
 
 class _EnforcerObject(GrammarObject):
@@ -112,7 +113,8 @@ class LMFormatEnforcer(Adapter):
     that the schema does not bound (0: no bound; the default is the library's). With `shared_enforcer` all
     objects of a grammar ask one enforcer, as the sequences of a batch do in the library's integration with
     transformers: what one walk has seen is warm for the next. Without it each object has its own, as requests
-    have in serving engines.
+    have in serving engines. `loader` says how the library comes to know a Hugging Face tokenizer
+    (docs/tokenizers.md).
     """
 
     distribution = "lm-format-enforcer"
@@ -129,14 +131,13 @@ class LMFormatEnforcer(Adapter):
         property_order: bool = False,
         max_array_length: int = 20,
         shared_enforcer: bool = False,
+        loader: Loader = "library",
     ) -> None:
         super().__init__(vocabulary)
         self.is_shared = shared_enforcer
         most_whitespace = parts.option_value("whitespace", whitespace, WHITESPACE)
         self.layout = layout_of(most_whitespace, property_order)
-        self.tokenizer = TokenEnforcerTokenizerData(
-            token_texts(vocabulary), self._decode, vocabulary.eos_token, True, vocabulary.size
-        )
+        self.loader, self.tokenizer = tokenizer_data(vocabulary, loader)
         self.config = CharacterLevelParserConfig(
             alphabet=self.tokenizer.tokenizer_alphabet,
             max_consecutive_whitespaces=most_whitespace,
@@ -159,6 +160,9 @@ class LMFormatEnforcer(Adapter):
             raise
         return _EnforcerCompiled(self, parser)
 
+    def token_bytes(self) -> list[bytes]:
+        return bytes_of_texts(self.tokenizer.regular_tokens, self.vocabulary.size)
+
     def script(self, grammar: Grammar) -> str:
         parsers = {
             "json_schema": "JsonSchemaParser(None if json.loads(grammar) is True else json.loads(grammar))",
@@ -172,7 +176,3 @@ class LMFormatEnforcer(Adapter):
             in_order=str(self.config.force_json_field_order),
             array_length=str(self.config.max_json_array_length),
         )
-
-    def _decode(self, tokens: list[int]) -> str:
-        """Returns the text without a character that is not complete yet, as the library's integrations do."""
-        return self.vocabulary.decode(tokens).decode("utf-8", "replace").rstrip("\ufffd")

@@ -12,16 +12,16 @@ from functools import partial
 from typing import ClassVar, Literal, cast
 
 from outlines_core import Guide, Index
-from outlines_core import Vocabulary as TokenMap
 
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject
 from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask, BoolMask, Kernel
+from harness.backend.known_tokens import Loader, bytes_of_stored_map
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.forced_text.jumping import with_jumps, without_jumps
 from harness.oracle.regex.automaton import regex_automaton
 
-from ._outlines_core_forms import WHITESPACE, pattern_of, refusal
+from ._outlines_core_forms import WHITESPACE, pattern_of, refusal, token_map
 
 MAX_ROLLBACK = 1 << 16
 """The library's own default is 32 tokens, and it stores only as many states as this."""
@@ -127,7 +127,8 @@ class _OutlinesCompiled(CompiledGrammar):
 
 class OutlinesCore(Adapter):
     """`whitespace` is between the parts of a JSON text: any amount, as the library would have it (at most one
-    space), or none.
+    space), or none. `loader` says how the library comes to know a Hugging Face tokenizer
+    (docs/tokenizers.md).
 
     `mask=bool` fills the second mask format as serving engines do with this library: all forbidden, then the
     list of allowed ids scattered. `jumps=compressed_fsm` adds the forced text that the library does not have,
@@ -153,15 +154,13 @@ class OutlinesCore(Adapter):
         whitespace: Literal["any", "library", "compact"] = "any",
         mask: Literal["bitmask", "bool"] = "bitmask",
         jumps: Literal["none", "compressed_fsm"] = "none",
+        loader: Loader = "library",
     ) -> None:
         super().__init__(vocabulary)
         self._jumps = jumps
         self.mask_format = mask
         self._whitespace, self.layout = parts.option_value("whitespace", whitespace, WHITESPACE)
-        ids: dict[bytes, list[int]] = {}
-        for token, text in parts.plain_tokens(vocabulary).items():
-            ids.setdefault(text, []).append(token)
-        self._token_map = TokenMap(vocabulary.eos_token, ids)
+        self.loader, self._token_map = token_map(vocabulary, loader)
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         pattern = pattern_of(grammar, self._whitespace)
@@ -173,6 +172,10 @@ class OutlinesCore(Adapter):
         if self._jumps == "none":
             return compiled
         return with_jumps(compiled, lambda: regex_automaton(pattern, "rust"), self.vocabulary)
+
+    def token_bytes(self) -> list[bytes]:
+        _, (stored, *_) = self._token_map.__reduce__()
+        return bytes_of_stored_map(stored, self.vocabulary.size)
 
     def script(self, grammar: Grammar) -> str:
         if grammar.dialect == "json_schema":

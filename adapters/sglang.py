@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from harness.backend import adapter_parts as parts
+from harness.backend import known_tokens
 from harness.backend.bridge.bare_package import bare_package, stand_in
 from harness.backend.bridge.from_sglang import SGLangAdapter, SGLangBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
@@ -33,6 +34,7 @@ class SGLang(SGLangAdapter):
     """
 
     distribution = "sglang"
+    loader = "library"
     engines: ClassVar = {
         "sglang": {
             "wrapper=xgrammar": "--grammar-backend xgrammar",
@@ -66,23 +68,31 @@ class SGLang(SGLangAdapter):
                 backend = make(tokenizer, whitespace_pattern=None)
         return _Dispatching(backend, tokenizer)
 
+    def token_bytes(self) -> list[bytes] | None:
+        size, backend = self.vocabulary.size, cast(_Dispatching, self._backend).backend
+        if self._name == "xgrammar":
+            return self.twins.with_bytes(known_tokens.bytes_of_list(backend._tokenizer_info, size))
+        if self._name == "llguidance":
+            return self.twins.with_bytes(known_tokens.bytes_of_decoder(backend.llguidance_tokenizer, size))
+        return None
+
 
 class _Dispatching:
     """The backend as requests reach it: one way for all dialects, on which the engine refuses what it knows
     to be harmful."""
 
     def __init__(self, backend: Any, tokenizer: Any) -> None:
-        self._backend = backend
+        self.backend = backend
         self.tokenizer = tokenizer
 
     def dispatch_json(self, key_string: str) -> Any:
-        return self._backend._init_value_dispatch(("json", key_string), False)
+        return self.backend._init_value_dispatch(("json", key_string), False)
 
     def dispatch_regex(self, key_string: str) -> Any:
-        return self._backend._init_value_dispatch(("regex", key_string), False)
+        return self.backend._init_value_dispatch(("regex", key_string), False)
 
     def dispatch_ebnf(self, key_string: str) -> Any:
-        return self._backend._init_value_dispatch(("ebnf", key_string), False)
+        return self.backend._init_value_dispatch(("ebnf", key_string), False)
 
     def dispatch_structural_tag(self, key_string: str) -> Any:
-        return self._backend._init_value_dispatch(("structural_tag", key_string), False)
+        return self.backend._init_value_dispatch(("structural_tag", key_string), False)

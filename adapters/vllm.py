@@ -6,11 +6,12 @@ import json
 import os
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 
 from harness.backend import adapter_parts as parts
+from harness.backend import known_tokens
 from harness.backend.bridge.bare_package import bare_package
 from harness.backend.bridge.from_vllm import VLLMAdapter, VLLMBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
@@ -53,6 +54,7 @@ class VLLM(VLLMAdapter):
     """
 
     distribution = "vllm"
+    loader = "library"
     engines: ClassVar = {
         "vllm": {
             "wrapper=xgrammar": "--structured-outputs-config.backend xgrammar",
@@ -100,6 +102,20 @@ class VLLM(VLLMAdapter):
         self.request(Grammar("regex", "a"))
         backend.allocate_token_bitmask(1)
         return backend
+
+    def token_bytes(self) -> list[bytes] | None:
+        size, backend = self.vocabulary.size, cast(Any, self._backend)
+        match self._name:
+            case "xgrammar":
+                tokens = known_tokens.bytes_of_list(backend.compiler.tokenizer_info, size)
+            case "guidance":
+                tokens = known_tokens.bytes_of_decoder(backend.ll_tokenizer, size)
+            case "outlines":
+                _, (stored, *_) = backend.vocabulary.inner.__reduce__()
+                tokens = known_tokens.bytes_of_stored_map(stored, size)
+            case _:
+                tokens = known_tokens.bytes_of_texts(backend.tokenizer_data.regular_tokens, size)
+        return self.twins.with_bytes(tokens)
 
     def request(self, grammar: Grammar) -> tuple[Any, str]:
         value: Any = json.loads(grammar.text) if grammar.dialect == "choice" else grammar.text

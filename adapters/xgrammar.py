@@ -11,14 +11,14 @@ from typing import Literal, cast
 
 import torch
 import xgrammar
-from xgrammar.tokenizer_info import VocabType
 
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject
 from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask, Kernel
+from harness.backend.known_tokens import Loader, bytes_of_list
 from harness.backend.vocabulary import Vocabulary
 
-from ._xgrammar_forms import ENGINES, SEPARATORS, compiler_call, layout_of
+from ._xgrammar_forms import DOCUMENTED, ENGINES, SEPARATORS, compiler_call, layout_of, tokenizer_info
 
 NO_TENSOR = torch.empty(0)
 
@@ -100,7 +100,7 @@ class XgrammarGrammar(CompiledGrammar):
 
 class Xgrammar(Adapter):
     """`whitespace`, `open_objects` and `any_order` shape JSON Schema; `threads` is for compiling and for
-    batches.
+    batches; `loader` says how the library comes to know a Hugging Face tokenizer (docs/tokenizers.md).
 
     Structural tags take `any_order` only: the library keeps them strict (no property that the schema does not
     name) and free in whitespace.
@@ -109,14 +109,7 @@ class Xgrammar(Adapter):
     distribution = "xgrammar"
     engines = ENGINES
     dialects = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
-    documented = {
-        "property_order": "Properties follow the schema's order unless any_order is set "
-        "(docstring of compile_json_schema).",
-        "regex_dialect_ecma": "The regex grammar follows JavaScript, ECMA 262 "
-        "(docstring of xgrammar.testing._regex_to_ebnf).",
-        "regex_dialect_javascript": "The same sentence does not say that the u flag is set: "
-        "an escaped letter may be the letter.",
-    }
+    documented = DOCUMENTED
 
     def __init__(
         self,
@@ -127,6 +120,7 @@ class Xgrammar(Adapter):
         any_order: bool = False,
         threads: int = 1,
         cache: bool = False,
+        loader: Loader = "library",
     ) -> None:
         super().__init__(vocabulary)
         if any_order and not HAS_ANY_ORDER:
@@ -143,15 +137,8 @@ class Xgrammar(Adapter):
         self.layout = layout_of(separators, open_objects, any_order)
         self.layout_in_tags = layout_of(None, False, any_order)
         self.threads: int = threads
-        # The library takes an empty token for a special one and allows neither, so specials and padding are
-        # passed as they are.
-        tokenizer = xgrammar.TokenizerInfo(
-            list(vocabulary.tokens),
-            VocabType.RAW,
-            vocab_size=vocabulary.size,
-            stop_token_ids=[vocabulary.eos_token],
-        )
-        self._compiler = xgrammar.GrammarCompiler(tokenizer, max_threads=threads, cache_enabled=cache)
+        self.loader, self._tokenizer = tokenizer_info(vocabulary, loader)
+        self._compiler = xgrammar.GrammarCompiler(self._tokenizer, max_threads=threads, cache_enabled=cache)
         self.tensor_of = parts.LastBitmask(vocabulary.words, torch.from_numpy).of
         # Made on first use, because threads would not survive the fork of a worker.
         self._batch = functools.cache(xgrammar.BatchGrammarMatcher)
@@ -167,6 +154,9 @@ class Xgrammar(Adapter):
             if not reason:
                 raise
             raise parts.refusal(reason, UNSUPPORTED) from error
+
+    def token_bytes(self) -> list[bytes]:
+        return bytes_of_list(self._tokenizer, self.vocabulary.size)
 
     def script(self, grammar: Grammar) -> str:
         method, text, options = compiler_call(grammar, self._schema_options)

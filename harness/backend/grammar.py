@@ -44,6 +44,11 @@ class InvalidGrammar(Exception):
     """The backend says that this grammar is wrong."""
 
 
+class UnsupportedVocabulary(Exception):
+    """The library's own loader refuses the tokenizer. An adapter raises it when it is made, and then every
+    grammar is declined with its text (`harness.backend.registry.make`)."""
+
+
 @dataclass(frozen=True)
 class Grammar:
     """A constraint as text, in one dialect.
@@ -200,6 +205,12 @@ class Adapter(ABC):
     layout_in_tags: Layout | None = None
     """How the backend writes the documents in structural tags; None if it says nothing of that."""
 
+    loader: Literal["library", "bytes", ""] = ""
+    """How the library came to know the tokens: `library` if its own loader read the tokenizer's files,
+    `bytes` if the adapter handed it the bytes of each id. Empty if the adapter does not say."""
+    refused_vocabulary: str = ""
+    """Why the library's own loader refuses the vocabulary; every grammar is declined then."""
+
     vocabulary: Vocabulary
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -226,6 +237,11 @@ class Adapter(ABC):
         stands in the scripts that are about forced text only.
         """
         return ""
+
+    def token_bytes(self) -> list[bytes] | None:
+        """Returns the bytes that the library takes each id of the vocabulary for, `b""` for an id that it
+        never takes for text; None if the library does not show it. They are the library's own, not mended."""
+        return None
 
     def kernels(self) -> Mapping[str, Kernel]:
         """Returns the library's own functions that apply masks to logits, by name; empty if it has none."""

@@ -146,16 +146,22 @@ def load(name: str) -> type[Adapter]:
 
 
 def make(spec: BackendSpec, vocabulary: Vocabulary) -> Adapter:
-    """Returns the adapter that the user asked for, bound to the vocabulary.
+    """Returns the adapter that the user asked for, bound to the vocabulary; one that declines every grammar
+    where the backend's own loader refuses the vocabulary.
 
     Raises BadInput if the backend, its version or one of its options is not to be had here.
     """
+    from harness.backend.declining import declining
+    from harness.backend.grammar import UnsupportedVocabulary
+
     adapter_class = load(spec.name)
     if spec.version is not None:
         _check_version(spec, adapter_class.distribution)
     options = {name: converted(spec.name, adapter_class, name, value) for name, value in spec.options}
     try:
         return adapter_class(vocabulary, **options)
+    except UnsupportedVocabulary as error:
+        return declining(adapter_class, vocabulary, str(error))
     except ImportError as error:
         raise BadInput(f'backend "{spec}" needs a library that cannot be imported: {error}') from error
 

@@ -25,6 +25,7 @@ def add(verbs: Verbs) -> None:
             "check xgrammar",
             "check my_module:MyAdapter",
             "check xgrammar --layout",
+            "check xgrammar --tokens --vocabularies hf:my_model",
         ],
         help="say whether an adapter keeps the contract",
     )
@@ -33,6 +34,12 @@ def add(verbs: Verbs) -> None:
         "--layout",
         action="store_true",
         help="say instead which spellings of JSON it allows, and where it departs from its declared layout",
+    )
+    parser.add_argument(
+        "--tokens",
+        action="store_true",
+        help="say instead which tokens of the vocabulary it takes for other bytes than they are, and where "
+        "that makes a mask wrong",
     )
     add_vocabulary(parser, "the vocabulary that it is checked with", default="probe")
     add_timeout(parser, "seconds for each check", default=60.0)
@@ -52,6 +59,10 @@ def check(options: argparse.Namespace) -> int:
     if options.layout:
         vocabulary = prepare_vocabulary(options.vocabulary)
         return _layout(options, list(spellings_kept(str(backend), vocabulary, options.timeout, python)))
+    if options.tokens:
+        from harness.cli.check_tokens import check_tokens
+
+        return check_tokens(options, str(backend), prepare_vocabulary(options.vocabulary), python)
     results = []
     for result in run_checks(str(backend), prepare_vocabulary(options.vocabulary), options.timeout, python):
         say(f"{result.status:8} {result.check}" + (f": {result.text}" if result.text else ""))

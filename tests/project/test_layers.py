@@ -114,6 +114,7 @@ CONTRACT = (
     "harness.backend.grammar.",
     "harness.backend.layout.",
     "harness.backend.adapter_parts",
+    "harness.backend.known_tokens",
     "harness.backend.vocabulary.",
 )
 """What every adapter may import of ours."""

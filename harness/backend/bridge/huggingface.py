@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from harness.backend.bridge.twins import twins
 from harness.backend.vocabulary import Vocabulary
+from harness.backend.vocabulary.own_tokenizer import own_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -20,14 +21,7 @@ def huggingface_tokenizer(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
     (`harness.backend.bridge.twins`), are reserved specials; padding it has not. Raises ImportError if
     transformers is not installed.
     """
-    if vocabulary.name.startswith("hf:"):
-        from transformers import AutoTokenizer
-
-        tokenizer: Any = AutoTokenizer.from_pretrained(
-            vocabulary.name.removeprefix("hf:"), local_files_only=True
-        )
-        return cast("PreTrainedTokenizerFast", tokenizer)
-    return _made(vocabulary)
+    return _made(vocabulary) if vocabulary.folder is None else own_tokenizer(vocabulary.folder)
 
 
 def _made(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:

@@ -42,6 +42,12 @@ class Twins:
             np.bitwise_and.at(words, self._words, ~self._bits)
             np.bitwise_or.at(words, self._words[allowed], self._bits[allowed])
 
+    def with_bytes(self, tokens: list[bytes]) -> list[bytes]:
+        """Gives each twin, in a list of every id's bytes, those of its first; returns the list."""
+        for token, first in self.first.items():
+            tokens[token] = tokens[first]
+        return tokens
+
     def spread_forbidden(self, mask: BoolMask) -> None:
         """Gives each twin, in a mask of the second format, what its first has."""
         if self.first:

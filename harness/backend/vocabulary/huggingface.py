@@ -105,7 +105,7 @@ def _vocabulary(
         named.add(token)
         if token not in specials:
             tokens[token] = meaning(piece)
-    if meaning is _byte_level:
+    if meaning is bytes_of_letters:
         for token, entry in added.items():
             if token not in specials:
                 tokens[token] = entry.content.encode()
@@ -123,6 +123,7 @@ def _vocabulary(
         tokenize=spelling_markers(tokenize, marker)
         if MARKER in _replacements(document) and min(marker) >= 0
         else tokenize,
+        folder=folder,
     )
 
 
@@ -130,7 +131,7 @@ def _meaning(document: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
     """Returns what the tokenizer's decoder makes of one piece, at any place but the start of the output."""
     kinds = [decoder["type"] for decoder in _components(document.get("decoder"), "decoders")]
     if "ByteLevel" in kinds and set(kinds) <= {"ByteLevel", "Fuse"}:
-        return _byte_level
+        return bytes_of_letters
     if kinds and set(kinds) <= {"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"}:
         replacements = _replacements(document)
         byte_fallback = "ByteFallback" in kinds or bool(document["model"].get("byte_fallback"))
@@ -174,7 +175,9 @@ def _byte_level_alphabet() -> dict[int, int]:
 _BYTE_LEVEL = _byte_level_alphabet()
 
 
-def _byte_level(piece: str) -> bytes:
+def bytes_of_letters(piece: str) -> bytes:
+    """Returns the bytes that the letters of a byte-level tokenizer stand for; the text's own UTF-8 where one
+    of its characters is no such letter."""
     try:
         return piece.translate(_BYTE_LEVEL).encode("latin-1")
     except UnicodeEncodeError:

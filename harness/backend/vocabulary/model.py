@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 _BROKEN_UTF8 = re.compile("([\udc80-\udcff]+)")
 """Runs of bytes that are no UTF-8, as the `surrogateescape` handler spells them."""
@@ -38,6 +39,9 @@ class Vocabulary:
     tokenize: Callable[[str], list[int]] | None = field(default=None, repr=False)
     """The tokenizer's own (canonical) ids of a text, special tokens' names taken as plain text; None: longest
     match."""
+    folder: Path | None = None
+    """The folder of the Hugging Face tokenizer (`tokenizer.json` and the files beside it) from which the
+    tokens were read, for libraries that load such a folder themselves; None where there is none."""
 
     def __post_init__(self) -> None:
         """Raises ValueError unless there are ids of end-of-sequence, each once and each a special token."""

@@ -1,0 +1,95 @@
+"""`check BACKEND --tokens`: what does a backend take the tokens of a vocabulary for?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from harness.backend.token_bytes.compare import KINDS
+from harness.backend.token_bytes.look import Looked, look
+from harness.cli.output import emit
+from harness.errors import GATE_FAILED, OK
+from harness.text import one_line
+
+LISTED = 5
+"""How many ids of a kind are listed on a terminal; the JSON has all."""
+LONGEST = 48
+"""How many characters of a token's text are shown."""
+
+LOADERS = {
+    "library": "its own loader read the tokenizer's files",
+    "bytes": "the adapter handed it the bytes of each id",
+    "": "the adapter does not say how it came to know them",
+}
+
+
+def check_tokens(options: argparse.Namespace, backend: str, vocabulary: str, python: str) -> int:
+    """Prints which ids the backend reads wrongly; 1 if there are any, or it does not take the vocabulary.
+
+    Raises BadInput.
+    """
+    looked = look(backend, vocabulary, options.timeout, python)
+    fields = asdict(looked) | {"backend": options.backend, "vocabulary": vocabulary}
+    emit(options, lambda: fields, lambda: "\n".join(_lines(options.backend, vocabulary, looked)))
+    return GATE_FAILED if looked.wrong or looked.misread or looked.reading.refused else OK
+
+
+def _lines(backend: str, vocabulary: str, looked: Looked) -> Iterator[str]:
+    reading = looked.reading
+    yield _answer(backend, vocabulary, looked)
+    if reading.refused:
+        return
+    yield f"{LOADERS[reading.loader]}; {_how(looked)}"
+    for kind, count in reading.kinds.items():
+        yield ""
+        yield f"{KINDS[kind]}: {count:,} id{'s' * (count != 1)}"
+        of_kind = [each for each in looked.wrong if each["kind"] == kind]
+        width = max(len(_spelled(each["true"])) for each in of_kind[:LISTED])
+        for each in of_kind[:LISTED]:
+            true, read = _spelled(each["true"]), _spelled(each["read"])
+            yield f"  {each['token']:>7}  is {true:{width}}  taken for {read}"
+        if count > LISTED:
+            yield f"  and {count - LISTED:,} more (--json lists all)"
+        if kind in looked.shown:
+            yield f"  {_shown(looked.shown[kind])}"
+        else:
+            yield "  no mask was found that is wrong because of it"
+    if looked.misread:
+        yield ""
+        yield f"masks that are wrong for ids of which the backend shows nothing wrong: {len(looked.misread)}"
+        for each in looked.misread[:LISTED]:
+            yield f"  {each['token']:>7}  {_shown(each)}"
+    for loss in looked.lost:
+        yield f"a question was not answered: {one_line(loss, 300, spelled=True)}"
+
+
+def _answer(backend: str, vocabulary: str, looked: Looked) -> str:
+    if looked.reading.refused:
+        return f"{backend} does not take {vocabulary}: {looked.reading.refused}"
+    wrong = looked.reading.wrong + len(looked.misread)
+    if wrong:
+        return f"{backend} reads {wrong:,} of {looked.size:,} ids of {vocabulary} wrongly"
+    of = f"all {looked.size:,} ids" if looked.reading.stated else f"the {looked.probed} probed ids"
+    return f"{backend} reads {of} of {vocabulary} rightly"
+
+
+def _how(looked: Looked) -> str:
+    if looked.reading.stated:
+        return f"it shows the bytes of each id, and {looked.probed} ids were held against masks too"
+    return f"it does not show its tokens: {looked.probed} ids were held against masks"
+
+
+def _shown(mask: dict[str, Any]) -> str:
+    where = f" behind {_spelled(mask['before'])}" if mask["before"] else " at the start"
+    verb = "allows" if mask["allowed"] else "forbids"
+    grammar = one_line(mask["choice"], 160, spelled=True)
+    return f"the choice {grammar} {verb} id {mask['token']}{where}"
+
+
+def _spelled(content: str) -> str:
+    """Returns the bytes, which are given as hex, as people read them."""
+    if not content:
+        return "no text"
+    return f'"{one_line(bytes.fromhex(content).decode("utf-8", "backslashreplace"), LONGEST, spelled=True)}"'
