@@ -45,6 +45,7 @@ def layout_of(separators: tuple[str, str] | None, open_objects: bool, any_order:
         separators=separators and (separators[0][1:].encode(), separators[1][1:].encode()),
         order="any" if any_order else "listed",
         unlisted="last" if open_objects else "never",
+        further_items=open_objects,
     )
 
 

@@ -38,6 +38,9 @@ class Layout:
     unlisted: Literal["anywhere", "last", "never"] = "anywhere"
     """Where names stand that no subschema lists that could apply to the object; `last`: behind all listed
     ones."""
+    further_items: bool = True
+    """Behind the items that the schema lists one by one (`prefixItems`, or `items` as a list) there may be
+    others of which it asks nothing. A layout without these has no unlisted names either."""
     raw: Ranges = UNESCAPED
     """The characters that may stand in a string as they are; never others than RFC 8259 allows."""
     short_escapes: bytes = SHORT_ESCAPES
@@ -59,6 +62,8 @@ class Layout:
     def __post_init__(self) -> None:
         if not self.has_last_zeros and not (self.integers_are_digits and self.exponents == "none"):
             raise ValueError("a layout without last zeros has integers as digits, and no exponents")
+        if not self.further_items and self.unlisted != "never":
+            raise ValueError("a layout without further items has no unlisted names")
 
     def to_json(self) -> dict[str, Any]:
         """Returns the layout as a JSON object, for another process; bytes become text of Latin-1."""

@@ -40,6 +40,7 @@ ALLOWED_BY = {
     "escape": ": an escape that its layout has",
     "property_order": ": a name that its layout does not put elsewhere",
     "unlisted_name": ": a name that the schema does not list",
+    "further_item": ": an item behind those that the schema lists one by one",
     "number_form": ": it writes the number with more zeros at its end",
     "asserted_format": ": it takes `format` for a constraint, which here is none",
 }
@@ -235,6 +236,7 @@ def _narrower(layout: Layout) -> Iterator[tuple[str, Layout]]:
     """Yields layouts that lack one freedom of the given one, each with the freedom's name."""
     yield "property_order", replace(layout, order="listed")
     yield "unlisted_name", replace(layout, unlisted="never")
+    yield "further_item", replace(layout, unlisted="never", further_items=False)
     if layout.separators is None:
         yield "whitespace", replace(layout, separators=(b"", b""))
         yield "whitespace", replace(layout, separators=(b" ", b" "))

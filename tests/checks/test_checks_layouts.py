@@ -68,6 +68,7 @@ def causes(findings: Sequence[Finding]) -> set[str]:
 
 SPACED = replace(COMPACT, separators=None)
 CLOSED = replace(COMPACT, unlisted="never")
+STRICT = replace(CLOSED, further_items=False)
 UNESCAPED = replace(COMPACT, short_escapes=b"", hex_escapes=())
 
 
@@ -78,6 +79,7 @@ UNESCAPED = replace(COMPACT, short_escapes=b"", hex_escapes=())
         (SPACED, LAYOUTS["spaced"], {"enum": [[1, 2]]}, b"[1, 2]", "whitespace"),
         (replace(CLOSED, order="any"), CLOSED, AB, b'{"b":2}', "property_order"),
         (COMPACT, CLOSED, AB, b'{"a":1}', "unlisted_name"),
+        (COMPACT, STRICT, {"prefixItems": [{"type": "null"}]}, b"[null]", "further_item"),
         (COMPACT, UNESCAPED, {"type": "string"}, b'"a"', "escape"),
     ],
 )
@@ -231,3 +233,6 @@ def test_real_backends_are_held_to_their_words() -> None:
     xgrammar, llguidance = (make(spec, vocabulary) for spec in parse_specs("xgrammar,llguidance"))
     assert causes(findings_of(xgrammar, schema, b"[1,2]")) >= {"whitespace"}
     assert "whitespace" not in causes(findings_of(llguidance, schema, b"[1,2]"))
+    listing = {"type": "array", "prefixItems": [{"type": "integer"}]}
+    strict = make(parse_specs("xgrammar:open_objects=false")[0], vocabulary)
+    assert findings_of(strict, listing, b"[1]", b"[]") == findings_of(xgrammar, listing, b"[1,2]") == []

@@ -257,6 +257,13 @@ def lists_no_names_below(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(spellable, "_asked_of", lambda schemas, formulas, name: [])
 
 
+def closes_no_array(patch: pytest.MonkeyPatch) -> None:
+    right = spellable._only_listed
+    patch.setattr(
+        spellable, "_only_listed", lambda schemas, formulas, further_items: right(schemas, formulas, True)
+    )
+
+
 def never_counts_blanks(patch: pytest.MonkeyPatch) -> None:
     def wrong(self: Any, frame: Any, read: int, key: Any) -> Any:
         return ((byte, key) for byte in self.layout.whitespace)
@@ -267,7 +274,7 @@ def never_counts_blanks(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = (
     spells_every_character, forgets_the_order, hopes_for_exponents, hopes_for_digits, writes_last_zeros,
     escapes_every_character,
-    takes_any_second_byte, lists_no_names_below, never_counts_blanks,
+    takes_any_second_byte, lists_no_names_below, closes_no_array, never_counts_blanks,
 )  # fmt: skip
 
 

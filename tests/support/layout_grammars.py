@@ -34,6 +34,12 @@ COMPACT, SPACED = LAYOUTS["compact"], LAYOUTS["spaced"]
 TIGHT = replace(EVERY_SPELLING, longest_run=0, is_surrounded=False)
 LITERAL = replace(TIGHT, short_escapes=b"", hex_escapes=())
 NO_EXPONENT = replace(TIGHT, exponents="none")
+NULL = {"type": "null"}
+STRICT = replace(LITERAL, unlisted="never", further_items=False)
+BARE = r'''bare ::= "null" | "true" | "false" | number | string | "[" (bare ("," bare)*)? "]" | "{}"
+number ::= "-"? integer ("." digits)? ([eE] [+\-]? digits)?
+string ::= "\"" [^"\\\x00-\x1F]* "\""'''
+"""A value of which no subschema lists a name, in the layout LITERAL."""
 TWO_NAMES = {
     "type": "object",
     "properties": {"b": {"type": "null"}, "a": {"const": True}},
@@ -90,6 +96,15 @@ PAIRS: list[tuple[Any, Layout, str]] = [
       "properties": {"b": {"type": "null"}}}}, "c": {"type": "object", "minProperties": 1}}},
      replace(LITERAL, unlisted="never"),
      r'"{" ("\"a\":[" (item ("," item)*)? "]")? "}"' "\n" r'item ::= "{" "\"b\":null"? "}"'),
+    # What is listed at one place of an array is not at another; items that no subschema speaks of.
+    ({"type": "array", "prefixItems": [{"properties": {"a": NULL}, "type": "object"},
+      {"type": "object", "properties": {"b": NULL}}]}, replace(LITERAL, unlisted="never", whitespace=b""),
+     r'"[" ("{" "\"a\":null"? "}" (",{" "\"b\":null"? "}" ("," bare)*)?)? "]"' "\n" + BARE),
+    ({"type": "array", "prefixItems": [NULL, NULL]}, STRICT, r'"[" ("null" ",null"?)? "]"'),
+    ({"type": "array", "prefixItems": [NULL], "items": NULL}, STRICT, r'"[" ("null" (",null")*)? "]"'),
+    ({"type": "array", "items": NULL}, STRICT, r'"[" ("null" (",null")*)? "]"'),
+    ({"properties": {"a": {"type": "array", "prefixItems": [NULL]}}, "type": "object"}, STRICT,
+     r'"{" ("\"a\":[" "null"? "]")? "}"'),
     # Characters.
     ({"type": "string"}, replace(LITERAL, raw=PRINTABLE),
      r'"\"" [^"\\\x00-\x1F\x7F-\U0010FFFF]* "\""'),

@@ -116,6 +116,8 @@ SPELLINGS = (
     Spelling("required names before others", OBJECT, '{"b":2,"a":1}', _has_order("any", "required_first")),
     Spelling("other names at the end", OBJECT, '{"b":2,"x":0}', lambda layout: layout.unlisted != "never"),
     Spelling("other names in front", OBJECT, '{"x":0,"b":2}', lambda layout: layout.unlisted == "anywhere"),
+    Spelling("an item behind the listed ones", {"prefixItems": [INTEGER]}, "[1,2]", lambda layout: (
+        layout.further_items)),
     Spelling("a raw é", STRING, '"é"', _has_raw(0xE9)),
     Spelling("a raw U+007F", STRING, '"\x7f"', _has_raw(0x7F)),
     Spelling("the escape \\n", STRING, r'"\n"', _has_escape("n")),

@@ -25,7 +25,7 @@ def spellable_values(schemas: Schemas, layout: Layout) -> Formula:
     """True of the values that the layout can spell; of a number, whether the literal is one of the layout."""
     asked = _of_scalars(schemas, layout)
     if layout.unlisted == "never":
-        asked = conjunction([asked, _only_listed(schemas, (schemas.root,))])
+        asked = conjunction([asked, _only_listed(schemas, (schemas.root,), layout.further_items)])
     return asked
 
 
@@ -56,33 +56,43 @@ def _below(formula: Formula) -> tuple[Formula, Formula]:
     return if_type("array", atom(AllItems((), formula))), if_type("object", atom(AllMembers((), (), formula)))
 
 
-def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...]) -> Formula:
+def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], further_items: bool) -> Formula:
     """No object of a value has a name that none of the formulas lists that could apply to the object: none of
-    these for the value itself."""
+    these for the value itself. Without `further_items`, no array has items behind those that the formulas
+    list one by one, unless one of them asks something of the others."""
 
     def below(found: list[Formula]) -> Formula:
-        return _only_listed(
-            schemas, tuple(dict.fromkeys(each for each in found if each not in (TRUE, FALSE)))
-        )
+        speaking = tuple(dict.fromkeys(each for each in found if each not in (TRUE, FALSE)))
+        return _only_listed(schemas, speaking, further_items)
 
     def whole() -> Formula:
-        of_arrays = tuple(schemas.restricted(formula, "array") for formula in formulas)
-        items: list[Formula] = []
-        for value in atoms_in_order(of_arrays):
-            if isinstance(value, AllItems):
-                items += [*value.prefix, value.rest]
-            elif isinstance(value, Contains):
-                items.append(value.formula)
         of_objects = tuple(schemas.restricted(formula, "object") for formula in formulas)
         named = tuple(
             (name, below(_asked_of(schemas, of_objects, name))) for name in names_in_order(of_objects)
         )
         return conjunction(
             [
-                if_type("array", atom(AllItems((), below(items)))),
+                if_type("array", items()),
                 if_type("object", atom(AllMembers(named, (), FALSE))),
             ]
         )
+
+    def items() -> Formula:
+        atoms = atoms_in_order(tuple(schemas.restricted(formula, "array") for formula in formulas))
+        of_all = [value for value in atoms if isinstance(value, AllItems)]
+        of_any = [value.formula for value in atoms if isinstance(value, Contains)]
+
+        def at(place: int) -> Formula:
+            return below(
+                [
+                    *(value.prefix[place] if place < len(value.prefix) else value.rest for value in of_all),
+                    *of_any,
+                ]
+            )
+
+        listed = max((len(value.prefix) for value in of_all), default=0)
+        is_closed = listed and not further_items and all(value.rest in (TRUE, FALSE) for value in of_all)
+        return atom(AllItems(tuple(map(at, range(listed))), FALSE if is_closed else at(listed)))
 
     return schemas.defined(("only listed", formulas), whole)
 
