@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, ClassVar, Literal, cast
 
@@ -11,17 +12,24 @@ from harness.backend.bridge.bare_package import bare_package, stand_in
 from harness.backend.bridge.from_sglang import SGLangAdapter, SGLangBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
 from harness.backend.bridge.twins import Twins, twins
+from harness.backend.layout import COMPACT, Layout, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
 PLACE = "sglang.srt.constrained"
 
-WRAPPERS = {
-    "xgrammar": ("xgrammar_backend", "XGrammarGrammarBackend", "xgrammar"),
-    "llguidance": ("llguidance_backend", "GuidanceBackend", "llguidance"),
-    "outlines": ("outlines_backend", "OutlinesGrammarBackend", "outlines"),
+# What each wrapper's `dispatch_json` asks of its library: any white space and, because it does not say
+# otherwise, strict mode of xgrammar; flexible white space of llguidance; one blank, the default, of outlines.
+# Each is what the library's own adapter declares for such options.
+SPACED = replace(COMPACT, separators=None)
+STRICT = replace(with_delete_escaped(SPACED), unlisted="never", further_items=False)
+BLANKS = replace(SPACED, whitespace=b" ", longest_run=1, unlisted="never")
+WRAPPERS: dict[str, tuple[str, str, str, Layout]] = {
+    "xgrammar": ("xgrammar_backend", "XGrammarGrammarBackend", "xgrammar", STRICT),
+    "llguidance": ("llguidance_backend", "GuidanceBackend", "llguidance", with_delete_escaped(SPACED)),
+    "outlines": ("outlines_backend", "OutlinesGrammarBackend", "outlines", BLANKS),
 }
-"""For the engine's name of each wrapper: its module, its class, and the distribution of the library behind
-it."""
+"""For the engine's name of each wrapper: its module, its class, the distribution of the library behind it,
+and how it writes JSON, in structural tags too where it has them."""
 
 
 class SGLang(SGLangAdapter):
@@ -46,7 +54,8 @@ class SGLang(SGLangAdapter):
         self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "llguidance", "outlines"] = "xgrammar"
     ) -> None:
         self._name = wrapper
-        self._module, self._class, self.wraps = parts.option_value("wrapper", wrapper, WRAPPERS)
+        self._module, self._class, self.wraps, self.layout = parts.option_value("wrapper", wrapper, WRAPPERS)
+        self.layout_in_tags = self.layout
         super().__init__(vocabulary)
 
     def make_backend(self) -> SGLangBackend:

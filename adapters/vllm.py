@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, cast
@@ -17,18 +18,35 @@ from harness.backend.bridge.from_vllm import VLLMAdapter, VLLMBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
 from harness.backend.bridge.twins import Twins, twins
 from harness.backend.grammar import Dialect, Grammar
+from harness.backend.layout import COMPACT, Layout, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
 PLACE = "vllm.v1.structured_output"
 
-WRAPPERS = {
-    "xgrammar": ("backend_xgrammar", "XgrammarBackend", "xgrammar"),
-    "guidance": ("backend_guidance", "GuidanceBackend", "llguidance"),
-    "outlines": ("backend_outlines", "OutlinesBackend", "outlines-core"),
-    "lm-format-enforcer": ("backend_lm_format_enforcer", "LMFormatEnforcerBackend", "lm-format-enforcer"),
+# What each wrapper's `compile_grammar` asks of its library: any white space and, because it does not say
+# otherwise, strict mode of xgrammar; flexible white space of llguidance; nothing of the others, whose
+# defaults are one blank and runs of twelve characters. Each is what the library's own adapter declares for
+# such options.
+SPACED = replace(COMPACT, separators=None)
+STRICT = replace(with_delete_escaped(SPACED), unlisted="never", further_items=False)
+WRAPPERS: dict[str, tuple[str, str, str, Layout]] = {
+    "xgrammar": ("backend_xgrammar", "XgrammarBackend", "xgrammar", STRICT),
+    "guidance": ("backend_guidance", "GuidanceBackend", "llguidance", with_delete_escaped(SPACED)),
+    "outlines": (
+        "backend_outlines",
+        "OutlinesBackend",
+        "outlines-core",
+        replace(SPACED, whitespace=b" ", longest_run=1, unlisted="never"),
+    ),
+    "lm-format-enforcer": (
+        "backend_lm_format_enforcer",
+        "LMFormatEnforcerBackend",
+        "lm-format-enforcer",
+        replace(SPACED, longest_run=12, order="any", unlisted="never"),
+    ),
 }
-"""For the engine's name of each wrapper: its module, its class, and the distribution of the library behind
-it."""
+"""For the engine's name of each wrapper: its module, its class, the distribution of the library behind it,
+and how it writes JSON, in structural tags too where it has them."""
 
 FIELDS: dict[Dialect, str] = {
     "json_schema": "json",
@@ -70,7 +88,8 @@ class VLLM(VLLMAdapter):
         wrapper: Literal["xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "xgrammar",
     ) -> None:
         self._name = wrapper
-        self._module, self._class, self.wraps = parts.option_value("wrapper", wrapper, WRAPPERS)
+        self._module, self._class, self.wraps, self.layout = parts.option_value("wrapper", wrapper, WRAPPERS)
+        self.layout_in_tags = self.layout
         super().__init__(vocabulary)
 
     def make_backend(self) -> VLLMBackend:

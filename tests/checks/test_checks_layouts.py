@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -221,6 +222,28 @@ def test_nothing_is_held_against_a_backend_that_declares_no_layout() -> None:
 def test_every_backend_of_ours_declares_one(name: str) -> None:
     pytest.importorskip({"lm-format-enforcer": "lmformatenforcer"}.get(name, name.replace("-", "_")))
     assert isinstance(make(parse_specs(name)[0], BYTES).layout, Layout)
+
+
+@pytest.mark.parametrize(
+    ("engine", "wrapper", "library"),
+    [
+        ("vllm", "xgrammar", "xgrammar:open_objects=false"),
+        ("vllm", "guidance", "llguidance"),
+        ("vllm", "outlines", "outlines-core:whitespace=library"),
+        ("vllm", "lm-format-enforcer", "lm-format-enforcer:whitespace=library"),
+        ("sglang", "xgrammar", "xgrammar:open_objects=false"),
+        ("sglang", "llguidance", "llguidance"),
+        ("sglang", "outlines", "outlines-core:whitespace=library"),
+    ],
+)
+def test_an_engines_wrapper_declares_what_its_options_say_to_the_library(
+    engine: str, wrapper: str, library: str
+) -> None:
+    name = library.partition(":")[0]
+    pytest.importorskip({"lm-format-enforcer": "lmformatenforcer"}.get(name, name.replace("-", "_")))
+    behind = make(parse_specs(library)[0], BYTES)
+    assert import_module(f"harness.adapters.{engine}").WRAPPERS[wrapper][3] == behind.layout
+    assert behind.layout_in_tags in (None, behind.layout)
 
 
 def test_real_backends_are_held_to_their_words() -> None:
