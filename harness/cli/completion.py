@@ -81,8 +81,9 @@ def _backends() -> list[str]:
 
 def _vocabularies() -> list[str]:
     from harness.backend.vocabulary import vocabulary_names
+    from harness.backend.vocabulary.families import FAMILIES
 
-    return [*vocabulary_names(), "hf:", "tiktoken:"]
+    return [*vocabulary_names(), *FAMILIES, "hf:", "tiktoken:"]
 
 
 def _strategies() -> list[str]:

@@ -1,9 +1,8 @@
-"""`list` and `fetch`: what there is to name, and the public corpora."""
+"""`list`: what there is to name."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from harness.cli.command import Command, Verbs, add_command
 from harness.cli.output import emit
@@ -12,12 +11,7 @@ from harness.text import one_line
 
 
 def add(verbs: Verbs) -> None:
-    """Adds the commands of this file and their options."""
-    _add_list(verbs)
-    _add_fetch(verbs)
-
-
-def _add_list(verbs: Verbs) -> None:
+    """Adds the command and its options."""
     parser = add_command(
         verbs,
         "list",
@@ -29,27 +23,8 @@ def _add_list(verbs: Verbs) -> None:
         "what",
         choices=list(LISTS),
         help="backends: their versions, dialects and options; suites: ours and their sizes; vocabularies: "
-        "the built-in ones, and how to name others; corpora: the public ones that fetch brings",
-    )
-
-
-def _add_fetch(verbs: Verbs) -> None:
-    parser = add_command(
-        verbs,
-        "fetch",
-        fetch,
-        examples=["fetch maskbench", "fetch json-schema-test-suite --out corpora"],
-        help="clone a public corpus at a pinned commit",
-    )
-    parser.add_argument(
-        "corpus", choices=["maskbench", "json-schema-test-suite"], help="the corpus, as in list corpora"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("corpora"),
-        metavar="DIR",
-        help="the folder to put it in (default: corpora)",
+        "the built-in ones, those that fetch brings, and how to name others; corpora: the public ones that "
+        "fetch brings",
     )
 
 
@@ -102,41 +77,66 @@ def _suites(options: argparse.Namespace) -> int:
 
 
 def _vocabularies(options: argparse.Namespace) -> int:
-    """Lists the built-in vocabularies, and how to name others."""
+    """Lists the built-in vocabularies and those that can be fetched, and says how to name others."""
     from harness.backend.vocabulary import load_vocabulary, vocabulary_names
+    from harness.backend.vocabulary.families import FAMILIES
+    from harness.backend.vocabulary.fetched import folder_of, is_fetched
 
-    vocabularies = []
+    built_in = []
     for name in vocabulary_names():
         vocabulary = load_vocabulary(name)
-        special, padding = len(vocabulary.special_tokens), len(vocabulary.padding_tokens)
-        vocabularies.append(
+        built_in.append(
             {
                 "name": name,
                 "size": vocabulary.size,
-                "special": special,
-                "padding": padding,
+                "special": len(vocabulary.special_tokens),
+                "padding": len(vocabulary.padding_tokens),
                 "sha256": vocabulary.sha256,
             }
         )
-    lines = [
-        "{name:12} {size:>7} ids, {special} special, {padding} padding, sha256 {sha256:.12}".format(**entry)
-        for entry in vocabularies
+    families = [
+        {
+            "name": family.name,
+            "fetched": is_fetched(family),
+            "models": family.models,
+            "kind": family.kind,
+            "size": family.width,
+            "special": family.special,
+            "eos": {str(token): name for token, name in family.eos.items()},
+            "source": f"{family.package}: {family.member}",
+            "licence": family.licence,
+            "sha256": family.sha256,
+            "folder": folder_of(family) if is_fetched(family) else None,
+        }
+        for family in FAMILIES.values()
     ]
-    others = "\n\nothers: hf:NAME or hf:FOLDER (a Hugging Face tokenizer), tiktoken:NAME or tiktoken:FILE"
-    emit(options, lambda: vocabularies, lambda: "\n".join(lines) + others)
-    return OK
 
+    def text() -> str:
+        lines = ["built in:"]
+        lines += [
+            "{name:12} {size:>7,} ids, {special} special, {padding} padding, sha256 {sha256:.12}".format(
+                **one
+            )
+            for one in built_in
+        ]
+        for there, title in (
+            (True, "fetched:"),
+            (False, "to be fetched with grammarbench fetch vocabularies NAME:"),
+        ):
+            chosen = [family for family in FAMILIES.values() if is_fetched(family) == there]
+            lines += ["", title] if chosen else []
+            for family in chosen:
+                ends = ", ".join(f"{name} ({token})" for token, name in family.eos.items())
+                lines += [
+                    f"{family.name:12} {family.width:>7,} ids, {family.special:,} special, {family.kind}: "
+                    f"{family.models}",
+                    f"{'':12} ends with {ends}",
+                    f"{'':12} from {family.package}, {family.licence}",
+                ]
+        others = "hf:NAME or hf:FOLDER (a Hugging Face tokenizer), tiktoken:NAME or tiktoken:FILE"
+        return "\n".join([*lines, "", f"others: {others}"])
 
-def fetch(options: argparse.Namespace) -> int:
-    """Brings a public corpus at its pinned commit. Raises BadInput."""
-    from harness.cases.corpora import fetch_corpus
-
-    folder = fetch_corpus(options.corpus, options.out)
-    emit(
-        options,
-        lambda: {"corpus": options.corpus, "folder": folder},
-        lambda: f"{options.corpus} is in {folder}",
-    )
+    emit(options, lambda: built_in + families, text)
     return OK
 
 

@@ -23,6 +23,7 @@ from harness.cli import (
     check,
     compare,
     decode,
+    fetch,
     history,
     live,
     measure,
@@ -59,6 +60,7 @@ COMMANDS = (
     repro,
     adjudicate,
     listing,
+    fetch,
 )  # fmt: skip
 """The files that hold the commands, in the order of `--help`."""
 

@@ -85,7 +85,7 @@ def add_vocabularies(to: Options) -> None:
         "--vocabularies",
         type=names,
         metavar="NAME,...",
-        help="built-in names (grammarbench list vocabularies), hf:NAME_OR_FOLDER, tiktoken:NAME_OR_FILE "
+        help="names (grammarbench list vocabularies), hf:NAME_OR_FOLDER, tiktoken:NAME_OR_FILE "
         "(default: the profile's)",
     )
 

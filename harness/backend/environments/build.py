@@ -27,8 +27,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from harness.backend.arm import Arm
+from harness.backend.cache import cache_home
 from harness.backend.describe import places
-from harness.backend.environments.installer import installer
+from harness.backend.environments.installer import CONSTRAINTS, installer
 from harness.backend.environments.overlay import SHARED
 from harness.backend.environments.source import Source, is_path, source_of
 from harness.backend.process.lost import Lost
@@ -54,8 +55,7 @@ Placed = tuple[BackendSpec, str]
 def cache_folder() -> Path:
     """Returns the folder in which environments are kept."""
     given = os.environ.get(CACHE)
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(given).expanduser().resolve() if given else home / "grammarbench" / "environments"
+    return Path(given).expanduser().resolve() if given else cache_home() / "environments"
 
 
 def resolve(specs: Sequence[BackendSpec], say: Callable[[str], None] = print) -> list[Placed]:
@@ -245,8 +245,6 @@ def _build(source: Source, folder: Path, lock: int) -> None:
     os.replace(draft, folder / MARKER)
 
 
-CONSTRAINTS = ("PIP_CONSTRAINT", "UV_CONSTRAINT")
-"""The variables that name files of constraints for the installers."""
 OFFLINE_HUB = {name: value for name, value in ENVIRONMENT.items() if name.endswith("_OFFLINE")}
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from harness.errors import BadInput
 
+CONSTRAINTS = ("PIP_CONSTRAINT", "UV_CONSTRAINT")
+"""The variables that name files of constraints for the installers."""
+
 
 def installer(python: str) -> list[str]:
     """Returns the command that installs what follows it, and nothing else, into the environment of this
@@ -31,28 +34,14 @@ def installer(python: str) -> list[str]:
     ]
 
 
-def index_command() -> list[str]:
-    """Returns the command `pip index` for this interpreter; where only uv is, with the pip that uv fetches.
-    Raises BadInput if there is no installer."""
+def pip_command() -> list[str]:
+    """Returns the command `pip` for this interpreter; where only uv is, with the pip that uv fetches. Raises
+    BadInput if there is neither."""
     if find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", "index"]
+        return [sys.executable, "-m", "pip"]
     if uv := _uv():
-        return [
-            uv,
-            "run",
-            "--no-project",
-            "--python",
-            sys.executable,
-            "--with",
-            "pip",
-            "python",
-            "-m",
-            "pip",
-            "index",
-        ]
-    raise BadInput(
-        "the releases of a backend are listed by an installer; install uv, or pip into this environment"
-    )
+        return [uv, "run", "--no-project", "--python", sys.executable, "--with", "pip", "python", "-m", "pip"]
+    raise BadInput("a package index is asked through an installer; install uv, or pip into this environment")
 
 
 def _uv() -> str | None:

@@ -19,7 +19,7 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
-from harness.backend.environments.installer import index_command
+from harness.backend.environments.installer import pip_command
 from harness.errors import BadInput
 
 INDEX = "https://pypi.org/simple"
@@ -36,7 +36,7 @@ def released(distribution: str) -> list[str]:
     pip is asked, because it knows the indexes, folders and tags that hold here; it does not say what was
     yanked, which the index does.
     """
-    command = [*index_command(), "versions", "--pre", distribution]
+    command = [*pip_command(), "index", "versions", "--pre", distribution]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=dict(os.environ)
     )

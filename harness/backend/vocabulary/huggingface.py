@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.backend.vocabulary.families import Family
 from harness.backend.vocabulary.metaspace import MARKER, byte_of_piece, spelling_markers
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
 from harness.errors import BadInput
@@ -37,7 +38,7 @@ def prepare(source: str) -> str:
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
-        raise _missing_extra(source) from error
+        raise _missing_extra(f"hf:{source}") from error
     try:
         snapshot_download(source, allow_patterns=_FILES)
     except Exception as error:  # the hub client's errors and its transport's share no base
@@ -54,14 +55,25 @@ def prepare(source: str) -> str:
 
 def load(source: str) -> Vocabulary:
     """Returns the tokenizer from the folder or the hub's cache; never from the network."""
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise _missing_extra(source) from error
     folder = _local_folder(source) or _cached_folder(source)
     if folder is None:
         raise BadInput(f"hf:{source} is not on this machine yet; prepare_vocabulary downloads it")
     _require_tokenizer(folder)
+    return _loaded(f"hf:{source}", folder, (), 0)
+
+
+def load_family(family: Family, path: Path) -> Vocabulary:
+    """Returns the vocabulary of a family that was fetched as a `tokenizer.json`. Raises BadInput."""
+    return _loaded(family.name, path.parent, tuple(family.eos), family.width)
+
+
+def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabulary:
+    """Returns the vocabulary under that name; the ids of end-of-sequence and the width of the logits are read
+    from the folder if they are not given (as none and 0)."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise _missing_extra(name) from error
     document = _read(folder / "tokenizer.json")
     try:
         meaning = _meaning(document, folder)
@@ -71,7 +83,7 @@ def load(source: str) -> Vocabulary:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         tokenizer.encode_special_tokens = True
-        return _vocabulary(source, folder, document, tokenizer, meaning)
+        return _vocabulary(name, folder, document, tokenizer, meaning, eos, width or _model_width(folder))
     except (BadInput, KeyboardInterrupt, SystemExit):
         raise
     # what a file of another shape can raise: bare Exception, and where Rust panics a BaseException
@@ -82,18 +94,23 @@ def load(source: str) -> Vocabulary:
 
 
 def _vocabulary(
-    source: str, folder: Path, document: dict[str, Any], tokenizer: Tokenizer, meaning: Callable[[str], bytes]
+    name: str,
+    folder: Path,
+    document: dict[str, Any],
+    tokenizer: Tokenizer,
+    meaning: Callable[[str], bytes],
+    eos: tuple[int, ...],
+    width: int,
 ) -> Vocabulary:
     ids = tokenizer.get_vocab(with_added_tokens=True)
     added = tokenizer.get_added_tokens_decoder()
-    eos = _end_of_sequence(folder, ids)
+    eos = eos or _ends_of_sequence(folder, ids)
     specials = {token: entry.content for token, entry in added.items() if entry.special}
     for piece, token in ids.items():
-        if token == eos or piece == document["model"].get("unk_token"):
+        if token in eos or piece == document["model"].get("unk_token"):
             specials[token] = piece
     # Ids that only specials have, beyond the model's width, are ids that the model cannot produce.
-    needed = 1 + max(token for token in ids.values() if token not in specials or token == eos)
-    width = _model_width(folder)
+    needed = 1 + max(token for token in ids.values() if token not in specials or token in eos)
     size = max(width, needed) if width else 1 + max(ids.values())
     if size > MOST_IDS:
         raise BadInput(
@@ -115,10 +132,10 @@ def _vocabulary(
 
     marker = [ids.get(f"<0x{byte:02X}>", -1) for byte in MARKER.encode()]
     return Vocabulary(
-        name=f"hf:{source}",
+        name=name,
         tokens=tuple(tokens),
-        eos_tokens=(eos,),
-        special_tokens={token: name for token, name in sorted(specials.items()) if token < size},
+        eos_tokens=eos,
+        special_tokens={token: piece for token, piece in sorted(specials.items()) if token < size},
         padding_tokens=frozenset(range(size)) - named,
         tokenize=spelling_markers(tokenize, marker)
         if MARKER in _replacements(document) and min(marker) >= 0
@@ -211,19 +228,28 @@ def _components(component: dict[str, Any] | None, parts: str) -> Iterator[dict[s
         yield from _components(part, parts)
 
 
-def _end_of_sequence(folder: Path, ids: dict[str, int]) -> int:
+def _ends_of_sequence(folder: Path, ids: dict[str, int]) -> tuple[int, ...]:
+    """Returns the ids with which an output may end, the one that the tokenizer names first. Raises BadInput
+    where the folder names none."""
     known = set(ids.values())
+    ends: list[int] = []
     for file in ("tokenizer_config.json", "special_tokens_map.json"):
         piece = _read(folder / file).get("eos_token")
         if isinstance(piece, dict):
             piece = piece.get("content")
-        if isinstance(piece, str) and piece in ids:
-            return ids[piece]
+        if not ends and isinstance(piece, str) and piece in ids:
+            ends = [ids[piece]]
     for file in ("generation_config.json", "config.json"):
         tokens = _read(folder / file).get("eos_token_id")
-        for token in tokens if isinstance(tokens, list) else [tokens]:
-            if isinstance(token, int) and not isinstance(token, bool) and token in known:
-                return token
+        listed = [
+            token
+            for token in (tokens if isinstance(tokens, list) else [tokens])
+            if isinstance(token, int) and not isinstance(token, bool) and token in known
+        ]
+        if listed:
+            return tuple(dict.fromkeys([*ends, *listed]))
+    if ends:
+        return tuple(ends)
     raise BadInput(
         f'{folder}: no end-of-sequence token found; name one of its tokens as "eos_token" in '
         "tokenizer_config.json"
@@ -274,10 +300,10 @@ def _cached_folder(name: str) -> Path | None:
     try:
         from huggingface_hub import try_to_load_from_cache
     except ImportError as error:
-        raise _missing_extra(name) from error
+        raise _missing_extra(f"hf:{name}") from error
     path = try_to_load_from_cache(name, "tokenizer.json")
     return Path(path).parent if isinstance(path, str) else None
 
 
 def _missing_extra(source: str) -> BadInput:
-    return BadInput(f'hf:{source} needs the extra "huggingface": pip install "grammarbench[huggingface]"')
+    return BadInput(f'{source} needs the extra "huggingface": pip install "grammarbench[huggingface]"')

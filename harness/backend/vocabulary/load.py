@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from harness.backend.vocabulary.families import FAMILIES
+from harness.backend.vocabulary.fetched import load_family, require_fetched
 from harness.backend.vocabulary.model import Vocabulary, byte_vocabulary
 from harness.errors import BadInput, did_you_mean
 
 
 def vocabulary_names() -> list[str]:
-    """Returns the names that load on every installation; `hf:NAME_OR_FOLDER` and `tiktoken:NAME_OR_FILE` load
-    as well."""
+    """Returns the names that load on every installation. Families that were fetched, `hf:NAME_OR_FOLDER` and
+    `tiktoken:NAME_OR_FILE` load as well."""
     return sorted(_BUILT_IN)
 
 
@@ -33,6 +35,8 @@ def prepare_vocabulary(name: str) -> str:
         from harness.backend.vocabulary import tiktoken_encoding
 
         return f"tiktoken:{tiktoken_encoding.prepare(source)}"
+    if kind == "family":
+        require_fetched(FAMILIES[source])
     return source
 
 
@@ -51,11 +55,13 @@ def load_vocabulary(name: str) -> Vocabulary:
             from harness.backend.vocabulary import tiktoken_encoding
 
             return tiktoken_encoding.load(source)
+        if kind == "family":
+            return load_family(source)
         return _BUILT_IN[source]()
 
 
 def vocabulary_kind(name: str) -> tuple[str, str]:
-    """Returns the kind (`built-in`, `hf`, `tiktoken`) and what to load of that kind; nothing is loaded.
+    """Returns the kind (`built-in`, `family`, `hf`, `tiktoken`) and what to load of it; nothing is loaded.
 
     Raises BadInput for a name that is of no kind.
     """
@@ -67,13 +73,13 @@ def vocabulary_kind(name: str) -> tuple[str, str]:
     plain = name.lower().replace("_", "-")
     if plain in _BUILT_IN:
         return "built-in", plain
+    if plain in FAMILIES:
+        return "family", plain
     with suppress(OSError, RuntimeError):  # what cannot be a path names no folder
         if name and Path(name).expanduser().is_dir():
             return "hf", name
-    raise BadInput(
-        "unknown vocabulary "
-        f'"{name}"{did_you_mean(plain, [*vocabulary_names(), "hf:NAME_OR_FOLDER", "tiktoken:NAME_OR_FILE"])}'
-    )
+    known = [*vocabulary_names(), "hf:NAME_OR_FOLDER", "tiktoken:NAME_OR_FILE", *FAMILIES]
+    raise BadInput(f'unknown vocabulary "{name}"{did_you_mean(plain, known)}')
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import tiktoken
 import tiktoken.load
 import tiktoken.registry
 
+from harness.backend.vocabulary.families import Family
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
 from harness.errors import BadInput, did_you_mean
 from harness.text import one_line
@@ -50,6 +51,34 @@ def load(source: str) -> Vocabulary:
             f"tiktoken:{source} is not on this machine yet; prepare_vocabulary downloads it"
         ) from error
     return _vocabulary(name, encoding)
+
+
+def load_family(family: Family, path: Path) -> Vocabulary:
+    """Returns the vocabulary of a family that was fetched as a file of ranks. Raises BadInput."""
+    texts = {**family.specials, **family.added}
+    ids = {name: token for token, name in texts.items()}
+    ranks = _ranks(path)
+    tokens = [b""] * family.width
+    for text, token in ranks.items():
+        tokens[token] = text
+    for token, name in family.added.items():
+        tokens[token] = name.encode()
+    encoding = tiktoken.Encoding(
+        family.name, pat_str=family.pattern, mergeable_ranks=ranks, special_tokens=ids
+    )
+    added = set(family.added.values())
+
+    def tokenize(text: str) -> list[int]:
+        return encoding.encode(text, allowed_special=added, disallowed_special=())
+
+    return Vocabulary(
+        name=family.name,
+        tokens=tuple(tokens),
+        eos_tokens=tuple(family.eos),
+        special_tokens=dict(family.specials),
+        padding_tokens=frozenset(range(family.width)) - set(ranks.values()) - texts.keys(),
+        tokenize=tokenize if added else encoding.encode_ordinary,
+    )
 
 
 def _known(source: str) -> str | None:

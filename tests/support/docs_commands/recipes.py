@@ -128,6 +128,7 @@ INSTALL = Recipe(
 INPUTS = Recipe(
     seeds={"my_schemas": "my_schemas", "choices.jsonl": "choices.jsonl", "dist": "dist"},
     smaller={
+        "xgrammar,llguidance --vocabularies llama3,qwen": "llguidance --effort 0 --vocabularies bytes",
         "xgrammar:whitespace=compact:open_objects=false,outlines-core:mask=bool": "outlines-core:mask=bool "
         "--effort 0",
         "regex ebnf --backends xgrammar==0.2.7,xgrammar==./dist/xgrammar-0.2.9-cp311-cp311-linux_x86_64.whl": (  # noqa: E501
@@ -135,7 +136,9 @@ INPUTS = Recipe(
         ),
     },
     not_run={
-        "grammarbench fetch": "clones from the network; tests/cases/test_corpora.py clones from a folder"
+        "grammarbench fetch vocabularies": "downloads; tests/backend/test_fetched_vocabularies.py does it "
+        "from a folder",
+        "grammarbench fetch": "clones from the network; tests/cases/test_corpora.py clones from a folder",
     },
     least=2,
 )
