@@ -83,7 +83,7 @@ def _vocabularies() -> list[str]:
     from harness.backend.vocabulary import vocabulary_names
     from harness.backend.vocabulary.families import FAMILIES
 
-    return [*vocabulary_names(), *FAMILIES, "hf:", "tiktoken:"]
+    return [*vocabulary_names(), *FAMILIES, "hf:", "tiktoken:", "gguf:"]
 
 
 def _strategies() -> list[str]:

@@ -133,7 +133,9 @@ def _vocabularies(options: argparse.Namespace) -> int:
                     f"{'':12} ends with {ends}",
                     f"{'':12} from {family.package}, {family.licence}",
                 ]
-        others = "hf:NAME or hf:FOLDER (a Hugging Face tokenizer), tiktoken:NAME or tiktoken:FILE"
+        others = (
+            "hf:NAME, or a folder (a Hugging Face tokenizer); tiktoken:NAME, or a file of ranks; a GGUF file"
+        )
         return "\n".join([*lines, "", f"others: {others}"])
 
     emit(options, lambda: built_in + families, text)

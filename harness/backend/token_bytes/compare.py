@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.backend.vocabulary import Vocabulary
-from harness.backend.vocabulary.huggingface import bytes_of_letters
+from harness.backend.vocabulary.byte_level import bytes_of_letters
 from harness.backend.vocabulary.metaspace import MARKER, byte_of_piece
 
 KINDS = {

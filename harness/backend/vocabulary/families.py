@@ -14,13 +14,17 @@ from typing import Literal
 from harness.backend.vocabulary import packages, special_ids
 from harness.backend.vocabulary.packages import Package
 
-Form = Literal["tiktoken", "huggingface"]
-"""How a file is read: ranks in base64, or a `tokenizer.json`."""
+Form = Literal["tiktoken", "huggingface", "gguf"]
+"""How a file is read: ranks in base64, a `tokenizer.json`, or a GGUF file."""
 
 BYTE_LEVEL = "byte-level BPE"
 BYTE_FALLBACK = "SentencePiece BPE with byte fallback"
 
-FILE_NAMES: dict[Form, str] = {"tiktoken": "ranks.tiktoken", "huggingface": "tokenizer.json"}
+FILE_NAMES: dict[Form, str] = {
+    "tiktoken": "ranks.tiktoken",
+    "huggingface": "tokenizer.json",
+    "gguf": "vocabulary.gguf",
+}
 """The name under which the file of each form is kept."""
 
 
@@ -60,6 +64,8 @@ class Family:
         """Returns how many control ids there are."""
         return len(self.specials) + self.specials_inside
 
+
+_LLAMA_CPP = "llama_cpp_python-0.3.36/vendor/llama.cpp"
 
 FAMILIES = {
     family.name: family
@@ -109,7 +115,7 @@ FAMILIES = {
             width=151_936,
             eos={151_645: "<|im_end|>", 151_643: "<|endoftext|>"},
             said_by="config.json, generation_config.json and tokenizer_config.json of Qwen/Qwen3-8B",
-            pattern=special_ids.CL100K_PATTERN.replace("{1,3}", ""),
+            pattern=special_ids.QWEN_PATTERN,
             specials=special_ids.QWEN_SPECIALS,
             added=special_ids.QWEN_ADDED,
         ),
@@ -195,6 +201,81 @@ FAMILIES = {
             eos={106: "<end_of_turn>", 1: "<eos>"},
             specials_inside=9,
             said_by="config.json and generation_config.json of google/gemma-3-4b-it",
+        ),
+        Family(
+            name="gemma4",
+            models="Gemma 4",
+            kind=BYTE_FALLBACK,
+            form="gguf",
+            package=packages.LLAMA_CPP,
+            member=f"{_LLAMA_CPP}/models/ggml-vocab-gemma-4.gguf",
+            sha256="58b1ba0b57f3b4d7c468ba4ffd91ad85190346a3d7ad7e71d1cabaae8a14bb65",
+            licence_member=f"{_LLAMA_CPP}/LICENSE",
+            licence="MIT (llama.cpp); Google's terms govern the models",
+            width=262_144,
+            eos={106: "<turn|>", 1: "<eos>", 50: "<|tool_response>"},
+            specials_inside=18,
+            said_by="the file's own keys; generation_config.json of google/gemma-4-E2B-it",
+        ),
+        Family(
+            name="phi3",
+            models="Phi-3 mini",
+            kind=BYTE_FALLBACK,
+            form="gguf",
+            package=packages.LLAMA_CPP,
+            member=f"{_LLAMA_CPP}/models/ggml-vocab-phi-3.gguf",
+            sha256="967d7190d11c4842eab697079d98d56c2116e10eb617be355a2733bfc132e326",
+            licence_member=f"{_LLAMA_CPP}/LICENSE",
+            licence="MIT (llama.cpp); the models are MIT",
+            width=32_064,
+            eos={32_007: "<|end|>", 32_000: "<|endoftext|>", 32_001: "<|assistant|>"},
+            specials_inside=13,
+            said_by="the file's own keys; generation_config.json of microsoft/Phi-3-mini-4k-instruct",
+        ),
+        Family(
+            name="llama2",
+            models="Llama 2",
+            kind=BYTE_FALLBACK,
+            form="gguf",
+            package=packages.LLAMA_CPP,
+            member=f"{_LLAMA_CPP}/models/ggml-vocab-llama-spm.gguf",
+            sha256="16c3724582d59aa8bf84711894e833f916ee46a31d80e21312759c48bf8d0e69",
+            licence_member=f"{_LLAMA_CPP}/LICENSE",
+            licence="MIT (llama.cpp); Meta's community licence governs the models",
+            width=32_000,
+            eos={2: "</s>"},
+            specials_inside=3,
+            said_by="the file's own keys",
+        ),
+        Family(
+            name="command-r",
+            models="Command R",
+            kind=BYTE_LEVEL,
+            form="gguf",
+            package=packages.LLAMA_CPP,
+            member=f"{_LLAMA_CPP}/models/ggml-vocab-command-r.gguf",
+            sha256="a2f8cfea952ef7c391a6d92a1c309d0bd32e36384d9b9230569a7425732f27d9",
+            licence_member=f"{_LLAMA_CPP}/LICENSE",
+            licence="MIT (llama.cpp); CC-BY-NC-4.0 governs the model",
+            width=256_000,
+            eos={255_001: "<|END_OF_TURN_TOKEN|>"},
+            specials_inside=9,
+            said_by="the file's own keys",
+        ),
+        Family(
+            name="gpt2",
+            models="GPT-2",
+            kind=BYTE_LEVEL,
+            form="gguf",
+            package=packages.LLAMA_CPP,
+            member=f"{_LLAMA_CPP}/models/ggml-vocab-gpt-2.gguf",
+            sha256="cedc56ca6e2e89f63e781696d1fd76b4b1d49e6720dee86463e915f6e90016ac",
+            licence_member=f"{_LLAMA_CPP}/LICENSE",
+            licence="MIT (llama.cpp); the model is MIT",
+            width=50_257,
+            eos={50_256: "<|endoftext|>"},
+            specials_inside=1,
+            said_by="the file's own keys",
         ),
     )
 }

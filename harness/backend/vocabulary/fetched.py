@@ -122,6 +122,10 @@ def load_family(name: str) -> Vocabulary:
         from harness.backend.vocabulary import tiktoken_encoding
 
         return tiktoken_encoding.load_family(family, path)
+    if family.form == "gguf":
+        from harness.backend.vocabulary import gguf
+
+        return gguf.load_family(family, path)
     from harness.backend.vocabulary import huggingface
 
     return huggingface.load_family(family, path)

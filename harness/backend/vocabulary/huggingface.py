@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.backend.vocabulary.byte_level import bytes_of_letters
 from harness.backend.vocabulary.families import Family
 from harness.backend.vocabulary.metaspace import MARKER, byte_of_piece, spelling_markers
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
@@ -179,26 +180,6 @@ def _replacements(document: dict[str, Any]) -> dict[str, str]:
         elif decoder["type"] == "Replace" and "String" in decoder["pattern"]:
             replacements[decoder["pattern"]["String"]] = decoder["content"]
     return replacements
-
-
-def _byte_level_alphabet() -> dict[int, int]:
-    """Returns the byte for each code point by which byte-level tokenizers write one; for other code points
-    below 256, a code point that Latin-1 lacks."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {byte: 0xFFFF for byte in others} | {256 + place: byte for place, byte in enumerate(others)}
-
-
-_BYTE_LEVEL = _byte_level_alphabet()
-
-
-def bytes_of_letters(piece: str) -> bytes:
-    """Returns the bytes that the letters of a byte-level tokenizer stand for; the text's own UTF-8 where one
-    of its characters is no such letter."""
-    try:
-        return piece.translate(_BYTE_LEVEL).encode("latin-1")
-    except UnicodeEncodeError:
-        return piece.encode()
 
 
 def _without_prefix(component: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -12,10 +12,13 @@ from harness.backend.vocabulary.fetched import load_family, require_fetched
 from harness.backend.vocabulary.model import Vocabulary, byte_vocabulary
 from harness.errors import BadInput, did_you_mean
 
+KINDS = ("hf", "tiktoken", "gguf")
+"""What may stand in front of a colon: how the source behind it is read."""
+
 
 def vocabulary_names() -> list[str]:
-    """Returns the names that load on every installation. Families that were fetched, `hf:NAME_OR_FOLDER` and
-    `tiktoken:NAME_OR_FILE` load as well."""
+    """Returns the names that load on every installation. Families that were fetched, `hf:NAME_OR_FOLDER`,
+    `tiktoken:NAME_OR_FILE`, `gguf:FILE` and paths load as well."""
     return sorted(_BUILT_IN)
 
 
@@ -35,6 +38,10 @@ def prepare_vocabulary(name: str) -> str:
         from harness.backend.vocabulary import tiktoken_encoding
 
         return f"tiktoken:{tiktoken_encoding.prepare(source)}"
+    if kind == "gguf":
+        from harness.backend.vocabulary import gguf
+
+        return f"gguf:{gguf.prepare(source)}"
     if kind == "family":
         require_fetched(FAMILIES[source])
     return source
@@ -55,18 +62,25 @@ def load_vocabulary(name: str) -> Vocabulary:
             from harness.backend.vocabulary import tiktoken_encoding
 
             return tiktoken_encoding.load(source)
+        if kind == "gguf":
+            from harness.backend.vocabulary import gguf
+
+            return gguf.load(source)
         if kind == "family":
             return load_family(source)
         return _BUILT_IN[source]()
 
 
 def vocabulary_kind(name: str) -> tuple[str, str]:
-    """Returns the kind (`built-in`, `family`, `hf`, `tiktoken`) and what to load of it; nothing is loaded.
+    """Returns the kind (`built-in`, `family`, or one of `KINDS`) and what to load of it; nothing is loaded.
+
+    A path needs no kind in front of it: a folder or a `tokenizer.json` is a Hugging Face tokenizer, and
+    files of ranks and GGUF files are known by their names' ends.
 
     Raises BadInput for a name that is of no kind.
     """
     prefix, colon, rest = name.partition(":")
-    if colon and prefix.lower() in ("hf", "tiktoken"):
+    if colon and prefix.lower() in KINDS:
         if not rest:
             raise BadInput(f'vocabulary "{name}": nothing after the colon; write {prefix}:NAME')
         return prefix.lower(), rest
@@ -76,9 +90,14 @@ def vocabulary_kind(name: str) -> tuple[str, str]:
     if plain in FAMILIES:
         return "family", plain
     with suppress(OSError, RuntimeError):  # what cannot be a path names no folder
-        if name and Path(name).expanduser().is_dir():
+        path = Path(name).expanduser()
+        if name and path.is_dir():
             return "hf", name
-    known = [*vocabulary_names(), "hf:NAME_OR_FOLDER", "tiktoken:NAME_OR_FILE", *FAMILIES]
+        if path.name == "tokenizer.json" and path.is_file():
+            return "hf", str(path.parent)
+        if path.suffix in (".tiktoken", ".gguf") and path.is_file():
+            return path.suffix[1:], name
+    known = [*vocabulary_names(), "hf:NAME_OR_FOLDER", "tiktoken:NAME_OR_FILE", "gguf:FILE", *FAMILIES]
     raise BadInput(f'unknown vocabulary "{name}"{did_you_mean(plain, known)}')
 
 
