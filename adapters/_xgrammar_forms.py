@@ -83,7 +83,13 @@ def _literal(text: str) -> str:
 
 
 def _structural_tag(text: str, any_order: bool) -> str:
-    """Returns the structural tag in the library's form."""
+    """Returns the structural tag in the library's form. The new form is passed as it is."""
+    if parts.format_of(text) is not None:
+        if any_order:
+            raise UnsupportedGrammar(
+                "in a structural tag of the new form, any_order is a field of each schema"
+            )
+        return text
     triggers, structures = parts.structural_tag_of(text)
     order = {"any_order": True} if any_order else {}
     tags = [

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from harness.backend.grammar import FLOATS, Bitmask, InvalidGrammar, Kernel, UnsupportedGrammar
+from harness.backend.tag_formats import Format, has_format, read_tag
 from harness.backend.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -66,7 +67,10 @@ class Tag:
 
 
 def structural_tag_of(text: str) -> tuple[list[str], list[Tag]]:
-    """Returns the triggers and the structures of a `structural_tag`. Raises InvalidGrammar."""
+    """Returns the triggers and the structures of a `structural_tag` in the old form. Raises
+    UnsupportedGrammar for the new form, and InvalidGrammar for what is neither."""
+    if format_of(text) is not None:
+        raise UnsupportedGrammar("no structural tags in the new form, with a format")
     try:
         form = json.loads(text)
         triggers = form["triggers"]
@@ -77,6 +81,16 @@ def structural_tag_of(text: str) -> tuple[list[str], list[Tag]]:
         return triggers, tags
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidGrammar(f"structural_tag: {error!r}") from error
+
+
+def format_of(text: str) -> Format | None:
+    """Returns the format of a `structural_tag` in the new form; None for the old form. Raises
+    InvalidGrammar."""
+    try:
+        form = json.loads(text)
+        return read_tag(form) if has_format(form) else None
+    except (ValueError, RecursionError) as error:
+        raise InvalidGrammar(f"structural_tag: {error}") from error
 
 
 def plain_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from harness.backend.grammar import DIALECTS, Dialect, Grammar
+from harness.backend.tag_formats import FormatError, has_format, read_tag
 from harness.cases.tool_lists import is_tool, tool_list, tool_schema
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS
@@ -203,8 +204,13 @@ def _grammar(value: dict[str, Any], where: str, draft: str | None) -> Grammar:
         if not (isinstance(grammar, list) and grammar and all(isinstance(choice, str) for choice in grammar)):
             raise BadInput(f'{where}: "choice" must be a non-empty list of strings')
     elif dialect == "structural_tag":
-        if not (isinstance(grammar, dict) and {"triggers", "structures"} <= grammar.keys()):
-            raise BadInput(f'{where}: "structural_tag" must be an object with "triggers" and "structures"')
+        if not isinstance(grammar, dict):
+            raise BadInput(f'{where}: "structural_tag" is {_kind(grammar)}, not an object')
+        if has_format(grammar):
+            try:
+                read_tag(grammar)
+            except FormatError as error:
+                raise BadInput(f'{where}: "structural_tag": {error}') from error
     elif not isinstance(grammar, str):
         raise BadInput(f'{where}: "{key}" is {_kind(grammar)}, not a string')
     return Grammar(
@@ -223,6 +229,8 @@ def _with_draft(dialect: Dialect, grammar: Any, draft: str | None) -> Any:
         return grammar
     if dialect == "json_schema":
         return {"$schema": DRAFT_URIS[draft]} | grammar if isinstance(grammar, dict) else grammar
+    if dialect == "structural_tag" and has_format(grammar):
+        return _with_draft_in_formats(grammar, draft)
     if dialect == "structural_tag" and isinstance(grammar["structures"], list):
         structures = [
             structure | {"schema": _with_draft("json_schema", structure["schema"], draft)}
@@ -232,6 +240,20 @@ def _with_draft(dialect: Dialect, grammar: Any, draft: str | None) -> Any:
         ]
         return grammar | {"structures": structures}
     return grammar
+
+
+def _with_draft_in_formats(form: Any, draft: str | None) -> Any:
+    """Does the same in a structural tag of the new form, or in a part of it."""
+    if isinstance(form, list):
+        return [_with_draft_in_formats(each, draft) for each in form]
+    if not isinstance(form, dict):
+        return form
+    return {
+        name: _with_draft("json_schema", value, draft)
+        if name == "json_schema"
+        else _with_draft_in_formats(value, draft)
+        for name, value in form.items()
+    }
 
 
 def _instance(value: Any, where: str, number: int) -> Instance:

@@ -19,11 +19,12 @@ from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.language import outputs_of
 from harness.oracle.structural_tag import StructuralTagAutomaton, tag_of_any_documents
+from harness.oracle.tag_formats.automaton import FormatAutomaton
 from harness.rows.row import Finding
 
 CATEGORY = "masks"
 
-Outputs = JsonSchemaAutomaton | StructuralTagAutomaton
+Outputs = JsonSchemaAutomaton | StructuralTagAutomaton | FormatAutomaton
 
 TOKENS_LEAD = "every_allowed_token_leads_to_a_document"
 """The check's name, under which it counts places, and those where no token is wrongly allowed (`sound`)."""
@@ -36,21 +37,34 @@ MOST_NAMED = 3
 def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[Finding]:
     """With each token that the mask allows, some document of the schema (or output of the structural tag)
     goes on, and end-of-sequence is allowed only behind one."""
-    documents = documents_of_case(subject.case)
+    documents = documents_of_case(subject.case, vocabulary=subject.vocabulary)
     for place, grammar_object in subject.visits("documents"):
         try:
-            state = documents.run(documents.start, place.text)
+            state = subject.state_behind(documents, place.tokens)
             if state == DEAD and place.tokens:
                 continue  # the backend went where no document goes: found at the place before
             wrong = subject.allowed(grammar_object) & ~subject.trie.mask(documents, state)
             subject.count(TOKENS_LEAD, places=1, sound=not wrong.any())
             tokens = np.flatnonzero(wrong).tolist()
-            for cause, some in causes_of_wrong_tokens(
-                subject.case, subject.vocabulary, documents, place.text, tokens
-            ):
+            for cause, some in _causes(subject, documents, place, tokens):
                 yield _finding(subject, place, some, cause)
         except NoOracle as why:
             raise NotApplicable(str(why)) from why
+
+
+def _causes(
+    subject: Subject, documents: Outputs, place: Place, wrong: list[int]
+) -> Iterator[tuple[str, list[int]]]:
+    """Yields the wrong tokens by their cause. Where tokens are read by their ids, the text before them does
+    not say what may follow, and so they have but one cause, besides an early end."""
+    if isinstance(documents, FormatAutomaton) and documents.reads_tokens:
+        others = [token for token in wrong if token != subject.vocabulary.eos_token]
+        if len(others) < len(wrong):
+            yield "early_end", [subject.vocabulary.eos_token]
+        if others:
+            yield "token_id", others
+        return
+    yield from causes_of_wrong_tokens(subject.case, subject.vocabulary, documents, place.text, wrong)
 
 
 def documents_of_case(
@@ -59,6 +73,7 @@ def documents_of_case(
     repeats_names: bool = False,
     layout: Layout | None = None,
     asserts_formats: bool = False,
+    vocabulary: Vocabulary | None = None,
 ) -> Outputs:
     """Returns the automaton of the case's documents, as `language.outputs_of` describes it; that of a
     counter-experiment may take less time. Raises NotApplicable where there is none."""
@@ -72,6 +87,7 @@ def documents_of_case(
             repeats_names,
             seconds,
             layout,
+            vocabulary,
         )
     except NoOracle as why:
         raise NotApplicable(str(why)) from why
@@ -123,6 +139,10 @@ EXPLAINED = {
     "outside_tag": ": it completes a trigger with which no structure begins",
     "begin": ": no structure begins so",
     "end": ": the tag does not end so",
+    "free_text": ": free text does not go on so here",
+    "fixed_text": ": the form has another text here",
+    "pattern": ": no sentence of the regular expression or of the grammar begins so",
+    "token_id": ": with this id, or its bytes, no output goes on",
     "several_keywords": "; no three keywords alone forbid them",
 }
 """What is wrong with the tokens, for the causes that are no keywords of the schema."""
@@ -212,9 +232,9 @@ def _right(
 def _no_json(any_json: Outputs, text: bytes, end: int) -> str:
     """What of JSON, or of a structural tag, the byte at `end` breaks."""
     where = any_json.place(any_json.run(any_json.start, text[:end]))
-    if where == "outside_tag" and is_no_utf8(text[: end + 1]):
+    if where in ("outside_tag", "free_text", "pattern") and is_no_utf8(text[: end + 1]):
         return "invalid_utf8"
-    if where in ("outside_tag", "begin", "end"):
+    if where in ("outside_tag", "begin", "end", "free_text", "fixed_text", "pattern"):
         return where
     if where in ("string", "name"):
         return "control_character" if text[end] < 0x20 else "invalid_utf8"

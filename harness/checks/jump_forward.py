@@ -193,12 +193,14 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
     if not overrides(subject.compiled.start(), "jump_forward"):  # before the reference is made
         raise NotApplicable("no jump_forward")
     exact = reference(subject)
-    language = exact or documents_of_case(subject.case, layout=declared_layout(subject))
+    language = exact or documents_of_case(
+        subject.case, layout=declared_layout(subject), vocabulary=subject.vocabulary
+    )
     bytes_forced = bytes_found = places = unanswered = 0
     missed: dict[str, list[tuple[int, Place, bytes, bytes]]] = {}
     for place, grammar_object, _ in asked_at(subject, "forced text", "jump_forward"):
         answer = ask(grammar_object.jump_forward, as_bytes)
-        truth = language.forced(language.run(language.start, place.text))
+        truth = language.forced(subject.state_behind(language, place.tokens))
         if isinstance(answer, Fault):
             unanswered += bool(truth)
             continue

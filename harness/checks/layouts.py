@@ -86,9 +86,13 @@ class Shortfall:
         subject = self.subject
         try:
             documents = documents_of_case(
-                subject.case, without, layout=layout, asserts_formats=asserts_formats
+                subject.case,
+                without,
+                layout=layout,
+                asserts_formats=asserts_formats,
+                vocabulary=subject.vocabulary,
             )
-            state = documents.run(documents.start, self.place.text)
+            state = subject.state_behind(documents, self.place.tokens)
             if state != DEAD:
                 return subject.trie.mask(documents, state)
         except (NoOracle, NotApplicable):
@@ -100,10 +104,10 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
     """The mask allows each token with which a document goes on that is spelled as the backend says, and
     end-of-sequence behind each such document."""
     layout = declared_layout(subject)
-    documents = documents_of_case(subject.case, layout=layout)
+    documents = documents_of_case(subject.case, layout=layout, vocabulary=subject.vocabulary)
     for place, grammar_object in subject.visits("layout"):
         try:
-            state = documents.run(documents.start, place.text)
+            state = subject.state_behind(documents, place.tokens)
             if state == DEAD:
                 continue  # written otherwise than the layout has it, which the backend is free to allow
             allowed, demanded = subject.allowed(grammar_object), subject.trie.mask(documents, state)

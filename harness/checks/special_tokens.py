@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.backend.tag_formats import has_format
+from harness.checks.documents import documents_of_case
 from harness.checks.subject import NotApplicable, Subject
 from harness.checks.tokenization import accepted_instances, spell, token_name
 from harness.oracle.automaton import DEAD
+from harness.oracle.tag_formats.automaton import FormatAutomaton
 from harness.rows.row import Finding
 
 CATEGORY = "special tokens"
@@ -115,13 +118,26 @@ def _may_be_written(subject: Subject, spot: Spot, text: bytes) -> bool:
             return True
         case "structural_tag":
             try:
-                triggers = [trigger.encode() for trigger in json.loads(subject.case.grammar.text)["triggers"]]
+                form = json.loads(subject.case.grammar.text)
+                if has_format(form):
+                    return _goes_on(subject, spot, text)
+                triggers = [trigger.encode() for trigger in form["triggers"]]
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise NotApplicable(f"the triggers are no texts: {error}") from error
             return not any(_is_begun(trigger, text) for trigger in triggers)
         case _:
             state = subject.state_of(spot.text)
             return state != DEAD and subject.language.run(state, text) != DEAD
+
+
+def _goes_on(subject: Subject, spot: Spot, text: bytes) -> bool:
+    """Is there an output of the structural tag, of the new form, in which the text stands there as text, and
+    that may end behind it?"""
+    outputs = documents_of_case(subject.case, vocabulary=subject.vocabulary)
+    if isinstance(outputs, FormatAutomaton) and outputs.reads_tokens:
+        raise NotApplicable("its special tokens are meant by their ids")
+    state = subject.state_behind(outputs, spot.tokens)
+    return outputs.accepting(state) and outputs.accepting(outputs.run(state, text))
 
 
 def _is_begun(trigger: bytes, text: bytes) -> bool:

@@ -16,7 +16,7 @@ from harness.backend.contract.place import NotApplicable as NotApplicable
 from harness.backend.grammar import Adapter, CompiledGrammar, GrammarObject, allocate_bitmask, unpack_mask
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case
-from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.judge import Unjudgeable, is_valid
 from harness.oracle.language import language_of
 from harness.oracle.trie import TokenSet, TokenTrie, trie_of
@@ -183,6 +183,15 @@ class Subject:
             return language_of(self.case.grammar)
         except NoOracle as why:
             raise NotApplicable(str(why)) from why
+
+    def state_behind(self, automaton: Automaton[Any], tokens: Sequence[int]) -> int:
+        """Returns the state of an automaton after these tokens."""
+        texts, state = self.vocabulary.tokens, automaton.start
+        for token in tokens:
+            state = automaton.after_token(state, token, texts[token])
+            if state == DEAD:
+                break
+        return state
 
     def truth(self, state: int) -> TokenSet:
         """Returns the true mask of a state of `language`. Raises NotApplicable where it becomes too large."""

@@ -86,7 +86,7 @@ def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
     if subject.case.grammar.dialect == "json_schema":
         return _json_fault(subject, walk.text)
     if subject.case.grammar.dialect == "structural_tag":
-        return _tag_fault(subject, walk.text)
+        return _tag_fault(subject, walk)
     try:
         accepted = subject.language.accepts(walk.text)
     except NotApplicable:
@@ -110,16 +110,17 @@ def _json_fault(subject: Subject, text: bytes) -> tuple[str, str] | None:
     )
 
 
-def _tag_fault(subject: Subject, text: bytes) -> tuple[str, str] | None:
+def _tag_fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
     """Returns the cause and a sentence. A name that stands twice in one object is no fault here: JSON Schema
     does not say what it means."""
     try:
-        if documents_of_case(subject.case, repeats_names=True).accepts(text):
+        documents = documents_of_case(subject.case, repeats_names=True, vocabulary=subject.vocabulary)
+        if documents.accepting(subject.state_behind(documents, walk.tokens)):
             return None
     except (NotApplicable, NoOracle):
         return None
     try:
-        text.decode()
+        walk.text.decode()
     except UnicodeDecodeError:
         return "invalid_utf8", "the walk ended, and its text is no UTF-8"
     return "invalid", "the walk ended, and its text is no output of the structural tag"

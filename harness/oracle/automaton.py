@@ -71,6 +71,15 @@ class Automaton(ABC, Generic[Key]):
                 break
         return state
 
+    def after_token(self, state: int, token: int, text: bytes) -> int:
+        """Returns the state after a token with these bytes; DEAD if it has none, unless its id is meant."""
+        return self.run(state, text) if text else DEAD
+
+    def ids_allowed(self, state: int) -> NDArray[np.bool_] | None:
+        """Returns the tokens that may come by their ids, whatever their bytes are, as an array of shape
+        `[vocabulary.size]`; None where no id is meant."""
+        return None
+
     def accepting(self, state: int) -> bool:
         """May the output end here?"""
         return bool(self._accepting[state])

@@ -5,13 +5,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from harness.backend.grammar import Grammar
+from harness.backend.adapter_parts import format_of
+from harness.backend.grammar import Grammar, InvalidGrammar
 from harness.oracle.automaton import Automaton, NoOracle
 
 if TYPE_CHECKING:
     from harness.backend.layout import Layout
+    from harness.backend.vocabulary import Vocabulary
     from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
     from harness.oracle.structural_tag import StructuralTagAutomaton
+    from harness.oracle.tag_formats.automaton import FormatAutomaton
 
 # The automata are imported where they are asked for: a walk without checks needs none.
 
@@ -71,14 +74,16 @@ def outputs_of(
     repeats_names: bool = False,
     seconds: float | None = None,
     layout: Layout | None = None,
-) -> JsonSchemaAutomaton | StructuralTagAutomaton:
+    vocabulary: Vocabulary | None = None,
+) -> JsonSchemaAutomaton | StructuralTagAutomaton | FormatAutomaton:
     """The automaton of the outputs of a JSON Schema or of a structural tag (docs/structural_tags.md), with
     documents in every spelling, or in those of a layout. The rest is said of `documents_of`.
 
-    Raises NoOracle where there is none, and for the other dialects.
+    A tag that names tokens has one for a vocabulary only. Raises NoOracle where there is none, and for the
+    other dialects.
     """
 
-    def of_schema(schema: str) -> JsonSchemaAutomaton:
+    def of_schema(schema: str, layout: Layout | None = layout) -> JsonSchemaAutomaton:
         return documents_of(schema, draft, asserts_formats, without, repeats_names, seconds, layout)
 
     if grammar.dialect == "json_schema":
@@ -86,6 +91,13 @@ def outputs_of(
     if grammar.dialect == "structural_tag":
         from harness.oracle.json_schema.budget import SECONDS
         from harness.oracle.structural_tag import structural_tag_automaton
+        from harness.oracle.tag_formats.load import format_automaton
 
+        try:
+            format = format_of(grammar.text)
+        except InvalidGrammar as error:
+            raise NoOracle(f"no structural tag: {error}"[:400]) from error
+        if format is not None:
+            return format_automaton(format, of_schema, layout, seconds or SECONDS, vocabulary)
         return structural_tag_automaton(grammar.text, of_schema, seconds or SECONDS)
     raise NoOracle("neither a JSON Schema nor a structural tag")

@@ -57,10 +57,11 @@ class ReferenceObject(GrammarObject):
         if token == vocabulary.eos_token:
             self._is_terminated = self.is_accepting()
             return self._is_terminated
-        text = vocabulary.tokens[token] if 0 <= token < vocabulary.size else b""
-        if not text or token in vocabulary.special_tokens or token in vocabulary.padding_tokens:
+        if not 0 <= token < vocabulary.size:
             return False
-        state = self._language.run(self._states[-1], text)
+        is_text = token not in vocabulary.special_tokens and token not in vocabulary.padding_tokens
+        text = vocabulary.tokens[token] if is_text else b""
+        state = self._language.after_token(self._states[-1], token, text)
         if state == DEAD:
             return False
         self._states.append(state)
@@ -139,5 +140,7 @@ class Reference(Adapter):
 
     def _language(self, grammar: Grammar) -> Automaton[Any]:
         if grammar.dialect in ("json_schema", "structural_tag"):
-            return outputs_of(grammar, None, self.asserts_formats, layout=self.layout)
+            return outputs_of(
+                grammar, None, self.asserts_formats, layout=self.layout, vocabulary=self.vocabulary
+            )
         return language_of(grammar)

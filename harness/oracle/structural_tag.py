@@ -16,11 +16,13 @@ import numpy as np
 
 from harness.backend.adapter_parts import structural_tag_of
 from harness.backend.grammar import InvalidGrammar
+from harness.backend.tag_formats import has_format
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.json_schema.automaton import Place as PlaceInDocument
 from harness.oracle.json_schema.budget import Budget
 from harness.oracle.json_schema.strings import UTF8
+from harness.oracle.tag_formats.load import with_any_documents
 
 Pending: TypeAlias = frozenset[bytes]
 """What is still to come of the triggers that began in free text. None of them may be completed: the free text
@@ -232,5 +234,7 @@ def structural_tag_automaton(
 def tag_of_any_documents(text: str) -> str:
     """The structural tag in which every JSON document is valid."""
     form = json.loads(text)
+    if has_format(form):
+        return json.dumps(with_any_documents(form))
     structures = [structure | {"schema": True} for structure in form["structures"]]
     return json.dumps(form | {"structures": structures})

@@ -81,8 +81,11 @@ class TokenTrie:
 
     def mask(self, automaton: Automaton[Any], state: int) -> TokenSet:
         """Returns the tokens that may come next, as a mask. End-of-sequence is allowed exactly at an
-        accepting state; special, padding and empty tokens never are."""
+        accepting state; special and empty tokens only where the automaton allows their ids, and padding
+        never."""
         allowed: TokenSet = self.states(automaton, state) != DEAD
+        if (ids := automaton.ids_allowed(state)) is not None:
+            allowed |= ids
         allowed[self.vocabulary.eos_token] = automaton.accepting(state)
         return allowed
 

@@ -123,8 +123,9 @@ def test_structural_tags_are_judged_by_their_automaton() -> None:
 
 def test_a_name_that_stands_twice_in_a_tag_is_no_fault() -> None:
     schema = {"properties": {"n": {"type": "integer"}}}
-    twice = Walk((), b'<f>{"n":1,"n":2}</f>', "ended")
-    wrong = Walk((), b'<f>{"n":1,"n":"a"}</f>', "ended")
+    twice, wrong = (
+        Walk(tuple(text), text, "ended") for text in (b'<f>{"n":1,"n":2}</f>', b'<f>{"n":1,"n":"a"}</f>')
+    )
     judged = subject(REFERENCE(BYTES), tag(schema))
     assert _fault(judged, twice) is None and _fault(judged, wrong) is not None
 

@@ -12,11 +12,13 @@ from itertools import islice
 from typing import Any
 
 from harness.backend.grammar import Grammar
+from harness.backend.tag_formats import has_format
 from harness.cases.case import json_text
 from harness.cases.subschemas import put
 from harness.diagnose.shrink import patterns, schemas, values
 from harness.diagnose.shrink.cut import content_cuts, cuts, holes, text_cuts
 from harness.diagnose.shrink.schemas import NOTHING
+from harness.diagnose.shrink.tag_formats import smaller_formats
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,9 @@ def _choice_steps(now: Candidate, choices: list[str]) -> Iterator[Step]:
 
 
 def _tag_steps(now: Candidate, form: dict[str, Any]) -> Iterator[Step]:
+    if has_format(form):
+        yield from (_with_text(now, json_text(less)) for less in smaller_formats(form))
+        return
     for key in ("structures", "triggers"):
         yield from (_with_text(now, json_text({**form, key: list(less)})) for less in cuts(form[key]) if less)
     for number, structure in enumerate(form["structures"]):

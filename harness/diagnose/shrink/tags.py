@@ -6,6 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from harness.backend.grammar import Grammar
+from harness.backend.tag_formats import has_format, read_tag
+from harness.backend.tag_formats.forms import JsonSchema, formats_in
+
 MOST_ENDS = 200
 """The most places at which the content of a tag could end that are tried."""
 
@@ -22,6 +26,8 @@ def tag_is_valid(
     """
     try:
         form = json.loads(text)
+        if has_format(form):
+            return _format_is_valid(text, content)
         triggers = [str(trigger) for trigger in form["triggers"]]
         structures = [
             (str(structure["begin"]), json.dumps(structure["schema"]), str(structure["end"]))
@@ -62,11 +68,26 @@ def tag_is_valid(
     return False
 
 
+def _format_is_valid(text: str, content: bytes) -> bool | None:
+    """The same for a tag of the new form, by its automaton; None where there is none, or where it reads
+    tokens by their ids."""
+    from harness.oracle.automaton import NoOracle
+    from harness.oracle.language import outputs_of
+
+    try:
+        return outputs_of(Grammar("structural_tag", text)).accepts(content)
+    except NoOracle:
+        return None
+
+
 def is_tag_form(text: str, is_schema: Callable[[str], bool]) -> bool:
     """Does the text have the form of a structural tag, with every `begin` starting with a trigger and every
     schema valid?"""
     try:
         form: Any = json.loads(text)
+        if has_format(form):
+            schemas = [each.schema for each in formats_in(read_tag(form)) if isinstance(each, JsonSchema)]
+            return all(is_schema(json.dumps(schema)) for schema in schemas)
         triggers = tuple(form["triggers"])
         return (
             bool(triggers and all(triggers))
