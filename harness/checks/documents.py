@@ -58,9 +58,10 @@ def _causes(
     """Yields the wrong tokens by their cause. Where tokens are read by their ids, the text before them does
     not say what may follow, and so they have but one cause, besides an early end."""
     if isinstance(documents, FormatAutomaton) and documents.reads_tokens:
-        others = [token for token in wrong if token != subject.vocabulary.eos_token]
-        if len(others) < len(wrong):
-            yield "early_end", [subject.vocabulary.eos_token]
+        ends = [token for token in wrong if token in subject.vocabulary.eos_tokens]
+        others = [token for token in wrong if token not in subject.vocabulary.eos_tokens]
+        if ends:
+            yield "early_end", ends
         if others:
             yield "token_id", others
         return

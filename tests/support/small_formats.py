@@ -24,7 +24,7 @@ from harness.oracle.trie import trie_of
 ALPHABETS = ("ab", "ab1", "a<>", "aé", "éê", '1"a', "[1]")
 SCHEMAS: tuple[Any, ...] = ({"const": 1}, {"type": "integer"}, {"enum": ["", "a", 1]}, {"maxItems": 1}, False)
 SPECIALS = {4: "<s>", 5: "</s>"}
-TOKENS = Vocabulary("small", (b"a", b"b", b"ab", b"1", b"", b"", b""), 5, SPECIALS, frozenset({6}))
+TOKENS = Vocabulary("small", (b"a", b"b", b"ab", b"1", b"", b"", b""), (5,), SPECIALS, frozenset({6}))
 """Four tokens that are text, one special token, end-of-sequence and one id of padding."""
 TEXTS = ("a", "b", "ab", "1", "", "", "")
 MOST_STATES = 400

@@ -257,7 +257,7 @@ class Graph:
         if key not in self._token_parts:
             allowed = np.full(vocabulary.size, is_excluded)
             allowed[ids] = not is_excluded
-            allowed[[vocabulary.eos_token, *vocabulary.padding_tokens]] = False
+            allowed[[*vocabulary.eos_tokens, *vocabulary.padding_tokens]] = False
             self._token_parts[key] = TokenPart(allowed)
         return self._token_parts[key]
 
