@@ -125,6 +125,10 @@ def console() -> Console:
     return Console(max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns), styled)
 
 
+LONG_HEAD = 16
+"""Columns from which a head is broken where the table is too wide."""
+
+
 def grid(
     title: str,
     heads: Sequence[str],
@@ -136,9 +140,11 @@ def grid(
     """Returns a table for a terminal: named lines, section by section, their cells to the right under the
     heads.
 
-    No line has more than `width` columns; a cell of more than `widest` columns takes several lines.
+    No line has more than `width` columns; a cell of more than `widest` columns takes several lines. Where the
+    table would be wider, a long head is broken at a hyphen.
     """
     import io
+    from textwrap import wrap
 
     from rich.box import SIMPLE_HEAD
     from rich.console import Console as Grid
@@ -162,6 +168,9 @@ def grid(
         for name, cells in section:
             table.add_row(Text(name), *(Text(cell) for cell in cells))
         table.add_section()
+    if drawn.measure(table).maximum >= width:
+        for column, head in zip(table.columns[1:], heads, strict=True):
+            column.header = Text("\n".join(wrap(head, LONG_HEAD, break_long_words=False)))
     drawn.print(table)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 

@@ -24,7 +24,7 @@ from harness.cli.main import main, parser
 from harness.cli.output import plain
 from harness.outcomes import compare
 from harness.report import run_summary
-from harness.text import PIPE, Console, command, shorten
+from harness.text import PIPE, Console, command, grid, shorten
 
 OLD = Arm("toy", "1", "", "toy", ("regex",), "bitmask")
 NEW = replace(OLD, version="2")
@@ -253,6 +253,16 @@ def test_a_comparison_begins_with_what_matters(pair: Path) -> None:
     assert "SLOWER" in said[2] and said[2].startswith("  times")
     assert said[3] == "gate: FAILED: toy==2 has new faults in 1 case"
     assert said.index("") < 8 and "new faults: 1 case(s)" in said
+
+
+def test_a_long_head_is_broken_at_a_hyphen_where_the_table_is_too_wide() -> None:
+    def heads(width: int) -> list[str]:
+        names = ["outlines-core", "lm-format-enforcer"]
+        lines = grid("", names, [[("slowest compile", ["1.23 s", "9.05 ms"])]], width).splitlines()
+        return [line.split("  ")[-1].strip() for line in lines if "-" in line or "enforcer" in line]
+
+    assert heads(80) == ["lm-format-enforcer"]
+    assert heads(48) == ["lm-format-", "enforcer"]
 
 
 def test_a_summary_is_short_and_fits(run: Path, pair: Path) -> None:
