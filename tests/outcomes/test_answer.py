@@ -13,6 +13,7 @@ import pytest
 from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance
+from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.second import violated_constraint
 from harness.outcomes.answer import Answer, read_answer
 from harness.outcomes.case_state import FAILED, CaseState
@@ -132,6 +133,15 @@ def test_the_certainty_says_how_many_cases_were_judged_and_by_what(
     answer = _answer(synthetic, tmp_path, [{}, IGNORES, {"valid": None}], [{}, IGNORES, {"valid": None}])
     assert answer.certainty[0] == "2 of 3 schemas were judged, by 1 valid and 1 invalid output."
     assert answer.certainty[1].startswith("Of 1 nothing is known but that alpha compiles it")
+
+
+def test_the_certainty_says_at_how_many_places_masks_were_compared(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    """Of two backends, the one that was followed further counts."""
+    ways = [[{}, {**CHECKED, "counted": {TOKENS_LEAD: {"places": places, "sound": 0}}}] for places in (3, 5)]
+    answer = _answer(synthetic, tmp_path, *ways)
+    assert "At 5 places in 1 schema the whole mask was compared" in " ".join(answer.certainty)
 
 
 def test_what_a_walk_wrote_is_shown_with_the_constraint_that_it_violates(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.cases.case import Case
 from harness.checks import judging_dialects
+from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.asked import Judge
 from harness.outcomes.case_state import WROTE_INVALID, CaseState, state_of_fault
 from harness.outcomes.controls import Enforcing
@@ -125,6 +126,8 @@ class Proofs:
     enforcing: Enforcing = field(default_factory=Enforcing)
     masks_compared: set[CaseKey] = field(default_factory=set)
     """The cases of which whole masks were compared with an exact reference."""
+    places: dict[CaseKey, int] = field(default_factory=dict)
+    """At how many places masks were compared with a case's documents, on the arm where they were most."""
 
     def add(self, row: Row) -> None:
         """Take in one row."""
@@ -139,6 +142,8 @@ class Proofs:
             for name, dialects in judging_dialects().items()
         ):
             self.masks_compared.add(key)
+        if places := row.counted.get(TOKENS_LEAD, {}).get("places", 0):
+            self.places[key] = max(places, self.places.get(key, 0))
         proofs = list(_proofs_of(row))
         if proofs:
             kept = self.found.setdefault(arm_key(row), {}).setdefault(key, [])
@@ -176,6 +181,8 @@ def together(proofs: Iterable[Proofs]) -> Proofs:
         whole.valid |= one.valid
         whole.invalid |= one.invalid
         whole.masks_compared |= one.masks_compared
+        for key, places in one.places.items():
+            whole.places[key] = max(places, whole.places.get(key, 0))
     return whole
 
 

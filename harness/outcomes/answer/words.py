@@ -146,6 +146,12 @@ def certainty(
         f"{best.counts.judged:,} of {total:,} {_plural(noun, total)} were judged"
         f"{', by ' if by else ''}{_and(by)}."
     )
+    if proofs.places:
+        number, places = len(proofs.places), sum(proofs.places.values())
+        yield (
+            f"At {places:,} {_plural('place', places)} in {number:,} {_plural(noun, number)} the whole mask "
+            "was compared with what the possible documents allow."
+        )
     if best.counts.not_judged:
         yield (
             f"Of {best.counts.not_judged:,} nothing is known but that {best.name} compiles "
