@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 from outlines_core import Vocabulary as TokenMap
 from outlines_core import json_schema
@@ -89,16 +90,12 @@ def _hub_of(folder: Path) -> Iterator[str]:
     """Makes a hub's cache that holds nothing but the folder, and gives the name by which it is found there:
     the library's loader takes no folder."""
     with tempfile.TemporaryDirectory() as home:
-        repository = Path(home, "hub", "models--local--tokenizer")
+        hub = Path(home, ".cache", "huggingface")
+        repository = hub / "hub" / "models--local--tokenizer"
         (repository / "refs").mkdir(parents=True)
         (repository / "refs" / "main").write_text("local")
         (repository / "snapshots").mkdir()
         (repository / "snapshots" / "local").symlink_to(folder, target_is_directory=True)
-        saved = os.environ.get("HF_HOME")
-        os.environ["HF_HOME"] = home
-        try:
+        # It looks for the tokens below HF_HOME, and for the end of sequence below HOME alone.
+        with patch.dict(os.environ, {"HF_HOME": str(hub), "HOME": home}):
             yield "local/tokenizer"
-        finally:
-            del os.environ["HF_HOME"]
-            if saved is not None:
-                os.environ["HF_HOME"] = saved

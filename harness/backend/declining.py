@@ -11,6 +11,7 @@ def declining(adapter_class: type[Adapter], vocabulary: Vocabulary, reason: str)
 
     class _Declining(adapter_class):  # type: ignore[misc, valid-type]
         refused_vocabulary = reason
+        loader = "library"
 
         def __init__(self) -> None:
             Adapter.__init__(self, vocabulary)

@@ -3,24 +3,23 @@ imports no backend."""
 
 from __future__ import annotations
 
-import os
-import select
-import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.backend.arm import Arm
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
+from harness.backend.process.short_child import answer_of_a_child
 from harness.errors import BadInput
 
 if TYPE_CHECKING:
     from harness.backend.grammar import Adapter
     from harness.backend.registry import BackendSpec
+    from harness.backend.vocabulary import Vocabulary
 
 SECONDS = 300.0
 """The time for importing every backend and loading every vocabulary of a run."""
@@ -35,17 +34,24 @@ class Description:
 
     arms: tuple[Arm, ...]
     vocabularies: dict[str, dict[str, Any]]
+    readings: tuple[dict[str, Any], ...] = ()
+    """What each arm takes the tokens of each vocabulary for, where that was asked: the arm's `backend`,
+    `version` and `options`, the `vocabulary`, the fields of `harness.backend.token_bytes.look.Reading`, and
+    `problem`, which says why nothing is known (then those are missing)."""
 
 
-def describe(specs: Sequence[str], vocabularies: Sequence[str], pythons: Sequence[str] = ()) -> Description:
+def describe(
+    specs: Sequence[str], vocabularies: Sequence[str], pythons: Sequence[str] = (), *, reads: bool = False
+) -> Description:
     """Asks a process of each environment; `pythons` has the interpreter of each backend, where that is not
-    always ours.
+    always ours. With `reads`, each backend is asked what it takes the tokens of each vocabulary for.
 
     Raises BadInput for an option, version or vocabulary that is not to be had.
     """
     pythons = pythons or [sys.executable] * len(specs)
     arms: dict[int, Arm] = {}
     vocabularies_found: dict[str, dict[str, Any]] = {}
+    readings: list[dict[str, Any]] = []
     for python in dict.fromkeys([sys.executable, *pythons]):
         ours = python == sys.executable
         asked = [place for place, interpreter in enumerate(pythons) if interpreter == python]
@@ -54,11 +60,13 @@ def describe(specs: Sequence[str], vocabularies: Sequence[str], pythons: Sequenc
             op="arms",
             specs=[specs[place] for place in asked],
             vocabularies=list(vocabularies) if ours else [],
+            read=list(vocabularies) if reads else [],
         )
+        readings += answer["readings"]
         for place, fields in zip(asked, answer["arms"], strict=True):
             arms[place] = Arm.from_json(fields | {"python": "" if ours else python})
         vocabularies_found |= answer["vocabularies"]
-    return Description(tuple(arms[place] for place in range(len(specs))), vocabularies_found)
+    return Description(tuple(arms[place] for place in range(len(specs))), vocabularies_found, tuple(readings))
 
 
 def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -97,7 +105,7 @@ def open_service() -> tuple[Handler, dict[str, Any]]:
 
 def _answer(question: dict[str, Any], blob: bytes) -> Answer:
     if question["op"] == "arms":
-        return _describe(question["specs"], question["vocabularies"]), b""
+        return _describe(question["specs"], question["vocabularies"], question["read"]), b""
     if question["op"] == "places":
         return {"places": _places(question["names"])}, b""
     return {"catalogue": _catalogue()}, b""
@@ -148,20 +156,41 @@ def _places(names: list[str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _describe(specs: list[str], names: list[str]) -> dict[str, Any]:
+def _describe(specs: list[str], names: list[str], read: list[str]) -> dict[str, Any]:
     from harness.backend.registry import parse_specs
     from harness.backend.vocabulary import load_vocabulary
 
-    arms = [_arm(spec) for text in specs for spec in parse_specs(text)]
+    asked = [spec for text in specs for spec in parse_specs(text)]
+    arms = [_arm(spec) for spec in asked]
+    loaded = {name: load_vocabulary(name) for name in dict.fromkeys([*names, *read])}
     vocabularies = {}
     for name in names:
-        vocabulary = load_vocabulary(name)
+        vocabulary = loaded[name]
         vocabularies[name] = {
             "size": vocabulary.size,
             "sha256": vocabulary.sha256,
             "eos_tokens": {str(token): vocabulary.special_tokens[token] for token in vocabulary.eos_tokens},
         }
-    return {"arms": [asdict(arm) for arm in arms], "vocabularies": vocabularies}
+    return {
+        "arms": [asdict(arm) for arm in arms],
+        "vocabularies": vocabularies,
+        "readings": _readings(asked, arms, {name: loaded[name] for name in read}),
+    }
+
+
+def _readings(
+    specs: Sequence[BackendSpec], arms: Sequence[Arm], vocabularies: Mapping[str, Vocabulary]
+) -> list[dict[str, Any]]:
+    if not vocabularies:
+        return []
+    from harness.backend.token_bytes.survey import readings_of, shows_tokens
+
+    named = [
+        (str(spec), {"backend": arm.backend, "version": arm.version, "options": arm.options})
+        for spec, arm in zip(specs, arms, strict=True)
+        if shows_tokens(spec.name)
+    ]
+    return readings_of(named, vocabularies)
 
 
 def _arm(spec: BackendSpec) -> Arm:
@@ -196,21 +225,4 @@ def _unicode_version(adapter: Adapter) -> str:
     It is asked in a child, because a backend that dies where it compiles must not end the run."""
     from harness.backend.unicode_age import unicode_version
 
-    if not hasattr(os, "fork"):
-        return unicode_version(adapter)
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(write, unicode_version(adapter).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    try:
-        answered, _, _ = select.select([read], [], [], PROBE_SECONDS)
-        return os.read(read, 64).decode() if answered else ""
-    finally:
-        os.close(read)
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+    return answer_of_a_child(partial(unicode_version, adapter), PROBE_SECONDS) or ""

@@ -54,12 +54,11 @@ def bytes_of_list(info: Any, size: int) -> list[bytes]:
 
 def bytes_of_decoder(tokenizer: Any, size: int) -> list[bytes]:
     """Returns what an object's `decode_bytes` gives for each id alone, less those that are
-    `is_special_token`."""
-    known = min(size, tokenizer.vocab_size)
-    tokens = [
-        b"" if tokenizer.is_special_token(token) else tokenizer.decode_bytes([token])
-        for token in range(known)
-    ]
+    `is_special_token`. Of an id without bytes it gives the id between `<[` and `]>`."""
+    tokens = []
+    for token in range(min(size, tokenizer.vocab_size)):
+        text = b"" if tokenizer.is_special_token(token) else tokenizer.decode_bytes([token])
+        tokens.append(b"" if text == b"<[%d]>" % token else text)
     return _of_length(tokens, size)
 
 

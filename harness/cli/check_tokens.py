@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from harness.backend.token_bytes.compare import KINDS
+from harness.backend.token_bytes.compare import KINDS, spelled_bytes
 from harness.backend.token_bytes.look import Looked, look
 from harness.cli.output import emit
 from harness.errors import GATE_FAILED, OK
@@ -15,8 +15,6 @@ from harness.text import one_line
 
 LISTED = 5
 """How many ids of a kind are listed on a terminal; the JSON has all."""
-LONGEST = 48
-"""How many characters of a token's text are shown."""
 
 LOADERS = {
     "library": "its own loader read the tokenizer's files",
@@ -46,9 +44,9 @@ def _lines(backend: str, vocabulary: str, looked: Looked) -> Iterator[str]:
         yield ""
         yield f"{KINDS[kind]}: {count:,} id{'s' * (count != 1)}"
         of_kind = [each for each in looked.wrong if each["kind"] == kind]
-        width = max(len(_spelled(each["true"])) for each in of_kind[:LISTED])
+        width = max(len(spelled_bytes(each["true"])) for each in of_kind[:LISTED])
         for each in of_kind[:LISTED]:
-            true, read = _spelled(each["true"]), _spelled(each["read"])
+            true, read = spelled_bytes(each["true"]), spelled_bytes(each["read"])
             yield f"  {each['token']:>7}  is {true:{width}}  taken for {read}"
         if count > LISTED:
             yield f"  and {count - LISTED:,} more (--json lists all)"
@@ -82,14 +80,7 @@ def _how(looked: Looked) -> str:
 
 
 def _shown(mask: dict[str, Any]) -> str:
-    where = f" behind {_spelled(mask['before'])}" if mask["before"] else " at the start"
+    where = f" behind {spelled_bytes(mask['before'])}" if mask["before"] else " at the start"
     verb = "allows" if mask["allowed"] else "forbids"
     grammar = one_line(mask["choice"], 160, spelled=True)
     return f"the choice {grammar} {verb} id {mask['token']}{where}"
-
-
-def _spelled(content: str) -> str:
-    """Returns the bytes, which are given as hex, as people read them."""
-    if not content:
-        return "no text"
-    return f'"{one_line(bytes.fromhex(content).decode("utf-8", "backslashreplace"), LONGEST, spelled=True)}"'

@@ -18,6 +18,7 @@ TABLES = {
     "faults": "the faults by category and cause, in cases of each backend",
     "checks": "in how many cases each check found something",
     "masks": "at how many places no token is wrongly allowed, and none wrongly forbidden",
+    "tokens": "which token ids each backend reads wrongly, and how",
     "keywords": "what becomes of each keyword and pair (of the suite keywords)",
     "spellings": "which spellings each backend accepts (with run --spellings)",
     "ceilings": "what jumping over forced text could save at most, per suite",
@@ -98,6 +99,7 @@ def _frame_text(run: Path, what: str, form: str | None) -> str:
     from harness.report.tables.passes import passes_frame
     from harness.report.tables.spelling import spelling_frame
     from harness.report.tables.time import time_frame
+    from harness.report.tables.tokens import tokens_frame
 
     frames = {
         "checks": checks_frame,
@@ -107,6 +109,7 @@ def _frame_text(run: Path, what: str, form: str | None) -> str:
         "masks": masks_frame,
         "passes": passes_frame,
         "times": time_frame,
+        "tokens": tokens_frame,
     }
     return to_text(frames[what](run), form or "markdown")
 

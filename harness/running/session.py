@@ -25,6 +25,7 @@ from harness.cases.suite import Suite, find_suite, walked_by_default
 from harness.errors import BadInput
 from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.machine import describe_machine
+from harness.rows.reading import reading_lines
 from harness.rows.resume import resume
 from harness.rows.row import RunInfo, contested_lines, makes_checks
 from harness.rows.sample import sample_of
@@ -42,7 +43,7 @@ SEED = 0
 MEMORY_GB = 4.0
 """The resident memory that one case may take, in GB, unless somebody wants another limit."""
 
-FREE = {"run", "started", "argv", "machine", "jobs", "executor", "asked"}
+FREE = {"run", "started", "argv", "machine", "jobs", "executor", "asked", "readings"}
 """The fields of a run's first line in which two parts of one run may differ."""
 
 
@@ -118,8 +119,12 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
     with locked(folder):
         say(f"looking at {len(specs)} backend(s) and {len(names)} vocabulary(ies) ...")
         placed = resolve(specs, say)
-        described = describe([str(spec) for spec, _ in placed], names, [python for _, python in placed])
+        described = describe(
+            [str(spec) for spec, _ in placed], names, [python for _, python in placed], reads=True
+        )
         check_distinct(described)
+        for line in reading_lines(described.readings):
+            say(line)
         prepared = Prepared(request, folder, run_id, suites, specs, described)
         if not address:
             return _walk_prepared(prepared, request.jobs, run_all, say, report)
@@ -217,6 +222,7 @@ def _info_of(prepared: Prepared, profile: Profile, plan: Plan, jobs: int) -> Run
         asked=request.suites,
         arms=described.arms,
         vocabularies=described.vocabularies,
+        readings=described.readings,
         suites=plan.suites,
         machine=describe_machine(),
     )

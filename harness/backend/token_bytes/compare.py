@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.backend.token_bytes.place import completed
 from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.byte_level import bytes_of_letters
 from harness.backend.vocabulary.metaspace import MARKER, byte_of_piece
+from harness.text import one_line
 
 KINDS = {
     "special_as_text": "a control token is taken for the text of its name",
@@ -39,12 +41,15 @@ class WrongToken:
 
 
 def wrong_tokens(vocabulary: Vocabulary, read: Sequence[bytes]) -> list[WrongToken]:
-    """Returns the ids whose bytes are not the vocabulary's, ascending; ids that `read` lacks have no text."""
+    """Returns the ids whose bytes are not the vocabulary's, ascending; ids that `read` lacks have no text.
+
+    Bytes that stand in no UTF-8 text, such as 0xFF alone, may be taken for no text: no mask can tell.
+    """
     padded = [*read[: vocabulary.size], *[b""] * (vocabulary.size - len(read))]
     return [
         WrongToken(token, kind_of(vocabulary, token, said), true, said)
         for token, (true, said) in enumerate(zip(vocabulary.tokens, padded, strict=True))
-        if said != true
+        if said != true and (said or completed(true))
     ]
 
 
@@ -80,6 +85,19 @@ def kind_of(vocabulary: Vocabulary, token: int, read: bytes) -> str:
     if plain is not None and bytes_of_letters(plain) == read:
         return "text_as_letters"
     return "text_of_another" if read in vocabulary.ids_by_bytes else "other"
+
+
+def kinds_text(kinds: Mapping[str, int]) -> str:
+    """Returns the number of ids of each kind with its sentence, in a line."""
+    return "; ".join(f"{count:,}: {KINDS.get(kind, kind)}" for kind, count in kinds.items())
+
+
+def spelled_bytes(content: str, longest: int = 48) -> str:
+    """Returns a token's bytes, which are given as hex, as people read them."""
+    if not content:
+        return "no text"
+    text = bytes.fromhex(content).decode("utf-8", "backslashreplace")
+    return f'"{one_line(text, longest, spelled=True)}"'
 
 
 def _text(content: bytes) -> str | None:

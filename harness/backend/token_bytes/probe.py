@@ -1,38 +1,13 @@
-"""What a mask says of one token: a grammar of a few literal texts, with a place where the token's bytes may
-stand or may not.
-
-Nothing is forced at the place, since a backend may allow the canonical token alone where it is: another text
-begins there with another byte.
-"""
+"""What a mask says of one token, at a place where the token's bytes may stand or may not."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from itertools import product
 
-from harness.backend.grammar import Adapter, Grammar, allocate_bitmask, is_allowed
+from harness.backend.grammar import Adapter, allocate_bitmask, is_allowed
 from harness.backend.token_bytes.compare import WrongToken
+from harness.backend.token_bytes.place import Place, place_of
 from harness.backend.vocabulary import Vocabulary
-
-LEADS = ("c3", "e6", "e697", "f0", "f09f", "f09f98")
-"""Beginnings of characters, as hex, which a token that begins inside a character may continue."""
-TAILS = (b"\x80", b"\xa0", b"\x90")
-"""Bytes that may complete a character; one of the three fits behind every beginning."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A grammar, and the bytes after which a text stands there beside others."""
-
-    grammar: Grammar
-    texts: tuple[bytes, ...]
-    """All outputs of the grammar."""
-    before: bytes
-
-    def fits(self, content: bytes) -> bool:
-        """Returns whether a token of these bytes may come at the place; one without bytes never may."""
-        return bool(content) and any(text.startswith(self.before + content) for text in self.texts)
 
 
 @dataclass(frozen=True)
@@ -43,26 +18,6 @@ class Shown:
     before: bytes
     allowed: bool
     """Whether the mask allows the token, wrongly; else it forbids it, wrongly."""
-
-
-def place_of(content: bytes) -> Place | None:
-    """Returns a place where a token of these bytes may come, among others; None where no UTF-8 text has the
-    bytes."""
-    whole = _completed(content)
-    if whole is None:
-        return None
-    before, text = whole
-    other = next(
-        each
-        for each in (before + bytes([byte]) for byte in (*range(0x80, 0xC0), *b"01"))
-        if (completed := _behind(each)) is not None and each[len(before)] != content[0] and completed
-    )
-    beside = _behind(other)
-    assert beside is not None
-    first = next(digit for digit in (b"0", b"1", b"2") if digit[0] not in (text[0], beside[0]))
-    texts = (text, beside, first)
-    choice = json.dumps([each.decode() for each in texts], ensure_ascii=False)
-    return Place(Grammar("choice", choice), texts, before)
 
 
 def allows(adapter: Adapter, place: Place, token: int) -> bool | None:
@@ -126,26 +81,3 @@ def _sort(vocabulary: Vocabulary, token: int, text: bytes) -> object:
     except UnicodeDecodeError:
         return "byte" if len(text) == 1 else "part"
     return (plain.startswith(" "), plain.isascii(), len(plain) > 8, len(text) == 1)
-
-
-def _completed(content: bytes) -> tuple[bytes, bytes] | None:
-    """Returns what must stand before the bytes, and a whole text of both; None where no UTF-8 has them."""
-    for lead in ("", *LEADS):
-        before = bytes.fromhex(lead)
-        text = _behind(before + content)
-        if text is not None:
-            return before, text
-    return None
-
-
-def _behind(beginning: bytes) -> bytes | None:
-    """Returns the bytes, with those behind them that complete their last character; None where none do."""
-    for count in range(4):
-        for tail in product(TAILS, repeat=count):
-            text = beginning + b"".join(tail)
-            try:
-                text.decode()
-            except UnicodeDecodeError:
-                continue
-            return text
-    return None
