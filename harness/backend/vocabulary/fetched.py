@@ -1,7 +1,8 @@
 """The vocabularies that `grammarbench fetch vocabularies` has brought: kept in the cache, and read from it.
 
-Each has a folder of its own with the tokenizer's file, the licence that it came under, and a note of where it
-came from. A file is read only if it is, byte for byte, the one that was pinned.
+Each has a folder of its own with the tokenizer's file, the licence that it came under, a note of where it
+came from, and what makes of it the folder of a Hugging Face tokenizer (a GGUF file has none). A file is read
+only if it is, byte for byte, the one that was pinned.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from harness.backend.cache import cache_home
 from harness.backend.vocabulary.families import FAMILIES, FILE_NAMES, Family
 from harness.backend.vocabulary.model import Vocabulary
+from harness.backend.vocabulary.tokenizer_files import CONFIG, write_tokenizer_files
 from harness.errors import BadInput, did_you_mean
 
 LICENCE = "LICENSE"
@@ -41,8 +43,8 @@ def folder_of(family: Family) -> Path:
 
 
 def is_fetched(family: Family) -> bool:
-    """Says whether the family's file is on this machine."""
-    return _file(family).is_file()
+    """Says whether the family's files are on this machine."""
+    return _file(family).is_file() and (family.form == "gguf" or (folder_of(family) / CONFIG).is_file())
 
 
 def require_fetched(family: Family) -> None:
@@ -101,11 +103,21 @@ def _keep(family: Family, archive: Path) -> None:
         (draft / FILE_NAMES[family.form]).write_bytes(content)
         (draft / LICENCE).write_bytes(licence)
         (draft / SOURCE).write_text(f"{json.dumps(source, indent=2)}\n", "utf-8")
+        if family.form != "gguf":
+            write_tokenizer_files(family, draft, _ranks(family, draft))
         if folder.exists():
             shutil.rmtree(folder)
         os.replace(draft, folder)
     except OSError as error:
         raise BadInput(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _ranks(family: Family, folder: Path) -> dict[bytes, int]:
+    if family.form != "tiktoken":
+        return {}
+    from harness.backend.vocabulary.tiktoken_encoding import read_ranks
+
+    return read_ranks(folder / FILE_NAMES[family.form])
 
 
 def load_family(name: str) -> Vocabulary:

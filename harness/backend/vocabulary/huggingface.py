@@ -75,16 +75,19 @@ def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabu
         from tokenizers import Tokenizer
     except ImportError as error:
         raise _missing_extra(name) from error
-    document = _read(folder / "tokenizer.json")
     try:
-        meaning = _meaning(document, folder)
-        for part in ("normalizer", "pre_tokenizer"):
-            document[part] = _without_prefix(document.get(part))
-        tokenizer = Tokenizer.from_str(json.dumps(document))
+        # The library reads the file: a list of half a million merges would fill memory as Python's objects.
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        parts = _parts(tokenizer)
+        meaning = _meaning(parts, folder)
+        altered = {part: _without_prefix(parts[part]) for part in ("normalizer", "pre_tokenizer")}
+        altered_parts = Tokenizer.from_str(json.dumps(EMPTY | altered))
+        tokenizer.normalizer = altered_parts.normalizer
+        tokenizer.pre_tokenizer = altered_parts.pre_tokenizer
         tokenizer.no_truncation()
         tokenizer.no_padding()
         tokenizer.encode_special_tokens = True
-        return _vocabulary(name, folder, document, tokenizer, meaning, eos, width or _model_width(folder))
+        return _vocabulary(name, folder, parts, tokenizer, meaning, eos, width or _model_width(folder))
     except (BadInput, KeyboardInterrupt, SystemExit):
         raise
     # what a file of another shape can raise: bare Exception, and where Rust panics a BaseException
@@ -94,10 +97,30 @@ def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabu
         ) from error
 
 
+EMPTY: dict[str, Any] = {
+    "version": "1.0",
+    "added_tokens": [],
+    "model": {"type": "BPE", "vocab": {}, "merges": []},
+}
+"""A tokenizer's file without any token."""
+
+
+def _parts(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Returns the normalizer, the pre-tokenizer and the decoder as the file has them, and of the model what
+    says how it treats unknown text."""
+
+    def stored(component: Any) -> Any:
+        return None if component is None else json.loads(component.__getstate__())
+
+    parts = {part: stored(getattr(tokenizer, part)) for part in ("normalizer", "pre_tokenizer", "decoder")}
+    model = {field: getattr(tokenizer.model, field, None) for field in ("unk_token", "byte_fallback")}
+    return {**parts, "model": model}
+
+
 def _vocabulary(
     name: str,
     folder: Path,
-    document: dict[str, Any],
+    parts: dict[str, Any],
     tokenizer: Tokenizer,
     meaning: Callable[[str], bytes],
     eos: tuple[int, ...],
@@ -108,7 +131,7 @@ def _vocabulary(
     eos = eos or _ends_of_sequence(folder, ids)
     specials = {token: entry.content for token, entry in added.items() if entry.special}
     for piece, token in ids.items():
-        if token in eos or piece == document["model"].get("unk_token"):
+        if token in eos or piece == parts["model"]["unk_token"]:
             specials[token] = piece
     # Ids that only specials have, beyond the model's width, are ids that the model cannot produce.
     needed = 1 + max(token for token in ids.values() if token not in specials or token in eos)
@@ -139,20 +162,20 @@ def _vocabulary(
         special_tokens={token: piece for token, piece in sorted(specials.items()) if token < size},
         padding_tokens=frozenset(range(size)) - named,
         tokenize=spelling_markers(tokenize, marker)
-        if MARKER in _replacements(document) and min(marker) >= 0
+        if MARKER in _replacements(parts) and min(marker) >= 0
         else tokenize,
         folder=folder,
     )
 
 
-def _meaning(document: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
+def _meaning(parts: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
     """Returns what the tokenizer's decoder makes of one piece, at any place but the start of the output."""
-    kinds = [decoder["type"] for decoder in _components(document.get("decoder"), "decoders")]
+    kinds = [decoder["type"] for decoder in _components(parts["decoder"], "decoders")]
     if "ByteLevel" in kinds and set(kinds) <= {"ByteLevel", "Fuse"}:
         return bytes_of_letters
     if kinds and set(kinds) <= {"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"}:
-        replacements = _replacements(document)
-        byte_fallback = "ByteFallback" in kinds or bool(document["model"].get("byte_fallback"))
+        replacements = _replacements(parts)
+        byte_fallback = "ByteFallback" in kinds or bool(parts["model"]["byte_fallback"])
 
         def meaning(piece: str) -> bytes:
             byte = byte_of_piece(piece) if byte_fallback else None
@@ -170,11 +193,11 @@ def _meaning(document: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
     )
 
 
-def _replacements(document: dict[str, Any]) -> dict[str, str]:
+def _replacements(parts: dict[str, Any]) -> dict[str, str]:
     """Returns what a metaspace decoder replaces in every piece; `Strip` only takes away the space before the
     whole text."""
     replacements: dict[str, str] = {}
-    for decoder in _components(document.get("decoder"), "decoders"):
+    for decoder in _components(parts["decoder"], "decoders"):
         if decoder["type"] == "Metaspace":
             replacements[decoder.get("replacement", MARKER)] = " "
         elif decoder["type"] == "Replace" and "String" in decoder["pattern"]:

@@ -57,7 +57,7 @@ def load_family(family: Family, path: Path) -> Vocabulary:
     """Returns the vocabulary of a family that was fetched as a file of ranks. Raises BadInput."""
     texts = {**family.specials, **family.added}
     ids = {name: token for token, name in texts.items()}
-    ranks = _ranks(path)
+    ranks = read_ranks(path)
     tokens = [b""] * family.width
     for text, token in ranks.items():
         tokens[token] = text
@@ -78,6 +78,7 @@ def load_family(family: Family, path: Path) -> Vocabulary:
         special_tokens=dict(family.specials),
         padding_tokens=frozenset(range(family.width)) - set(ranks.values()) - texts.keys(),
         tokenize=tokenize if added else encoding.encode_ordinary,
+        folder=path.parent,
     )
 
 
@@ -123,7 +124,7 @@ def _vocabulary(source: str, encoding: tiktoken.Encoding) -> Vocabulary:
 
 
 def _encoding_of_file(path: Path) -> tiktoken.Encoding:
-    ranks = _ranks(path)
+    ranks = read_ranks(path)
     missing = [byte for byte in range(256) if bytes([byte]) not in ranks]
     if missing:
         raise BadInput(
@@ -148,7 +149,7 @@ def _encoding_of_file(path: Path) -> tiktoken.Encoding:
         ) from error
 
 
-def _ranks(path: Path) -> dict[bytes, int]:
+def read_ranks(path: Path) -> dict[bytes, int]:
     """Returns each token's rank. tiktoken's own reader is not used: it keeps a copy of the file and would not
     see that it has changed."""
     ranks: dict[bytes, int] = {}
