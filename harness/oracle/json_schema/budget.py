@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from harness.oracle.automaton import NoOracle
 
 SECONDS = 6.0
-"""Processor time that an automaton may take in all; of MaskBench's files three in 325 need more than one
-second."""
+"""Processor time of its thread that an automaton may take in all; of MaskBench's files three in 325 need more
+than one second."""
 
 EVERY = 400
 """One in so many calls of `check` looks at the clock."""
 
 
 class Budget:
-    """Processor time, which is spent between `spending` and its end only."""
+    """Processor time of the thread, which is spent between `spending` and its end only."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = self._left = seconds
@@ -30,15 +30,15 @@ class Budget:
         if self._end is not None:
             yield
             return
-        self._end = time.process_time() + self._left
+        self._end = time.thread_time() + self._left
         try:
             yield
         finally:
-            self._left, self._end = self._end - time.process_time(), None
+            self._left, self._end = self._end - time.thread_time(), None
 
     def check(self) -> None:
         """Raises NoOracle once the time is over; looks at the clock, which is slow on some machines, now and
         then only."""
         self._calls += 1
-        if self._calls % EVERY == 0 and self._end is not None and time.process_time() > self._end:
+        if self._calls % EVERY == 0 and self._end is not None and time.thread_time() > self._end:
             raise NoOracle(f"the reference automaton takes more than {self._seconds:g} s of processor time")
