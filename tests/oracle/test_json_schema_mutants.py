@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 from against_the_judge import differences
 
-from harness.oracle.json_schema import atoms, automaton, decimals, numbers, schemas, strings, texts, values
+from harness.oracle.json_schema import (
+    atoms,
+    automaton,
+    decimals,
+    keywords,
+    numbers,
+    schemas,
+    strings,
+    texts,
+    values,
+)
 from harness.oracle.json_schema.atoms import AtLeast
 from harness.oracle.json_schema.formula import TRUE, Formula
 
@@ -49,8 +59,8 @@ def counts_bytes_for_characters(patch: pytest.MonkeyPatch) -> None:
 
 
 def loses_a_branch_of_one_of(patch: pytest.MonkeyPatch) -> None:
-    right = schemas.one_of
-    patch.setattr(schemas, "one_of", lambda formulas: right(formulas[:-1] or formulas))
+    right = keywords.one_of
+    patch.setattr(keywords, "one_of", lambda formulas: right(formulas[:-1] or formulas))
 
 
 def takes_a_bound_for_an_exclusive_one(patch: pytest.MonkeyPatch) -> None:

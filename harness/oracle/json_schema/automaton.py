@@ -34,21 +34,20 @@ from harness.oracle.json_schema.frames import (
     with_space,
 )
 from harness.oracle.json_schema.members import Members
-from harness.oracle.json_schema.schemas import Schemas
-from harness.oracle.json_schema.spellable import spellable_values
-from harness.oracle.json_schema.texts import Texts
-from harness.oracle.json_schema.values import (
+from harness.oracle.json_schema.names import listed_names, names_in_order
+from harness.oracle.json_schema.parts import (
     Part,
-    Values,
     array_holds,
     behind,
     boolean_holds,
-    listed_names,
-    names_in_order,
     next_item,
     object_holds,
     simple_items,
 )
+from harness.oracle.json_schema.schemas import Schemas
+from harness.oracle.json_schema.spellable import spellable_values
+from harness.oracle.json_schema.texts import Texts
+from harness.oracle.json_schema.values import Values
 
 Place: TypeAlias = Literal["string", "name", "escape", "number", "between"]
 

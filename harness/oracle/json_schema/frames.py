@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 from harness.oracle.json_schema.formula import Formula
+from harness.oracle.json_schema.names import Names
 from harness.oracle.json_schema.numbers import Literal
-from harness.oracle.json_schema.values import Names, Part
+from harness.oracle.json_schema.parts import Part
 
 Formulas: TypeAlias = tuple[Formula, ...]
 """First what is wanted of the value, then what the value around it asks about it."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from harness.backend.layout import Layout
 from harness.oracle.json_schema.formula import Formula, conjunction, disjunction, negation
 from harness.oracle.json_schema.frames import Formulas, Object
-from harness.oracle.json_schema.values import Names, Part, Values
+from harness.oracle.json_schema.names import Names
+from harness.oracle.json_schema.parts import Part
+from harness.oracle.json_schema.values import Values
 
 
 class Members:

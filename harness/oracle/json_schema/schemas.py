@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.json_schema.atoms import (
-    TYPES,
-    Above,
     AllItems,
     AllMembers,
-    AllNames,
-    AtLeast,
-    AtLeastCharacters,
     AtLeastItems,
-    AtLeastProperties,
-    Contains,
     HasName,
     InLanguage,
-    IsMultiple,
     IsOneOfNumbers,
     IsOneOfTexts,
-    IsSpelledInteger,
     IsTrue,
     IsType,
     JsonType,
 )
-from harness.oracle.json_schema.formats import format_of
+from harness.oracle.json_schema.facts import at_least, bound, if_type, is_number, is_type
 from harness.oracle.json_schema.formula import (
     FALSE,
     TRUE,
@@ -44,21 +33,14 @@ from harness.oracle.json_schema.formula import (
     reference,
     with_parts,
 )
+from harness.oracle.json_schema.keywords import of_any, of_array, of_number, of_object, of_string
+from harness.oracle.json_schema.references import References
 from harness.oracle.json_schema.unevaluated import unevaluated_items, unevaluated_members
 from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.pattern import NotAPattern, written_out
 from harness.oracle.judge.unjudgeable import Unjudgeable
 from harness.oracle.regex.automaton import regex_automaton
 from harness.oracle.utf8 import Ranges
-
-LARGEST_COUNT = 100_000
-"""A larger bound on a count of characters, items or members has no reference."""
-MOST_DIGITS = 400
-"""Decimal digits that a bound of a number may have, with its exponent written out."""
-
-
-MOST_VALUES = 12
-"""Values of which `uniqueItems` is followed, one by one."""
 
 
 class Schemas:
@@ -68,9 +50,6 @@ class Schemas:
         self, text: str, draft: str | None, asserts_formats: bool, without: frozenset[str] = frozenset()
     ) -> None:
         """Reads a schema, leaving out the keywords of `without`. Raises NoOracle for what is no schema."""
-        from jsonschema_specifications import REGISTRY
-        from referencing.jsonschema import specification_with
-
         try:
             document = json.loads(text, parse_float=Decimal)
             self.draft = draft_of(document, draft)
@@ -91,16 +70,8 @@ class Schemas:
         self._restrictions: dict[tuple[Formula, JsonType], Formula] = {}
         self._being_made = 0
         """How many formulas of references are being made now; what is restricted meanwhile is not kept."""
-        try:
-            specification: Any = specification_with(_uri(self.draft))
-            resource = specification.create_resource(document)
-            registry: Any = REGISTRY.with_resource("", resource)
-            self._resolver = registry.resolver_with_root(resource)
-        except Exception as error:  # a broken identifier raises whatever the library's parser meets
-            raise NoOracle(f"the schema's identifiers cannot be read: {error}"[:200]) from error
-        self._anchors = re.findall(r'"\$dynamicAnchor"\s*:\s*"([^"]*)"', text)
-        self._is_recursive = '"$recursiveAnchor"' in text
-        self.root = self.formula(document, self._resolver)
+        self.references = References(document, text, self.draft)
+        self.root = self.formula(document, self.references.root)
 
     # ------------------------------------------------------------------------------------------- references
 
@@ -126,37 +97,8 @@ class Schemas:
         self._makers.setdefault(name, make)
         return reference(name)
 
-    def followed(self, keyword: str, target: str, resolver: Any) -> tuple[Any, Any]:
-        """The subschema that `$ref`, `$dynamicRef` or `$recursiveRef` stands for, and its resolver.
-
-        Raises NoOracle where that is not in the schema, or hangs on the way on which the reference was
-        reached.
-        """
-        contents, resolved = self._looked_up(target, resolver)
-        if keyword == "$dynamicRef" and isinstance(contents, dict) and "$dynamicAnchor" in contents:
-            if len({*self._anchors}) < len(self._anchors) or "meta" in self._anchors:
-                raise NoOracle("$dynamicRef is resolved while a value is read")
-            if contents["$dynamicAnchor"] == "meta":
-                return self._looked_up(_uri(self.draft), resolver)
-        if keyword == "$recursiveRef" and isinstance(contents, dict) and contents.get("$recursiveAnchor"):
-            if self._is_recursive:
-                raise NoOracle("$recursiveRef is resolved while a value is read")
-            return self._looked_up(_uri(self.draft), resolver)
-        return contents, resolved
-
-    def _looked_up(self, target: str, resolver: Any) -> tuple[Any, Any]:
-        from referencing.exceptions import Unresolvable
-
-        try:
-            resolved = resolver.lookup(target)
-        except Unresolvable as error:
-            raise NoOracle(f"the reference {target[:80]!r} points out of the schema") from error
-        except Exception as error:
-            raise NoOracle(f"the reference {target[:80]!r} cannot be followed: {error}"[:200]) from error
-        return resolved.contents, resolved.resolver
-
     def _reference(self, keyword: str, target: str, resolver: Any) -> Formula:
-        return self._of_contents(*self.followed(keyword, target, resolver))
+        return self._of_contents(*self.references.followed(keyword, target, resolver))
 
     def _of_contents(self, contents: Any, resolver: Any) -> Formula:
         name = id(contents)
@@ -211,12 +153,7 @@ class Schemas:
         old = self.draft in ("draft4", "draft6", "draft7")
         if isinstance(schema.get("$ref"), str) and old:
             return self._reference("$ref", schema["$ref"], resolver)
-        identifier = schema.get("id" if self.draft == "draft4" else "$id")
-        if isinstance(identifier, str) and not identifier.startswith("#"):
-            from referencing.jsonschema import specification_with
-
-            specification: Any = specification_with(_uri(self.draft))
-            resolver = resolver.in_subresource(specification.create_resource(schema))
+        resolver = self.references.inside(schema, resolver)
         asked: list[Formula] = []
         if self.without:
             schema = {keyword: value for keyword, value in schema.items() if keyword not in self.without}
@@ -240,173 +177,11 @@ class Schemas:
             return (if_type("object", unevaluated_members(self, schema, resolver)),)
         if keyword == "unevaluatedItems" and is_new:
             return (if_type("array", unevaluated_items(self, schema, resolver)),)
-        for group in (self._of_any, self._of_string, self._of_number, self._of_array, self._of_object):
-            found = group(keyword, value, schema, resolver)
+        for group in (of_any, of_string, of_number, of_array, of_object):
+            found = group(self, keyword, value, schema, resolver)
             if found is not None:
                 return (found,)
         return ()  # an annotation, or a keyword that the draft does not know
-
-    def _of_any(self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any) -> Formula | None:
-        def below() -> list[Formula]:
-            return [self.formula(each, resolver) for each in value]
-
-        if keyword == "type":
-            return disjunction(self._type(each) for each in ([value] if isinstance(value, str) else value))
-        if keyword == "enum":
-            return self._enumeration(value)
-        if keyword == "const" and self.draft != "draft4":
-            return self._enumeration([value])
-        if keyword == "allOf":
-            return conjunction(below())
-        if keyword == "anyOf":
-            return disjunction(below())
-        if keyword == "oneOf":
-            return one_of(below())
-        if keyword == "not":
-            return negation(self.formula(value, resolver))
-        if keyword == "if" and self.draft not in ("draft4", "draft6"):
-            condition = self.formula(value, resolver)
-            then, otherwise = (self.formula(schema.get(name, True), resolver) for name in ("then", "else"))
-            return conjunction(
-                [disjunction([negation(condition), then]), disjunction([condition, otherwise])]
-            )
-        return None
-
-    def _type(self, name: str) -> Formula:
-        if name == "integer":
-            whole = IsSpelledInteger() if self.draft == "draft4" else IsMultiple(Fraction(1))
-            return conjunction([_is("number"), atom(whole)])
-        if name not in TYPES:
-            raise NoOracle(f"unknown type {name[:40]!r}")
-        return _is(name)
-
-    def _of_string(
-        self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
-    ) -> Formula | None:
-        if keyword == "minLength":
-            return if_type("string", _at_least(AtLeastCharacters, value))
-        if keyword == "maxLength":
-            return if_type("string", negation(_at_least(AtLeastCharacters, value + 1)))
-        if keyword == "pattern":
-            return if_type("string", self.finds(value))
-        if keyword == "format" and self.asserts_formats and isinstance(value, str):
-            wanted = format_of(value)
-            if wanted is None:
-                return None
-            excluded = [] if wanted.but_not is None else [negation(self._matches(wanted.but_not))]
-            return if_type("string", conjunction([self._matches(wanted.pattern), *excluded]))
-        return None
-
-    def _of_number(
-        self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
-    ) -> Formula | None:
-        if keyword == "minimum":
-            is_exclusive = self.draft == "draft4" and schema.get("exclusiveMinimum") is True
-            return if_type("number", atom((Above if is_exclusive else AtLeast)(_bound(value))))
-        if keyword == "maximum":
-            is_exclusive = self.draft == "draft4" and schema.get("exclusiveMaximum") is True
-            return if_type("number", negation(atom((AtLeast if is_exclusive else Above)(_bound(value)))))
-        if keyword == "exclusiveMinimum" and self.draft != "draft4":
-            return if_type("number", atom(Above(_bound(value))))
-        if keyword == "exclusiveMaximum" and self.draft != "draft4":
-            return if_type("number", negation(atom(AtLeast(_bound(value)))))
-        if keyword == "multipleOf":
-            return if_type("number", atom(IsMultiple(_bound(value))))
-        return None
-
-    def _of_array(self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any) -> Formula | None:
-        is_new = self.draft == "draft2020-12"
-        if keyword == "minItems":
-            return if_type("array", _at_least(AtLeastItems, value))
-        if keyword == "maxItems":
-            return if_type("array", negation(_at_least(AtLeastItems, value + 1)))
-        if keyword == "items":
-            if isinstance(value, list) and not is_new:
-                rest = self.formula(schema.get("additionalItems", True), resolver)
-                return if_type(
-                    "array", atom(AllItems(tuple(self.later(each, resolver) for each in value), rest))
-                )
-            prefix = (
-                tuple(self.later(each, resolver) for each in schema.get("prefixItems", ())) if is_new else ()
-            )
-            rest = self.later(value, resolver)
-            return if_type("array", atom(AllItems((TRUE,) * len(prefix), rest)))
-        if keyword == "prefixItems" and is_new:
-            return if_type("array", atom(AllItems(tuple(self.later(each, resolver) for each in value), TRUE)))
-        if keyword == "contains" and self.draft != "draft4":
-            wanted = self.later(value, resolver)
-            is_counted = self.draft in ("draft2019-09", "draft2020-12")
-            least = _count(schema.get("minContains", 1)) if is_counted else 1
-            found = atom(Contains(wanted, least)) if least else TRUE
-            if is_counted and "maxContains" in schema:
-                most = _count(schema["maxContains"])
-                found = conjunction([found, negation(atom(Contains(wanted, most + 1)))])
-            return if_type("array", found)
-        if keyword == "uniqueItems" and value is True:
-            return if_type("array", self._all_different(schema))
-        return None
-
-    def _of_object(
-        self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
-    ) -> Formula | None:
-        if keyword == "minProperties":
-            return if_type("object", _at_least(AtLeastProperties, value))
-        if keyword == "maxProperties":
-            return if_type("object", negation(_at_least(AtLeastProperties, value + 1)))
-        if keyword == "required" and isinstance(value, list):
-            return if_type("object", conjunction(atom(HasName(name)) for name in value))
-        members = ("properties", "patternProperties", "additionalProperties")
-        if keyword in members:
-            # One atom for the three, where the first of them stands.
-            return (
-                self._members(schema, resolver)
-                if keyword == next(k for k in members if k in schema)
-                else TRUE
-            )
-        if keyword == "propertyNames" and self.draft != "draft4":
-            return if_type("object", atom(AllNames(self.later(value, resolver))))
-        if keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
-            is_new = self.draft in ("draft2019-09", "draft2020-12")
-            if is_new == (keyword == "dependencies") and is_new:
-                return None
-            if not is_new and keyword != "dependencies":
-                return None
-            asked = []
-            for name, needs in value.items():
-                then = (
-                    conjunction(atom(HasName(each)) for each in needs)
-                    if isinstance(needs, list)
-                    else self.formula(needs, resolver)
-                )
-                asked.append(disjunction([negation(atom(HasName(name))), then]))
-            return if_type("object", conjunction(asked))
-        return None
-
-    def _all_different(self, schema: Mapping[str, Any]) -> Formula:
-        """No two items are equal; raises NoOracle unless they come from a short list of values."""
-        longest, items = schema.get("maxItems"), schema.get("items")
-        if isinstance(longest, int) and longest <= 1:
-            return TRUE
-        values = None
-        if isinstance(items, Mapping) and not {"$ref", "prefixItems"} & {*items, *schema}:
-            values = [items["const"]] if "const" in items else items.get("enum")
-            if values is None:
-                values = {"boolean": [True, False], "null": [None]}.get(str(items.get("type")))
-        if values is None or len(values) > MOST_VALUES:
-            raise NoOracle("uniqueItems compares values, which no such language does")
-        equal = dict.fromkeys(self._equals(value) for value in values)
-        return conjunction(negation(atom(Contains(formula, 2))) for formula in equal)
-
-    def _members(self, schema: Mapping[str, Any], resolver: Any) -> Formula:
-        named = tuple(
-            (name, self.later(each, resolver)) for name, each in schema.get("properties", {}).items()
-        )
-        patterns = tuple(
-            (self.search(pattern), self.later(each, resolver))
-            for pattern, each in schema.get("patternProperties", {}).items()
-        )
-        others = self.later(schema.get("additionalProperties", True), resolver)
-        return if_type("object", atom(AllMembers(named, patterns, others)))
 
     def later(self, schema: Any, resolver: Any) -> Formula:
         """The formula of a subschema of a part of the value; a reference to it unless it is a boolean."""
@@ -418,31 +193,33 @@ class Schemas:
 
     # ----------------------------------------------------------------------------------- values and strings
 
-    def _enumeration(self, values: list[Any]) -> Formula:
+    def enumeration(self, values: list[Any]) -> Formula:
+        """The value is one of these."""
         texts = frozenset(value for value in values if isinstance(value, str))
-        numbers = frozenset(_bound(value) for value in values if _is_number(value))
-        others = (value for value in values if not isinstance(value, str) and not _is_number(value))
-        parts = [self._equals(value) for value in others]
-        parts.append(conjunction([_is("number"), atom(IsOneOfNumbers(numbers))]))
-        parts.append(conjunction([_is("string"), self.is_one_of(texts)]))
+        numbers = frozenset(bound(value) for value in values if is_number(value))
+        others = (value for value in values if not isinstance(value, str) and not is_number(value))
+        parts = [self.equals(value) for value in others]
+        parts.append(conjunction([is_type("number"), atom(IsOneOfNumbers(numbers))]))
+        parts.append(conjunction([is_type("string"), self.is_one_of(texts)]))
         return disjunction(parts)
 
-    def _equals(self, value: Any) -> Formula:
+    def equals(self, value: Any) -> Formula:
+        """The value is this one."""
         if value is None:
-            return _is("null")
+            return is_type("null")
         if isinstance(value, bool):
-            return conjunction([_is("boolean"), atom(IsTrue()) if value else negation(atom(IsTrue()))])
-        if _is_number(value):
-            return conjunction([_is("number"), atom(IsOneOfNumbers(frozenset((_bound(value),))))])
+            return conjunction([is_type("boolean"), atom(IsTrue()) if value else negation(atom(IsTrue()))])
+        if is_number(value):
+            return conjunction([is_type("number"), atom(IsOneOfNumbers(frozenset((bound(value),))))])
         if isinstance(value, str):
-            return conjunction([_is("string"), self.is_one_of(frozenset((value,)))])
+            return conjunction([is_type("string"), self.is_one_of(frozenset((value,)))])
         if isinstance(value, list):
-            length = [_at_least(AtLeastItems, len(value)), negation(_at_least(AtLeastItems, len(value) + 1))]
-            items = atom(AllItems(tuple(self._equals(each) for each in value), FALSE))
-            return conjunction([_is("array"), *length, items])
-        named = tuple((name, self._equals(each)) for name, each in value.items())
+            length = [at_least(AtLeastItems, len(value)), negation(at_least(AtLeastItems, len(value) + 1))]
+            items = atom(AllItems(tuple(self.equals(each) for each in value), FALSE))
+            return conjunction([is_type("array"), *length, items])
+        named = tuple((name, self.equals(each)) for name, each in value.items())
         present = [atom(HasName(name)) for name in value]
-        return conjunction([_is("object"), *present, atom(AllMembers(named, (), FALSE))])
+        return conjunction([is_type("object"), *present, atom(AllMembers(named, (), FALSE))])
 
     def is_one_of(self, texts: frozenset[str]) -> Formula:
         """The string is one of these; a text with a lone surrogate is none."""
@@ -452,7 +229,7 @@ class Schemas:
     def consists_of(self, characters: Ranges) -> Formula:
         """The string has no other characters."""
         listed = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in characters)
-        return self._matches(f"[{listed}]*" if listed else "")
+        return self.whole(f"[{listed}]*" if listed else "")
 
     def finds(self, pattern: str) -> Formula:
         """The ECMA-262 pattern matches somewhere in the string."""
@@ -468,7 +245,7 @@ class Schemas:
             self._numbers[key] = self._add(regex_automaton(whole, "python"))
         return self._numbers[key]
 
-    def _matches(self, pattern: str) -> Formula:
+    def whole(self, pattern: str) -> Formula:
         """The string as a whole matches a pattern of the `regex` library."""
         key = ("match", pattern)
         if key not in self._numbers:
@@ -486,55 +263,3 @@ class Schemas:
     def _starting(self, number: int) -> Formula:
         start = self.automata[number].start
         return atom(InLanguage(number, start)) if start else FALSE
-
-
-def one_of(formulas: list[Formula]) -> Formula:
-    """True where exactly one of them is; its size is linear in their number."""
-    none, one = TRUE, FALSE
-    for each in formulas:
-        one = disjunction([conjunction([one, negation(each)]), conjunction([none, each])])
-        none = conjunction([none, negation(each)])
-    return one
-
-
-def _is(kind: Any) -> Formula:
-    return atom(IsType(kind))
-
-
-def if_type(kind: JsonType, formula: Formula) -> Formula:
-    """A keyword asks nothing of values of other types."""
-    return disjunction([negation(_is(kind)), formula])
-
-
-def _count(value: Any) -> int:
-    number = int(value)
-    if number != value or not 0 <= number <= LARGEST_COUNT:
-        raise NoOracle(f"a count of {value} is none, or above {LARGEST_COUNT:,}")
-    return number
-
-
-def _at_least(fact: Any, count: Any) -> Formula:
-    """At least so many characters, items or members; none always are."""
-    number = _count(count)
-    return atom(fact(number)) if number else TRUE
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
-
-
-def _bound(value: int | Decimal) -> Fraction:
-    if isinstance(value, Decimal) and (
-        abs(value.adjusted()) > MOST_DIGITS or len(value.as_tuple().digits) > MOST_DIGITS
-    ):
-        raise NoOracle("a bound has too many digits")
-    number = Fraction(value)
-    if len(str(number.numerator)) > MOST_DIGITS:
-        raise NoOracle("a bound has too many digits")
-    return number
-
-
-def _uri(draft: str) -> str:
-    from harness.oracle.judge.drafts import DRAFT_URIS
-
-    return DRAFT_URIS[draft]

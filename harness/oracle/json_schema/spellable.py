@@ -14,10 +14,12 @@ from harness.oracle.json_schema.atoms import (
     IsMultiple,
     IsSpelledInteger,
 )
+from harness.oracle.json_schema.facts import if_type
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, conjunction, disjunction, negation
 from harness.oracle.json_schema.layout import characters
-from harness.oracle.json_schema.schemas import Schemas, if_type
-from harness.oracle.json_schema.values import atoms_in_order, names_in_order
+from harness.oracle.json_schema.names import names_in_order
+from harness.oracle.json_schema.parts import atoms_in_order
+from harness.oracle.json_schema.schemas import Schemas
 from harness.oracle.utf8 import EVERY
 
 

@@ -140,7 +140,7 @@ def _in_place(
 
     for keyword in REFERENCES:
         if keyword in schema:
-            contents, resolved = schemas.followed(keyword, schema[keyword], resolver)
+            contents, resolved = schemas.references.followed(keyword, schema[keyword], resolver)
             if id(contents) in above:
                 raise NoOracle("what is unevaluated refers to itself")
             yield condition, contents, resolved, (*above, id(contents))

@@ -9,21 +9,16 @@ at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.backend.layout import Layout
 from harness.oracle.automaton import NoOracle
 from harness.oracle.json_schema.atoms import (
     TYPES,
-    AllItems,
     AllMembers,
     AllNames,
-    AskedItem,
-    AtLeastItems,
     AtLeastProperties,
-    Contains,
     HasName,
-    IsTrue,
     JsonType,
 )
 from harness.oracle.json_schema.budget import Budget
@@ -33,14 +28,24 @@ from harness.oracle.json_schema.formula import (
     Formula,
     atom,
     conjunction,
-    disjunction,
-    is_true,
     negation,
     parts_of,
-    polarity,
     rewritten,
 )
+from harness.oracle.json_schema.names import Names, listed_names, useful_names, without_name
 from harness.oracle.json_schema.numbers import Literal, Numbers
+from harness.oracle.json_schema.parts import (
+    Effect,
+    Part,
+    array_holds,
+    atoms_of,
+    behind,
+    boolean_holds,
+    next_item,
+    object_holds,
+    simple_items,
+    without_choice,
+)
 from harness.oracle.json_schema.schemas import Schemas
 from harness.oracle.json_schema.strings import Strings
 
@@ -48,34 +53,6 @@ MOST_STEPS = 200_000
 """Steps of all searches of one schema."""
 MOST_ANSWERS = 512
 """Combinations of answers to what is asked of one part of a value."""
-
-Names = frozenset[str]
-
-
-class Effect(NamedTuple):
-    """What a part means for one atom of the whole."""
-
-    fact: Hashable
-    """The atom's."""
-    question: Formula
-    """What is asked of the part."""
-    if_true: Formula
-    """What the atom becomes if the part satisfies that."""
-    if_false: Formula
-
-
-class Part(NamedTuple):
-    """What is asked of one part of an array or object, and what its answers mean for the whole."""
-
-    wanted: Formula
-    """True of exactly the values with which the whole can still come true."""
-    asked: tuple[Formula, ...]
-    """What the whole must know of the part when it has ended."""
-    before: tuple[Formula, ...]
-    """The formulas of the whole, in which `effects` are replaced."""
-    effects: tuple[Effect, ...]
-    settled: tuple[tuple[Formula, bool], ...] = ()
-    """What is asked and has the same answer for every value that is wanted."""
 
 
 class Values:
@@ -212,7 +189,7 @@ class Values:
             name = names[count]
             part = self.next_member((here,), name, self.answers_of((here,), name))
             yield from ((after, count + 1) for (after,) in self._after_parts(part))
-            yield _without_name(here, name), count + 1
+            yield without_name(here, name), count + 1
 
         # Depth first, since most searches find something, and what is wanted comes first.
         seen: set[tuple[Formula, int]] = set()
@@ -395,158 +372,4 @@ class Values:
         settled = tuple(
             (each, answer) for each, answer in zip(questions, good[0], strict=True) if each not in asked
         )
-        return part._replace(wanted=_without_choice(questions, good), asked=asked, settled=settled)
-
-
-def _without_choice(questions: tuple[Formula, ...], good: list[tuple[bool, ...]]) -> Formula:
-    """True of the values with one of these answers; without questions whose answer does not matter."""
-    left: dict[tuple[bool | None, ...], None] = dict.fromkeys(good)
-    places = list(range(len(questions)))
-    for place in range(len(questions)):
-        without = {tuple(value for at, value in enumerate(answers) if at != place) for answers in left}
-        if len(without) * 2 == len(left):
-            left = dict.fromkeys((*answers[:place], None, *answers[place + 1 :]) for answers in left)
-    return disjunction(
-        conjunction(
-            questions[place] if answers[place] else negation(questions[place])
-            for place in places
-            if answers[place] is not None
-        )
-        for answers in left
-    )
-
-
-def behind(part: Part, answers: dict[Formula, bool]) -> tuple[Formula, ...]:
-    """The formulas of the whole behind a part of which the answers are known."""
-    if not part.effects:
-        return part.before
-    becomes = {
-        effect.fact: effect.if_true if answers[effect.question] else effect.if_false
-        for effect in part.effects
-    }
-    wanted = frozenset(becomes)
-    return tuple(rewritten(formula, becomes.__getitem__, wanted) for formula in part.before)
-
-
-def simple_items(formula: Formula) -> Formula:
-    """The formula without atoms that ask nothing of further items."""
-
-    def of(value: Any) -> Formula:
-        return (
-            TRUE if isinstance(value, AllItems) and not value.prefix and value.rest is TRUE else atom(value)
-        )
-
-    return rewritten(formula, of)
-
-
-def next_item(formulas: tuple[Formula, ...]) -> Part:
-    """What is asked of the next item of an array."""
-    effects: dict[Effect, None] = {}
-
-    def of(value: Any) -> Formula:
-        if isinstance(value, AtLeastItems):
-            return TRUE if value.count <= 1 else atom(AtLeastItems(value.count - 1))
-        if isinstance(value, AllItems):
-            wanted = value.prefix[0] if value.prefix else value.rest
-            after = AllItems(value.prefix[1:], value.rest)
-            if wanted is FALSE:
-                return FALSE
-            rest = TRUE if not after.prefix and after.rest is TRUE else atom(after)
-            if wanted is TRUE:
-                return rest
-            asked = AskedItem(wanted, after)
-            effects[Effect(asked, wanted, rest, FALSE)] = None
-            return atom(asked)
-        assert isinstance(value, Contains)
-        fewer = TRUE if value.count <= 1 else atom(Contains(value.formula, value.count - 1))
-        effects[Effect(value, value.formula, fewer, atom(value))] = None
-        return atom(value)
-
-    left = tuple(rewritten(formula, of) for formula in formulas)
-    kept = atoms_of(left)
-    return Part(TRUE, (), left, tuple(effect for effect in effects if effect.fact in kept))
-
-
-def atoms_of(formulas: tuple[Formula, ...]) -> frozenset[Any]:
-    """The atoms of all of them."""
-    return frozenset().union(*(formula.atoms for formula in formulas)) if formulas else frozenset()
-
-
-def atoms_in_order(formulas: tuple[Formula, ...]) -> list[Any]:
-    """The atoms of all of them, in the order in which they stand there first."""
-    found: dict[Any, None] = {}
-    seen: set[Formula] = set()
-    waiting = list(formulas)[::-1]
-    while waiting:
-        formula = waiting.pop()
-        if formula in seen:
-            continue
-        seen.add(formula)
-        if formula.kind == "atom":
-            found[formula.parts[0]] = None
-        if formula.is_joint:
-            waiting += formula.parts[::-1]
-    return list(found)
-
-
-def useful_names(formula: Formula, free: Names) -> Names:
-    """The names of `free` whose members can help to make the formula true."""
-    helping, hindering = polarity(formula)
-    if any(isinstance(value, AtLeastProperties) for value in helping):
-        return free
-    if any(isinstance(value, AllMembers | AllNames) for value in hindering):
-        return free
-    return free & {value.name for value in helping if isinstance(value, HasName)}
-
-
-def _without_name(formula: Formula, name: str) -> Formula:
-    """The formula if no member has this name."""
-    value = HasName(name)
-    return rewritten(formula, lambda _: FALSE, frozenset((value,))) if value in formula.atoms else formula
-
-
-def listed_names(*formulas: Formula) -> Names:
-    """The names that the formulas list: none of them may be there twice."""
-    names: set[str] = set()
-    for value in atoms_of(formulas):
-        if isinstance(value, HasName):
-            names.add(value.name)
-        elif isinstance(value, AllMembers):
-            names |= {name for name, _ in value.named}
-    return frozenset(names)
-
-
-def names_in_order(formulas: tuple[Formula, ...], required_first: bool = False) -> tuple[str, ...]:
-    """The names that the formulas list, in the order in which they first list them: those for whose values
-    they ask something, then those that must or must not be there.
-
-    With `required_first`, names without which the first formula is false come before all others.
-    """
-    atoms = atoms_in_order(formulas)
-    with_values = [name for value in atoms if isinstance(value, AllMembers) for name, _ in value.named]
-    names = dict.fromkeys([*with_values, *(value.name for value in atoms if isinstance(value, HasName))])
-    if required_first:
-        wanted = formulas[0]
-        all_wanted = parts_of(wanted) if wanted.kind == "and" else (wanted,)
-        required = {
-            part.parts[0].name
-            for part in all_wanted
-            if part.kind == "atom" and isinstance(part.parts[0], HasName)
-        }
-        names = dict.fromkeys(sorted(names, key=lambda name: name not in required))
-    return tuple(names)
-
-
-def boolean_holds(formula: Formula, value: bool) -> bool:
-    """Is the formula true of this boolean?"""
-    return is_true(formula, lambda fact: isinstance(fact, IsTrue) and value)
-
-
-def array_holds(formula: Formula) -> bool:
-    """Is the formula true of an array that ends here?"""
-    return is_true(formula, lambda value: isinstance(value, AllItems))
-
-
-def object_holds(formula: Formula) -> bool:
-    """Is the formula true of an object that ends here?"""
-    return is_true(formula, lambda value: isinstance(value, AllMembers | AllNames))
+        return part._replace(wanted=without_choice(questions, good), asked=asked, settled=settled)

@@ -1,0 +1,62 @@
+"""Small formulas of which keywords are made: a type, a count, a bound, exactly one of several."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from harness.oracle.automaton import NoOracle
+from harness.oracle.json_schema.atoms import IsType, JsonType
+from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, conjunction, disjunction, negation
+
+LARGEST_COUNT = 100_000
+"""A larger bound on a count of characters, items or members has no reference."""
+MOST_DIGITS = 400
+"""Decimal digits that a bound of a number may have, with its exponent written out."""
+
+
+def one_of(formulas: list[Formula]) -> Formula:
+    """True where exactly one of them is; its size is linear in their number."""
+    none, one = TRUE, FALSE
+    for each in formulas:
+        one = disjunction([conjunction([one, negation(each)]), conjunction([none, each])])
+        none = conjunction([none, negation(each)])
+    return one
+
+
+def is_type(kind: Any) -> Formula:
+    return atom(IsType(kind))
+
+
+def if_type(kind: JsonType, formula: Formula) -> Formula:
+    """A keyword asks nothing of values of other types."""
+    return disjunction([negation(is_type(kind)), formula])
+
+
+def count(value: Any) -> int:
+    number = int(value)
+    if number != value or not 0 <= number <= LARGEST_COUNT:
+        raise NoOracle(f"a count of {value} is none, or above {LARGEST_COUNT:,}")
+    return number
+
+
+def at_least(fact: Any, least: Any) -> Formula:
+    """At least so many characters, items or members; none always are."""
+    number = count(least)
+    return atom(fact(number)) if number else TRUE
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def bound(value: int | Decimal) -> Fraction:
+    if isinstance(value, Decimal) and (
+        abs(value.adjusted()) > MOST_DIGITS or len(value.as_tuple().digits) > MOST_DIGITS
+    ):
+        raise NoOracle("a bound has too many digits")
+    number = Fraction(value)
+    if len(str(number.numerator)) > MOST_DIGITS:
+        raise NoOracle("a bound has too many digits")
+    return number
