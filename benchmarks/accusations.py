@@ -137,9 +137,9 @@ def _layout(backend: str, options: str, vocabulary: str) -> Layout | None:
 def outcome(judge: Judge, accusation: Accusation, document: bytes) -> str:
     """Returns what both validators say of an accusation's document."""
     case, right = accusation.case, accusation.is_forbidden
-    asked = {"draft": case.draft, "assert_formats": case.asserts_formats}
-    first = judge.verdict(case.grammar, document, **asked)
-    second, _ = judge.second(case.grammar, document, **asked)
+    formats = case.asserts_formats
+    first = judge.verdict(case.grammar, document, draft=case.draft, assert_formats=formats)
+    second, _ = judge.second(case.grammar, document, draft=case.draft, assert_formats=formats)
     verdicts = {first, second} - {None}
     if len(verdicts) == 2:
         return DISAGREE

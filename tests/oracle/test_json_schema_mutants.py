@@ -15,8 +15,10 @@ from harness.oracle.json_schema import (
     atoms,
     automaton,
     decimals,
+    facts,
     keywords,
     numbers,
+    parts,
     schemas,
     strings,
     texts,
@@ -59,7 +61,7 @@ def counts_bytes_for_characters(patch: pytest.MonkeyPatch) -> None:
 
 
 def loses_a_branch_of_one_of(patch: pytest.MonkeyPatch) -> None:
-    right = keywords.one_of
+    right = facts.one_of
     patch.setattr(keywords, "one_of", lambda formulas: right(formulas[:-1] or formulas))
 
 
@@ -95,7 +97,7 @@ def knows_no_dead_ends(patch: pytest.MonkeyPatch) -> None:
 
 
 def lets_items_be_anything(patch: pytest.MonkeyPatch) -> None:
-    right = values.next_item
+    right = parts.next_item
     patch.setattr(automaton, "next_item", lambda formulas: right((TRUE, *formulas[1:])))
 
 
