@@ -22,7 +22,6 @@ from harness.oracle.json_schema import (
     schemas,
     strings,
     texts,
-    values,
 )
 from harness.oracle.json_schema.atoms import AtLeast
 from harness.oracle.json_schema.formula import TRUE, Formula
