@@ -106,9 +106,15 @@ def _structural_tag(text: str, any_order: bool) -> str:
     )
 
 
-def tokenizer_info(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, TokenizerInfo]:
+def tokenizer_info(
+    vocabulary: Vocabulary, loader: Loader, *, with_names: bool = False
+) -> tuple[Loader, TokenizerInfo]:
     """Returns how the library came to know the tokens, and what it knows of them. Raises
-    UnsupportedVocabulary."""
+    UnsupportedVocabulary.
+
+    `with_names` gives special tokens their names for bytes, as the library's own loader does: it refuses the
+    id of a token without bytes, even where a structural tag asks for it.
+    """
     ends, folder = [vocabulary.eos_token], folder_to_load(vocabulary, loader)
     if folder is not None:
         with own_loader_at_work("xgrammar"):
@@ -118,4 +124,7 @@ def tokenizer_info(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, Toke
     # The library takes an empty token for a special one and allows neither, so specials and padding are
     # passed as they are.
     tokens, raw = list(vocabulary.tokens), VocabType.RAW
+    if with_names:
+        for token, name in vocabulary.special_tokens.items():
+            tokens[token] = tokens[token] or name.encode()
     return "bytes", TokenizerInfo(tokens, raw, vocab_size=vocabulary.size, stop_token_ids=ends)

@@ -138,7 +138,8 @@ class Xgrammar(Adapter):
         self.layout_in_tags = layout_of(None, False, any_order)
         self.threads: int = threads
         self.loader, self._tokenizer = tokenizer_info(vocabulary, loader)
-        self._compiler = xgrammar.GrammarCompiler(self._tokenizer, max_threads=threads, cache_enabled=cache)
+        self._cache = cache
+        self._compiler = self._compiler_for(self._tokenizer)
         self.tensor_of = parts.LastBitmask(vocabulary.words, torch.from_numpy).of
         # Made on first use, because threads would not survive the fork of a worker.
         self._batch = functools.cache(xgrammar.BatchGrammarMatcher)
@@ -147,13 +148,22 @@ class Xgrammar(Adapter):
         parts.require_unicode(grammar.text)
         method, text, options = compiler_call(grammar, self._schema_options)
         try:
-            return XgrammarGrammar(self, getattr(self._compiler, method)(text, **options))
+            compiler = self._compiler_with_names if parts.reads_tokens(grammar) else self._compiler
+            return XgrammarGrammar(self, getattr(compiler, method)(text, **options))
         except RuntimeError as error:
             refused = REFUSAL.match(str(error))
             reason = refused["reason"].strip() if refused else ""
             if not reason:
                 raise
             raise parts.refusal(reason, UNSUPPORTED) from error
+
+    def _compiler_for(self, tokenizer: xgrammar.TokenizerInfo) -> xgrammar.GrammarCompiler:
+        return xgrammar.GrammarCompiler(tokenizer, max_threads=self.threads, cache_enabled=self._cache)
+
+    @functools.cached_property
+    def _compiler_with_names(self) -> xgrammar.GrammarCompiler:
+        """The compiler of structural tags that name tokens; engines have two for the same reason."""
+        return self._compiler_for(tokenizer_info(self.vocabulary, self.loader, with_names=True)[1])
 
     def token_bytes(self) -> list[bytes]:
         return bytes_of_list(self._tokenizer, self.vocabulary.size)

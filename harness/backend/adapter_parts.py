@@ -15,8 +15,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from harness.backend.grammar import FLOATS, Bitmask, InvalidGrammar, Kernel, UnsupportedGrammar
+from harness.backend.grammar import FLOATS, Bitmask, Grammar, InvalidGrammar, Kernel, UnsupportedGrammar
 from harness.backend.tag_formats import Format, has_format, read_tag
+from harness.backend.tag_formats.forms import has_tokens
 from harness.backend.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -91,6 +92,13 @@ def format_of(text: str) -> Format | None:
         return read_tag(form) if has_format(form) else None
     except (ValueError, RecursionError) as error:
         raise InvalidGrammar(f"structural_tag: {error}") from error
+
+
+def reads_tokens(grammar: Grammar) -> bool:
+    """Returns whether the grammar is a structural tag that names tokens by their ids. Raises
+    InvalidGrammar."""
+    format = format_of(grammar.text) if grammar.dialect == "structural_tag" else None
+    return format is not None and has_tokens(format)
 
 
 def plain_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:

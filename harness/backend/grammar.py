@@ -55,8 +55,8 @@ class Grammar:
 
     `text` is for `json_schema` the schema as JSON text (`true` and `{"type": "object"}` are schemas too), for
     `regex` the pattern (it describes the whole output), for `ebnf` GBNF rules whose start rule is `root`, for
-    `choice` a JSON array of strings, for `structural_tag` a JSON object `{"triggers": [...], "structures":
-    [{"begin", "schema", "end"}]}` (docs/structural_tags.md).
+    `choice` a JSON array of strings, for `structural_tag` a JSON object: `{"triggers": [...], "structures":
+    [{"begin", "schema", "end"}]}` or, in the new form, `{"format": ...}` (docs/structural_tags.md).
     """
 
     dialect: Dialect

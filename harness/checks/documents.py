@@ -233,7 +233,7 @@ def _right(
 def _no_json(any_json: Outputs, text: bytes, end: int) -> str:
     """What of JSON, or of a structural tag, the byte at `end` breaks."""
     where = any_json.place(any_json.run(any_json.start, text[:end]))
-    if where in ("outside_tag", "free_text", "pattern") and is_no_utf8(text[: end + 1]):
+    if where in ("outside_tag", "free_text", "fixed_text", "pattern") and is_no_utf8(text[: end + 1]):
         return "invalid_utf8"
     if where in ("outside_tag", "begin", "end", "free_text", "fixed_text", "pattern"):
         return where

@@ -36,6 +36,9 @@ SHOWN = {
     "xgrammar_ignores_max_length_without_a_type": "b'' True True",
     "xgrammar_takes_a_plus_in_an_optional_group_for_a_star": "b'' True True",
     "xgrammar_refuses_other_types": "b'\"' False False",
+    "xgrammar_lets_a_trigger_pass": "b'' True True",
+    "xgrammar_excludes_no_token_in_a_repeat": "b'b' True True",
+    "xgrammar_forgets_a_reading_beside_a_token": "b'' False False",
     "lm_format_enforcer_ignores_items": "b'' True True",
     "lm_format_enforcer_forbids_the_beginning_of_a_character": r"b'\xe8' False False",
 }

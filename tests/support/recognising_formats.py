@@ -79,7 +79,12 @@ class Recogniser:
 
     def _json_schema(self, format: Any, start: int, tag: Any) -> set[int]:
         validator = Draft202012Validator(format["json_schema"], registry=Registry())
-        return {end for end, text in self._spans(start) if is_valid_json(validator, text)}
+        most = format.get("max_whitespace_cnt")
+        return {
+            end
+            for end, text in self._spans(start)
+            if is_valid_json(validator, text) and (most is None or longest_space(text) <= most)
+        }
 
     def _regex(self, format: Any, start: int, tag: Any) -> set[int]:
         pattern = regex.compile(format["pattern"])
@@ -298,6 +303,12 @@ class Recogniser:
             return whole, {end for at in before for end in tags_at(at)}
 
         return self._maybe_one(format, start, tags_at, step)
+
+
+def longest_space(document: str) -> int:
+    """How many characters of white space stand in a row outside of strings?"""
+    outside = regex.sub(r'"(?:[^"\\]|\\.)*"', '""', document)
+    return max(map(len, regex.findall(r"[ \t\r\n]*", outside)))
 
 
 def text_ends(tag: Any) -> list[str]:

@@ -197,12 +197,12 @@ def _kind(value: Any) -> str:
 def _format(fields: _Fields) -> Format:
     kind = fields.value.get("type")
     if "type" not in fields.value:
-        fields.refuse("type", f"is missing; a format is one of {', '.join(_READERS)}")
-    if not isinstance(kind, str) or kind not in _READERS:
+        fields.refuse("type", f"is missing; a format is one of {', '.join(READERS)}")
+    if not isinstance(kind, str) or kind not in READERS:
         name = kind if isinstance(kind, str) else json.dumps(kind)[:60]
         shown = one_line(name, 60, spelled=True)
-        fields.refuse("type", f'there is no format "{shown}"{did_you_mean(name, tuple(_READERS))}')
-    return _READERS[kind](fields)
+        fields.refuse("type", f'there is no format "{shown}"{did_you_mean(name, tuple(READERS))}')
+    return READERS[kind](fields)
 
 
 def _const_string(fields: _Fields) -> Format:
@@ -369,7 +369,7 @@ def _token_dispatch(fields: _Fields) -> Format:
     )
 
 
-_READERS: dict[str, Callable[[_Fields], Format]] = {
+READERS: dict[str, Callable[[_Fields], Format]] = {
     "const_string": _const_string,
     "json_schema": _json_schema,
     "grammar": _grammar,

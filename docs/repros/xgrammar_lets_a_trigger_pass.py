@@ -1,0 +1,18 @@
+# xgrammar 0.2.8
+vocabulary = [bytes([byte]) for byte in range(256)] + [b'']
+walk = [*b'aba', 256]
+grammar = '{"type": "structural_tag", "format": {"type": "dispatch", "rules": [["ab", {"type": "const_string", "value": "1"}], ["abac", {"type": "const_string", "value": "2"}]]}}'
+import xgrammar
+info = xgrammar.TokenizerInfo(vocabulary, xgrammar.VocabType.RAW, stop_token_ids=[len(vocabulary) - 1])
+compiled = xgrammar.GrammarCompiler(info).compile_structural_tag(grammar)
+matcher = xgrammar.GrammarMatcher(compiled)
+mask = xgrammar.allocate_token_bitmask(1, len(vocabulary))
+for token in walk:
+    matcher.fill_next_token_bitmask(mask)
+    allowed = bool(mask[0, token // 32].item() >> token % 32 & 1)
+    accepted = matcher.accept_token(token)
+    print(vocabulary[token], allowed, accepted)
+    if not (allowed and accepted):
+        break
+# expected: the output may not end behind "aba": the pattern "ab" stands in it, and "1" must follow it (or "ac", which
+# completes the other pattern); seen: it may

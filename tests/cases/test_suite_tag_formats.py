@@ -1,0 +1,86 @@
+"""The suite of structural tags in the new form, whose validities were written by hand: against the judge of
+the tests, and the automaton."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from places import ROOT
+from recognising_formats import is_output
+
+from harness.backend.tag_formats import read_tag
+from harness.backend.tag_formats.read import READERS
+from harness.cases.suite import find_suite, read_cases
+from harness.oracle.language import outputs_of
+
+SUITE = ROOT / "suites" / "tag_formats.jsonl"
+HEADER, *CASES = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
+WITH_TOKENS = {"token", "exclude_token", "any_tokens", "token_triggered_tags", "token_dispatch"}
+
+
+def allows(form: dict[str, Any], content: bytes) -> bool:
+    try:
+        return is_output(form, content.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def names(case: dict[str, Any]) -> str:
+    return str(case["description"])
+
+
+def content(test: dict[str, Any]) -> bytes:
+    return bytes.fromhex(test["bytes"]) if "bytes" in test else test["text"].encode()
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_judge_and_automaton_say_what_was_written_by_hand(case: dict[str, Any]) -> None:
+    (read,) = [each for each in read_cases(find_suite(str(SUITE))) if each.name == case["description"]]
+    automaton = outputs_of(read.grammar)
+    written = {content(test): test["valid"] for test in case["tests"]}
+    assert {output: allows(case["structural_tag"], output) for output in written} == written
+    assert {output: automaton.accepts(output) for output in written} == written
+    assert all(automaton.viable(output) == len(output) for output, valid in written.items() if valid)
+
+
+def test_every_case_allows_something_and_forbids_something() -> None:
+    for case in CASES:
+        valid = [test for test in case["tests"] if test["valid"]]
+        assert valid and len(case["tests"]) - len(valid) >= 2, case["description"]
+
+
+def types_in(value: Any) -> set[str]:
+    parts = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
+    own = {value["type"]} if isinstance(value, dict) and isinstance(value.get("type"), str) else set()
+    return own.union(*map(types_in, parts))
+
+
+def test_every_form_about_text_has_a_case() -> None:
+    used = set().union(*(types_in(case["structural_tag"]["format"]) for case in CASES))
+    assert set(READERS) - WITH_TOKENS - {"qwen_xml_parameter"} <= used
+
+
+def test_the_suite_covers_what_it_promises() -> None:
+    topics = (
+        "empty nested overlap excludes trigger prefix unicode multibyte max_chars several_calls ambiguous"
+    )
+    assert set(topics.split()) <= {tag for case in CASES for tag in case["tags"]}
+    assert len(CASES) >= 60
+
+
+def test_the_file_has_the_form_of_a_suite() -> None:
+    assert HEADER.keys() == {"suite", "version", "default", "description"} and HEADER["suite"] == "tag_formats"
+    for case in CASES:
+        assert case.keys() - {"notes"} == {"description", "structural_tag", "tests", "tags"}
+        outputs = [content(test) for test in case["tests"]]
+        assert len(set(outputs)) == len(outputs), case["description"]
+        read_tag(case["structural_tag"])
+    grammars = {json.dumps(case["structural_tag"]) for case in CASES}
+    assert len({case["description"] for case in CASES}) == len(grammars) == len(CASES)
+
+
+def test_nothing_in_the_file_is_invisible() -> None:
+    text = SUITE.read_text(encoding="utf-8").replace("\n", "")
+    assert all(character.isprintable() or character == "\u0301" for character in text)
