@@ -71,7 +71,9 @@ def test_the_suite_covers_what_it_promises() -> None:
 
 
 def test_the_file_has_the_form_of_a_suite() -> None:
-    assert HEADER.keys() == {"suite", "version", "default", "description"} and HEADER["suite"] == "tag_formats"
+    assert (
+        HEADER.keys() == {"suite", "version", "default", "description"} and HEADER["suite"] == "tag_formats"
+    )
     for case in CASES:
         assert case.keys() - {"notes"} == {"description", "structural_tag", "tests", "tags"}
         outputs = [content(test) for test in case["tests"]]
