@@ -138,7 +138,7 @@ class Xgrammar(Adapter):
         self.layout_in_tags = layout_of(None, False, any_order)
         self.threads: int = threads
         self.loader, self._tokenizer = tokenizer_info(vocabulary, loader)
-        self._cache = cache
+        self._cache, self._named = cache, functools.partial(tokenizer_info, vocabulary, loader)
         self._compiler = self._compiler_for(self._tokenizer)
         self.tensor_of = parts.LastBitmask(vocabulary.words, torch.from_numpy).of
         # Made on first use, because threads would not survive the fork of a worker.
@@ -163,7 +163,7 @@ class Xgrammar(Adapter):
     @functools.cached_property
     def _compiler_with_names(self) -> xgrammar.GrammarCompiler:
         """The compiler of structural tags that name tokens; engines have two for the same reason."""
-        return self._compiler_for(tokenizer_info(self.vocabulary, self.loader, with_names=True)[1])
+        return self._compiler_for(self._named(with_names=True)[1])
 
     def token_bytes(self) -> list[bytes]:
         return bytes_of_list(self._tokenizer, self.vocabulary.size)
