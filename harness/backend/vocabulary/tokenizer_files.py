@@ -26,10 +26,12 @@ def write_tokenizer_files(family: Family, folder: Path, ranks: Mapping[bytes, in
         (folder / "tokenizer.json").write_text(document, "utf-8")
     ends = {"eos_token_id": list(family.eos)}
     (folder / "generation_config.json").write_text(json.dumps(ends), "utf-8")
-    (folder / "config.json").write_text(json.dumps({"vocab_size": family.width}), "utf-8")
+    # A folder without a version is taken by transformers for an old one whose pattern may be wrong.
+    config = {"vocab_size": family.width, "transformers_version": "5.0.0"}
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
     first = next(iter(family.eos.values()))
-    config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": first}
-    (folder / CONFIG).write_text(json.dumps(config), "utf-8")
+    named = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": first}
+    (folder / CONFIG).write_text(json.dumps(named), "utf-8")
 
 
 def tokenizer_document(family: Family, ranks: Mapping[bytes, int]) -> dict[str, Any]:

@@ -3,13 +3,14 @@ beside ratios."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from harness.report.figures.charts import GRID, SERIES, TEXT, bare, canvas, finish, plain, style
+from harness.report.figures.charts import GRID, SERIES, TEXT, Styled, bare, canvas, finish, plain, style
 from harness.text import duration
 
 
@@ -107,6 +108,58 @@ def _run(axes: Axes, run: Ribbon, low: float, high: float, what: str) -> None:
         label=plain(run.label),
     )
     line.set_gid(f"{what}-{run.position}")
+
+
+@dataclass(frozen=True)
+class Curve(Styled):
+    """One line over the sizes of vocabularies."""
+
+    position: int
+    label: str
+    points: tuple[tuple[int, float], ...]
+    """Ids of the vocabulary, value."""
+
+
+def over_sizes(
+    name: str,
+    title: str,
+    y_label: str,
+    curves: Sequence[Curve],
+    say: Callable[[float], str],
+    *,
+    logarithmic: bool,
+) -> str:
+    """Returns an `<svg>` over the sizes of vocabularies (powers of two apart); `say` writes a value."""
+    curves = [curve for curve in curves if curve.points]
+    sizes = sorted({size for curve in curves for size, _ in curve.points})
+    if len(sizes) < 2:
+        return ""
+    values = [value for curve in curves for _, value in curve.points]
+    with canvas(name, (4.4, 3.3)) as (figure, axes):
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(sizes, [f"{size / 1000:.0f}k" for size in sizes], rotation=45)
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.15)
+        axes.set_xlabel("ids of the vocabulary")
+        if logarithmic:
+            low, high = min(values) / 1.6, max(values) * 1.6
+            axes.set_yscale("log")
+            axes.set_ylim(low, high)
+            axes.yaxis.set_minor_formatter(
+                FuncFormatter(lambda value, _: say(value)) if high / low < 8 else NullFormatter()
+            )
+        else:
+            axes.set_ylim(0, max(1.0, max(values) * 1.15))
+            axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: say(value)))
+        axes.set_ylabel(y_label)
+        axes.grid(color=GRID, linewidth=0.6)
+        axes.set_axisbelow(True)
+        for curve in curves:
+            points = tuple((size, value, value, value) for size, value in curve.points)
+            _run(axes, Ribbon(curve.position, curve.label, points), 0.0, math.inf, "backend")
+        bare(axes)
+        return finish(figure, name, title)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,132 @@
+"""How the figures change with the size of the vocabulary, by backend; for a run with several vocabularies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from harness.outcomes.summary import ArmSummary, common_solved, pairs
+from harness.report.figures import plots
+from harness.report.page.chart import Chart
+from harness.report.page.content import Content
+from harness.report.page.inputs import Inputs
+from harness.report.page.lines import RunSeen, labels
+from harness.report.page.section import Section, Values
+from harness.text import duration
+
+FEWEST = 3
+"""With fewer vocabularies there is no curve to see."""
+
+
+def values(page: Content) -> Values | None:
+    """Returns the charts of each run with several vocabularies; None where there is no such run."""
+    drawn = [
+        scaled for run in page.inputs.runs if (scaled := scaling(page.inputs, run, len(page.inputs.runs)))
+    ]
+    return {"runs": drawn} if drawn else None
+
+
+SECTION = Section("sizes", "Vocabulary size", 60, values, "figures")
+
+
+@dataclass(frozen=True)
+class Sized:
+    """The charts of one run over the sizes of its vocabularies."""
+
+    title: str
+    about: str
+    backends: tuple[plots.Curve, ...]
+    charts: tuple[Chart, ...]
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """One figure of an arm that may change with the vocabulary."""
+
+    name: str
+    title: str
+    y_label: str
+    of: Callable[[ArmSummary], float | None]
+    say: Callable[[float], str]
+    is_time: bool = True
+    on_common: bool = True
+    """Is it taken on the cases alone that the backend solves with each vocabulary?"""
+
+
+def _median(values: list[int]) -> float | None:
+    return float(np.median(values)) if values else None
+
+
+def _compile(arm: ArmSummary) -> float | None:
+    return _median([case.compile_ns for case in arm.cases.values() if case.compile_ns is not None])
+
+
+def _first_mask(arm: ArmSummary) -> float | None:
+    return _median([case.first_fill_ns for case in arm.cases.values() if case.first_fill_ns is not None])
+
+
+def _fills(arm: ArmSummary, share: float) -> float | None:
+    fills = [times[1:, 0] for times in pairs(arm, arm.cases.values()) if len(times) > 1]
+    return float(np.quantile(np.concatenate(fills), share)) if fills else None
+
+
+def _memory(arm: ArmSummary) -> float | None:
+    return None if arm.peak_rss_bytes is None else arm.peak_rss_bytes / 2**20
+
+
+FIGURES = (
+    Scaled("failed", "Cases that fail", "cases", lambda arm: float(arm.counts().failed), "{:.0f}".format,
+           is_time=False, on_common=False),
+    Scaled("compile", "Compile, median case", "compile", _compile, duration),
+    Scaled("first", "First mask, median case", "first mask", _first_mask, duration),
+    Scaled("later", "Later masks, median", "mask", lambda arm: _fills(arm, 0.5), duration),
+    Scaled("tail", "Later masks, p99", "mask, p99", lambda arm: _fills(arm, 0.99), duration),
+    Scaled("memory", "Peak resident memory", "MiB", _memory, "{:,.0f} MiB".format,
+           is_time=False, on_common=False),
+)  # fmt: skip
+"""What is drawn, in the order of the page."""
+
+
+def scaling(inputs: Inputs, run: RunSeen, runs: int) -> Sized | None:
+    """Returns the charts of the run; None if it has too few vocabularies."""
+    sizes = {name: int(about.get("size", 0)) for name, about in run.info.vocabularies.items()}
+    if len(sizes) < FEWEST or not all(sizes.values()):
+        return None
+    names = sorted(sizes, key=lambda name: (sizes[name], name))
+    by_backend: dict[tuple[str, str, str], dict[str, ArmSummary]] = {}
+    for line in inputs.lines:
+        if line.run is run and not line.is_control:
+            by_backend.setdefault(line.arm.key[:3], {})[line.arm.vocabulary] = line.arm
+    backends = list(by_backend.values())
+    titles = labels([(run, next(iter(arms.values()))) for arms in backends])
+    common = [common_solved(list(arms.values())) for arms in backends]
+    charts = []
+    for figure in FIGURES:
+        curves, rows = [], []
+        for place, arms in enumerate(backends):
+            chosen = {
+                name: arms[name].only(common[place]) if figure.on_common else arms[name]
+                for name in names
+                if name in arms and (arms[name].solves_any or not figure.on_common)
+            }
+            found = {name: figure.of(arm) for name, arm in chosen.items()}
+            points = [(sizes[name], value) for name, value in found.items() if value is not None]
+            curves.append(plots.Curve(place, titles[place], tuple(points)))
+            texts = [found.get(name) for name in names]
+            rows.append((titles[place], *("–" if value is None else figure.say(value) for value in texts)))
+        about = f"{figure.title} over the size of the vocabulary: one line per backend"
+        drawing = f"sizes-{figure.name}{run.place}"
+        svg = plots.over_sizes(drawing, about, figure.y_label, curves, figure.say, logarithmic=figure.is_time)
+        heads = ("Backend", *(f"{name} ({sizes[name]:,})" for name in names))
+        charts.append(Chart(figure.title, Markup(svg), "", heads, tuple(rows)))
+    solved = ", ".join(f"{title} {len(keys)}" for title, keys in zip(titles, common, strict=True))
+    note = (
+        f"From {min(sizes.values()):,} to {max(sizes.values()):,} ids. Times are of the walks, each instance "
+        f"once, on the cases that a backend solves with every vocabulary ({solved}); nothing was warmed up "
+        "before. Vocabularies differ in more than their size: their tokens are other ones."
+    )
+    keys = tuple(plots.Curve(place, title, ()) for place, title in enumerate(titles))
+    return Sized(run.info.run if runs > 1 else "", note, keys, tuple(charts))
