@@ -29,7 +29,7 @@ def values(page: Content) -> Values | None:
     return {"runs": drawn} if drawn else None
 
 
-SECTION = Section("sizes", "Vocabulary size", 60, values, "figures")
+SECTION = Section("sizes", "Vocabulary size", 47, values, "figures")
 
 
 @dataclass(frozen=True)
