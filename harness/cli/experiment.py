@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.registry import parse_specs
+from harness.backend.vocabulary.fetched import with_all
 from harness.backend.vocabulary.load import vocabulary_kind
 from harness.cases.suite import find_suite
 from harness.cli.parser import Parser
@@ -76,7 +77,7 @@ def saved_words(parser: Parser, values: Mapping[str, Any], source: str, folder: 
             if key == "backends":
                 parse_specs(",".join(texts))
             if key == "vocabularies":
-                for text in ",".join(texts).split(","):
+                for text in with_all(",".join(texts).split(",")):
                     vocabulary_kind(text)
         except BadInput as error:
             raise BadInput(f"{where}: {error}") from error

@@ -85,8 +85,8 @@ def add_vocabularies(to: Options) -> None:
         "--vocabularies",
         type=names,
         metavar="NAME,...",
-        help="names (grammarbench list vocabularies), hf:NAME_OR_FOLDER, tiktoken:NAME_OR_FILE, "
-        "gguf:FILE (default: the profile's)",
+        help="names (grammarbench list vocabularies), all that were fetched (all), hf:NAME_OR_FOLDER, "
+        "tiktoken:NAME_OR_FILE, gguf:FILE (default: the profile's)",
     )
 
 

@@ -186,11 +186,12 @@ def _refuse_contradictions(options: argparse.Namespace, recorded: Recorded | Non
         raise BadInput("--spellings walks other instances than those that a record is of; leave it out")
     if recorded is not None:
         from harness.backend.vocabulary import prepare_vocabulary
+        from harness.backend.vocabulary.fetched import with_all
 
         different = recorded.different(
             recorded.effort if options.effort is None else options.effort,
             recorded.decode if options.decode is None else options.decode,
-            map(prepare_vocabulary, options.vocabularies or recorded.vocabularies),
+            map(prepare_vocabulary, with_all(options.vocabularies or recorded.vocabularies)),
         )
         if different:
             raise BadInput(

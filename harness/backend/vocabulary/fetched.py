@@ -25,6 +25,9 @@ from harness.errors import BadInput, did_you_mean
 LICENCE = "LICENSE"
 SOURCE = "source.json"
 
+EVERY = "all"
+"""The word that stands for every vocabulary that was fetched."""
+
 
 def families_named(names: Sequence[str]) -> list[Family]:
     """Returns the families of these names, each once. Raises BadInput for an unknown name."""
@@ -35,6 +38,17 @@ def families_named(names: Sequence[str]) -> list[Family]:
         if name not in FAMILIES:
             raise BadInput(f'no vocabulary "{name}" can be fetched{did_you_mean(name, list(FAMILIES))}')
     return [FAMILIES[name] for name in wanted]
+
+
+def with_all(names: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names of vocabularies with those that were fetched in the place of `all`. Raises BadInput
+    if none was."""
+    fetched = [name for name, family in FAMILIES.items() if is_fetched(family)]
+    if EVERY in names and not fetched:
+        raise BadInput(
+            f'no vocabulary was fetched that "{EVERY}" could mean: run grammarbench fetch vocabularies'
+        )
+    return tuple(part for name in names for part in (fetched if name == EVERY else [name]))
 
 
 def folder_of(family: Family) -> Path:
