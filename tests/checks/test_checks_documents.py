@@ -191,6 +191,67 @@ def test_what_is_no_tag_is_told_apart(byte: int | None, place: str, cause: str) 
         assert all("no output of the structural tag goes on" in each.text for each in findings)
 
 
+NEW_FORM = Grammar(
+    "structural_tag",
+    json.dumps(
+        {
+            "format": {
+                "type": "sequence",
+                "elements": [
+                    {"type": "any_text", "excludes": ["gg", "<"]},
+                    {
+                        "type": "tag",
+                        "begin": "<",
+                        "content": {"type": "json_schema", "json_schema": {"type": "integer"}},
+                        "end": ">",
+                    },
+                    {"type": "regex", "pattern": "[ab]+c"},
+                ],
+            }
+        }
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("byte", "place", "cause"),
+    [
+        (0xFF, "fixed_text", "invalid_utf8"),
+        (ord("<"), "fixed_text", "fixed_text"),
+        (ord("]"), "between", "no_json"),
+        (ord("g"), "pattern", "pattern"),
+        (0x80, "pattern", "invalid_utf8"),
+        (None, "fixed_text", "early_end"),
+        (None, "pattern", "early_end"),
+    ],
+)
+def test_what_is_no_output_of_the_new_form_is_told_apart(byte: int | None, place: str, cause: str) -> None:
+    for adapter, causes in ((bent(byte, place), {cause}), (Reference(BYTES), set[str]())):
+        findings = found_in(adapter, NEW_FORM, b"a g< -1 >abc", b"<7>ac")
+        assert {each.cause for each in findings} == causes
+
+
+def test_free_text_that_goes_on_wrongly_is_told_apart() -> None:
+    form = {"format": {"type": "any_text", "excludes": ["gg"]}}
+    grammar = Grammar("structural_tag", json.dumps(form))
+    findings = found_in(bent(ord("g"), "free_text"), grammar, b"ag")
+    assert {each.cause for each in findings} == {"free_text"}
+    assert found_in(Reference(BYTES), grammar, b"ag") == []
+
+
+def test_an_id_that_no_output_goes_on_with_is_found() -> None:
+    content = {"type": "exclude_token", "exclude_tokens": ["b"]}
+    form = {"format": {"type": "tag", "begin": {"token": "a"}, "content": content, "end": ""}}
+    grammar = Grammar("structural_tag", json.dumps(form))
+    findings = found_in(bent(ord("b"), "token"), grammar, b"ac")
+    assert {each.cause for each in findings} == {"token_id"} and {each.position for each in findings} == {
+        0,
+        1,
+    }
+    assert {each.cause for each in found_in(bent(None, "token"), grammar, b"ac")} == {"early_end"}
+    assert found_in(Reference(BYTES), grammar, b"ac") == []
+
+
 @pytest.mark.parametrize(("schema", "document", "keyword"), SCHEMAS)
 def test_keywords_are_named_in_tags_too(schema: Any, document: Any, keyword: str) -> None:
     output = b"a <f>" + json.dumps(document).encode() + b"</f>"

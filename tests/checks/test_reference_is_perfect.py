@@ -15,7 +15,7 @@ from harness.rows.store import read_rows
 
 @pytest.mark.long
 def test_no_check_finds_anything_in_the_reference(tmp_path: Path) -> None:
-    suites = ["regex", "ebnf", "utf8", "choice_and_tags", "known_bugs"]
+    suites = ["regex", "ebnf", "utf8", "choice_and_tags", "tag_formats", "known_bugs"]
     vocabularies = "tekken,mistral-v3,probe"
     assert (
         main(
