@@ -126,7 +126,8 @@ class VLLM(VLLMAdapter):
         size, backend = self.vocabulary.size, cast(Any, self._backend)
         match self._name:
             case "xgrammar":
-                tokens = known_tokens.bytes_of_list(backend.compiler.tokenizer_info, size)
+                info = backend.compiler.compile_regex("a").tokenizer_info  # a compiler does not show it
+                tokens = known_tokens.bytes_of_list(info, size)
             case "guidance":
                 tokens = known_tokens.bytes_of_decoder(backend.ll_tokenizer, size)
             case "outlines":

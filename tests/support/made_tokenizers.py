@@ -42,6 +42,7 @@ def metaspace(folder: Path) -> Path:
 def _saved(tokenizer: object, folder: Path, *, end: str, width: int) -> Path:
     folder.mkdir(parents=True)
     tokenizer.save(str(folder / "tokenizer.json"))  # type: ignore[attr-defined]
-    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": end}))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": end}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
     (folder / "config.json").write_text(json.dumps({"vocab_size": width}))
     return folder

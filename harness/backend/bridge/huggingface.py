@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.backend.bridge.twins import twins
 from harness.backend.vocabulary import Vocabulary
+from harness.backend.vocabulary.byte_level import letters_of_bytes
 from harness.backend.vocabulary.own_tokenizer import own_tokenizer
 
 if TYPE_CHECKING:
@@ -28,10 +29,9 @@ def _made(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    letters = _letters()
     left_out = twins(vocabulary).keys() | vocabulary.special_tokens.keys() | vocabulary.padding_tokens
     pieces = {
-        "".join(letters[byte] for byte in text): token
+        letters_of_bytes(text): token
         for token, text in enumerate(vocabulary.tokens)
         if text and token not in left_out
     }
@@ -61,14 +61,3 @@ def _made(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
         clean_up_tokenization_spaces=False,
     )
     return made
-
-
-def _letters() -> list[str]:
-    """Returns the letter by which byte-level tokenizers write each byte: itself where it can be printed, else
-    one of those from 256 on."""
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    letters, others = [], 256
-    for byte in range(256):
-        letters.append(chr(byte if byte in printable else others))
-        others += byte not in printable
-    return letters

@@ -42,7 +42,7 @@ class Reading:
 
 def reading_of(adapter: Adapter) -> Reading:
     """Returns what the backend says of itself. What it raises escapes."""
-    return _reading(adapter, wrong_of(adapter))
+    return summary_of(adapter, wrong_of(adapter))
 
 
 def wrong_of(adapter: Adapter) -> list[WrongToken] | None:
@@ -51,7 +51,8 @@ def wrong_of(adapter: Adapter) -> list[WrongToken] | None:
     return None if read is None else wrong_tokens(adapter.vocabulary, read)
 
 
-def _reading(adapter: Adapter, wrong: Sequence[WrongToken] | None) -> Reading:
+def summary_of(adapter: Adapter, wrong: Sequence[WrongToken] | None) -> Reading:
+    """Returns the reading in numbers and examples, of the ids that `wrong_of` gave."""
     kept: dict[str, list[WrongToken]] = {kind: [] for kind in KINDS}
     for each in wrong or ():
         if len(kept[each.kind]) < EXAMPLES:
@@ -178,7 +179,7 @@ class Asked:
             wrong = wrong_of(self.adapter)
             return {
                 "size": self.adapter.vocabulary.size,
-                "reading": vars(_reading(self.adapter, wrong)),
+                "reading": vars(summary_of(self.adapter, wrong)),
                 "wrong": [example(each) for each in wrong or ()],
                 "sample": sample(self.adapter.vocabulary, PROBES),
             }, b""

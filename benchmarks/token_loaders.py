@@ -1,0 +1,161 @@
+"""How many token ids each library's own loader reads wrongly, by family:
+`python benchmarks/token_loaders.py DIR [BACKENDS [FAMILY ...]]`.
+
+The table of docs/tokenizers.md. A family that was fetched as a GGUF file is written to DIR in the form of
+its copy on the hub, because the loaders read nothing else: the same ids, names, added tokens and decoder.
+Merges and patterns are left out; they split texts, and say nothing of the bytes of an id. Only what is
+installed is asked. Each line is printed as soon as it is known, and each reading is kept in DIR as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from harness.backend.process.short_child import answer_of_a_child
+from harness.backend.registry import make, parse_specs
+from harness.backend.token_bytes.compare import kinds_text
+from harness.backend.token_bytes.look import example, summary_of, wrong_of
+from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.backend.vocabulary.byte_level import letters_of_bytes
+from harness.backend.vocabulary.families import BYTE_LEVEL, FAMILIES, Family
+from harness.backend.vocabulary.fetched import folder_of, is_fetched
+from harness.backend.vocabulary.gguf_reader import read_metadata
+from harness.errors import describe
+
+BACKENDS = "xgrammar,llguidance,outlines-core,lm-format-enforcer"
+SECONDS = 900.0
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
+"""Types of tokens in a GGUF file."""
+
+
+def hub_folder(family: Family, vocabulary: Vocabulary, to: Path) -> Path:
+    """Returns a folder of the family in the form of its copy on the hub: its own where it has one, else one
+    that is written below `to`."""
+    if vocabulary.folder is not None:
+        return vocabulary.folder
+    folder = to / family.name
+    folder.mkdir(parents=True, exist_ok=True)
+    if family.kind == BYTE_LEVEL:
+        document = _by_letters(vocabulary, set(family.added))
+    else:
+        document = _by_characters(vocabulary, read_metadata(folder_of(family) / "vocabulary.gguf"))
+    ends = list(vocabulary.eos_tokens)
+    files = {
+        "tokenizer": document,
+        "tokenizer_config": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "eos_token": vocabulary.special_tokens[ends[0]],
+        },
+        "generation_config": {"eos_token_id": ends},
+        "config": {"vocab_size": vocabulary.size},
+    }
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content), "utf-8")
+    return folder
+
+
+def _by_letters(vocabulary: Vocabulary, added: set[int]) -> dict[str, Any]:
+    plain = {
+        letters_of_bytes(text): token
+        for token, text in enumerate(vocabulary.tokens)
+        if text and token not in added
+    }
+    names = vocabulary.special_tokens | {token: vocabulary.tokens[token].decode() for token in added}
+    step = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    model = {"type": "BPE", "vocab": plain, "merges": []}
+    return _document(model, _added(names, added), pre_tokenizer=step, decoder=step)
+
+
+def _by_characters(vocabulary: Vocabulary, metadata: dict[str, Any]) -> dict[str, Any]:
+    pieces = [text.decode() for text in metadata["tokenizer.ggml.tokens"]]
+    kinds = metadata["tokenizer.ggml.token_type"]
+    ids = {piece: token for token, piece in enumerate(pieces) if token not in vocabulary.padding_tokens}
+    user = {token for token, kind in enumerate(kinds) if kind == USER_DEFINED and vocabulary.tokens[token]}
+    names = vocabulary.special_tokens | {token: pieces[token] for token in user}
+    steps = [
+        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    spaces: list[dict[str, Any]] = [{"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]
+    if metadata["tokenizer.ggml.model"] == b"llama":
+        spaces.insert(0, {"type": "Prepend", "prepend": "▁"})
+        steps.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    model = {
+        "type": "BPE",
+        "vocab": ids,
+        "merges": [],
+        "byte_fallback": True,
+        "fuse_unk": True,
+        "unk_token": pieces[metadata.get("tokenizer.ggml.unknown_token_id", 0)],
+    }
+    return _document(
+        model,
+        _added(names, user),
+        normalizer={"type": "Sequence", "normalizers": spaces},
+        decoder={"type": "Sequence", "decoders": steps},
+    )
+
+
+def _added(names: dict[int, str], plain: set[int]) -> list[dict[str, Any]]:
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    return [
+        {"id": token, "content": name, **flags, "special": token not in plain}
+        for token, name in sorted(names.items())
+    ]
+
+
+def _document(model: dict[str, Any], added: list[dict[str, Any]], **parts: Any) -> dict[str, Any]:
+    nothing = dict.fromkeys(("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor"))
+    return {"version": "1.0", **nothing, "added_tokens": added, "model": model, **parts}
+
+
+def read(spec: str, vocabulary: Vocabulary) -> str:
+    """Returns the reading as JSON, with every wrong id."""
+    (backend,) = parse_specs(spec)
+    begun = perf_counter()
+    try:
+        adapter = make(backend, vocabulary)
+    except Exception as error:
+        return json.dumps({"problem": describe(error)[:500]})
+    seconds = perf_counter() - begun
+    wrong = wrong_of(adapter)
+    ids = [example(each) for each in wrong or ()]
+    return json.dumps(asdict(summary_of(adapter, wrong)) | {"seconds": seconds, "ids": ids})
+
+
+def main(to: Path, backends: str, families: list[str]) -> None:
+    to.mkdir(parents=True, exist_ok=True)
+    for name in families or FAMILIES:
+        family = FAMILIES[name]
+        if not is_fetched(family):
+            continue
+        own = load_vocabulary(name)
+        folder = hub_folder(family, own, to / "hub")
+        vocabulary = load_vocabulary(f"hf:{folder}")
+        differing = [
+            token
+            for token, text in enumerate(own.tokens)
+            if token >= vocabulary.size or vocabulary.tokens[token] != text
+        ]
+        note = "its own files" if own.folder else "written in that form"
+        print(f"{name} ({note}, {len(differing)} ids other than fetched)", flush=True)
+        for spec in backends.split(","):
+            kept = to / f"{name}.{spec.replace(':', '.')}.json"
+            if not kept.exists():
+                answer = answer_of_a_child(partial(read, spec, vocabulary), SECONDS)
+                kept.write_text(answer or '{"problem": "lost, or not answered in time"}')
+            reading = json.loads(kept.read_text())
+            why = reading.get("problem") or reading["refused"]
+            counts = why or f"{reading['wrong']} wrong ({kinds_text(reading['kinds'])})"
+            print(f"  {spec}: {counts} [{reading.get('seconds', 0):.1f} s]", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else BACKENDS, sys.argv[3:])
