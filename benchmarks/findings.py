@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import re
 import shutil
 import sys
@@ -21,10 +20,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.backend.arm import arm, arm_names
+from harness.backend.arm import arm_names
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
-from harness.diagnose.adjudicate import WITNESSES
 from harness.outcomes.faults import fault_frame
 from harness.outcomes.outcome import is_documented, walk_verdict
 from harness.report.tables.instances import to_text
@@ -45,9 +43,6 @@ BLOCK = re.compile(
 BROKEN = {"timeout": "timeout", "oom": "out of memory", "crash": "crash", "backend_error": "exception"}
 """What docs/known_bugs.md calls a walk that broke."""
 
-SPELLING = {"whitespace", "property_order", "escapes", "escapes_in_names", "number_forms"}
-"""Causes of a refusal that are about how a value is written, not about the value."""
-
 
 def page(text: str) -> str:
     """Returns the page with its tables made anew.
@@ -67,36 +62,6 @@ def faults(run: Path, _: str) -> str:
 def spellings(run: Path, _: str) -> str:
     """Returns how many documents are accepted in each spelling, by arm."""
     return to_text(spelling_frame(run), "markdown").strip()
-
-
-def adjudicated(run: Path, _: str) -> str:
-    """Returns the number of cases in which each arm is blamed, by the kind of its fault; a case may stand in
-    several lines."""
-    with gzip.open(run / f"{WITNESSES}.gz", "rt", encoding="utf-8") as file:
-        witnesses = [json.loads(line) for line in file]
-    arms = [arm(run_arm) for run_arm in read_info(run).arms]
-    cases: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for witness in witnesses:
-        if witness["arm"] and witness["kind"] != "validators_disagree":
-            cases[kind_of(witness["kind"], witness["cause"])][witness["arm"]].add(witness["case_id"])
-    lines = [f"| fault | {' | '.join(arms)} |", f"| --- |{' --- |' * len(arms)}"]
-    for kind in sorted(cases, key=lambda kind: (kind.startswith("refuses"), kind)):
-        lines.append(f"| {kind} | {' | '.join(str(len(cases[kind][name])) for name in arms)} |")
-    return "\n".join(lines)
-
-
-def kind_of(kind: str, cause: str) -> str:
-    """Returns what the page calls a fault: what is accepted or refused wrongly."""
-    if kind == "under_constrained":
-        return "accepts what is no JSON" if cause == "no_json" else "accepts JSON that the schema forbids"
-    causes = set(cause.split("+"))
-    if causes <= SPELLING:
-        return "refuses a valid value in one spelling (whitespace, order, escapes, number forms)"
-    if "raw_delete_character" in causes:
-        return "refuses a valid document with a raw U+007F"
-    if causes & {"unlisted_name", "name_characters"}:
-        return "refuses a property that no `properties` lists, or the characters of its name"
-    return "refuses a valid document otherwise"
 
 
 def known_bugs(run: Path, old: str) -> str:
@@ -181,7 +146,6 @@ FEW = 8
 TABLES: dict[str, Callable[[Path, str], str]] = {
     "faults": faults,
     "spellings": spellings,
-    "adjudicated": adjudicated,
     "known_bugs": known_bugs,
     "masks": masks,
     "mask_causes": mask_causes,
@@ -189,15 +153,12 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
 
 
 def publish(runs: Sequence[str], into: Path) -> None:
-    """Packs the rows of each run, given as NAME=RUN, and the witnesses of an adjudication, without the
-    samples of times."""
+    """Packs the rows of each run, given as NAME=RUN, without the samples of times."""
     for name, _, path in (given.partition("=") for given in runs):
         folder, run = into / name, Path(path)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for file in ("rows.jsonl", WITNESSES):
-            if (run / file).exists():
-                (folder / f"{file}.gz").write_bytes(gzip.compress((run / file).read_bytes(), 9, mtime=0))
+        (folder / "rows.jsonl.gz").write_bytes(gzip.compress((run / "rows.jsonl").read_bytes(), 9, mtime=0))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

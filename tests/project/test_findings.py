@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
-import json
 import re
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -47,33 +44,3 @@ def test_a_table_that_was_changed_is_seen(findings: ModuleType) -> None:
 )
 def test_what_is_not_made_from_published_rows_says_its_commit(name: str) -> None:
     assert STAMP.search((ROOT / "docs" / f"{name}.md").read_text("utf-8"))
-
-
-def test_kinds_of_blame(findings: ModuleType) -> None:
-    named = {
-        ("under_constrained", "no_json"): "accepts what is no JSON",
-        ("under_constrained", "required"): "accepts JSON that the schema forbids",
-        ("over_constrained", "whitespace+escapes"): "refuses a valid value in one spelling (whitespace, "
-        "order, escapes, number forms)",
-        ("over_constrained", "raw_delete_character"): "refuses a valid document with a raw U+007F",
-        ("over_constrained", "at_number"): "refuses a valid document otherwise",
-    }
-    assert {key: findings.kind_of(*key) for key in named} == named
-
-
-def test_blame_is_counted_once_a_case(findings: ModuleType, tmp_path: Path) -> None:
-    published = ROOT / "results" / "published" / "findings-cpu-xeon-2vcpu-20261122" / "adjudicated"
-    witness = {"kind": "under_constrained", "cause": "required", "arm": "xgrammar", "case_id": "a"}
-    lines = [
-        witness,
-        witness | {"cause": "type"},
-        witness | {"case_id": "b"},
-        witness | {"kind": "validators_disagree"},
-    ]
-    (tmp_path / "rows.jsonl.gz").write_bytes((published / "rows.jsonl.gz").read_bytes())
-    (tmp_path / "witnesses.jsonl.gz").write_bytes(
-        gzip.compress("".join(json.dumps(each) + "\n" for each in lines).encode())
-    )
-    assert findings.adjudicated(tmp_path, "").splitlines()[2:] == [
-        "| accepts JSON that the schema forbids | 2 | 0 | 0 | 0 |"
-    ]
