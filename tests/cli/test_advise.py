@@ -78,6 +78,7 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
     ):
         assert part in answer
     page = (advised / "run" / "report" / "report.html").read_text("utf-8")
+    assert "Use llguidance: it works on 1 of your 2 schemas and refuses 1." in page
     assert "What to change" in page and "Then it works on llguidance, xgrammar too." in page
 
 

@@ -11,7 +11,7 @@ from harness.backend.describe import catalogue
 from harness.backend.installed import installed_backends
 from harness.diagnose.advise.engines import Offer, offer_of
 from harness.diagnose.advise.rewritten import Change, States, rewritten
-from harness.diagnose.advise.stored import StoredAdvice, write_advice
+from harness.diagnose.advise.stored import WHOSE, StoredAdvice, verb_for, write_advice
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
 from harness.rows.store import read_cases
 from harness.running.limits import Progress
@@ -109,7 +109,7 @@ def advise(
         argv=tuple(argv),
     )
     folder = run(request, say, report).folder
-    answer = read_answer(folder, verb="Set" if engine else "Use", whose="your")
+    answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
     changes, unchanged = rewritten(
         [(suite, case) for suite, _, case in read_cases(folder)],
         answer,

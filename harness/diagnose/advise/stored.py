@@ -13,6 +13,15 @@ from harness.shape import LONGEST_LINE, json_line, shaped
 FILE = "advice.json"
 
 
+WHOSE = "your"
+"""Whose the cases of an advice are, for its sentence."""
+
+
+def verb_for(engine: str) -> str:
+    """Returns what one does with a backend, of an engine or, where it is empty, in a program of one's own."""
+    return "Set" if engine else "Use"
+
+
 @dataclass(frozen=True)
 class StoredAdvice:
     """The part of an advice that does not follow from the rows of its run."""
@@ -22,6 +31,11 @@ class StoredAdvice:
     notes: tuple[str, ...]
     changes: tuple[Change, ...]
     unchanged: tuple[str, ...]
+
+    @property
+    def verb(self) -> str:
+        """Returns what one does with a backend: an engine is set to it."""
+        return verb_for(self.engine)
 
 
 def write_advice(folder: Path, advice: StoredAdvice) -> None:

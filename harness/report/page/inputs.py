@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from harness.diagnose.advise.stored import WHOSE, stored_advice
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison, is_proven
 from harness.measure.figures import Figures
@@ -152,7 +153,10 @@ class Inputs:
             for run in self.runs
             for name, about in run.info.vocabularies.items()
         }
-        return answer_of(backends, together(self.proofs), sizes)
+        advices = [stored_advice(run.folder) for run in self.runs]
+        if (advice := advices[0]) is None or len(advices) > 1:
+            return answer_of(backends, together(self.proofs), sizes)
+        return answer_of(backends, together(self.proofs), sizes, verb=advice.verb, whose=WHOSE)
 
     @property
     def incomplete(self) -> list[str]:
