@@ -38,6 +38,11 @@ DOCUMENTED = {
     "regex_dialect_rust": "Regular expressions are those of Rust's regex crate "
     "(llguidance docs/syntax.md, Structured %regex).",
 }
+
+KNOWS_ONE_END = (
+    "" if hasattr(LLTokenizer, "eos_tokens") else "LLTokenizer of this release takes one eos_token."
+)
+
 # Order and white space are those of docs/json_schema.md of the library; U+007F is always escaped (CHAR_REGEX
 # of parser/src/json/compiler.rs).
 PLAIN = with_delete_escaped(COMPACT)
@@ -83,13 +88,15 @@ class TokenizerForm:
 
 def ll_tokenizer(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, LLTokenizer]:
     """Returns how the library came to know the tokens, and its tokenizer. Raises UnsupportedVocabulary."""
-    folder = folder_to_load(vocabulary, loader)
+    ends, folder = None if KNOWS_ONE_END else list(vocabulary.eos_tokens), folder_to_load(vocabulary, loader)
     if folder is not None:
         with own_loader_at_work("llguidance"):
             from llguidance.hf import from_tokenizer  # imports transformers
 
-            return "library", from_tokenizer(own_tokenizer(folder), vocabulary.size, vocabulary.eos_token)
-    return "bytes", LLTokenizer(TokenizerWrapper(TokenizerForm(vocabulary)))
+            return "library", from_tokenizer(
+                own_tokenizer(folder), vocabulary.size, ends or vocabulary.eos_token
+            )
+    return "bytes", LLTokenizer(TokenizerWrapper(TokenizerForm(vocabulary)), eos_token=ends)
 
 
 def grammar_text(grammar: Grammar, options: Options) -> str:

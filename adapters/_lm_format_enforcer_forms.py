@@ -87,5 +87,5 @@ def tokenizer_data(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, Toke
         return vocabulary.decode(tokens).decode("utf-8", "replace").rstrip("\ufffd")
 
     return "bytes", TokenEnforcerTokenizerData(
-        token_texts(vocabulary), decode, vocabulary.eos_token, True, vocabulary.size
+        token_texts(vocabulary), decode, list(vocabulary.eos_tokens), True, vocabulary.size
     )

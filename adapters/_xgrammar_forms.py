@@ -115,7 +115,7 @@ def tokenizer_info(
     `with_names` gives special tokens their names for bytes, as the library's own loader does: it refuses the
     id of a token without bytes, even where a structural tag asks for it.
     """
-    ends, folder = [vocabulary.eos_token], folder_to_load(vocabulary, loader)
+    ends, folder = list(vocabulary.eos_tokens), folder_to_load(vocabulary, loader)
     if folder is not None:
         with own_loader_at_work("xgrammar"):
             return "library", TokenizerInfo.from_huggingface(

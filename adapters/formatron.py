@@ -56,11 +56,11 @@ REFUSALS = (
 
 
 class _FormatronObject(GrammarObject):
-    __slots__ = ("_buffer", "_engine", "_eos", "_row", "_size", "_terminated")
+    __slots__ = ("_buffer", "_ends", "_engine", "_row", "_size", "_terminated")
 
     def __init__(self, engine: kbnf.Engine, vocabulary: Vocabulary, terminated: bool = False) -> None:
         self._engine = engine
-        self._eos = vocabulary.eos_token
+        self._ends = vocabulary.eos_tokens
         self._size = vocabulary.size
         self._terminated = terminated
         # It writes whole words of 64 bits, and may so write behind a mask.
@@ -75,11 +75,12 @@ class _FormatronObject(GrammarObject):
         self._engine.fill_torch_bitmask(self._buffer.ctypes.data)
         if self._engine.is_finished():
             # It knows no end-of-sequence: whoever serves it writes one as soon as it has finished.
-            self._row.view(np.uint32)[self._eos >> 5] |= np.uint32(1 << (self._eos & 31))
+            for end in self._ends:
+                self._row.view(np.uint32)[end >> 5] |= np.uint32(1 << (end & 31))
         bitmask[:] = self._row
 
     def accept_token(self, token: int) -> bool:
-        if token == self._eos:
+        if token in self._ends:
             ends = self.is_accepting()
             self._terminated = self._terminated or ends
             return ends
@@ -100,7 +101,7 @@ class _FormatronObject(GrammarObject):
     def copy(self) -> GrammarObject:
         clone = _FormatronObject.__new__(_FormatronObject)
         clone._engine, clone._terminated = copy.copy(self._engine), self._terminated
-        clone._eos, clone._size = self._eos, self._size
+        clone._ends, clone._size = self._ends, self._size
         clone._buffer = np.zeros_like(self._buffer)
         clone._row = clone._buffer.view(np.int32)[: len(self._row)]
         return clone

@@ -58,7 +58,7 @@ class _LlamaObject(GrammarObject):
     def accept_token(self, token: int) -> bool:
         if not self._allows(token):
             return False
-        if token == self._adapter.vocabulary.eos_token:
+        if token in self._adapter.vocabulary.eos_tokens:
             self._terminated = True  # there the library does nothing but not end the process
         else:
             llama_cpp.llama_sampler_accept(self._sampler, token)

@@ -15,14 +15,22 @@ from harness.backend.grammar import Bitmask, Kernel
 from harness.backend.known_tokens import Loader, bytes_of_decoder
 from harness.backend.vocabulary import Vocabulary
 
-from ._llguidance_forms import DOCUMENTED, ENGINES, UNSUPPORTED, WHITESPACE, grammar_text, ll_tokenizer
+from ._llguidance_forms import (
+    DOCUMENTED,
+    ENGINES,
+    KNOWS_ONE_END,
+    UNSUPPORTED,
+    WHITESPACE,
+    grammar_text,
+    ll_tokenizer,
+)
 
 
 class LlguidanceObject(GrammarObject):
     def __init__(self, adapter: Llguidance, matcher: LLMatcher) -> None:
         self.matcher = matcher
         self._adapter = adapter
-        self._eos_token = adapter.vocabulary.eos_token
+        self._ends = adapter.vocabulary.eos_tokens
         self._is_terminated = False
         self._is_end_unrecorded = False
         self._fill = matcher.unsafe_compute_mask_ptr
@@ -46,14 +54,14 @@ class LlguidanceObject(GrammarObject):
     def accept_token(self, token: int) -> bool:
         # Not consume_token: a refusal there breaks the matcher for good.
         if self.matcher.try_consume_tokens([token]):
-            if token == self._eos_token:
+            if token in self._ends:
                 self._is_terminated = True
             return True
         return self._accept_refused(token)
 
     def accept_tokens(self, tokens: Sequence[int]) -> int:
         count = self.matcher.try_consume_tokens(list(tokens))
-        if count and tokens[count - 1] == self._eos_token:
+        if count and tokens[count - 1] in self._ends:
             self._is_terminated = True
         if count < len(tokens) and self._accept_refused(tokens[count]):
             count += 1
@@ -67,7 +75,7 @@ class LlguidanceObject(GrammarObject):
         """
         if self._is_error():
             raise self.fault()
-        if token != self._eos_token or self._is_terminated or not self.matcher.is_stopped():
+        if token not in self._ends or self._is_terminated or not self.matcher.is_stopped():
             return False
         self._is_terminated = self._is_end_unrecorded = self.matcher.consume_token(token)
         return self._is_terminated
@@ -134,6 +142,7 @@ class Llguidance(Adapter):
     engines = ENGINES
     dialects = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
     documented = DOCUMENTED
+    knows_one_end = KNOWS_ONE_END
 
     def __init__(
         self,

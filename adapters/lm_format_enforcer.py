@@ -56,7 +56,7 @@ class _EnforcerObject(GrammarObject):
             or not is_allowed(self._allowed(), token)
         ):
             return False
-        if token == self._vocabulary.eos_token:
+        if token in self._vocabulary.eos_tokens:
             self._terminated = True
         else:
             self._prefix.append(token)
@@ -138,6 +138,8 @@ class LMFormatEnforcer(Adapter):
         most_whitespace = parts.option_value("whitespace", whitespace, WHITESPACE)
         self.layout = layout_of(most_whitespace, property_order)
         self.loader, self.tokenizer = tokenizer_data(vocabulary, loader)
+        if self.loader == "library":
+            self.take_one_end("The loader takes the tokenizer's eos_token_id (integrations/transformers.py).")
         self.config = CharacterLevelParserConfig(
             alphabet=self.tokenizer.tokenizer_alphabet,
             max_consecutive_whitespaces=most_whitespace,

@@ -142,6 +142,7 @@ class OutlinesCore(Adapter):
         "sglang": {"": "--grammar-backend outlines"},
     }
     dialects = frozenset({"json_schema", "regex", "choice"})
+    knows_one_end = "A Vocabulary of the library has one eos_token_id (outlines-core src/vocabulary/mod.rs)."
     documented = {
         "regex_dialect_rust": "An Index is a DFA that Rust's regex-automata builds of the pattern "
         "(outlines-core src/index.rs).",

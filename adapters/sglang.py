@@ -56,6 +56,10 @@ class SGLang(SGLangAdapter):
         self._name = wrapper
         self._module, self._class, self.wraps, self.layout = parts.option_value("wrapper", wrapper, WRAPPERS)
         self.layout_in_tags = self.layout
+        if wrapper == "outlines":
+            self.knows_one_end = (
+                "The wrapper is given the tokenizer alone (create_grammar_backend of SGLang)."
+            )
         super().__init__(vocabulary)
 
     def make_backend(self) -> SGLangBackend:
@@ -67,7 +71,7 @@ class SGLang(SGLangAdapter):
         make: Any = getattr(import_module(f"{PLACE}.{self._module}"), self._class)
         tokenizer: Any = huggingface_tokenizer(self.vocabulary)
         self.twins = Twins(twins(self.vocabulary))
-        size, ends = self.vocabulary.size, [self.vocabulary.eos_token]
+        size, ends = self.vocabulary.size, list(self.vocabulary.eos_tokens)
         match self._name:
             case "xgrammar":
                 backend = make(tokenizer, vocab_size=size, model_eos_token_ids=ends)

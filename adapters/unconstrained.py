@@ -29,7 +29,7 @@ class UnconstrainedObject(GrammarObject):
         if self._is_terminated or not self._adapter.allows(token):
             return False
         self._length += 1
-        self._is_terminated = token == self._adapter.vocabulary.eos_token
+        self._is_terminated = token in self._adapter.vocabulary.eos_tokens
         return True
 
     def is_accepting(self) -> bool:
@@ -67,7 +67,7 @@ class Unconstrained(Adapter):
         self.mask_format = mask
         self.forbidden: BoolMask = np.zeros(vocabulary.size, dtype=np.bool_)
         self.forbidden[[*vocabulary.special_tokens, *vocabulary.padding_tokens]] = True
-        self.forbidden[vocabulary.eos_token] = False
+        self.forbidden[list(vocabulary.eos_tokens)] = False
         self.bitmask: Bitmask = pack_mask(~self.forbidden)
         self._is_forbidden = self.forbidden.tobytes()  # a byte is read faster than a cell of an array
 

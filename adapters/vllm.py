@@ -90,6 +90,10 @@ class VLLM(VLLMAdapter):
         self._name = wrapper
         self._module, self._class, self.wraps, self.layout = parts.option_value("wrapper", wrapper, WRAPPERS)
         self.layout_in_tags = self.layout
+        if wrapper != "xgrammar":
+            self.knows_one_end = (
+                "The wrapper ignores stop_token_ids and asks the tokenizer (compile_grammar)."
+            )
         super().__init__(vocabulary)
 
     def make_backend(self) -> VLLMBackend:

@@ -103,7 +103,7 @@ def reads_tokens(grammar: Grammar) -> bool:
 
 def plain_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
     """Returns the bytes of each token that is text: no end-of-sequence, special, padding or empty token."""
-    left_out = {vocabulary.eos_token, *vocabulary.special_tokens, *vocabulary.padding_tokens}
+    left_out = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
     return {token: text for token, text in enumerate(vocabulary.tokens) if text and token not in left_out}
 
 

@@ -4,6 +4,9 @@ Four sentences hold for every adapter and are checked by `grammarbench check`:
 a refused token does not move the object; accepting is not terminated;
 end-of-sequence is accepted exactly when accepting; after termination only `rollback` may be called.
 
+A vocabulary has one id of end-of-sequence or several (`Vocabulary.eos_tokens`), and what is said of
+end-of-sequence holds for each of them. An adapter whose library knows one only says so (`knows_one_end`).
+
 An adapter makes the *calling convention* the same everywhere, never the *language*: it does not hide a
 backend's fault. It holds no clock, writes nothing and sees no expected result.
 """
@@ -81,7 +84,7 @@ class GrammarObject(ABC):
 
     @abstractmethod
     def is_terminated(self) -> bool:
-        """Returns whether end-of-sequence has been accepted."""
+        """Returns whether end-of-sequence has been accepted, whichever of its ids."""
 
     def filler(self, bitmask: Bitmask) -> Callable[[], object]:
         """Returns a call that does what `fill_bitmask(bitmask)` does, from wherever the object then stands;
@@ -210,11 +213,24 @@ class Adapter(ABC):
     `bytes` if the adapter handed it the bytes of each id. Empty if the adapter does not say."""
     refused_vocabulary: str = ""
     """Why the library's own loader refuses the vocabulary; every grammar is declined then."""
+    knows_one_end: str = ""
+    """For a library that knows one id of end-of-sequence only: a sentence that says so, with its source.
+    Empty for one that takes all ids of a vocabulary."""
 
     vocabulary: Vocabulary
+    """The vocabulary as the library knows it: where that knows one id of end-of-sequence only, the first is
+    the only one, and the others are special tokens like any other, allowed nowhere. A run says so once, and
+    nothing is held against the backend for it."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
+        if self.knows_one_end:
+            self.take_one_end(self.knows_one_end)
+
+    def take_one_end(self, why: str) -> None:
+        """Says that the library knows one id of end-of-sequence only, as `knows_one_end` does, for what is
+        found out with the vocabulary."""
+        self.knows_one_end, self.vocabulary = why, self.vocabulary.with_one_end()
 
     @abstractmethod
     def compile(self, grammar: Grammar) -> CompiledGrammar:

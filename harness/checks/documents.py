@@ -164,7 +164,7 @@ def causes_of_wrong_tokens(
     groups: dict[str, list[int]] = {}
     for token in wrong:
         text = vocabulary.tokens[token]
-        if token == vocabulary.eos_token:
+        if token in vocabulary.eos_tokens:
             cause = "" if any_json.accepting(behind) else "early_end"
         elif not text or token in vocabulary.special_tokens or token in vocabulary.padding_tokens:
             cause = "special_token"
@@ -222,7 +222,7 @@ def _right(
             for token in tokens
             if (
                 relaxed.accepting(state)
-                if token == vocabulary.eos_token
+                if token in vocabulary.eos_tokens
                 else relaxed.run(state, vocabulary.tokens[token]) != DEAD
             )
         }

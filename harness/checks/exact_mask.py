@@ -84,13 +84,12 @@ def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: Token
     over, under = truth & ~allowed, allowed & ~truth
     vocabulary = subject.vocabulary
     different = np.flatnonzero(over | under).tolist()
-    if different == [vocabulary.eos_token]:
+    ends = vocabulary.eos_tokens
+    if set(different) <= set(ends):
         return "end_of_sequence"
-    if not set(different).isdisjoint(
-        {*vocabulary.special_tokens, *vocabulary.padding_tokens} - {vocabulary.eos_token}
-    ):
+    if not {*vocabulary.special_tokens, *vocabulary.padding_tokens}.difference(ends).isdisjoint(different):
         return "special_token"
-    texts = [vocabulary.tokens[token] for token in different if token != vocabulary.eos_token]
+    texts = [vocabulary.tokens[token] for token in different if token not in ends]
     if not all(texts):
         return "empty_token"
     partial = all(ends_inside_a_character(place.text + text) for text in texts)

@@ -8,6 +8,7 @@ from harness.backend.contract.place import accepted, take_back
 from harness.checks.looking import (
     LONGEST,
     change,
+    end_name,
     endings,
     few,
     finding,
@@ -115,8 +116,8 @@ def check_rollback_takes_back_the_end(subject: Subject) -> Iterator[Finding]:
     """End-of-sequence counts as one token: taken back, the object goes on as if it had not ended."""
     purpose = "rollback_takes_back_the_end"
     needs(subject, "rollback")
-    for place, grammar_object in endings(subject, purpose):
-        tokens, eos = place.tokens, subject.vocabulary.eos_token
+    for place, grammar_object, eos in endings(subject, purpose):
+        tokens, end = place.tokens, end_name(subject, eos)
         before = look(subject, grammar_object)
         if not grammar_object.accept_token(eos):
             continue
@@ -126,14 +127,12 @@ def check_rollback_takes_back_the_end(subject: Subject) -> Iterator[Finding]:
             yield finding(
                 subject,
                 place,
-                f"past end-of-sequence, rollback(1) does not lead back: {change(subject, before, after)}",
+                f"past {end}, rollback(1) does not lead back: {change(subject, before, after)}",
                 (eos,),
             )
             continue
         if not grammar_object.accept_token(eos):
-            yield finding(
-                subject, place, "end-of-sequence, taken back, is refused when it comes again", (eos,)
-            )
+            yield finding(subject, place, f"{end}, taken back, is refused when it comes again", (eos,))
             continue
         if not tokens:
             continue
@@ -144,7 +143,7 @@ def check_rollback_takes_back_the_end(subject: Subject) -> Iterator[Finding]:
             continue
         take_back(grammar_object, 1 + more)
         expected, now = look(subject, fresh), look(subject, grammar_object)
-        text = f"reached by rollback({1 + more}) past end-of-sequence"
+        text = f"reached by rollback({1 + more}) past {end}"
         if now != expected:
             sentence = f"{text}, it looks different from a fresh object: {change(subject, expected, now)}"
             yield finding(subject, there, sentence, (*tokens[len(tokens) - more :], eos))

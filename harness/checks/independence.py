@@ -78,7 +78,7 @@ def _another(subject: Subject, place: Place, here: Look, token: int) -> int:
     others = [
         other
         for other in here.allowed(subject).nonzero()[0].tolist()
-        if other not in (token, subject.vocabulary.eos_token)
+        if other not in (token, *subject.vocabulary.eos_tokens)
     ]
     return subject.random(f"another {place.text!r}").choice(others) if others else token
 
@@ -86,9 +86,9 @@ def _another(subject: Subject, place: Place, here: Look, token: int) -> int:
 def check_a_copy_of_an_ended_object_has_ended(subject: Subject) -> Iterator[Finding]:
     """It may be refused; but a copy that is made has ended, and taking back its end does not take back the
     original's."""
-    purpose, eos = "a_copy_of_an_ended_object_has_ended", subject.vocabulary.eos_token
+    purpose = "a_copy_of_an_ended_object_has_ended"
     needs(subject, "copy")
-    for place, grammar_object in endings(subject, purpose):
+    for place, grammar_object, eos in endings(subject, purpose):
         before = look(subject, grammar_object)
         if not grammar_object.accept_token(eos):
             continue

@@ -65,13 +65,12 @@ def check_forced_bytes_are_truly_forced(subject: Subject) -> Iterator[Finding]:
 def check_fast_forward_tokens_are_truly_forced(subject: Subject) -> Iterator[Finding]:
     """The tokens of `fast_forward_tokens` spell forced bytes (which of their spellings is the backend's
     choice), and are accepted."""
-    eos = subject.vocabulary.eos_token
     for place, grammar_object, _ in asked_at(subject, "forced tokens", "fast_forward_tokens"):
         tokens = ask(grammar_object.fast_forward_tokens, as_tokens(subject.vocabulary.size))
         if isinstance(tokens, Fault) or not tokens:
             continue
         claim = f"says that the tokens {tokens[:12]} come next"
-        ends = tokens[-1] == eos
+        ends = tokens[-1] in subject.vocabulary.eos_tokens
         forced = subject.vocabulary.decode(tokens)
         if not all(subject.vocabulary.tokens[token] for token in tokens[: len(tokens) - ends]):
             yield _finding(subject, place, claim, Objection("special_token", "one of them is no text", b""))
@@ -136,7 +135,7 @@ def _by_trial(subject: Subject, place: Place, forced: bytes) -> Objection | None
     for at in range(len(forced) if subject.effort is None else min(len(forced), TRIED_BYTES)):
         rest = forced[at:]
         allowed = np.flatnonzero(subject.allowed(grammar_object)).tolist()
-        if grammar_object.is_accepting() or vocabulary.eos_token in allowed:
+        if grammar_object.is_accepting() or not set(vocabulary.eos_tokens).isdisjoint(allowed):
             return Objection(
                 "past_a_possible_end",
                 f"it lets the output end after {cut(forced[:at])}",

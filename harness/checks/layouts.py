@@ -193,7 +193,7 @@ def _kind(shortfall: Shortfall, token: int) -> str:
     """Returns what is particular about the token's text, unless what stands before that is missing by itself;
     else where in a document it begins."""
     vocabulary, documents = shortfall.subject.vocabulary, shortfall.documents
-    if token == vocabulary.eos_token:
+    if token in vocabulary.eos_tokens:
         return "end_of_sequence"
     state, text = shortfall.state, vocabulary.tokens[token]
     first = documents.place(state)

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from harness.checks.looking import (
     change,
+    end_name,
     endings,
     finding,
     look,
@@ -24,8 +25,8 @@ CATEGORY = "life cycle"
 def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Finding]:
     """Past end-of-sequence no token is taken, and a mask allows at most end-of-sequence again; raising is
     fine, too."""
-    purpose, eos = "a_terminated_object_takes_nothing", subject.vocabulary.eos_token
-    for place, grammar_object in endings(subject, purpose):
+    purpose, ends = "a_terminated_object_takes_nothing", subject.vocabulary.eos_tokens
+    for place, grammar_object, eos in endings(subject, purpose):
         mask = subject.allowed(grammar_object)
         token = next_token(subject, place, mask)
         if not grammar_object.accept_token(eos):
@@ -34,22 +35,22 @@ def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Findin
             yield finding(
                 subject,
                 place,
-                "end-of-sequence has been accepted, but is_terminated() is False",
+                f"{end_name(subject, eos)} has been accepted, but is_terminated() is False",
                 (eos,),
             )
         tokens: list[int] = []
         with suppress(Exception):
             tokens = [
-                other for other in subject.allowed(grammar_object).nonzero()[0].tolist() if other != eos
+                other for other in subject.allowed(grammar_object).nonzero()[0].tolist() if other not in ends
             ]
         if tokens:
             text = (
-                f"and end-of-sequence, the mask allows {len(tokens)} tokens, e.g. "
+                f"and {end_name(subject, eos)}, the mask allows {len(tokens)} tokens, e.g. "
                 f"{name_of(subject, tokens[0])}"
             )
             yield finding(subject, place, text, (eos, tokens[0]))
         for another in (
-            eos,
+            *ends,
             token,
             *subject.random(f"ended {place.text!r}").sample(range(subject.vocabulary.size), 4),
         ):
@@ -61,7 +62,7 @@ def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Findin
                 yield finding(
                     subject,
                     place,
-                    f"and end-of-sequence, {name_of(subject, another)} is accepted",
+                    f"and {end_name(subject, eos)}, {name_of(subject, another)} is accepted",
                     (eos, another),
                 )
                 break
@@ -69,7 +70,7 @@ def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Findin
 
 def check_end_of_sequence_is_refused_before_the_end(subject: Subject) -> Iterator[Finding]:
     """Where the output may not end, end-of-sequence is refused; neither it nor being accepting terminates."""
-    purpose, eos = "end_of_sequence_is_refused_before_the_end", subject.vocabulary.eos_token
+    purpose, ends = "end_of_sequence_is_refused_before_the_end", subject.vocabulary.eos_tokens
     tried = False
     for place, grammar_object in standing(subject, purpose, subject.effort):
         accepting = bool(grammar_object.is_accepting())
@@ -78,16 +79,15 @@ def check_end_of_sequence_is_refused_before_the_end(subject: Subject) -> Iterato
         if accepting:
             continue
         tried = True
-        if grammar_object.accept_token(eos):
-            yield finding(
-                subject,
-                place,
-                "end-of-sequence is accepted where the output may not end",
-                (eos,),
-                "end_of_sequence",
-            )
-        elif grammar_object.is_terminated():
-            yield finding(subject, place, "a refused end-of-sequence terminates", (eos,), "end_of_sequence")
+        for eos in ends:
+            if grammar_object.accept_token(eos):
+                text = f"{end_name(subject, eos)} is accepted where the output may not end"
+            elif grammar_object.is_terminated():
+                text = f"a refused {end_name(subject, eos)} terminates"
+            else:
+                continue
+            yield finding(subject, place, text, (eos,), "end_of_sequence")
+            break
     if not tried:
         raise NotApplicable("the output may end at each of the places")
 
@@ -133,7 +133,7 @@ def check_accept_tokens_stops_where_accept_token_does(subject: Subject) -> Itera
         forbidden = [
             token
             for token in (~before.allowed(subject)).nonzero()[0].tolist()
-            if token != subject.vocabulary.eos_token
+            if token not in subject.vocabulary.eos_tokens
         ]
         refused = [
             forbidden[at]

@@ -156,8 +156,15 @@ def stops(subject: Subject, purpose: str, length: int) -> set[int]:
     }
 
 
-def endings(subject: Subject, purpose: str) -> Iterator[tuple[Place, GrammarObject]]:
-    """Yields a few places where the output may end, each with an object there: ends of instances first.
+def end_name(subject: Subject, token: int) -> str:
+    """Returns what a sentence calls an id of end-of-sequence: with its name where there are several."""
+    several = len(subject.vocabulary.eos_tokens) > 1
+    return f"end-of-sequence {name_of(subject, token)}" if several else "end-of-sequence"
+
+
+def endings(subject: Subject, purpose: str) -> Iterator[tuple[Place, GrammarObject, int]]:
+    """Yields a few places where the output may end, ends of instances first, each with an object there and an
+    id of end-of-sequence: a place comes once for each of these ids.
 
     Raises NotApplicable if none is found.
     """
@@ -180,7 +187,12 @@ def endings(subject: Subject, purpose: str) -> Iterator[tuple[Place, GrammarObje
         grammar_object = subject.reach(place.tokens)
         if grammar_object is not None and grammar_object.is_accepting():
             count += 1
-            yield place, grammar_object
+            first, *others = subject.vocabulary.eos_tokens
+            yield place, grammar_object, first
+            for end in others:
+                grammar_object = subject.reach(place.tokens)
+                if grammar_object is not None:
+                    yield place, grammar_object, end
             if count == most:
                 return
     if not count:

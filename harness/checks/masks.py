@@ -11,6 +11,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.checks.looking import (
     by_first_byte,
     change,
+    end_name,
     few,
     finding,
     first_bytes,
@@ -41,15 +42,18 @@ REFUSALS = 8
 
 
 def check_the_mask_says_what_accept_does(subject: Subject) -> Iterator[Finding]:
-    """A token's bit says whether `accept_token` takes it, whatever id it is; that of end-of-sequence whether
-    the output may end."""
-    purpose, eos = "the_mask_says_what_accept_does", subject.vocabulary.eos_token
+    """A token's bit says whether `accept_token` takes it, whatever id it is; that of each id of
+    end-of-sequence whether the output may end."""
+    purpose = "the_mask_says_what_accept_does"
     for place, grammar_object in standing(subject, purpose, subject.effort):
         mask = subject.allowed(grammar_object)
         accepting = bool(grammar_object.is_accepting())
-        if bool(mask[eos]) != accepting:
-            text = f"the mask {_says(mask[eos])} end-of-sequence, but is_accepting() is {accepting}"
-            yield finding(subject, place, text, (eos,), "end_of_sequence")
+        for end in subject.vocabulary.eos_tokens:
+            if bool(mask[end]) != accepting:
+                text = (
+                    f"the mask {_says(mask[end])} {end_name(subject, end)}, but is_accepting() is {accepting}"
+                )
+                yield finding(subject, place, text, (end,), "end_of_sequence")
         for (cause, allows), tokens in _disagreements(subject, place, grammar_object, mask).items():
             names = ", ".join(name_of(subject, token) for token in tokens[:3])
             history = " of an object that has refused and taken back others" if cause == "history" else ""
@@ -140,10 +144,10 @@ class _Trials:
 
 
 def _to_try(subject: Subject, place: Place, mask: TokenSet) -> list[int]:
-    """Returns every id, or a sample of each kind; end-of-sequence is the last."""
-    vocabulary, eos = subject.vocabulary, subject.vocabulary.eos_token
+    """Returns every id, or a sample of each kind; end-of-sequence is the last, with all its ids."""
+    vocabulary, ends = subject.vocabulary, subject.vocabulary.eos_tokens
     if subject.effort is None or vocabulary.size <= EVERY_ID:
-        return [token for token in range(vocabulary.size) if token != eos] + [eos]
+        return [*(token for token in range(vocabulary.size) if token not in ends), *ends]
     firsts = first_bytes(vocabulary)
     text = firsts >= 0
     near = np.zeros(257, dtype=np.bool_)
@@ -156,12 +160,12 @@ def _to_try(subject: Subject, place: Place, mask: TokenSet) -> list[int]:
     for first in choose.sample(range(256), FAR):
         ids = by_first_byte(vocabulary)[first]
         chosen.update(token for token in ([choose.choice(ids)] if ids else []) if not mask[token])
-    return [*sorted(chosen - {eos}), eos]
+    return [*sorted(chosen.difference(ends)), *ends]
 
 
 def _kind(vocabulary: Vocabulary, token: int) -> str:
     """Returns the class of causes that a token without text speaks for; empty for text."""
-    if token == vocabulary.eos_token:
+    if token in vocabulary.eos_tokens:
         return "end_of_sequence"
     if token in vocabulary.special_tokens:
         return "special"
@@ -175,7 +179,7 @@ def check_a_token_without_text_is_never_allowed(subject: Subject) -> Iterator[Fi
     grammar."""
     purpose, vocabulary = "a_token_without_text_is_never_allowed", subject.vocabulary
     silent = first_bytes(vocabulary) < 0
-    silent[vocabulary.eos_token] = False
+    silent[list(vocabulary.eos_tokens)] = False
     if not silent.any():
         raise NotApplicable("every token of the vocabulary but end-of-sequence is text")
     for place, grammar_object in standing(subject, purpose, few(subject)):
@@ -197,14 +201,16 @@ def check_a_token_without_text_is_never_allowed(subject: Subject) -> Iterator[Fi
 
 def check_a_refused_token_does_not_move(subject: Subject) -> Iterator[Finding]:
     """After several refusals in a row the object looks as before, and takes the right token."""
-    purpose, eos = "a_refused_token_does_not_move", subject.vocabulary.eos_token
+    purpose, ends = "a_refused_token_does_not_move", subject.vocabulary.eos_tokens
     refused_somewhere = False
     for place, grammar_object in standing(subject, purpose, subject.effort):
         before = look(subject, grammar_object)
         mask = before.allowed(subject)
-        forbidden = [token for token in _to_try(subject, place, mask) if not mask[token] and token != eos]
+        forbidden = [
+            token for token in _to_try(subject, place, mask) if not mask[token] and token not in ends
+        ]
         tokens = subject.random(f"refusals {place.text!r}").sample(forbidden, min(len(forbidden), REFUSALS))
-        tokens += [] if before.accepting else [eos]
+        tokens += [] if before.accepting else ends
         if not tokens or any(grammar_object.accept_token(token) for token in tokens):
             continue  # what is taken though it is forbidden is the mask's matter
         refused_somewhere = True

@@ -81,7 +81,7 @@ def _names(subject: Subject) -> list[tuple[int, bytes]]:
         if all(bytes([byte]) in vocabulary.ids_by_bytes for byte in name)
     ]
     subject.random("specials").shuffle(names)
-    names.sort(key=lambda name: name[0] != vocabulary.eos_token)
+    names.sort(key=lambda name: name[0] not in vocabulary.eos_tokens)
     return names[: SPECIALS if subject.effort is None else max(1, subject.effort // 2)]
 
 
@@ -163,9 +163,9 @@ def _wrong_id(subject: Subject, spot: Spot, token: int) -> list[Finding] | None:
     wrong = [
         special_token
         for special_token in vocabulary.special_tokens
-        if allowed[special_token] and not (may_end and special_token == vocabulary.eos_token)
+        if allowed[special_token] and not (may_end and special_token in vocabulary.eos_tokens)
     ]
-    if not wrong and not (may_end and token == vocabulary.eos_token) and grammar_object.accept_token(token):
+    if not wrong and not (may_end and token in vocabulary.eos_tokens) and grammar_object.accept_token(token):
         wrong = [token]
     who = "the mask allows" if wrong and allowed[wrong[0]] else "accept_token takes"
     texts = [

@@ -153,7 +153,7 @@ def cause_of_refusal(
     """Returns why a token of a text, at its byte `start`, was refused by the mask, and by `accept_token`
     unless `accepted`; empty if that is unknown."""
     vocabulary = subject.vocabulary
-    if token == vocabulary.eos_token:
+    if token in vocabulary.eos_tokens:
         return "end_of_sequence"
     end = start + len(vocabulary.tokens[token])
     partial = inside_character(text, start) or inside_character(text, end)

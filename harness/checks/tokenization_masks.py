@@ -117,7 +117,7 @@ def _cause_of_difference(subject: Subject, own: Reached, there: Reached) -> str 
     different = np.flatnonzero(own.mask != there.mask)
     if not len(different):
         return None if own.accepting == there.accepting else "end_of_sequence"
-    if different.tolist() == [subject.vocabulary.eos_token]:
+    if set(different.tolist()) <= set(subject.vocabulary.eos_tokens):
         return "end_of_sequence"
     if any(_forces_one_of(subject, one.mask, other.mask) for one, other in ((own, there), (there, own))):
         return "canonical_only"

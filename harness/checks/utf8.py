@@ -176,8 +176,9 @@ def _look(subject: Subject, place: Place, added: tuple[int, ...], hits: dict[str
     bad = impossible.after(state)
     mask = subject.allowed(grammar_object)
     wrong = np.flatnonzero(mask & bad).tolist()
-    if state != impossible.text.start and (mask[vocabulary.eos_token] or grammar_object.is_accepting()):
-        wrong.append(vocabulary.eos_token)
+    if state != impossible.text.start:
+        ends = [end for end in vocabulary.eos_tokens if mask[end]]
+        wrong += ends or ([vocabulary.eos_token] if grammar_object.is_accepting() else [])
     _record(subject, place, walk, wrong or _taken(subject, grammar_object, bad), hits)
     return mask
 

@@ -118,12 +118,10 @@ def _split(
         at = start + len(vocabulary.decode(pieces[:index]))
         if pieces[:index] not in looked:
             looked[pieces[:index]] = subject.allowed(grammar_object)
-            if index and (ends := _ends(subject, grammar_object, looked[pieces[:index]])):
-                yield (
-                    "truncated",
-                    f"inside a character, after {content[:at][-40:]!r}, the output may end: {ends}",
-                    (*walk[:-1], vocabulary.eos_token),
-                )
+            if index and (said := _ends(subject, grammar_object, looked[pieces[:index]])):
+                who, end = said
+                text = f"inside a character, after {content[:at][-40:]!r}, the output may end: {who}"
+                yield "truncated", text, (*walk[:-1], end)
                 return
         mask = looked[pieces[:index]]
         accepted = grammar_object.accept_token(piece)
@@ -146,10 +144,13 @@ def _split(
             return
 
 
-def _ends(subject: Subject, grammar_object: GrammarObject, mask: TokenSet) -> str:
-    """Returns the names of the calls that allow the output to end here. Calls `accept_token`, which may
-    end the object."""
-    end = subject.vocabulary.eos_token
-    says = {"the mask": bool(mask[end]), "is_accepting": bool(grammar_object.is_accepting())}
-    says["accept_token"] = bool(grammar_object.accept_token(end))
-    return ", ".join(name for name, allows in says.items() if allows)
+def _ends(subject: Subject, grammar_object: GrammarObject, mask: TokenSet) -> tuple[str, int] | None:
+    """Returns the names of the calls that allow the output to end here, and an id of end-of-sequence that one
+    of them allows; None if the output may not end. Calls `accept_token`, which may end the object."""
+    accepting = bool(grammar_object.is_accepting())
+    for end in subject.vocabulary.eos_tokens:
+        says = {"the mask": bool(mask[end]), "is_accepting": accepting}
+        says["accept_token"] = bool(grammar_object.accept_token(end))
+        if any(says.values()):
+            return ", ".join(name for name, allows in says.items() if allows), end
+    return None

@@ -151,9 +151,11 @@ def lean_walk(
     while len(tokens) < LAST:
         mask = subject.allowed(grammar_object)
         ids = np.flatnonzero(mask & leaning.has_text)
-        may_end = bool(mask[vocabulary.eos_token])
+        ends = [end for end in vocabulary.eos_tokens if mask[end]]
+        may_end = bool(ends)
         if may_end and (not len(ids) or len(tokens) >= soft or source.random() < 0.3):
-            return done("ended" if grammar_object.accept_token(vocabulary.eos_token) else "refused")
+            end = ends[len(tokens) % len(ends)]  # now one of its ids, now another
+            return done("ended" if grammar_object.accept_token(end) else "refused")
         if not len(ids):
             return done("ended" if grammar_object.is_accepting() else "dead_end")
         blank = 0 if inside.string or may_end or not leaning.blank[ids].all() else blank + 1

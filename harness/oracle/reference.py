@@ -54,7 +54,7 @@ class ReferenceObject(GrammarObject):
         vocabulary = self._adapter.vocabulary
         if self._is_terminated:
             return False
-        if token == vocabulary.eos_token:
+        if token in vocabulary.eos_tokens:
             self._is_terminated = self.is_accepting()
             return self._is_terminated
         if not 0 <= token < vocabulary.size:

@@ -199,13 +199,24 @@ class _Replay:
         end = clock()
         samples.append(end - start)
         allowed = self.mask.is_allowed(eos_token)
+        others = [(end, self.mask.is_allowed(end)) for end in self.vocabulary.eos_tokens[1:]]
         accepting = self.is_accepting()
         progress[4] += 1
         start = clock()
         accepted = accept(eos_token)
         end = clock()
         samples.append(end - start)
+        self.compare_other_ends(others, accepting)
         return self.ended(allowed, accepting, as_bool(accepted, "accept_token"))
+
+    def compare_other_ends(self, others: Sequence[tuple[int, bool]], accepting: bool) -> None:
+        """Finds each further id of end-of-sequence of which the mask says another thing than `is_accepting`;
+        the walk ends with the first id."""
+        for end, allowed in others:
+            if allowed != accepting:
+                name = self.vocabulary.special_tokens[end]
+                text = f"end-of-sequence {name}: mask {_verb(allowed)}, is_accepting {accepting}"
+                self.findings.append(Finding("end_of_sequence_mismatch", len(self.tokens), text))
 
     def is_accepting(self) -> bool:
         self.progress[4] += 1

@@ -229,7 +229,7 @@ class WatchedAdapter(Adapter):
         self.stands_for = original
         self._watch = watch
         described = ("distribution", "wraps", "dialects", "documented", "mask_format", "is_ours")
-        for name in (*described, "layout", "layout_in_tags"):
+        for name in (*described, "knows_one_end", "layout", "layout_in_tags"):
             vars(self)[name] = getattr(original, name)
 
     @property

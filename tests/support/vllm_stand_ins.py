@@ -88,7 +88,7 @@ class EndsOnRefusedEnd(StandIn):
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         taken = super().accept_tokens(request_id, tokens)
-        self.ended = self.ended or self.backend.vocabulary.eos_token in tokens
+        self.ended = self.ended or not set(self.backend.vocabulary.eos_tokens).isdisjoint(tokens)
         return taken
 
 

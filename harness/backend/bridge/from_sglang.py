@@ -231,14 +231,14 @@ class _Object(GrammarObject):
         return not refused
 
     def is_accepting(self) -> bool:
-        # The interface cannot say it, except by the bit of end-of-sequence.
+        # The interface cannot say it, except by a bit of end-of-sequence.
         return not self.is_terminated() and self._masks.allows(
             self._grammar, self._compiled.vocabulary.eos_token
         )
 
     def is_terminated(self) -> bool:
         # Its default is a silent False, because the engine ends a request at end-of-sequence by itself.
-        ended = bool(self._accepted) and self._accepted[-1] == self._compiled.vocabulary.eos_token
+        ended = bool(self._accepted) and self._accepted[-1] in self._compiled.vocabulary.eos_tokens
         return ended or bool(self._grammar.is_terminated())
 
     def rollback(self, count: int) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from harness.backend.bridge.twins import NO_TWINS, Twins
@@ -76,6 +77,12 @@ class VLLMAdapter(Adapter):
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
         self._backend = self.make_backend()
+        # The engine hands the ids with which a request may end to the backends that take them.
+        if "stop_token_ids" in signature(self._backend.compile_grammar).parameters:
+            self._ends = {"stop_token_ids": {*self.vocabulary.eos_tokens}}
+        else:
+            self._ends = {}
+            self.take_one_end(self.knows_one_end or "compile_grammar takes no stop_token_ids.")
 
     @abstractmethod
     def make_backend(self) -> VLLMBackend:
@@ -92,12 +99,21 @@ class VLLMAdapter(Adapter):
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         try:
             request = self.request(grammar)
-            self._backend.compile_grammar(*request)
+            self.grammar_of(request)
         except ValueError as error:  # whatever else escapes is no answer to a request
             message = str(error)
             says_cannot = any(words in message.lower() for words in CANNOT)
             raise (UnsupportedGrammar if says_cannot else InvalidGrammar)(message) from error
-        return _Compiled(self._backend, request, self.vocabulary, self.twins)
+        return _Compiled(self, request)
+
+    def grammar_of(self, request: tuple[Any, str]) -> VLLMGrammar:
+        """Returns the backend's grammar of one request."""
+        compile_grammar: Callable[..., VLLMGrammar] = self._backend.compile_grammar
+        return compile_grammar(*request, **self._ends)
+
+    def new_bitmask(self) -> torch.Tensor:
+        """Returns the backend's own bitmask of one row."""
+        return self._backend.allocate_token_bitmask(1)
 
 
 class _Object(GrammarObject):
@@ -105,8 +121,8 @@ class _Object(GrammarObject):
         import torch
 
         self._compiled = compiled
-        self._grammar = compiled.backend.compile_grammar(*compiled.request)
-        self._row: torch.Tensor = compiled.backend.allocate_token_bitmask(1)
+        self._grammar = compiled.adapter.grammar_of(compiled.request)
+        self._row = compiled.adapter.new_bitmask()
         self._from_numpy: Callable[[Bitmask], torch.Tensor] = torch.from_numpy
         self._dtype = self._row.numpy().dtype
         self._array: Bitmask | None = None
@@ -140,7 +156,7 @@ class _Object(GrammarObject):
         return taken
 
     def is_accepting(self) -> bool:
-        # The interface cannot say it, except by the bit of end-of-sequence.
+        # The interface cannot say it, except by a bit of end-of-sequence.
         return not self.is_terminated() and is_allowed(self._filled(), self._compiled.vocabulary.eos_token)
 
     def is_terminated(self) -> bool:
@@ -160,13 +176,11 @@ class _Object(GrammarObject):
 
 
 class _Compiled(CompiledGrammar):
-    def __init__(
-        self, backend: VLLMBackend, request: tuple[Any, str], vocabulary: Vocabulary, twins: Twins
-    ) -> None:
-        self.twins = twins
-        self.backend = backend
+    def __init__(self, adapter: VLLMAdapter, request: tuple[Any, str]) -> None:
+        self.adapter = adapter
+        self.twins = adapter.twins
         self.request = request
-        self.vocabulary = vocabulary
+        self.vocabulary = adapter.vocabulary
 
     def start(self) -> GrammarObject:
         return _Object(self)

@@ -36,7 +36,7 @@ class Thinking:
 
     def __init__(self, vocabulary: Vocabulary, end: int) -> None:
         """`end` is the id that ends the thinking. Raises BadInput if that id can do no such thing."""
-        if not 0 <= end < vocabulary.size or end in vocabulary.padding_tokens or end == vocabulary.eos_token:
+        if not 0 <= end < vocabulary.size or end in vocabulary.padding_tokens or end in vocabulary.eos_tokens:
             raise BadInput(
                 f"token {end} of vocabulary {vocabulary.name} cannot end the thinking; give a "
                 "token other than end-of-sequence"
@@ -44,7 +44,6 @@ class Thinking:
         self.end = end
         self.forbidden: BoolMask = np.zeros(vocabulary.size, dtype=np.bool_)
         self.forbidden[[*vocabulary.special_tokens, *vocabulary.padding_tokens]] = True
-        self.forbidden[vocabulary.eos_token] = True
         self.forbidden[end] = False
         self.bitmask: Bitmask = pack_mask(~self.forbidden)
         self._is_forbidden = self.forbidden.tobytes()  # a byte is read faster than a cell of an array
@@ -115,7 +114,9 @@ def with_reasoning(adapter: Adapter, end: int) -> ReasoningAdapter:
 
     Raises BadInput.
     """
-    described = {name: getattr(adapter, name) for name in ("distribution", "dialects", "documented")}
+    described = {
+        name: getattr(adapter, name) for name in ("distribution", "dialects", "documented", "knows_one_end")
+    }
     kind = type(
         f"{type(adapter).__name__}WithReasoning", (ReasoningAdapter,), {**described, "__module__": __name__}
     )

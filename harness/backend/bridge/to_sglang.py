@@ -168,11 +168,11 @@ class GrammarForSGLang:
             self._rest.fill(self._is_bool)
         if self._object.is_terminated():
             self._row.fill(self._is_bool)
-            eos = self._vocabulary.eos_token
-            if self._is_bool:
-                self._row[eos] = False
-            else:
-                self._row.view(np.uint32)[eos >> 5] = 1 << (eos & 31)
+            for end in self._vocabulary.eos_tokens:
+                if self._is_bool:
+                    self._row[end] = False
+                else:
+                    self._row.view(np.uint32)[end >> 5] |= np.uint32(1 << (end & 31))
         elif self._is_bool:
             self._object.fill_bool_mask(self._row)
         else:

@@ -78,22 +78,22 @@ def check_accepting_is_not_terminated(adapter: Adapter) -> None:
 
 def check_end_of_sequence_is_accepted_exactly_when_accepting(adapter: Adapter) -> None:
     for place in places(adapter):
-        grammar_object = place.reach()
-        accepting = grammar_object.is_accepting()
-        taken = grammar_object.accept_token(adapter.vocabulary.eos_token)
-        expect(
-            taken == accepting,
-            place,
-            f"is_accepting() is {accepting}, but accept_token(end-of-sequence) is {taken}",
-        )
+        for end in adapter.vocabulary.eos_tokens:
+            grammar_object = place.reach()
+            accepting = grammar_object.is_accepting()
+            taken = grammar_object.accept_token(end)
+            name = adapter.vocabulary.special_tokens[end]
+            text = f"is_accepting() is {accepting}, but accept_token of end-of-sequence ({name}) is {taken}"
+            expect(taken == accepting, place, text)
 
 
 def check_a_refused_end_of_sequence_does_not_move(adapter: Adapter) -> None:
     for place in places(adapter):
-        grammar_object = place.reach()
-        if not grammar_object.accept_token(adapter.vocabulary.eos_token):
-            same = place.state(grammar_object) == place.state(place.reach())
-            expect(same, place, "refusing end-of-sequence changes what is seen")
+        for end in adapter.vocabulary.eos_tokens:
+            grammar_object = place.reach()
+            if not grammar_object.accept_token(end):
+                same = place.state(grammar_object) == place.state(place.reach())
+                expect(same, place, "refusing end-of-sequence changes what is seen")
 
 
 def check_end_of_sequence_terminates(adapter: Adapter) -> None:

@@ -86,12 +86,12 @@ def check_end_of_sequence_is_allowed_exactly_when_accepting(adapter: Adapter) ->
     for place in places(adapter):
         grammar_object = place.reach()
         accepting = grammar_object.is_accepting()
-        bit = is_allowed(place.mask(grammar_object), adapter.vocabulary.eos_token)
-        expect(
-            bit == accepting,
-            place,
-            f"is_accepting() is {accepting}, but the bit of end-of-sequence is {int(bit)}",
-        )
+        mask = place.mask(grammar_object)
+        for end in adapter.vocabulary.eos_tokens:
+            bit = is_allowed(mask, end)
+            name = adapter.vocabulary.special_tokens[end]
+            text = f"is_accepting() is {accepting}, but the bit of end-of-sequence ({name}) is {int(bit)}"
+            expect(bit == accepting, place, text)
 
 
 def check_special_and_padding_tokens_are_never_allowed(adapter: Adapter) -> None:
@@ -146,7 +146,7 @@ def check_the_bool_mask_is_the_inverted_bitmask(adapter: Adapter) -> None:
 
 def _never_allowed(adapter: Adapter) -> list[int]:
     vocabulary = adapter.vocabulary
-    return sorted({*vocabulary.special_tokens, *vocabulary.padding_tokens} - {vocabulary.eos_token})
+    return sorted({*vocabulary.special_tokens, *vocabulary.padding_tokens}.difference(vocabulary.eos_tokens))
 
 
 def _tokens_to_try(place: Place, mask: Bitmask) -> list[int]:
@@ -161,7 +161,7 @@ def _tokens_to_try(place: Place, mask: Bitmask) -> list[int]:
     allowed_here = allowed(place, mask).tolist()
     never = _never_allowed(place.adapter)
     forbidden = sorted({*range(vocabulary.size)} - {*allowed_here, *never})
-    chosen = {vocabulary.eos_token}
+    chosen = set(vocabulary.eos_tokens)
     for tokens, most in ((allowed_here, 48 if vocabulary.size <= 512 else 12), (forbidden, 512), (never, 4)):
         chosen.update(choose.sample(tokens, min(len(tokens), most)))
     return sorted(chosen)

@@ -160,16 +160,18 @@ def places(adapter: Adapter, samples: tuple[tuple[Grammar, bytes], ...] = OPEN) 
 
 
 def accepting_places(adapter: Adapter) -> Iterator[tuple[Place, GrammarObject]]:
-    """Yields each place where the output could end, with an object that has accepted end-of-sequence there.
+    """Yields each place where the output could end, with an object that has accepted end-of-sequence there;
+    once for each of its ids.
 
     Raises NotApplicable if end-of-sequence is accepted nowhere.
     """
     count = 0
     for place in places(adapter):
-        grammar_object = place.reach()
-        if grammar_object.is_accepting() and grammar_object.accept_token(adapter.vocabulary.eos_token):
-            count += 1
-            yield place, grammar_object
+        for end in adapter.vocabulary.eos_tokens:
+            grammar_object = place.reach()
+            if grammar_object.is_accepting() and grammar_object.accept_token(end):
+                count += 1
+                yield place, grammar_object
     if not count:
         raise NotApplicable("end-of-sequence is accepted nowhere along the sample outputs")
 

@@ -114,7 +114,10 @@ def write_tensors(
     file.add_token_list(token_texts(vocabulary))
     never = vocabulary.special_tokens.keys() | vocabulary.padding_tokens
     file.add_token_types([CONTROL if token in never else NORMAL for token in range(vocabulary.size)])
-    file.add_eos_token_id(vocabulary.eos_token)
+    # A file has places for three ids of end-of-sequence; llama.cpp knows others by their names only.
+    adds = (file.add_eos_token_id, file.add_eot_token_id, file.add_eom_token_id)
+    for add, end in zip(adds, vocabulary.eos_tokens, strict=False):
+        add(end)
     file.add_add_bos_token(False)
     for name, weights in tensors:
         file.add_tensor(name, weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -56,6 +56,11 @@ class Vocabulary:
     def eos_token(self) -> int:
         """Returns the id that the harness itself sends where it ends an output."""
         return self.eos_tokens[0]
+
+    def with_one_end(self) -> Vocabulary:
+        """Returns the vocabulary with its first id of end-of-sequence alone: the others are special tokens
+        like any other."""
+        return self if len(self.eos_tokens) == 1 else replace(self, eos_tokens=self.eos_tokens[:1])
 
     @property
     def size(self) -> int:

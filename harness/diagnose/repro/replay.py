@@ -114,7 +114,7 @@ def _steps(
     for step in stepped(adapter, grammar, tokens):
         steps.append((step.allowed, step.accepted))
         yield {"step": [step.token, _name(vocabulary, step.token), step.allowed, step.accepted]}
-        if step.refused or (len(steps) == len(tokens) and step.token != vocabulary.eos_token):
+        if step.refused or (len(steps) == len(tokens) and step.token not in vocabulary.eos_tokens):
             examples = [f"{token} {_name(vocabulary, token)}" for token in step.allowed_tokens[:EXAMPLES]]
             more = ["..."] * (len(step.allowed_tokens) > EXAMPLES)
             yield {"allowed": examples + more, "count": len(step.allowed_tokens)}

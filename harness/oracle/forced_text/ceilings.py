@@ -83,7 +83,7 @@ def _states(language: Automaton[Any], trie: TokenTrie, tokens: Sequence[int]) ->
 
 def _is_singleton(language: Automaton[Any], trie: TokenTrie, state: int) -> bool:
     mask = trie.mask(language, state)
-    return int(mask.sum()) == 1 and not mask[trie.vocabulary.eos_token]
+    return int(mask.sum()) == 1 and not mask[list(trie.vocabulary.eos_tokens)].any()
 
 
 def _forced_bytes(language: Automaton[Any], text: bytes) -> int:

@@ -134,7 +134,7 @@ def think_end(vocabulary: Vocabulary) -> int:
     if left := [
         token
         for token in sorted(reserve)
-        if token != vocabulary.eos_token and token not in vocabulary.padding_tokens
+        if token not in vocabulary.eos_tokens and token not in vocabulary.padding_tokens
     ]:
         return left[0]
     return think_end_id(vocabulary, "\n")

@@ -82,7 +82,7 @@ class Batch:
 
     def _take(self, active: ActiveRequest, chosen: Sequence[int], now_ns: int) -> tuple[int, int]:
         """Accept what was chosen, drafts as far as they agree with it, and then let the strategy advance."""
-        ids, account, eos = active.ids, active.account, self.vocabulary.eos_token
+        ids, account, ends = active.ids, active.account, self.vocabulary.eos_tokens
         account.passes += 1
         before, fresh, refused = len(ids), NOTHING, ""
         trusted = active.ahead if active.object is not None else len(active.draft)
@@ -97,7 +97,7 @@ class Batch:
                 )
             elif place < trusted and token == active.draft[place]:
                 ids.append(token)
-                if token != eos:
+                if token not in ends:
                     continue
             else:
                 fresh = token
@@ -165,7 +165,7 @@ class Batch:
         return accept_ns
 
     def _ended(self, active: ActiveRequest) -> bool:
-        if active.ids and active.ids[-1] == self.vocabulary.eos_token:
+        if active.ids and active.ids[-1] in self.vocabulary.eos_tokens:
             self._finish(active, "end_of_sequence")
         elif len(active.ids) >= active.limit:
             self._finish(active, "limit")

@@ -124,7 +124,7 @@ def differing(vocabulary: Vocabulary, reference: Sequence[int], ids: Sequence[in
     output, length = vocabulary.decode(ids), 0
     for index, token in enumerate(reference):
         text = vocabulary.tokens[token]
-        if output[length : length + len(text)] != text or (not text and token == vocabulary.eos_token):
+        if output[length : length + len(text)] != text or (not text and token in vocabulary.eos_tokens):
             return index
         length += len(text)
     return len(reference)

@@ -143,7 +143,7 @@ class Fills:
         share, slot = -(-len(requests) // max(len(self._threads), 1)), 0
         for start in range(0, len(requests), share):
             part = requests[start : start + share]
-            self._run(partial(_fill_each, part, masks, slot, self._adapter.vocabulary.eos_token))
+            self._run(partial(_fill_each, part, masks, slot, self._adapter.vocabulary.eos_tokens))
             slot += sum(len(active.draft) + 1 for active in part) if plan.drafted else len(part)
 
     def wait(self) -> None:
@@ -177,7 +177,7 @@ class Fills:
             with attribution("fill"):
                 fill(objects, bitmasks)
         except BackendFault:  # one object raised; each is filled alone to find out which
-            _fill_each(requests, masks, slot, -1)
+            _fill_each(requests, masks, slot, ())
             self.batch_faults += all(active.fault is None for active in requests)
             return
         spent = perf_counter_ns() - start
@@ -198,12 +198,12 @@ def _work(wanted: SimpleQueue[Work | None], done: SimpleQueue[BaseException | No
         done.put(failure)
 
 
-def _fill_each(requests: Sequence[ActiveRequest], masks: Masks, slot: int, eos_token: int) -> None:
+def _fill_each(requests: Sequence[ActiveRequest], masks: Masks, slot: int, ends: Sequence[int]) -> None:
     """Fills the masks of each request from `slot` on, along its draft as far as the grammar accepts it."""
     for active in requests:
         active.last_fill_ns = 0
         try:
-            _fill_along(active, masks, slot, eos_token)
+            _fill_along(active, masks, slot, ends)
         except BackendFault as fault:
             active.fault = fault.with_traceback(None)
             fault.__cause__ = fault.__context__ = None  # these hold frames, and frames hold the objects
@@ -211,7 +211,7 @@ def _fill_each(requests: Sequence[ActiveRequest], masks: Masks, slot: int, eos_t
         slot += len(active.draft) + 1
 
 
-def _fill_along(active: ActiveRequest, masks: Masks, slot: int, eos_token: int) -> None:
+def _fill_along(active: ActiveRequest, masks: Masks, slot: int, ends: Sequence[int]) -> None:
     grammar = active.object
     assert grammar is not None
     fill = grammar.fill_bitmask if masks.packed else grammar.fill_bool_mask
@@ -231,5 +231,5 @@ def _fill_along(active: ActiveRequest, masks: Masks, slot: int, eos_token: int) 
         if not accepted:
             return
         active.ahead += 1
-        if active.draft[place] == eos_token:
+        if active.draft[place] in ends:
             return

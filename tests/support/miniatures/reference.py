@@ -68,7 +68,7 @@ class ReferenceObject(GrammarObject):
         return is_prefix(self.pattern, self.text + more)
 
     def may_take(self, token: int) -> bool:
-        if token == self.vocabulary.eos_token:
+        if token in self.vocabulary.eos_tokens:
             return self.is_accepting()
         return bool(self.vocabulary.tokens[token]) and self.may_follow(self.vocabulary.tokens[token])
 
@@ -100,7 +100,7 @@ class ReferenceObject(GrammarObject):
         return self.has_ended()
 
     def has_ended(self) -> bool:
-        return self.taken[-1:] == [self.vocabulary.eos_token]
+        return bool(self.taken) and self.taken[-1] in self.vocabulary.eos_tokens
 
     def rollback(self, count: int) -> None:
         if count:

@@ -75,7 +75,7 @@ class Speculative(Strategy):
             proposed = history.lookup.propose(most)
         history.ids[keep:] = ids[keep:]
         end = next(
-            (at for at, token in enumerate(proposed) if token == self.vocabulary.eos_token), len(proposed)
+            (at for at, token in enumerate(proposed) if token in self.vocabulary.eos_tokens), len(proposed)
         )
         return proposed[: end + 1]  # nothing comes behind the end
 
@@ -101,7 +101,7 @@ class Speculative(Strategy):
             held += rest
             token = int(logits[0, : self.vocabulary.size].argmax())
             proposed.append(token)
-            if token == self.vocabulary.eos_token:
+            if token in self.vocabulary.eos_tokens:
                 break
             rest = [token]
         return proposed
