@@ -78,9 +78,11 @@ def tokenizer_data(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, Toke
         with own_loader_at_work("lm-format-enforcer"):
             from lmformatenforcer.integrations.transformers import build_token_enforcer_tokenizer_data
 
-            return "library", build_token_enforcer_tokenizer_data(
+            made = build_token_enforcer_tokenizer_data(
                 own_tokenizer(folder), use_bitmask=True, vocab_size=vocabulary.size
             )
+            made.eos_token_id = list(vocabulary.eos_tokens)  # the loader has asked the tokenizer for one
+            return "library", made
 
     def decode(tokens: list[int]) -> str:
         """Returns the text without a character that is not complete yet, as the library's integrations do."""

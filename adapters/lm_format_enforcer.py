@@ -138,8 +138,6 @@ class LMFormatEnforcer(Adapter):
         most_whitespace = parts.option_value("whitespace", whitespace, WHITESPACE)
         self.layout = layout_of(most_whitespace, property_order)
         self.loader, self.tokenizer = tokenizer_data(vocabulary, loader)
-        if self.loader == "library":
-            self.take_one_end("The loader takes the tokenizer's eos_token_id (integrations/transformers.py).")
         self.config = CharacterLevelParserConfig(
             alphabet=self.tokenizer.tokenizer_alphabet,
             max_consecutive_whitespaces=most_whitespace,

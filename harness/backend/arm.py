@@ -84,6 +84,8 @@ class Arm:
     mask_format: str
     documented: tuple[str, ...] = ()
     """The causes of divergences that the backend states of itself."""
+    knows_one_end: str = field(default="", compare=False)
+    """What the backend says where it knows one id of end-of-sequence only (`Adapter.knows_one_end`)."""
     unicode: str = field(default="", compare=False)
     """The version of Unicode of its regular expressions, found by the letters that it knows; empty if it has
     no such classes."""

@@ -80,7 +80,7 @@ def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 def catalogue(python: str = sys.executable) -> list[dict[str, Any]]:
     """Returns every adapter that can be found: `name`, `distribution`, `version`, `problem` (why it cannot be
-    used), `dialects`, `options`, `engines` (see `Adapter.engines`)."""
+    used), `dialects`, `options`, `engines` and `knows_one_end` (as the class says them, see `Adapter`)."""
     entries: list[dict[str, Any]] = _ask(python, op="catalogue")["catalogue"]
     return entries
 
@@ -125,6 +125,7 @@ def _catalogue() -> list[dict[str, Any]]:
             "dialects": [],
             "options": [],
             "engines": {},
+            "knows_one_end": "",
         }
         try:
             adapter = load(name)
@@ -136,6 +137,7 @@ def _catalogue() -> list[dict[str, Any]]:
                 entry["problem"] = f"{adapter.distribution} is not installed"
             entry["dialects"] = sorted(adapter.dialects)
             entry["engines"] = {engine: dict(options) for engine, options in adapter.engines.items()}
+            entry["knows_one_end"] = adapter.knows_one_end
             for option in option_table(adapter):
                 entry["options"].append(
                     f"{option.name}={'|'.join(option.choices) or option.kind} (default {option.default})"
@@ -215,6 +217,7 @@ def _arm(spec: BackendSpec) -> Arm:
         tuple(sorted(adapter.dialects)),
         adapter.mask_format,
         tuple(sorted(adapter.documented)),
+        adapter.knows_one_end,
         unicode=_unicode_version(adapter) if not isinstance(adapter, type) else "",
     )
 

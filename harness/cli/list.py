@@ -45,6 +45,8 @@ def _backends(options: argparse.Namespace) -> int:
             lines.append(f"{backend['name']:20} {one_line(version)}")
             if backend["dialects"]:
                 lines.append(f"{'':20} {', '.join(backend['dialects'])}")
+            if backend["knows_one_end"]:
+                lines.append(f"{'':20} knows one end-of-sequence: {backend['knows_one_end']}")
             lines += [f"{'':20} {option}" for option in backend["options"]]
         return "\n".join(
             [*lines, "", "others: an entry point in the group harness.adapters, or module:Class"]
@@ -91,6 +93,7 @@ def _vocabularies(options: argparse.Namespace) -> int:
                 "size": vocabulary.size,
                 "special": len(vocabulary.special_tokens),
                 "padding": len(vocabulary.padding_tokens),
+                "eos": {str(end): vocabulary.special_tokens[end] for end in vocabulary.eos_tokens},
                 "sha256": vocabulary.sha256,
             }
         )

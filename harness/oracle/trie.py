@@ -80,9 +80,9 @@ class TokenTrie:
         return after
 
     def mask(self, automaton: Automaton[Any], state: int) -> TokenSet:
-        """Returns the tokens that may come next, as a mask. Each id of end-of-sequence is allowed exactly
-        at an accepting state; other special and empty tokens only where the automaton allows their ids, and padding
-        never."""
+        """Returns the tokens that may come next, as a mask. Each id of end-of-sequence is allowed exactly at
+        an accepting state; other special and empty tokens only where the automaton allows their ids, and
+        padding never."""
         allowed: TokenSet = self.states(automaton, state) != DEAD
         if (ids := automaton.ids_allowed(state)) is not None:
             allowed |= ids

@@ -17,6 +17,7 @@ from harness.outcomes.outcome import Fault, in_words, worst_fault
 from harness.outcomes.slow_compiles import Compiles, Tail
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
 from harness.report.tables.instances import heading, number
+from harness.rows.ends import one_end_lines
 from harness.rows.row import Row, RunInfo, contested_lines, note
 from harness.rows.sample import sample_of
 from harness.rows.store import is_published, published_without, read_end, read_info, read_rows, read_samples
@@ -148,7 +149,12 @@ def summary_text(summary: RunSummary, on: Console) -> str:
     failure and commands."""
     first = [
         line
-        for sentence in (sample_of(summary.info), note(summary.info), *_answer_lines(summary))
+        for sentence in (
+            sample_of(summary.info),
+            note(summary.info),
+            *one_end_lines(summary.info),
+            *_answer_lines(summary),
+        )
         if sentence
         for line in on.fold(sentence)
     ]
@@ -284,6 +290,7 @@ def to_json(summary: RunSummary) -> dict[str, Any]:
         "folder": summary.folder,
         "complete": summary.rows is not None,
         "sample": sample_of(summary.info),
+        "knows_one_end": one_end_lines(summary.info),
         "shard": summary.info.shard,
         "rows": summary.rows,
         "statuses": summary.statuses,

@@ -24,6 +24,7 @@ from harness.backend.vocabulary.fetched import with_all
 from harness.cases.plan import PROFILES, Plan, Profile, rows_owed, write_plan
 from harness.cases.suite import Suite, find_suite, walked_by_default
 from harness.errors import BadInput
+from harness.rows.ends import one_end_lines
 from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.machine import describe_machine
 from harness.rows.reading import reading_lines
@@ -190,8 +191,9 @@ def _walk_prepared(
             write_experiment(folder, request, prepared.specs, info)
     finally:
         draft.unlink(missing_ok=True)
-    if note := sample_of(info):
-        say(note)
+    for note in (sample_of(info), *one_end_lines(info)):
+        if note:
+            say(one_line(note, spelled=True))
     say(
         f"{len(chosen)} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into "
         f"{folder}"

@@ -37,16 +37,16 @@ def open_worker(
     """Returns what serves the cases of that file with one backend and one vocabulary.
 
     Vocabulary and checks are ours: whatever goes wrong with them is not the backend's, and the cell LOADS
-    says from when on it is.
+    says while it is.
     """
     wanted = Checking(**checking)
     loaded = load_vocabulary(vocabulary)
-    if made(wanted.effort, wanted.decode):
-        prepare(loaded, decode=wanted.decode)
     page[LOADS] = 1
     (backend,) = parse_specs(spec)
     adapter = make(backend, loaded)
-    page[IS_OURS] = adapter.is_ours
+    page[LOADS], page[IS_OURS] = 0, adapter.is_ours
+    if made(wanted.effort, wanted.decode):
+        prepare(adapter.vocabulary, decode=wanted.decode)
     return Streaming(partial(_begin, adapter, Path(cases), wanted, page)), {}
 
 

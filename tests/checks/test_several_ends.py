@@ -7,10 +7,9 @@ import pytest
 from miniatures.reference import Reference
 from miniatures.wrong_ends import FIRST, MUTANTS, SECOND, KnowsOneEnd, several_ends
 
-from harness.adapters.reference import Reference as OurReference
-from harness.adapters.unconstrained import Unconstrained
 from harness.backend.contract import check_adapter
 from harness.backend.grammar import Adapter, Grammar
+from harness.backend.registry import make, parse_spec
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import (
     Check,
@@ -23,6 +22,7 @@ from harness.checks import (
     masks,
     run_check,
 )
+from harness.oracle.reference import Reference as OurReference
 from harness.rows.row import Finding
 from harness.walk.replay import compile_grammar, walk
 from harness.walk.watched import unwatched
@@ -60,7 +60,7 @@ def test_a_right_adapter_passes(adapter: type[Adapter]) -> None:
 
 
 def test_no_constraint_at_all_allows_each_id_everywhere() -> None:
-    assert failed_of_the_contract(Unconstrained(several_ends())) == set()
+    assert failed_of_the_contract(make(parse_spec("unconstrained"), several_ends())) == set()
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
@@ -93,5 +93,6 @@ def test_a_walk_that_may_not_end_names_the_id_that_the_mask_allows() -> None:
 
 def findings_of_a_walk(adapter: Adapter, text: bytes) -> tuple[Finding, ...]:
     compiled = compile_grammar(adapter, GRAMMAR, unwatched())
+    assert compiled.grammar is not None
     tokens = adapter.vocabulary.encode(text)
     return walk(compiled.grammar, adapter.vocabulary, tokens, adapter.mask_format, unwatched()).findings

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from harness.backend.contract.place import accepting_places, expect, places, refusals, starts, step
+from harness.backend.contract.place import (
+    NotApplicable,
+    accepting_places,
+    expect,
+    places,
+    refusals,
+    starts,
+    step,
+)
 from harness.backend.grammar import Adapter
 
 
@@ -101,6 +109,24 @@ def check_end_of_sequence_terminates(adapter: Adapter) -> None:
         expect(
             grammar_object.is_terminated(), place, "not terminated, though end-of-sequence has been accepted"
         )
+
+
+def check_each_id_of_end_of_sequence_ends_alike(adapter: Adapter) -> None:
+    ends, reached = adapter.vocabulary.eos_tokens, list(places(adapter))
+    if len(ends) == 1:
+        raise NotApplicable(adapter.knows_one_end or "the vocabulary has one id of end-of-sequence")
+    for place in reached:
+        seen: dict[int, tuple[bool, bool]] = {}
+        for end in ends:
+            grammar_object = place.reach()
+            seen[end] = bool(grammar_object.accept_token(end)), bool(grammar_object.is_terminated())
+        for end in ends[1:]:
+            expect(
+                seen[end] == seen[ends[0]],
+                place,
+                f"(accepted, terminated) is {seen[end]} with {adapter.vocabulary.special_tokens[end]} and "
+                f"{seen[ends[0]]} with {adapter.vocabulary.special_tokens[ends[0]]}",
+            )
 
 
 def check_an_ended_object_ends_no_other(adapter: Adapter) -> None:

@@ -13,6 +13,7 @@ from harness.outcomes.metrics import values_of
 from harness.outcomes.summary import ArmSummary, common_solved
 from harness.report.figures import charts
 from harness.rows.again import resume
+from harness.rows.ends import one_end_lines
 from harness.rows.row import End, RunInfo
 from harness.rows.sample import sample_of
 from harness.rows.store import published_without
@@ -52,6 +53,11 @@ class RunSeen:
     def sample(self) -> str:
         """Returns the sample of its suites that the run walked; empty if it walked them whole."""
         return sample_of(self.info)
+
+    @property
+    def one_end_lines(self) -> tuple[str, ...]:
+        """Returns a sentence for each backend that knows one of several ids of end-of-sequence."""
+        return one_end_lines(self.info)
 
 
 @dataclass(frozen=True)

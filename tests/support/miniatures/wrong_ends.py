@@ -28,6 +28,7 @@ def several_ends() -> Vocabulary:
 
 
 @object_breaks(
+    "each_id_of_end_of_sequence_ends_alike",
     "end_of_sequence_is_accepted_exactly_when_accepting",
     "end_of_sequence_is_allowed_exactly_when_accepting",
     "end_of_sequence_is_refused_before_the_end",
@@ -42,6 +43,7 @@ class AllowsTheSecondTooEarly(ReferenceObject):
 
 
 @object_breaks(
+    "each_id_of_end_of_sequence_ends_alike",
     "end_of_sequence_is_accepted_exactly_when_accepting",
     "end_of_sequence_is_allowed_exactly_when_accepting",
     "the_mask_is_exact",
@@ -68,6 +70,7 @@ class ForbidsTheSecondInItsMask(ReferenceObject):
 
 
 @object_breaks(
+    "each_id_of_end_of_sequence_ends_alike",
     "a_copy_of_an_ended_object_has_ended",
     "a_terminated_object_takes_nothing",
     "end_of_sequence_terminates",

@@ -13,6 +13,7 @@ from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs, Measured
 from harness.report.page.lines import RunSeen
 from harness.report.page.section import Section, Values
+from harness.rows.ends import ends_text
 from harness.rows.row import note
 
 SETTINGS = 120
@@ -32,6 +33,7 @@ def values(page: Content) -> Values:
     inputs = page.inputs
     return {
         "runs": inputs.runs,
+        "ends_text": ends_text,
         "settings": [settings(run) for run in inputs.runs],
         "boxes": boxes(inputs),
         "citation": citation(inputs),

@@ -1,0 +1,36 @@
+"""What a run says of backends that know one of several ids of end-of-sequence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from synthetic import ARMS, info
+
+from harness.rows.ends import ends_text, one_end_lines
+
+LLAMA = {"9": "<|eot_id|>", "1": "<|end_of_text|>", "8": "<|eom_id|>"}
+TWO = {"7": "<|im_end|>", "5": "<|endoftext|>"}
+
+
+def test_one_sentence_for_each_backend_names_what_it_knows_and_what_it_does_not() -> None:
+    knowing, *others = ARMS
+    arms = (replace(knowing, knows_one_end="Its manual says so."), *others)
+    vocabularies = {
+        "llama3": {"size": 10, "sha256": "", "eos_tokens": LLAMA},
+        "probe": {"size": 10, "sha256": "", "eos_tokens": {"2": "</s>"}},
+        "qwen": {"size": 10, "sha256": "", "eos_tokens": TWO},
+    }
+    (line,) = one_end_lines(info(arms, vocabularies=vocabularies))
+    assert line == (
+        "alpha knows one end-of-sequence, of llama3 <|eot_id|>, and not <|end_of_text|> or <|eom_id|>; of "
+        "qwen <|im_end|>, and not <|endoftext|>; no figure here counts that. Its manual says so."
+    )
+    assert ends_text(TWO) == "ends with <|im_end|> or <|endoftext|>"
+
+
+def test_nothing_is_said_where_every_vocabulary_has_one_or_nobody_knows() -> None:
+    arms = tuple(replace(arm, knows_one_end="Its manual says so.") for arm in ARMS)
+    assert one_end_lines(info(arms)) == ()  # a record from before the ids were recorded
+    of_one = {"probe": {"size": 10, "sha256": "", "eos_tokens": {"2": "</s>"}}}
+    assert one_end_lines(info(arms, vocabularies=of_one)) == ()
+    assert one_end_lines(info(vocabularies={"llama3": {"size": 10, "sha256": "", "eos_tokens": LLAMA}})) == ()
