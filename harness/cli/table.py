@@ -20,6 +20,7 @@ TABLES = {
     "masks": "at how many places no token is wrongly allowed, and none wrongly forbidden",
     "tokens": "which token ids each backend reads wrongly, and how",
     "keywords": "what becomes of each keyword and pair (of the suite keywords)",
+    "tools": "what becomes of tool calls, by family of models, choice and tools (of the suite tools)",
     "spellings": "which spellings each backend accepts (with run --spellings)",
     "ceilings": "what jumping over forced text could save at most, per suite",
     "passes": "what each strategy wrote, in how many passes (with run --decode)",
@@ -100,6 +101,7 @@ def _frame_text(run: Path, what: str, form: str | None) -> str:
     from harness.report.tables.spelling import spelling_frame
     from harness.report.tables.time import time_frame
     from harness.report.tables.tokens import tokens_frame
+    from harness.report.tables.tools import tools_frame
 
     frames = {
         "checks": checks_frame,
@@ -110,6 +112,7 @@ def _frame_text(run: Path, what: str, form: str | None) -> str:
         "passes": passes_frame,
         "times": time_frame,
         "tokens": tokens_frame,
+        "tools": tools_frame,
     }
     return to_text(frames[what](run), form or "markdown")
 

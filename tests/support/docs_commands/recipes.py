@@ -397,6 +397,14 @@ RECIPES: dict[str, Recipe] = {
         },
         least=1,
     ),
+    "docs/tools.md": Recipe(
+        smaller={
+            "suites/tools.jsonl --backends xgrammar,llguidance --vocabularies tekken": "tools --backends "
+            "llguidance --vocabularies probe"
+        },
+        says={"table called tools": "declines all"},
+        least=2,
+    ),
     "docs/live.md": Recipe(
         seeds={"choices.jsonl": "choices.jsonl"},
         smaller={
