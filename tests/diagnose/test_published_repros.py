@@ -1,5 +1,5 @@
-"""The scripts of docs/repros still show what docs/faults.md and docs/json_schema_masks.md say, with the
-versions that they name."""
+"""The scripts of docs/repros still show what docs/faults.md, docs/json_schema_masks.md and docs/tokenizers.md
+say, with the versions that they name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from harness.backend.registry import installed_version
 
 FOLDER = ROOT / "docs" / "repros"
 PAGES = "".join(
-    (FOLDER.parent / f"{name}.md").read_text(encoding="utf-8") for name in ("faults", "json_schema_masks")
+    (FOLDER.parent / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("faults", "json_schema_masks", "tokenizers")
 )
 HANGS = "no end within 5 s"
 CRASHES = "ended by SIGSEGV"
@@ -43,6 +44,9 @@ SHOWN = {
     "xgrammar_lets_a_trigger_pass": "b'' True True",
     "xgrammar_excludes_no_token_in_a_repeat": "b'b' True True",
     "xgrammar_forgets_a_reading_beside_a_token": "b'' False False",
+    "xgrammar_takes_control_tokens_for_text": "<|start|> True True",
+    "xgrammar_reads_an_added_token_by_letters": "é! False False",
+    "llguidance_never_allows_an_added_token": "<think> False False",
     "lm_format_enforcer_ignores_items": "b'' True True",
     "lm_format_enforcer_forbids_the_beginning_of_a_character": r"b'\xe8' False False",
 }
