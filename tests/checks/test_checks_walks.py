@@ -121,6 +121,32 @@ def test_structural_tags_are_judged_by_their_automaton() -> None:
     assert all(b"</f>" in bytes.fromhex(each.examples[0]) for each in found)
 
 
+@pytest.mark.parametrize(
+    ("other", "cause"),
+    [
+        ({"type": "sequence", "elements": [{"type": "token", "token": 97}, {"type": "plus"}]}, "invalid"),
+        ({"type": "sequence", "elements": [{"type": "token", "token": 98}, {"type": "star"}]}, "invalid"),
+    ],
+)
+def test_the_new_form_is_judged_over_tokens(other: dict[str, list[dict[str, object]]], cause: str) -> None:
+    """A walk of the token `a` and then any number of `b`; judged by a form that wants one `b` at least, and
+    by one that begins with the token `b`."""
+
+    def form(format: object) -> Grammar:
+        return Grammar("structural_tag", json.dumps({"format": format}))
+
+    text = {"type": "const_string", "value": "b"}
+    other["elements"][1]["content"] = text
+    star = {
+        "type": "sequence",
+        "elements": [{"type": "token", "token": 97}, {"type": "star", "content": text}],
+    }
+    right = subject(REFERENCE(BYTES), form(star), effort=40)
+    assert list(check_walks_end_and_validate(right)) == []
+    wrong = subject(REFERENCE(BYTES), form(star), effort=40, judged=form(other))
+    assert {each.cause for each in check_walks_end_and_validate(wrong)} == {cause}
+
+
 def test_a_name_that_stands_twice_in_a_tag_is_no_fault() -> None:
     schema = {"properties": {"n": {"type": "integer"}}}
     twice, wrong = (
