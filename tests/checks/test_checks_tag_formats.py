@@ -16,7 +16,7 @@ from harness.cases.case import Case, Instance
 from harness.checks.layouts import check_every_document_of_its_layout_can_be_written
 from harness.checks.special_tokens import check_special_token_text_is_plain_text
 from harness.checks.subject import NotApplicable, Subject
-from harness.oracle.reference import Reference, ReferenceObject
+from harness.oracle.reference import Reference, ReferenceGrammar, ReferenceObject
 
 BYTES = byte_vocabulary()
 
@@ -27,13 +27,22 @@ def subject(adapter: Reference, format: dict[str, Any], *outputs: bytes) -> Subj
     return Subject(adapter, Case("0" * 12, "a case", grammar, instances), adapter.compile(grammar))
 
 
+class _Starting(ReferenceGrammar):
+    """A grammar whose objects are of another class."""
+
+    def __init__(self, kind: type[ReferenceObject], *parts: Any) -> None:
+        super().__init__(*parts)
+        self.kind = kind
+
+    def start(self) -> ReferenceObject:
+        return self.kind(self._adapter, self._language)
+
+
 class TakesItForTheEnd(Reference):
     """It takes the text `</s>` for the end of the output, and refuses its last character."""
 
-    def compile(self, grammar: Grammar) -> Any:
-        compiled = super().compile(grammar)
-        compiled.start = lambda: _WithoutTheName(self, compiled._language)
-        return compiled
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return _Starting(_WithoutTheName, self, self._language(grammar))
 
 
 class _WithoutTheName(ReferenceObject):
@@ -56,10 +65,8 @@ class _WithoutTheName(ReferenceObject):
 class TakesTheId(Reference):
     """It takes the id of the special token `<call>` for free text."""
 
-    def compile(self, grammar: Grammar) -> Any:
-        compiled = super().compile(grammar)
-        compiled.start = lambda: _WithTheId(self, compiled._language)
-        return compiled
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return _Starting(_WithTheId, self, self._language(grammar))
 
 
 class _WithTheId(ReferenceObject):
