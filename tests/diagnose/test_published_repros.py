@@ -40,6 +40,7 @@ SHOWN = {
     "xgrammar_takes_a_plus_in_an_optional_group_for_a_star": "b'' True True",
     "xgrammar_refuses_other_types": "b'\"' False False",
     "xgrammar_crashes_on_tokens_in_a_repeat": CRASHES,
+    "xgrammar_ends_inside_the_last_character": r"b'\xa9' False False",
     "xgrammar_requires_no_call_of_harmony": "b'' True True",
     "xgrammar_lets_a_trigger_pass": "b'' True True",
     "xgrammar_excludes_no_token_in_a_repeat": "b'b' True True",
