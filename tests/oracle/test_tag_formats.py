@@ -288,6 +288,7 @@ def test_a_format_may_say_how_a_document_is_written() -> None:
         ({"type": "grammar", "grammar": "start ::= 1"}, "line 1"),
         ({"type": "json_schema", "json_schema": {"const": float("nan")}}, "not JSON compliant"),
         ({"type": "repeat", "min": 30_000, "max": -1, "content": text("a")}, "unrolls to more"),
+        ({"type": "any_text", "excludes": ["a" * 9_000]}, "too long"),
         ({"type": "nothing"}, "/format/type"),
     ],
 )
@@ -318,6 +319,11 @@ def test_a_token_is_met_by_its_id_and_not_by_its_bytes() -> None:
     behind = automaton.after_token(automaton.start, 2, b"ab")
     assert np.flatnonzero(trie.mask(automaton, behind)).tolist() == [0, 2]
     assert automaton.forced(automaton.start) == b"" and automaton.forced(behind) == b"ab"
+
+
+def test_a_long_text_needs_little_memory() -> None:
+    automaton = outputs_of(tag({"type": "sequence", "elements": [text("a" * 1_000_000), text("b")]}))
+    assert automaton.viable(b"a" * 30_000) == 30_000 and not automaton.accepts(b"b")
 
 
 def test_the_processor_time_is_bounded() -> None:

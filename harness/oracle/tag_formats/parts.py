@@ -6,7 +6,6 @@ be reached.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -14,7 +13,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.oracle.automaton import DEAD, Automaton, States
+from harness.oracle.automaton import DEAD, Automaton, NoOracle, States
+from harness.oracle.choice import ChoiceAutomaton
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.json_schema.automaton import Place as PlaceInDocument
 from harness.oracle.json_schema.strings import UTF8
@@ -23,23 +23,13 @@ Place: TypeAlias = Literal["free_text", "fixed_text", "pattern", "token"] | Plac
 """Where in a format something stands: in free text, in a text that the format gives, in what a regex or a
 grammar describes, at a token, or in a document."""
 
+MOST_BEGINNINGS = 20_000_000
+"""Most bytes in the beginnings of all texts that are looked for in free text: one text of 4,400 bytes has as
+many, or 500 of 200."""
+
 Exits: TypeAlias = tuple[int, ...]
 ONLY: Exits = (0,)
 """The exits of a part that has one."""
-
-
-class TextPart(Automaton[Any]):
-    """A part that is read byte by byte."""
-
-    place: Place
-
-    @abstractmethod
-    def exits(self, state: int) -> Exits:
-        """Returns the ways in which the text may be over here."""
-
-    def place_of(self, state: int) -> Place:
-        """Returns where the state stands."""
-        return self.place
 
 
 class Described:
@@ -64,31 +54,21 @@ class Described:
         return automaton.place(state) if isinstance(automaton, JsonSchemaAutomaton) else "pattern"
 
 
-class Texts(TextPart):
+class Texts(ChoiceAutomaton):
     """Some texts, each with its number as its exit; a text may come twice."""
 
-    place = "fixed_text"
-
     def __init__(self, texts: Sequence[bytes]) -> None:
-        self._behind: dict[bytes, set[int]] = {}
-        """Every beginning of a text, and the bytes that go on with it."""
-        self._ends: dict[bytes, list[int]] = {}
+        self._numbers: dict[bytes, Exits] = {}
         for number, text in enumerate(texts):
-            self._ends.setdefault(text, []).append(number)
-            for end, byte in enumerate(text):
-                self._behind.setdefault(text[:end], set()).add(byte)
-        super().__init__(b"" if texts else None)
+            self._numbers[text] = (*self._numbers.get(text, ()), number)
+        super().__init__(frozenset(texts))
 
     def exits(self, state: int) -> Exits:
-        read = self._keys[state]
-        return () if read is None else tuple(self._ends.get(read, ()))
+        key = self._keys[state]
+        return self._numbers[self._choices[key[0]]] if key is not None and self._is_accepting(key) else ()
 
-    def _is_accepting(self, key: bytes) -> bool:
-        return key in self._ends
-
-    def _successors(self, key: bytes) -> Iterator[tuple[int, int, bytes]]:
-        for byte in self._behind.get(key, ()):
-            yield byte, byte, key + bytes((byte,))
+    def place_of(self, state: int) -> Place:
+        return "fixed_text"
 
 
 class Reading(NamedTuple):
@@ -109,7 +89,7 @@ class Reading(NamedTuple):
     """How many characters began, where they are counted."""
 
 
-class FreeText(TextPart):
+class FreeText(Automaton[Reading]):
     """Text in which no pattern and nothing excluded stands (its exit is the number of patterns), or such a
     text up to and with a pattern (its exit is the pattern's number).
 
@@ -118,8 +98,6 @@ class FreeText(TextPart):
     it.
     """
 
-    place = "free_text"
-
     def __init__(
         self,
         patterns: Sequence[bytes] = (),
@@ -127,6 +105,8 @@ class FreeText(TextPart):
         excluded: Sequence[bytes] = (),
         most_characters: int | None = None,
     ) -> None:
+        if sum(len(text) ** 2 for text in (*patterns, *excluded)) > MOST_BEGINNINGS:
+            raise NoOracle("triggers, patterns or excluded texts are too long, or too many")
         self._free = (len(patterns),)
         self._most = most_characters
         self._numbers: dict[bytes, Exits] = {}
@@ -142,6 +122,9 @@ class FreeText(TextPart):
                 self._next.setdefault(text[:end], set()).add(byte)
         self._viable: dict[Reading, bool] = {}
         super().__init__(Reading(0, frozenset(), frozenset(), True, b"", 0))
+
+    def place_of(self, state: int) -> Place:
+        return "free_text"
 
     def exits(self, state: int) -> Exits:
         reading = self._keys[state]
@@ -224,7 +207,7 @@ class TokenPart:
         return "token"
 
 
-Part: TypeAlias = TextPart | Described | TokenPart
+Part: TypeAlias = Texts | FreeText | Described | TokenPart
 
 
 def _beginnings(texts: Iterable[bytes]) -> set[bytes]:
