@@ -38,7 +38,7 @@ class FormatAutomaton(Automaton[Key]):
     ) -> None:
         self._budget = budget
         with budget.spending():
-            self._graph = Graph(format, documents_of, vocabulary)
+            self._graph = Graph(format, documents_of, budget, vocabulary)
         self._nodes = self._graph.nodes
         self.keywords = {word: None for each in self._graph.documents for word in each.keywords}
         """The keywords of the schemas that ask something, in the order in which they were read."""

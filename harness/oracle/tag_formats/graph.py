@@ -14,6 +14,7 @@ from harness.backend.tag_formats.tokens import UnknownToken, token_id
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+from harness.oracle.json_schema.budget import Budget
 from harness.oracle.tag_formats.parts import Described, FreeText, Part, Texts, TokenPart
 
 MOST_NODES = 20_000
@@ -37,11 +38,14 @@ class Graph:
     From every node the end can be reached: where a format has no outputs, nothing leads to it.
     """
 
-    def __init__(self, format: Format, documents_of: DocumentsOf, vocabulary: Vocabulary | None) -> None:
+    def __init__(
+        self, format: Format, documents_of: DocumentsOf, budget: Budget, vocabulary: Vocabulary | None
+    ) -> None:
         self.nodes = [Node(None)]
         self.documents: list[JsonSchemaAutomaton] = []
         self.has_tokens = forms.has_tokens(format)
         self._documents_of = documents_of
+        self._budget = budget
         self._vocabulary = vocabulary
         self._described_parts: dict[int, Described] = {}
         self._text_parts: dict[tuple[str, ...], Texts] = {}
@@ -289,6 +293,7 @@ class Graph:
                 return self._tokens((*excluded, *self._token_ends()), is_excluded=True)
         if id(format) not in self._described_parts:
             self._described_parts[id(format)] = self._described(format)
+            self._budget.check_now()
         return self._described_parts[id(format)]
 
     def _texts(self, texts: Sequence[str]) -> Texts:
