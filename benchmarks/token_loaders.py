@@ -22,7 +22,6 @@ from harness.backend.registry import make, parse_specs
 from harness.backend.token_bytes.compare import kinds_text
 from harness.backend.token_bytes.look import example, summary_of, wrong_of
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
-from harness.backend.vocabulary.byte_level import letters_of_bytes
 from harness.backend.vocabulary.families import BYTE_LEVEL, FAMILIES, Family
 from harness.backend.vocabulary.fetched import folder_of, is_fetched
 from harness.backend.vocabulary.gguf_reader import read_metadata
@@ -30,8 +29,8 @@ from harness.errors import describe
 
 BACKENDS = "xgrammar,llguidance,outlines-core,lm-format-enforcer"
 SECONDS = 900.0
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
-"""Types of tokens in a GGUF file."""
+USER_DEFINED = 4
+"""The type, in a GGUF file, of a token that stands for a text as it is."""
 
 
 def hub_folder(family: Family, vocabulary: Vocabulary, to: Path) -> Path:
@@ -41,10 +40,9 @@ def hub_folder(family: Family, vocabulary: Vocabulary, to: Path) -> Path:
         return vocabulary.folder
     folder = to / family.name
     folder.mkdir(parents=True, exist_ok=True)
-    if family.kind == BYTE_LEVEL:
-        document = _by_letters(vocabulary, set(family.added))
-    else:
-        document = _by_characters(vocabulary, read_metadata(folder_of(family) / "vocabulary.gguf"))
+    metadata = read_metadata(folder_of(family) / "vocabulary.gguf")
+    by_kind = _by_letters if family.kind == BYTE_LEVEL else _by_characters
+    document = by_kind(vocabulary, metadata)
     ends = list(vocabulary.eos_tokens)
     files = {
         "tokenizer": document,
@@ -60,23 +58,26 @@ def hub_folder(family: Family, vocabulary: Vocabulary, to: Path) -> Path:
     return folder
 
 
-def _by_letters(vocabulary: Vocabulary, added: set[int]) -> dict[str, Any]:
-    plain = {
-        letters_of_bytes(text): token
-        for token, text in enumerate(vocabulary.tokens)
-        if text and token not in added
-    }
-    names = vocabulary.special_tokens | {token: vocabulary.tokens[token].decode() for token in added}
+def _by_letters(vocabulary: Vocabulary, metadata: dict[str, Any]) -> dict[str, Any]:
+    pieces, user = _pieces(vocabulary, metadata)
+    plain = {piece: token for token, piece in pieces.items() if vocabulary.tokens[token]}
+    names = vocabulary.special_tokens | {token: pieces[token] for token in user}
     step = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     model = {"type": "BPE", "vocab": plain, "merges": []}
-    return _document(model, _added(names, added), pre_tokenizer=step, decoder=step)
+    return _document(model, _added(names, user), pre_tokenizer=step, decoder=step)
+
+
+def _pieces(vocabulary: Vocabulary, metadata: dict[str, Any]) -> tuple[dict[int, str], set[int]]:
+    """Returns the piece of each id that is no padding, and the ids that stand for a text as it is."""
+    pieces = {token: text.decode() for token, text in enumerate(metadata["tokenizer.ggml.tokens"])}
+    kinds = metadata["tokenizer.ggml.token_type"]
+    user = {token for token in pieces if kinds[token] == USER_DEFINED and vocabulary.tokens[token]}
+    return {token: piece for token, piece in pieces.items() if token not in vocabulary.padding_tokens}, user
 
 
 def _by_characters(vocabulary: Vocabulary, metadata: dict[str, Any]) -> dict[str, Any]:
-    pieces = [text.decode() for text in metadata["tokenizer.ggml.tokens"]]
-    kinds = metadata["tokenizer.ggml.token_type"]
-    ids = {piece: token for token, piece in enumerate(pieces) if token not in vocabulary.padding_tokens}
-    user = {token for token, kind in enumerate(kinds) if kind == USER_DEFINED and vocabulary.tokens[token]}
+    pieces, user = _pieces(vocabulary, metadata)
+    ids = {piece: token for token, piece in pieces.items()}
     names = vocabulary.special_tokens | {token: pieces[token] for token in user}
     steps = [
         {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
@@ -145,7 +146,10 @@ def main(to: Path, backends: str, families: list[str]) -> None:
             if token >= vocabulary.size or vocabulary.tokens[token] != text
         ]
         note = "its own files" if own.folder else "written in that form"
-        print(f"{name} ({note}, {len(differing)} ids other than fetched)", flush=True)
+        if differing:
+            print(f"{name}: left out, {len(differing)} ids would be others than were fetched", flush=True)
+            continue
+        print(f"{name} ({note})", flush=True)
         for spec in backends.split(","):
             kept = to / f"{name}.{spec.replace(':', '.')}.json"
             if not kept.exists():

@@ -75,7 +75,7 @@ def bytes_of_texts(texts: Iterable[tuple[int, str, bool]], size: int) -> list[by
 def bytes_of_stored_map(stored: bytes, size: int) -> list[bytes]:
     """Returns the bytes of each id from a map of bytes to ids in its stored form: Rust's `bincode` with
     numbers of varying length. The form is an id of end-of-sequence, the number of entries, and each entry's
-    bytes and ids.
+    bytes and ids. Of an id that stands under several byte strings the last in their order is returned.
 
     Raises ValueError if the form is another one.
     """
@@ -87,7 +87,7 @@ def bytes_of_stored_map(stored: bytes, size: int) -> list[bytes]:
         for _ in range(numbers.number()):
             token = numbers.number()
             if token < size:
-                tokens[token] = text
+                tokens[token] = max(tokens[token], text)
     if numbers.place != len(stored):
         raise ValueError(f"{len(stored) - numbers.place} bytes are left behind the map of the tokens")
     return tokens

@@ -188,6 +188,7 @@ def test_a_stored_map_is_read_and_another_form_refused() -> None:
     assert {token: text for token, text in enumerate(tokens) if text} == {
         1: b"a", 2: b"a", 3: b"\xff\x00", 300: "日".encode(),
     }  # fmt: skip
+    assert bytes_of_stored_map(b"\x07\x02\x01b\x01\x00\x01a\x01\x00", 1) == [b"b"], "the same each time"
     with pytest.raises(ValueError, match="bytes are left"):
         bytes_of_stored_map(stored + b"\0", 301)
 
