@@ -177,6 +177,7 @@ def _kind(vocabulary: Vocabulary, token: int) -> str:
 def check_a_token_without_text_is_never_allowed(subject: Subject) -> Iterator[Finding]:
     """Neither specials other than end-of-sequence nor padding nor empty tokens: none of them is text of the
     grammar."""
+    subject.require_text()
     purpose, vocabulary = "a_token_without_text_is_never_allowed", subject.vocabulary
     silent = first_bytes(vocabulary) < 0
     silent[list(vocabulary.eos_tokens)] = False

@@ -36,6 +36,7 @@ def check_retokenized_state_equals_a_replay(subject: Subject) -> Iterator[Findin
 
     Jumped from the tokens of the place, and from a history that ends byte by byte.
     """
+    subject.require_text()
     if not overrides(subject.compiled.start(), "rollback"):
         raise NotApplicable("no rollback")
     jumps = 0

@@ -12,8 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from harness.backend.adapter_parts import reads_tokens
 from harness.backend.contract.place import NotApplicable as NotApplicable
-from harness.backend.grammar import Adapter, CompiledGrammar, GrammarObject, allocate_bitmask, unpack_mask
+from harness.backend.grammar import (
+    Adapter,
+    CompiledGrammar,
+    GrammarObject,
+    InvalidGrammar,
+    allocate_bitmask,
+    unpack_mask,
+)
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
@@ -169,6 +177,19 @@ class Subject:
                 if text not in first:
                     first[text] = Place(number, tuple(tokens[:end]), text)
         return list(first.values())
+
+    def require_text(self) -> None:
+        """Raises NotApplicable where the grammar is not about text alone: there it matters in which tokens a
+        text is written, and ids without text may come."""
+        if self._is_about_tokens:
+            raise NotApplicable("its tokens are meant by their ids")
+
+    @cached_property
+    def _is_about_tokens(self) -> bool:
+        try:
+            return reads_tokens(self.case.grammar)
+        except InvalidGrammar:
+            return False
 
     # The truth
 

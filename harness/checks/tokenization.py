@@ -47,6 +47,7 @@ def prepare(vocabulary: Vocabulary) -> None:
 def check_every_tokenization_has_the_same_verdict(subject: Subject) -> Iterator[Finding]:
     """A valid instance that is accepted in its canonical tokens is accepted in any others, to the end of the
     output."""
+    subject.require_text()
     source = subject.random("verdict")
     numbers = accepted_instances(subject)
     tried = 0

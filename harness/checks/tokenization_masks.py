@@ -33,6 +33,7 @@ class Reached:
 def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator[Finding]:
     """After the same bytes in other tokens the mask is the same, bit for bit, and so is whether the output
     may end."""
+    subject.require_text()
     source = subject.random("mask")
     numbers = [number for number, path in enumerate(subject.paths) if path]
     if subject.effort is not None:

@@ -115,6 +115,7 @@ def prepare(vocabulary: Vocabulary) -> None:
 def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]:
     """At no place a token may follow with which the text can be no UTF-8, nor may the output end inside a
     character."""
+    subject.require_text()
     vocabulary = subject.vocabulary
     impossible = impossible_of(vocabulary)
     start = impossible.text.start

@@ -22,6 +22,7 @@ CATEGORY = "UTF-8"
 def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[Finding]:
     """A character of a valid instance may come in any pieces that are tokens, and inside of it the output
     cannot end."""
+    subject.require_text()
     numbers = accepted_instances(subject)
     characters = _characters(subject, numbers)
     if not characters:

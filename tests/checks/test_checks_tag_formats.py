@@ -14,8 +14,14 @@ from harness.backend.layout import LAYOUTS
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary
 from harness.cases.case import Case, Instance
 from harness.checks.layouts import check_every_document_of_its_layout_can_be_written
+from harness.checks.masks import check_a_token_without_text_is_never_allowed
+from harness.checks.retokenizing import check_retokenized_state_equals_a_replay
 from harness.checks.special_tokens import check_special_token_text_is_plain_text
 from harness.checks.subject import NotApplicable, Subject
+from harness.checks.tokenization import check_every_tokenization_has_the_same_verdict
+from harness.checks.tokenization_masks import check_every_tokenization_reaches_the_same_mask
+from harness.checks.utf8 import check_invalid_utf8_is_refused_at_once
+from harness.checks.utf8_pieces import check_every_split_of_a_character_is_accepted
 from harness.oracle.reference import Reference, ReferenceGrammar, ReferenceObject
 
 BYTES = byte_vocabulary()
@@ -127,3 +133,20 @@ def test_a_layout_is_demanded_in_the_new_form() -> None:
     assert list(check_every_document_of_its_layout_can_be_written(subject(right, TAGGED, output))) == []
     findings = list(check_every_document_of_its_layout_can_be_written(subject(Narrower(), TAGGED, output)))
     assert {each.cause for each in findings} == {"whitespace"}
+
+
+ABOUT_TEXT = (
+    check_every_tokenization_has_the_same_verdict,
+    check_every_tokenization_reaches_the_same_mask,
+    check_invalid_utf8_is_refused_at_once,
+    check_every_split_of_a_character_is_accepted,
+    check_a_token_without_text_is_never_allowed,
+    check_retokenized_state_equals_a_replay,
+)
+
+
+@pytest.mark.parametrize("check", ABOUT_TEXT, ids=lambda check: check.__name__)
+def test_what_holds_of_text_is_not_asked_where_tokens_are_meant_by_their_ids(check: Any) -> None:
+    for format in ({"type": "token", "token": "a"}, {"type": "optional", "content": {"type": "any_tokens"}}):
+        with pytest.raises(NotApplicable, match="meant by their ids"):
+            list(check(subject(Reference(WITH_CALL), format, b"a")))

@@ -254,14 +254,15 @@ class Graph:
         ]
 
     def _tokens(self, tokens: Iterable[TokenName], *, is_excluded: bool) -> TokenPart:
-        """One token of these, or any other. End-of-sequence ends the output, and padding is no token."""
+        """One token of these, or any other. End-of-sequence ends the output; padding, and a token that is
+        truly empty, are no tokens of an output."""
         vocabulary = self._known_vocabulary()
         ids = sorted({self._id(token) for token in tokens})
         key = (*ids, -1) if is_excluded else tuple(ids)
         if key not in self._token_parts:
             allowed = np.full(vocabulary.size, is_excluded)
             allowed[ids] = not is_excluded
-            allowed[[*vocabulary.eos_tokens, *vocabulary.padding_tokens]] = False
+            allowed[[*vocabulary.eos_tokens, *vocabulary.padding_tokens, *_empty_tokens(vocabulary)]] = False
             self._token_parts[key] = TokenPart(allowed)
         return self._token_parts[key]
 
@@ -332,6 +333,12 @@ class Graph:
             raise NoOracle(f"the format unrolls to more than {MOST_NODES:,} parts")
         self.nodes.append(Node(part, after or {}))
         return len(self.nodes) - 1
+
+
+def _empty_tokens(vocabulary: Vocabulary) -> list[int]:
+    """Returns the ids that have neither text nor a name."""
+    tokens = enumerate(vocabulary.tokens)
+    return [token for token, text in tokens if not text and token not in vocabulary.special_tokens]
 
 
 END = 0
