@@ -14,7 +14,7 @@ class KernelPlan:
     """The sizes of a run. Every combination is a point on one thread; on all threads only
     `shares_on_all_threads` are timed."""
 
-    vocabularies: tuple[int, ...] = (32_768, 131_072)
+    vocabularies: tuple[int, ...] = (32_768, 131_072, 262_208)
     batches: tuple[int, ...] = (1, 8, 64, 512)
     dtypes: tuple[str, ...] = ("float32", "bfloat16")
     shares: tuple[float, ...] = (0.00001, 0.5, 0.999)
