@@ -419,6 +419,21 @@ RECIPES: dict[str, Recipe] = {
         servers=("http://127.0.0.1:8000", "http://127.0.0.1:8080"),
         least=6,
     ),
+    "docs/vocabularies.md": Recipe(
+        smaller={
+            "known_bugs --backends reference:formats=assert --vocabularies llama3,qwen,o200k,gemma3 "
+            "--profile quick --seed 1 --effort 1": "known_bugs --backends reference:formats=assert "
+            "--vocabularies bytes --profile quick --effort 0",
+            "xgrammar:loader=bytes,llguidance:loader=bytes,outlines-core:loader=bytes --vocabularies "
+            "llama2,llama3,qwen,o200k,gemma3": "llguidance:loader=bytes --vocabularies bytes",
+        },
+        not_run={
+            "grammarbench fetch vocabularies": "downloads; tests/backend/test_fetched_vocabularies.py does it "
+            "from a folder",
+            "python benchmarks/vocabulary_loading.py": "loads what was fetched",
+        },
+        least=2,
+    ),
     "docs/llama_cpp.md": Recipe(
         smaller={
             "llama-cpp,xgrammar,llguidance,outlines-core,lm-format-enforcer --vocabularies mistral-v3": "llama-cpp --vocabularies "  # noqa: E501

@@ -60,6 +60,10 @@ def _median(values: list[int]) -> float | None:
     return float(np.median(values)) if values else None
 
 
+def _failed(arm: ArmSummary) -> float | None:
+    return float(arm.counts().failed) if arm.cases else None
+
+
 def _compile(arm: ArmSummary) -> float | None:
     return _median([case.compile_ns for case in arm.cases.values() if case.compile_ns is not None])
 
@@ -78,7 +82,7 @@ def _memory(arm: ArmSummary) -> float | None:
 
 
 FIGURES = (
-    Scaled("failed", "Cases that fail", "cases", lambda arm: float(arm.counts().failed), "{:.0f}".format,
+    Scaled("failed", "Cases that fail", "cases", _failed, "{:.0f}".format,
            is_time=False, on_common=False),
     Scaled("compile", "Compile, median case", "compile", _compile, duration),
     Scaled("first", "First mask, median case", "first mask", _first_mask, duration),
