@@ -428,9 +428,8 @@ RECIPES: dict[str, Recipe] = {
             "llama2,llama3,qwen,o200k,gemma3": "llguidance:loader=bytes --vocabularies bytes",
         },
         not_run={
-            "grammarbench fetch vocabularies": "downloads; tests/backend/test_fetched_vocabularies.py does it "
-            "from a folder",
-            "python benchmarks/vocabulary_loading.py": "loads what was fetched",
+            "grammarbench fetch vocabularies": "downloads; tests/backend/test_fetched_vocabularies.py does "
+            "it from a folder"
         },
         least=2,
     ),

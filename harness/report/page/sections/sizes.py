@@ -56,8 +56,10 @@ class Scaled:
     """Is it taken on the cases alone that the backend solves with each vocabulary?"""
 
 
-def _median(values: list[int]) -> float | None:
-    return float(np.median(values)) if values else None
+def _mean(values: list[int]) -> float | None:
+    """Returns the geometric mean: the cases are the same ones with each vocabulary, and a median would leap
+    where half of them are quick and half are slow."""
+    return float(np.exp(np.mean(np.log(np.maximum(values, 1))))) if values else None
 
 
 def _failed(arm: ArmSummary) -> float | None:
@@ -65,11 +67,11 @@ def _failed(arm: ArmSummary) -> float | None:
 
 
 def _compile(arm: ArmSummary) -> float | None:
-    return _median([case.compile_ns for case in arm.cases.values() if case.compile_ns is not None])
+    return _mean([case.compile_ns for case in arm.cases.values() if case.compile_ns is not None])
 
 
 def _first_mask(arm: ArmSummary) -> float | None:
-    return _median([case.first_fill_ns for case in arm.cases.values() if case.first_fill_ns is not None])
+    return _mean([case.first_fill_ns for case in arm.cases.values() if case.first_fill_ns is not None])
 
 
 def _fills(arm: ArmSummary, share: float) -> float | None:
@@ -84,8 +86,8 @@ def _memory(arm: ArmSummary) -> float | None:
 FIGURES = (
     Scaled("failed", "Cases that fail", "cases", _failed, "{:.0f}".format,
            is_time=False, on_common=False),
-    Scaled("compile", "Compile, median case", "compile", _compile, duration),
-    Scaled("first", "First mask, median case", "first mask", _first_mask, duration),
+    Scaled("compile", "Compile, mean of the cases", "compile", _compile, duration),
+    Scaled("first", "First mask, mean of the cases", "first mask", _first_mask, duration),
     Scaled("later", "Later masks, median", "mask", lambda arm: _fills(arm, 0.5), duration),
     Scaled("tail", "Later masks, p99", "mask, p99", lambda arm: _fills(arm, 0.99), duration),
     Scaled("memory", "Peak resident memory", "MiB", _memory, "{:,.0f} MiB".format,
@@ -130,7 +132,7 @@ def scaling(inputs: Inputs, run: RunSeen, runs: int) -> Sized | None:
     note = (
         f"From {min(sizes.values()):,} to {max(sizes.values()):,} ids. Times are of the walks, each instance "
         f"once, on the cases that a backend solves with every vocabulary ({solved}); nothing was warmed up "
-        "before. Vocabularies differ in more than their size: their tokens are other ones."
+        "before; means are geometric. Vocabularies differ in more than their size: in their tokens."
     )
     keys = tuple(plots.Curve(place, title, ()) for place, title in enumerate(titles))
     return Sized(run.info.run if runs > 1 else "", note, keys, tuple(charts))
