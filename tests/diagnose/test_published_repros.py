@@ -1,5 +1,5 @@
-"""The scripts of docs/repros still show what docs/faults.md, docs/json_schema_masks.md and docs/tokenizers.md
-say, with the versions that they name."""
+"""The scripts of docs/repros still show what the pages that speak of them say, with the versions that they
+name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.backend.registry import installed_version
 FOLDER = ROOT / "docs" / "repros"
 PAGES = "".join(
     (FOLDER.parent / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("faults", "json_schema_masks", "tokenizers")
+    for name in ("faults", "json_schema_masks", "tokenizers", "vocabularies")
 )
 HANGS = "no end within 5 s"
 CRASHES = "ended by SIGSEGV"
@@ -29,6 +29,7 @@ SHOWN = {
     "xgrammar_forced_text_raises": "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x9f in position 0: "
     "invalid start byte",
     "outlines_core_stops_at_a_possible_end": "b'k' False False",
+    "outlines_core_cannot_go_on_with_a_byte": r"b'\xe7' False False",
     "outlines_core_takes_an_empty_pattern_for_an_anchored_one": "b'c' False False",
     "outlines_core_ignores_unique_items": "b'' True True",
     "llguidance_refuses_a_number_below_its_maximum": "b'</s>' False False",
