@@ -255,6 +255,22 @@ def test_what_is_no_whole_gguf_file_is_one_clear_line(tmp_path: Path, content: b
         load_vocabulary(str(path))
 
 
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_damaged_gguf_file_is_a_vocabulary_or_one_clear_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = write_gguf(tmp_path_factory.mktemp("damaged") / "one.gguf", WHOLE)
+    content = bytearray(whole.read_bytes()[: data.draw(st.integers(0, whole.stat().st_size))])
+    for _ in range(data.draw(st.integers(0, 4)) if content else 0):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    whole.write_bytes(content)
+    try:
+        load_vocabulary(str(whole))
+    except BadInput as error:
+        assert "\n" not in str(error) and str(whole) in str(error)
+
+
 def test_a_gguf_file_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such file"):
         prepare_vocabulary(f"gguf:{tmp_path / 'none.gguf'}")
