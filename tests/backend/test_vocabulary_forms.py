@@ -271,6 +271,11 @@ def test_a_damaged_gguf_file_is_a_vocabulary_or_one_clear_line(
         assert "\n" not in str(error) and str(whole) in str(error)
 
 
-def test_a_gguf_file_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no such file"):
-        prepare_vocabulary(f"gguf:{tmp_path / 'none.gguf'}")
+@pytest.mark.parametrize("name", ["gguf:none.gguf", "./none.gguf", "none.tiktoken", "none/tokenizer.json"])
+def test_a_file_that_is_not_there_is_one_clear_line(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for use in (prepare_vocabulary, load_vocabulary):
+        with pytest.raises(BadInput, match=r"no such (file|folder)"):
+            use(name)

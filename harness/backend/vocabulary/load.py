@@ -93,9 +93,11 @@ def vocabulary_kind(name: str) -> tuple[str, str]:
         path = Path(name).expanduser()
         if name and path.is_dir():
             return "hf", name
-        if path.name == "tokenizer.json" and path.is_file():
+        if path.name == "tokenizer.json":
+            if not path.is_file():
+                raise BadInput(f"{name}: no such file")
             return "hf", str(path.parent)
-        if path.suffix in (".tiktoken", ".gguf") and path.is_file():
+        if path.suffix in (".tiktoken", ".gguf"):
             return path.suffix[1:], name
     known = [*vocabulary_names(), "hf:NAME_OR_FOLDER", "tiktoken:NAME_OR_FILE", "gguf:FILE", *FAMILIES]
     raise BadInput(f'unknown vocabulary "{name}"{did_you_mean(plain, known)}')
