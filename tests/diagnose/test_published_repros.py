@@ -19,6 +19,7 @@ PAGES = "".join(
 )
 HANGS = "no end within 5 s"
 CRASHES = "ended by SIGSEGV"
+ABORTS = "ended by SIGABRT"
 
 SHOWN = {
     "llguidance_hangs_on_two_runs": HANGS,
@@ -50,6 +51,7 @@ SHOWN = {
     "xgrammar_takes_control_tokens_for_text": "<|start|> True True",
     "xgrammar_reads_an_added_token_by_letters": "é! False False",
     "llguidance_never_allows_an_added_token": "<think> False False",
+    "llama_cpp_allows_an_overlong_zero_and_aborts": ABORTS,
     "lm_format_enforcer_ignores_items": "b'' True True",
     "lm_format_enforcer_forbids_the_beginning_of_a_character": r"b'\xe8' False False",
 }
@@ -75,11 +77,12 @@ def test_the_script_shows_the_fault(name: str) -> None:
             [sys.executable, str(path)],
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=5 if SHOWN[name] == HANGS else 60,
         )
         last = (done.stdout + done.stderr if done.returncode else done.stdout).strip().splitlines()[-1]
-        if done.returncode == -signal.SIGSEGV:
-            last = CRASHES
+        signals = {-signal.SIGSEGV: CRASHES, -signal.SIGABRT: ABORTS}
+        last = signals.get(done.returncode, last)
     except subprocess.TimeoutExpired:
         last = HANGS
     assert last == SHOWN[name]
