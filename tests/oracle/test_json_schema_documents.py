@@ -4,13 +4,18 @@ allows."""
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from against_the_judge import differences
 
+from harness.backend.layout import EVERY_SPELLING
 from harness.oracle.automaton import NoOracle
+from harness.oracle.json_schema.atoms import AtLeast
 from harness.oracle.json_schema.automaton import json_schema_automaton
+from harness.oracle.json_schema.formula import atom
+from harness.oracle.json_schema.numbers import Literal, Numbers
 
 
 def test_documents_and_beginnings_are_those_of_the_judge() -> None:
@@ -90,3 +95,10 @@ def test_what_takes_too_long_has_no_reference() -> None:
     with pytest.raises(NoOracle, match=r"0\.05 s of processor time"):
         automaton = json_schema_automaton(json.dumps(schema), seconds=0.05)
         automaton.accepts(b'"' + b"a" * 50)
+
+
+def test_a_number_of_thousands_of_digits_has_no_reference() -> None:
+    literals, formulas = Numbers(EVERY_SPELLING), (atom(AtLeast(Fraction(1))),)
+    assert literals.after(Literal("integer", digits=10**3_900), "1", formulas) is not None
+    with pytest.raises(NoOracle, match="thousands of digits"):
+        literals.after(Literal("integer", digits=10**3_920), "1", formulas)

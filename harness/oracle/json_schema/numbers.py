@@ -13,6 +13,7 @@ from math import lcm
 from typing import NamedTuple
 
 from harness.backend.layout import Layout
+from harness.oracle.automaton import NoOracle
 from harness.oracle.json_schema import decimals
 from harness.oracle.json_schema.atoms import Above, AtLeast, IsMultiple, IsOneOfNumbers
 from harness.oracle.json_schema.decimals import Sizes, significant
@@ -61,6 +62,8 @@ _NEXT: dict[Phase, dict[str, Phase]] = {
 """RFC 8259, section 6; `1` stands for the digits 1 to 9, `e` for both cases."""
 
 CHARACTERS = "-+.eE0123456789"
+MOST_BITS = 13_000
+"""A number with more digits than fit these (some 3,900) has no reference; Python writes out 4,300 at most."""
 
 
 class Numbers:
@@ -98,6 +101,8 @@ class Numbers:
         following = literal._replace(phase=phase, is_negative=literal.is_negative or character == "-")
         if character.isdigit():
             digits, places = literal.digits * 10 + int(character), literal.places + (phase == "fraction")
+            if digits.bit_length() > MOST_BITS:
+                raise NoOracle("a number of thousands of digits")
             following = following._replace(digits=digits, places=places)
         return self._literals.setdefault((formulas, self._kind(following, formulas)), following)
 
