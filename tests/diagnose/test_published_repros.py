@@ -52,6 +52,7 @@ SHOWN = {
     "xgrammar_reads_an_added_token_by_letters": "é! False False",
     "llguidance_never_allows_an_added_token": "<think> False False",
     "llama_cpp_allows_an_overlong_zero_and_aborts": ABORTS,
+    "vllm_outlines_ends_inside_a_string": "<|end_of_text|> True",
     "lm_format_enforcer_ignores_items": "b'' True True",
     "lm_format_enforcer_forbids_the_beginning_of_a_character": r"b'\xe8' False False",
 }
