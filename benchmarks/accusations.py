@@ -39,7 +39,7 @@ from harness.rows.store import read_cases, read_rows
 
 JUDGE_SECONDS = 5.0
 NO_TEXT = "the token is no text"
-TOO_FAR = "no document is found: it is too far, or there is no automaton"
+TOO_FAR = "no document is found: there is none by today's automaton, it is too far, or there is no automaton"
 CONFIRMED = "both validators confirm it"
 ONE = "one validator confirms it, the other has no verdict"
 NONE = "no validator has a verdict"
@@ -167,12 +167,10 @@ def main(runs: list[str]) -> int:
                     said = known[key]
                 kind = "forbidden" if finding.check == LAYOUT_IS_WRITTEN else "allowed"
                 counts[row.backend, kind, said] += 1
-                if said in (DISAGREE, FALSE, NONE) and document is not None:
-                    doubted.append(
-                        f"{said}: {row.backend} {kind} {finding.cause} {row.suite} {row.case!r} {document!r}"[
-                            :600
-                        ]
-                    )
+                if said in (DISAGREE, FALSE, NONE, TOO_FAR) and accusation is not None:
+                    shown = accusation.before + accusation.token if document is None else document
+                    line = f"{said}: {row.backend} {kind} {finding.cause} {row.suite} {row.case!r} {shown!r}"
+                    doubted.append(line[:600])
     for (backend, kind, said), count in sorted(counts.items()):
         print(f"{backend:20} wrongly {kind:9} {count:6}  {said}")
     totals: Counter[str] = Counter()
