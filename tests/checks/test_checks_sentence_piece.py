@@ -3,6 +3,7 @@ space is `▁`, and what has no piece is spelled by bytes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -34,7 +35,7 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
             "tokenizer.ggml.eos_token_id": 2,
         },
     )
-    return load_vocabulary(str(path))
+    return replace(load_vocabulary(str(path)), name="made")  # the checks draw their places by the name
 
 
 def found(adapter: Adapter) -> dict[str, set[str]]:

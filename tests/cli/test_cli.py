@@ -189,7 +189,7 @@ def test_lists_say_what_is_there(tmp_path: Path) -> None:
     suites = grammarbench("list", "suites", cwd=tmp_path).stdout
     assert "json_schema" in suites and "instances" in suites
     vocabularies = grammarbench("list", "vocabularies", cwd=tmp_path).stdout
-    assert "131072" in vocabularies and "mistral-v3" in vocabularies and "probe" in vocabularies
+    assert "131,072" in vocabularies and "mistral-v3" in vocabularies and "probe" in vocabularies
 
 
 def test_help_is_quick_and_imports_little(tmp_path: Path) -> None:

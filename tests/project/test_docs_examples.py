@@ -54,7 +54,7 @@ def test_the_entry_point_has_our_group() -> None:
     assert group == (GROUP, {"choices": "my_backend:Choices"})
 
 
-HOUSE = {"documents", "is_ours", "vocabulary"}
+HOUSE = {"documents", "is_ours", "refused_vocabulary", "vocabulary"}
 """What an adapter has of its base and does not write: the harness asks or sets it."""
 
 
