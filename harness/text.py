@@ -141,10 +141,9 @@ def grid(
     heads.
 
     No line has more than `width` columns; a cell of more than `widest` columns takes several lines. Where the
-    table would be wider, a long head is broken at a hyphen.
+    table would be wider, a long head is broken behind a hyphen, a colon or a comma.
     """
     import io
-    from textwrap import wrap
 
     from rich.box import SIMPLE_HEAD
     from rich.console import Console as Grid
@@ -170,9 +169,19 @@ def grid(
         table.add_section()
     if drawn.measure(table).maximum >= width:
         for column, head in zip(table.columns[1:], heads, strict=True):
-            column.header = Text("\n".join(wrap(head, LONG_HEAD, break_long_words=False)))
+            column.header = Text(_broken(head))
     drawn.print(table)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+def _broken(head: str) -> str:
+    """Returns a head in lines of at most LONG_HEAD columns, where it has places to break it."""
+    lines = [""]
+    for piece in re.split(r"(?<=[-:,])", head):
+        if lines[-1] and len(lines[-1]) + len(piece) > LONG_HEAD:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
 
 
 def command(words: Sequence[str], width: int = WIDTH) -> str:

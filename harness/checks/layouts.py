@@ -167,13 +167,18 @@ def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
 
 
 def _is_forced(shortfall: Shortfall) -> bool:
-    """Is the only token that is allowed a piece of a text that every document goes on with, and does the
-    backend say that it forces it?"""
+    """Is the only token that is allowed a piece of a text that every document goes on with, so that no
+    document is lost? Where all that is missing ends inside a character, the backend must say that it forces
+    this token: some backends know no such pieces."""
     subject, allowed = shortfall.subject, np.flatnonzero(shortfall.allowed).tolist()
-    token = forced_token(subject.compiled, shortfall.place.tokens, allowed)
-    if token is None or not (text := subject.vocabulary.tokens[token]):
+    texts, before = subject.vocabulary.tokens, shortfall.place.text
+    if len(allowed) != 1 or not (text := texts[allowed[0]]):
         return False
-    return shortfall.documents.forced(shortfall.state, len(text)) == text
+    if shortfall.documents.forced(shortfall.state, len(text)) != text:
+        return False
+    missing = np.flatnonzero(shortfall.missing).tolist()
+    is_partial = all(ends_inside_a_character(before + texts[token]) for token in missing)
+    return not is_partial or forced_token(subject.compiled, shortfall.place.tokens, allowed) is not None
 
 
 def _pieces(shortfall: Shortfall, tokens: list[int]) -> set[int]:

@@ -86,6 +86,10 @@ UNDER, OVER = "under_constrained", "over_constrained"
 WROTE_INVALID = frozenset(("invalid", "no_json"))
 """Causes of findings that show an output which the backend let through and the case forbids."""
 
+SAME_TEXT = frozenset(("canonical_only",))
+"""Causes of findings about tokens that are forbidden though another token writes the same text: no output is
+lost."""
+
 HANDS_OVER = frozenset(("invalid_utf8_is_refused_at_once",))
 """Checks that hand over tokens whether the mask allows them or not. An engine that draws under it does not,
 so what they alone show is no output that a user gets."""
@@ -98,7 +102,7 @@ def state_of_fault(kind: str, finding: Finding | None) -> CaseState:
         is_drawn = finding.check not in HANDS_OVER
         if (finding.under and is_drawn) or finding.cause in WROTE_INVALID:
             return CaseState.SILENTLY_WRONG
-        if finding.over:
+        if finding.over and finding.cause not in SAME_TEXT:
             return CaseState.VALID_REFUSED
         return CaseState.BREAKS if finding.cause == "backend_error" else CaseState.OTHER_FAULT
     return {

@@ -167,12 +167,27 @@ class Forcing(Masking):
             bits[forced[0]] = True
 
 
+class SilentlyForcing(Forcing):
+    """Allows the first token of a forced text only, and does not say so."""
+
+    is_asked = False
+
+    def forbid(self, bits: Any) -> None:
+        self.is_asked = True
+        super().forbid(bits)
+        self.is_asked = False
+
+    def fast_forward_tokens(self) -> list[int]:
+        return super().fast_forward_tokens() if self.is_asked else []
+
+
 @pytest.mark.parametrize(
     ("kind", "schema", "document", "cause"),
     [
         (NeverEnding, {"const": True}, b"true", "end_of_sequence"),
         (WithoutPieces, {"type": "string"}, '"é"'.encode(), "partial_utf8"),
         (Forcing, {"const": {"name": True}}, b'{"name":true}', "canonical_only"),
+        (SilentlyForcing, {"const": {"name": True}}, b'{"name":true}', "canonical_only"),
     ],
 )
 def test_tokens_that_are_forbidden_whatever_the_schema_have_their_cause(

@@ -40,6 +40,7 @@ SCHEMA = '{"properties": {"xs": {"type": "array", "contains": {"const": 1}}}}'
         ({"status": "backend_error", "accepted": None}, CaseState.BREAKS),
         ({"findings": (Finding("a_check", 0, "", under=2, over=1),)}, CaseState.SILENTLY_WRONG),
         ({"findings": (Finding("a_check", 0, "", over=1),)}, CaseState.VALID_REFUSED),
+        ({"findings": (Finding("a_check", 0, "", "canonical_only", over=1),)}, CaseState.OTHER_FAULT),
         ({"findings": (Finding("a_check", 0, "", cause="invalid"),)}, CaseState.SILENTLY_WRONG),
         ({"findings": (Finding("a_check", 0, "", cause="backend_error"),)}, CaseState.BREAKS),
         ({"findings": (Finding("a_check", 0, ""),)}, CaseState.OTHER_FAULT),
