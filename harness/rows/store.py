@@ -103,9 +103,23 @@ class Writer:
         write_lines(self.rows, texts)
 
 
+MOST_NAMED = 4
+"""Runs that are named where a folder above them was given."""
+
+
 def has_rows(folder: Path) -> bool:
     """Does the folder hold the rows of a run, as written or as published?"""
     return (folder / ROWS).exists() or (folder / PACKED).exists()
+
+
+def _runs_below(folder: Path) -> str:
+    """Returns the folders right below this one that hold runs, the first few by name; empty if none does."""
+    try:
+        runs = sorted(path.name for path in folder.iterdir() if has_rows(path))
+    except OSError:
+        return ""
+    more = len(runs) - MOST_NAMED
+    return ", ".join(runs[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def is_published(folder: Path) -> bool:
@@ -185,9 +199,9 @@ def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
     try:
         file = _opened(folder)
     except FileNotFoundError as error:
-        raise BadInput(
-            f"{folder}: no run here (no rows.jsonl); give the folder that `grammarbench run --out` wrote"
-        ) from error
+        below = _runs_below(folder)
+        what = f"but in {below}; name one of them" if below else "give the folder that `run --out` wrote"
+        raise BadInput(f"{folder}: no run here (no rows.jsonl); {what}") from error
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
     with file:

@@ -236,6 +236,7 @@ BAD: dict[str, tuple[list[str], str]] = {
         "holds a run already",
     ),
     "no run": (["table", "."], "no run here"),
+    "a folder of runs": (["table", "{stored}/.."], "; but in"),
     "no case": (
         ["repro", "{stored}", "small: mnth", "--backends", "xgrammar"],
         'did you mean "small: month"?',
