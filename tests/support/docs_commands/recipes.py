@@ -366,12 +366,13 @@ RECIPES: dict[str, Recipe] = {
         seeds={"results/runs/last-night": "measured"}, says={"--add": "added: past"}, least=3
     ),
     "docs/json_schema_masks.md": Recipe(
-        seeds={"maskbench": "my_schemas"},
+        seeds={"maskbench": "my_schemas", "maskbench_tenth": "my_schemas"},
         smaller={
             "run json_schema known_bugs choice_and_tags --backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp": (  # noqa: E501
                 "run maskbench --backends llguidance,outlines-core"
             ),
-            "maskbench/ --backends xgrammar,llguidance": "maskbench/ --backends llguidance",
+            "xgrammar,llguidance,outlines-core,llama-cpp --vocabularies": "llguidance --vocabularies",
+            "xgrammar,llguidance,outlines-core --vocabularies tekken": "llguidance --vocabularies probe",
             "--effort 2": "--effort 1",
         },
         says={"table ours masks": "layout_places"},
