@@ -346,17 +346,14 @@ RECIPES: dict[str, Recipe] = {
         least=5,
     ),
     "docs/faults.md": Recipe(
-        seeds={"my_schemas": "my_schemas", "MASKBENCH": "my_schemas"},
+        seeds={"my_schemas": "my_schemas"},
         smaller={
             f"run --backends {ALL_FOUR}": "run my_schemas --effort 1 --backends xgrammar,llguidance",
             "--vocabularies tekken,mistral-v3,probe": "--vocabularies probe",
             f"run json_schema --backends {ALL_FOUR}:shared_enforcer=true": "run my_schemas --backends "
             "llguidance",
-            f"MASKBENCH --backends {ALL_FOUR}:shared_enforcer=true": "MASKBENCH --backends "
-            "llguidance,outlines-core",
-            "--effort 3": "--effort 1",
         },
-        least=6,
+        least=4,
     ),
     "docs/python.md": Recipe(
         seeds={"results/published/corpora-cpu-epyc-2vcpu-20261122/maskbench": "published"},
