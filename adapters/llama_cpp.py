@@ -20,12 +20,13 @@ from llama_cpp.llama_grammar import json_schema_to_gbnf
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask
+from harness.backend.known_tokens import Loader
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import NoOracle
 from harness.oracle.ebnf.gbnf import gbnf_of_choice, gbnf_of_ebnf, gbnf_of_regex
 from harness.oracle.language import language_of
 
-from ._llama_cpp_library import LAYOUT, Candidates, load_model, messages_of
+from ._llama_cpp_library import LAYOUT, Candidates, load_model, messages_of, pieces_of
 
 LIMITS = ("left recursion", "sane defaults")
 """The parts of its messages that say that a grammar is right and too much."""
@@ -99,7 +100,8 @@ class LlamaCpp(Adapter):
     GBNF by us.
 
     So is EBNF, rule by rule (`_` in names, the escape `\\^` and line ends where GBNF has none), or, with
-    `ebnf=text`, it goes as it is.
+    `ebnf=text`, it goes as it is. `loader` says how the library comes to know a vocabulary that was read from
+    a GGUF file (docs/tokenizers.md).
     """
 
     distribution = "llama-cpp-python"
@@ -115,10 +117,16 @@ class LlamaCpp(Adapter):
 
     layout = LAYOUT
 
-    def __init__(self, vocabulary: Vocabulary, *, ebnf: Literal["translated", "text"] = "translated") -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        ebnf: Literal["translated", "text"] = "translated",
+        loader: Loader = "library",
+    ) -> None:
         super().__init__(vocabulary)
         self._ebnf = ebnf
-        self._model = load_model(vocabulary)
+        self.loader, self._model = load_model(vocabulary, loader)
         weakref.finalize(self, llama_cpp.llama_model_free, self._model)
         self._tokens = llama_cpp.llama_model_get_vocab(self._model)
         self.words = vocabulary.words
@@ -134,6 +142,9 @@ class LlamaCpp(Adapter):
         if not sampler:
             raise self._refusal(grammar, text)
         return _LlamaGrammar(self, sampler)
+
+    def token_bytes(self) -> list[bytes]:
+        return pieces_of(self._tokens, self.vocabulary.size)
 
     def script(self, grammar: Grammar) -> str:
         is_schema = grammar.dialect == "json_schema"
