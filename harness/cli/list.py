@@ -7,7 +7,7 @@ import argparse
 from harness.cli.command import Command, Verbs, add_command
 from harness.cli.output import emit
 from harness.errors import OK
-from harness.text import one_line
+from harness.text import console, one_line
 
 
 def add(verbs: Verbs) -> None:
@@ -16,7 +16,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "list",
         list_what,
-        help="list what there is: backends, suites, vocabularies or public corpora",
+        help="list what there is: backends, suites, vocabularies, public corpora or axes of growth",
         examples=["list backends", "list suites", "list corpora"],
     )
     parser.add_argument(
@@ -24,7 +24,7 @@ def add(verbs: Verbs) -> None:
         choices=list(LISTS),
         help="backends: their versions, dialects and options; suites: ours and their sizes; vocabularies: "
         "the built-in ones, those that fetch brings, and how to name others; corpora: the public ones that "
-        "fetch brings",
+        "fetch brings; axes: what `measure growth` lets grow",
     )
 
 
@@ -160,10 +160,30 @@ def _corpora(options: argparse.Namespace) -> int:
     return OK
 
 
+def _axes(options: argparse.Namespace) -> int:
+    """Lists the axes of `measure growth`."""
+    from harness.measure.growth.axes import SCHEMAS, axes
+
+    entries = [
+        {"name": axis.name, "dialect": axis.dialect, "largest": axis.largest, "about": axis.about}
+        for axis in axes().values()
+    ]
+    many = "Different schemas, compiled one after another in one process: what its memory keeps."
+    entries.append({"name": SCHEMAS, "dialect": "json_schema", "largest": None, "about": many})
+    lines = [
+        f"{entry['name']:14} {entry['about']} ({entry['dialect']}"
+        + (f", up to {entry['largest']})" if entry["largest"] else ")")
+        for entry in entries
+    ]
+    emit(options, lambda: entries, lambda: console().fit("\n".join(lines)))
+    return OK
+
+
 LISTS: dict[str, Command] = {
     "backends": _backends,
     "suites": _suites,
     "vocabularies": _vocabularies,
     "corpora": _corpora,
+    "axes": _axes,
 }
 """What can be listed, and the function that lists it."""

@@ -55,8 +55,8 @@ def _add_measure(verbs: Verbs) -> None:
     add_suites(
         parser,
         "the profile's",
-        "; the first words doctor and kernels are commands of their own, a file or folder of that name is "
-        "./kernels",
+        "; the first words doctor, kernels and growth are commands of their own, a file or folder of that "
+        "name is ./kernels",
     )
     add_backends(
         parser,

@@ -178,6 +178,9 @@ FILES = {
     "live.jsonl": "Of `live`: the setup, then a line per answer and per judgement, then the end.",
     "live.i64": "Its figures: times of messages.",
     "kernels.jsonl": "Of `kernels`: each probe and each timing.",
+    "growth.jsonl": "Of `measure growth`: what is measured, then a line per arm, axis, size and fork, then "
+    "the end.",
+    "growth.csv": "Of `measure growth`: each conclusion, with verdict, exponent and interval.",
     "witnesses.jsonl": "Of `adjudicate`: the documents that show whose fault a disagreement is.",
     "report/": "Of `report`: the page.",
 }

@@ -13,8 +13,9 @@ import pytest
 from harness.cli.main import main, parser
 
 NAMES = [
-    "advise", "run", "merge", "check", "measure", "measure doctor", "measure kernels", "decode", "live",
-    "compare", "history", "bisect", "table", "report", "repro", "adjudicate", "list", "fetch",
+    "advise", "run", "merge", "check", "measure", "measure doctor", "measure kernels", "measure growth",
+    "decode", "live", "compare", "history", "bisect", "table", "report", "repro", "adjudicate", "list",
+    "fetch",
 ]  # fmt: skip
 
 MANY = ("--vocabularies", "--rate", "--format", "--case")

@@ -101,6 +101,7 @@ def test_every_command_takes_json() -> None:
         ("list backends", 0, {"name", "version", "dialects"}),
         ("list suites", 0, {"name", "cases", "instances"}),
         ("list vocabularies", 0, {"name", "size", "sha256"}),
+        ("list axes", 0, {"name", "about", "dialect", "largest"}),
     ],
 )
 def test_the_answer_is_one_strict_document_and_nothing_else(

@@ -12,6 +12,7 @@ NOISY = (0, 4)
 
 ONE_REQUEST = "--forks 1 --rounds 1 --batch 1 --requests 1 --prompt-tokens 4 --limit 8"
 DOCTOR = "measure doctor --backends llguidance --vocabularies probe --forks 1"
+GROWTH = "growth --most 4 --forks 1"
 KERNELS = "measure kernels --profile quick --backends unconstrained"
 """PyTorch's own kernels alone."""
 ALL_FOUR = "xgrammar,llguidance,outlines-core,lm-format-enforcer"
@@ -83,6 +84,7 @@ COMMANDS = Recipe(
         "measure --backends llguidance,xgrammar,outlines-core": "measure my_schemas --vocabularies probe "
         "--forks 1 --backends llguidance",
         "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
+        "growth tools nesting --backends llguidance,xgrammar": f"{GROWTH} tools --backends unconstrained",
         "grammarbench measure kernels": f"grammarbench {KERNELS}",
         "decode --backends llguidance,xgrammar": f"decode enums {ONE_REQUEST} --vocabularies probe "
         "--backends llguidance",
@@ -374,6 +376,17 @@ RECIPES: dict[str, Recipe] = {
         },
         says={"table ours masks": "layout_places"},
         least=3,
+    ),
+    "docs/growth.md": Recipe(
+        smaller={
+            "growth --backends xgrammar,llguidance": f"{GROWTH} enum --backends unconstrained",
+            "growth tools enum --backends xgrammar --vocabularies tekken": f"{GROWTH} enum --backends "
+            "unconstrained --vocabularies bytes",
+            "growth schemas --backends xgrammar,xgrammar:cache=true": f"{GROWTH} schemas --schemas 50 "
+            "--backends unconstrained",
+        },
+        says={"--show": "cold compile", "list axes": "nesting"},
+        least=5,
     ),
     "docs/kernels.md": Recipe(
         smaller={

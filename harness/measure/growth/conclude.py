@@ -1,0 +1,272 @@
+"""What is concluded from a measurement of growth: for each arm, axis and figure how it grows, where it ended,
+and what a cache and many different schemas do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from harness.measure.growth.axes import SCHEMAS, axes
+from harness.measure.growth.fit import Growth, Slope, growth, slope
+from harness.measure.growth.record import Block, Grown, Point, Status
+
+Unit = Literal["ns", "bytes"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One cost of a size."""
+
+    name: str
+    title: str
+    unit: Unit
+    value: Callable[[Sequence[Point]], float | None]
+    """The cost, from the points of one size in all forks; None if it was not measured."""
+    floor: float = 0.0
+    """Costs below it cannot be told apart."""
+    of_grammar: bool = True
+    """Whether it is a cost of the grammar, which says nothing along an axis of positions in the output."""
+
+
+def _least(times: Sequence[int]) -> float | None:
+    return float(min(times)) if times else None
+
+
+def _median(values: Sequence[int]) -> float | None:
+    return float(median(values)) if values else None
+
+
+def _least_mask(points: Sequence[Point], of: Callable[[Sequence[int]], float]) -> float | None:
+    """Returns a figure over the places of the output, of each place the minimum over forks."""
+    walks = [point.mask_ns for point in points if point.mask_ns]
+    shortest = min(map(len, walks), default=0)
+    return of([min(walk[place] for walk in walks) for place in range(shortest)]) if shortest else None
+
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        Figure(
+            "compile",
+            "cold compile, processor time",
+            "ns",
+            lambda points: _least([time for point in points for time in point.compile_ns]),
+        ),
+        Figure(
+            "first_mask",
+            "first mask: compile, new object and first fill, processor time",
+            "ns",
+            lambda points: _least([time for point in points for time in point.first_mask_ns]),
+        ),
+        Figure(
+            "mask",
+            "warm mask, median of the places",
+            "ns",
+            lambda points: _least_mask(points, median),
+            of_grammar=False,
+        ),
+        Figure(
+            "mask_max",
+            "warm mask, slowest place",
+            "ns",
+            lambda points: _least_mask(points, max),
+            of_grammar=False,
+        ),
+        Figure(
+            "memory",
+            "resident memory that a compile keeps",
+            "bytes",
+            lambda points: _median([kept for point in points for kept in point.memory_bytes]),
+            floor=1 << 20,
+        ),
+    )
+}
+"""The figures that are fitted, by name. Of times the minimum counts, because a busy machine only adds."""
+
+
+@dataclass(frozen=True)
+class End:
+    """What ended an arm along an axis."""
+
+    status: Status
+    phase: str
+    size: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """How one figure of one arm grows along one axis."""
+
+    vocabulary: str
+    axis: str
+    arm: str
+    figure: str
+    growth: Growth
+    end: End | None
+    """What ended it before the largest size; None if nothing did."""
+    values: tuple[tuple[int, float], ...]
+    """The size and the cost of each size that was measured."""
+
+    @property
+    def verdict(self) -> str:
+        """Returns the verdict in words, its end first: what was killed is not judged by what was not."""
+        grows = "" if self.growth.kind == "not judged" and self.end else self.growth.kind
+        if self.end is None:
+            return grows
+        word = "failed in our own code" if self.end.status == "harness_error" else self.end.status
+        ended = f"{word} at {self.end.size}"
+        return f"{ended}, {grows} before" if grows else ended
+
+
+def conclusions(grown: Grown) -> list[Conclusion]:
+    """Returns the conclusions by vocabulary, axis, arm and figure, in the order in which they were asked
+    for."""
+    found = []
+    known = axes()
+    for vocabulary in grown.plan.vocabularies:
+        for axis in grown.plan.axes:
+            figures = [
+                figure
+                for figure in FIGURES.values()
+                if not (figure.of_grammar and axis in known and known[axis].is_position)
+            ]
+            for arm in grown.plan.arms:
+                points = [
+                    point
+                    for point in grown.points
+                    if (point.vocabulary, point.axis, point.arm) == (vocabulary, axis, arm.name)
+                ]
+                if points:
+                    found += [concluded(vocabulary, axis, arm.name, figure, points) for figure in figures]
+    return found
+
+
+def concluded(vocabulary: str, axis: str, arm: str, figure: Figure, points: Sequence[Point]) -> Conclusion:
+    """Returns the conclusion about one figure from the points of one arm along one axis."""
+    values = []
+    for size in sorted({point.size for point in points}):
+        cost = figure.value([point for point in points if point.size == size])
+        if cost is not None:
+            values.append((size, cost))
+    ended = min(
+        (point for point in points if point.status != "ok"), key=lambda point: point.size, default=None
+    )
+    end = None if ended is None else End(ended.status, ended.phase, ended.size, ended.text)
+    grows = growth([size for size, _ in values], [cost for _, cost in values], floor=figure.floor)
+    return Conclusion(vocabulary, axis, arm, figure.name, grows, end, tuple(values))
+
+
+@dataclass(frozen=True)
+class Caching:
+    """What it costs an arm to compile the same grammar again, as a share of the cold compile: the median over
+    all sizes that took at least a millisecond."""
+
+    vocabulary: str
+    arm: str
+    again: float
+    """By the same adapter, as the arm's options have it."""
+    cached: float | None
+    """By an adapter with its cache on; None where there is no such option."""
+    sizes: int
+
+
+CACHE_NS = 1_000_000
+
+
+def caching(grown: Grown) -> list[Caching]:
+    """Returns what compiling again costs each arm."""
+    found = []
+    for vocabulary in grown.plan.vocabularies:
+        for arm in grown.plan.arms:
+            points = [
+                point
+                for point in grown.points
+                if (point.vocabulary, point.arm) == (vocabulary, arm.name)
+                and point.again_ns is not None
+                and point.compile_ns[-1] >= CACHE_NS
+            ]
+            if not points:
+                continue
+            again = median((point.again_ns or 0) / point.compile_ns[-1] for point in points)
+            hits = [point.cached_ns / point.compile_ns[-1] for point in points if point.cached_ns is not None]
+            found.append(Caching(vocabulary, arm.name, again, median(hits) if hits else None, len(points)))
+    return found
+
+
+KEPT = 256.0
+"""Bytes for each schema. A process that keeps fewer is bounded as far as this can tell: with 10,000 schemas
+that is two and a half megabytes, which an allocator takes by itself."""
+
+
+@dataclass(frozen=True)
+class ManySchemas:
+    """What many different schemas in one process do to its memory."""
+
+    vocabulary: str
+    arm: str
+    compiled: int
+    """The most that one process compiled."""
+    slope: Slope | None
+    verdict: Literal["bounded", "grows", "not judged", "refused", "killed", "error", "harness_error"]
+    text: str
+    first_bytes: int | None
+    last_bytes: int | None
+    again: float | None
+    """What one of the first schemas costs once more at the end, as a share of the median compile: near 0 for
+    a cache that still holds it."""
+    series: tuple[tuple[tuple[int, float], ...], ...]
+    """For each fork the number of schemas and the resident bytes after them."""
+
+
+def many_schemas(grown: Grown) -> list[ManySchemas]:
+    """Returns what was seen of each arm along the axis `schemas`."""
+    found = []
+    for vocabulary in grown.plan.vocabularies if SCHEMAS in grown.plan.axes else ():
+        for arm in grown.plan.arms:
+            forks: dict[int, list[Block]] = {}
+            for block in grown.blocks:
+                if (block.vocabulary, block.arm) == (vocabulary, arm.name):
+                    if block.first == 0:
+                        forks[block.fork] = []  # it was begun anew
+                    forks[block.fork].append(block)
+            if forks:
+                found.append(_many(vocabulary, arm.name, list(forks.values())))
+    return found
+
+
+def _many(vocabulary: str, arm: str, forks: Sequence[Sequence[Block]]) -> ManySchemas:
+    series = tuple(
+        tuple(
+            (block.first + block.done, float(block.rss_bytes))
+            for block in blocks
+            if block.rss_bytes is not None and block.done
+        )
+        for blocks in forks
+    )
+    rise = slope(series)
+    last = [blocks[-1] for blocks in forks]
+    ended = next((block for block in last if block.status != "ok"), None)
+    judged: Literal["bounded", "grows", "not judged"] = "not judged"
+    if rise is not None and rise.high < KEPT:
+        judged = "bounded"
+    elif rise is not None and rise.low > 0 and rise.per_step >= KEPT:
+        judged = "grows"
+    again = [
+        block.first_again_ns / block.compile_ns for block in last if block.first_again_ns and block.compile_ns
+    ]
+    longest = max(series, key=len)
+    return ManySchemas(
+        vocabulary,
+        arm,
+        max((one[-1][0] for one in series if one), default=0),
+        rise,
+        judged if ended is None else ended.status if ended.status != "ok" else judged,
+        next((block.text for block in last if block.text), ""),
+        int(longest[0][1]) if longest else None,
+        int(longest[-1][1]) if longest else None,
+        median(again) if again else None,
+        series,
+    )

@@ -1,0 +1,238 @@
+"""What is measured at one size, in a child of its own: a cold compile, the first mask, memory, the same
+compile again, and masks along an output. It draws no conclusions."""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import resource
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from harness.backend.grammar import (
+    Adapter,
+    CompiledGrammar,
+    Dialect,
+    Grammar,
+    InvalidGrammar,
+    UnsupportedGrammar,
+)
+from harness.backend.options import option_table
+from harness.backend.process.child import Answer, Handler
+from harness.backend.process.fork import peak_rss
+from harness.backend.process.system import rss_bytes
+from harness.backend.registry import BackendSpec, make, parse_specs
+from harness.backend.vocabulary import load_vocabulary
+from harness.errors import describe
+from harness.measure.growth.axes import TINY, GrownCase, axes, different_schema
+from harness.measure.passes import Mask, timed
+
+PLACES = 32
+"""The most places of an output at which masks are timed."""
+
+WINDOW = 16
+"""The number of masks that are timed from a position on, where the axis is the output's length; as many are
+filled before it and not timed."""
+
+WALK_SECONDS = 1.0
+"""Seconds of processor time after which no further pass over an output begins; a warm one is always made."""
+
+T = TypeVar("T")
+
+
+def cpu_timed(call: Callable[[], T]) -> tuple[int, int, T]:
+    """Returns the nanoseconds of processor time and of wall time of one call, and its result.
+
+    A long call on a busy machine is interrupted and a short one is not, so wall times would look like growth;
+    processor time does not.
+    """
+    wall, cpu = time.perf_counter_ns(), time.process_time_ns()
+    result = call()
+    cpu, wall = time.process_time_ns() - cpu, time.perf_counter_ns() - wall
+    return cpu, wall, result
+
+
+EARLY = 5
+"""The number of the first schemas that are compiled once more after each block."""
+
+
+def load_growth(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
+    """Returns the handler around the backend's adapter, loaded for this vocabulary."""
+    (backend,) = parse_specs(spec)
+    adapter = make(backend, load_vocabulary(vocabulary))
+    return GrowthHandler(adapter, backend), {}
+
+
+def allow_cpu_seconds(seconds: float) -> None:
+    """Lets the system end this process by SIGXCPU once it has used so many more seconds of processor time,
+    rounded up to whole seconds."""
+    most = math.ceil(time.process_time() + seconds)
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
+
+
+class GrowthHandler:
+    """Answers `compile`, then `walk` and `again` about what was compiled, and `schemas`."""
+
+    def __init__(self, adapter: Adapter, spec: BackendSpec) -> None:
+        self.adapter = adapter
+        self.spec = spec
+        self.mask = Mask(adapter)
+        self.case: GrownCase | None = None
+        self.compiled: CompiledGrammar | None = None
+        self.caching: Adapter | None = None
+
+    def __call__(self, message: dict[str, Any], _: bytes) -> Answer:
+        operations: dict[str, Callable[..., dict[str, Any]]] = {
+            "compile": self.compile,
+            "walk": self.walk,
+            "again": self.again,
+            "schemas": self.schemas,
+        }
+        arguments = {name: value for name, value in message.items() if name not in ("op", "cpu_s")}
+        if "cpu_s" in message:
+            allow_cpu_seconds(message["cpu_s"])
+        gc.collect()
+        gc.disable()
+        try:
+            return operations[message["op"]](**arguments), b""
+        finally:
+            gc.enable()
+
+    def compile(self, axis: str, size: int) -> dict[str, Any]:
+        """Compiles the grammar of one size for the first time in this process, and fills the first mask.
+
+        The answer has `status`: `ok`, `refused` (the backend says that it cannot, or that the grammar is
+        wrong) or `error` (it raised something else), with its `text`.
+        """
+        family = axes()[axis]
+        self.case = case = family.grow(size)
+        self._warm_up(family.dialect)
+        before = _resident()
+        try:
+            compile_ns, wall_ns, compiled = cpu_timed(partial(self.adapter.compile, case.grammar))
+            after = _resident()
+            start_ns, _, grammar_object = cpu_timed(compiled.start)
+            fill_ns, _, _ = cpu_timed(self.mask.filler(grammar_object))
+        except (UnsupportedGrammar, InvalidGrammar) as refusal:
+            return {"status": "refused", "text": describe(refusal, 300)}
+        except Exception as error:
+            return {"status": "error", "text": describe(error, 300)}
+        self.compiled = compiled
+        return {
+            "status": "ok",
+            "text": "",
+            "compile_ns": compile_ns,
+            "wall_ns": wall_ns,
+            "first_mask_ns": compile_ns + start_ns + fill_ns,
+            "memory_bytes": max(0, after - before),
+            "grammar_bytes": len(case.grammar.text.encode()),
+        }
+
+    def _warm_up(self, dialect: Dialect) -> None:
+        """Compiles and fills once with a grammar that has nothing to do with the axis. What the backend says
+        of it does not matter here: it says the same of the grammar that is measured."""
+        with suppress(Exception):
+            grammar_object = self.adapter.compile(Grammar(dialect, TINY[dialect])).start()
+            self.mask.filler(grammar_object)()
+
+    def walk(self, passes: int) -> dict[str, Any]:
+        """Times the fill at each place of the output, `passes` times each in fresh objects, and returns the
+        minimum of each place, without the first pass, which is cold.
+
+        `refused_at` is the number of the token that the backend refuses, where it does; places before it
+        count. `raised` is what the backend raised.
+        """
+        assert self.case is not None and self.compiled is not None
+        tokens = self.adapter.vocabulary.encode(self.case.text)
+        first = self.case.position
+        if first is None:
+            places = {index * len(tokens) // PLACES for index in range(PLACES)}
+        else:
+            places = set(range(first, first + WINDOW))
+            tokens = tokens[: first + WINDOW]
+        filled = places if first is None else set(range(first - WINDOW, first + WINDOW))
+        least: dict[int, int] = {}
+        answer: dict[str, Any] = {"refused_at": None, "raised": ""}
+        try:
+            until = time.process_time() + WALK_SECONDS
+            for number in range(passes + 1):
+                if number > 1 and time.process_time() > until:
+                    break
+                grammar_object = self.compiled.start()
+                fill, accept = self.mask.filler(grammar_object), grammar_object.accept_token
+                for place, token in enumerate(tokens):
+                    if place in filled:
+                        fill_ns, _ = timed(fill)
+                        if number and place in places:
+                            least[place] = min(fill_ns, least.get(place, fill_ns))
+                    if not accept(token):
+                        answer["refused_at"] = place
+                        break
+        except Exception as error:
+            answer["raised"] = describe(error, 300)
+        return {"mask_ns": [least[place] for place in sorted(least)], **answer}
+
+    def again(self) -> dict[str, Any]:
+        """Compiles the same grammar once more: by the same adapter, and twice by one with its cache on, where
+        it has such an option (the second time counts). `raised` is what the backend raised."""
+        assert self.case is not None
+        answer: dict[str, Any] = {"again_ns": None, "cached_ns": None, "raised": ""}
+        try:
+            answer["again_ns"], _, _ = cpu_timed(partial(self.adapter.compile, self.case.grammar))
+            caching = self._with_cache()
+            if caching is not None:
+                caching.compile(self.case.grammar)
+                answer["cached_ns"], _, _ = cpu_timed(partial(caching.compile, self.case.grammar))
+        except Exception as error:
+            answer["raised"] = describe(error, 300)
+        return answer
+
+    def _with_cache(self) -> Adapter | None:
+        """Returns an adapter with the option `cache` on; None where there is none, or where the arm sets it
+        itself."""
+        offered = {option.name for option in option_table(type(self.adapter))}
+        if "cache" not in offered or "cache" in dict(self.spec.options):
+            return None
+        if self.caching is None:
+            options = tuple(sorted((*self.spec.options, ("cache", "true"))))
+            self.caching = make(replace(self.spec, options=options), self.adapter.vocabulary)
+        return self.caching
+
+    def schemas(self, first: int, count: int, seconds: float) -> dict[str, Any]:
+        """Compiles `count` different schemas and fills a mask of each, dropping each before the next, until
+        the time is up.
+
+        The answer has `done`, `rss_bytes` afterwards, `cpu_s` that all took, `compile_ns` (the median),
+        `first_again_ns` (what one of the very first schemas costs once more, the median of EARLY), and
+        `raised`, what the backend raised; it stops there.
+        """
+        until = time.process_time() + seconds
+        spent: list[int] = []
+        answer: dict[str, Any] = {"compile_ns": None, "first_again_ns": None, "raised": ""}
+        try:
+            for number in range(first, first + count):
+                compile_ns, _, compiled = cpu_timed(partial(self.adapter.compile, different_schema(number)))
+                self.mask.filler(compiled.start())()
+                del compiled
+                spent.append(compile_ns)
+                if time.process_time() > until:
+                    break
+            gc.collect()
+            answer["compile_ns"] = sorted(spent)[len(spent) // 2]
+            resident = _resident()
+            early = [cpu_timed(partial(self.adapter.compile, different_schema(n)))[0] for n in range(EARLY)]
+            answer["first_again_ns"] = sorted(early)[EARLY // 2]
+        except Exception as error:
+            answer["raised"], resident = describe(error, 300), _resident()
+        used = time.process_time() - until + seconds
+        return {"done": len(spent), "rss_bytes": resident, "cpu_s": used, **answer}
+
+
+def _resident() -> int:
+    return rss_bytes(os.getpid()) or peak_rss()

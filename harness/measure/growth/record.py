@@ -1,0 +1,196 @@
+"""A measurement of growth on disk: `growth.jsonl`, a line for each point, appended as soon as it is measured.
+
+Nothing in it is a fit or a verdict: those are functions of it (`harness.measure.growth.conclude`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from harness.errors import BadInput
+from harness.rows.appending import RecordLines, encoded, write_lines
+from harness.shape import shaped
+
+FILE = "growth.jsonl"
+
+PROTOCOL = 1
+"""The version of the file and of what its figures mean."""
+
+Status = Literal["ok", "refused", "error", "killed", "harness_error"]
+"""How a point ended: `refused`, the backend says that it cannot; `error`, it raised something else; `killed`,
+it was killed at a limit or ended its process; `harness_error`, a failure of ours, which is nobody's fault
+else."""
+
+
+@dataclass(frozen=True)
+class GrowthArm:
+    """A backend at one version with one set of options."""
+
+    name: str
+    spec: str
+    backend: str
+    version: str
+    options: str
+    python: str
+    """The interpreter of its environment; empty for ours."""
+
+
+@dataclass(frozen=True)
+class GrowthPlan:
+    """The first line: what is measured, with what, and on which machine."""
+
+    started: str
+    argv: tuple[str, ...]
+    arms: tuple[GrowthArm, ...]
+    vocabularies: dict[str, int]
+    """The number of ids of each vocabulary."""
+    axes: tuple[str, ...]
+    most: int | None
+    """The largest size; None for each axis's own."""
+    forks: int
+    timeout_s: float
+    memory_bytes: int
+    schemas: int
+    hardware: str
+    machine: dict[str, Any]
+    protocol: int = PROTOCOL
+
+    def asked(self) -> tuple[Any, ...]:
+        """Returns what must be the same for a measurement to be continued."""
+        return (
+            tuple(sorted(asdict(arm).items()) for arm in self.arms),
+            self.vocabularies,
+            self.axes,
+            self.most,
+            self.forks,
+            self.timeout_s,
+            self.memory_bytes,
+            self.schemas,
+            self.hardware,
+        )
+
+
+@dataclass(frozen=True)
+class Point:
+    """One arm at one size in one fork. A list has a value for each fresh child. Times are nanoseconds of
+    processor time, but for `wall_ns` and for masks, which are too short to be interrupted often."""
+
+    fork: int
+    arm: str
+    vocabulary: str
+    axis: str
+    size: int
+    status: Status
+    phase: str = ""
+    """What was done when it ended: `compile`, `walk` or `again`; empty if all was done."""
+    cause: str = ""
+    """For `killed`: `timeout`, `oom` or `crash`."""
+    text: str = ""
+    compile_ns: tuple[int, ...] = ()
+    wall_ns: tuple[int, ...] = ()
+    """Of the same compiles."""
+    first_mask_ns: tuple[int, ...] = ()
+    memory_bytes: tuple[int, ...] = ()
+    grammar_bytes: int | None = None
+    mask_ns: tuple[int, ...] = ()
+    """Warm masks, a minimum over passes for each place of the output."""
+    refused_at: int | None = None
+    """The token of the output that the backend refuses, where it does."""
+    again_ns: int | None = None
+    cached_ns: int | None = None
+    load: float = 0.0
+
+    @property
+    def key(self) -> tuple[int, str, str, str, int]:
+        """Returns what a point is told apart by."""
+        return self.fork, self.arm, self.vocabulary, self.axis, self.size
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some of the different schemas that one process compiles, one after another."""
+
+    fork: int
+    arm: str
+    vocabulary: str
+    first: int
+    done: int
+    status: Status
+    cause: str = ""
+    text: str = ""
+    rss_bytes: int | None = None
+    compile_ns: int | None = None
+    first_again_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A measurement as read."""
+
+    folder: Path
+    plan: GrowthPlan
+    points: tuple[Point, ...]
+    blocks: tuple[Block, ...]
+    finished: bool
+
+
+class GrowthRecorder:
+    """Appends lines; whatever was handed over is in the file, not in our memory."""
+
+    def __init__(self, folder: Path, plan: GrowthPlan, *, resume: bool) -> None:
+        """Begins the file, or opens it at its end. A last line that was cut off is cut away."""
+        path = folder / FILE
+        if resume:
+            content = path.read_bytes()
+            path.write_bytes(content[: content.rfind(b"\n") + 1])
+        self.file = open(path, "ab" if resume else "xb")  # noqa: SIM115 - closed by `close`
+        if not resume:
+            self.write("growth", asdict(plan))
+
+    def write(self, kind: str, line: dict[str, Any]) -> None:
+        """Appends one line."""
+        write_lines(self.file, [encoded({"kind": kind, **line})])
+
+    def point(self, point: Point) -> None:
+        """Appends a point, without the fields that say nothing."""
+        defaults = {column.name: column.default for column in fields(Point)}
+        self.write(
+            "point",
+            {name: value for name, value in asdict(point).items() if value != defaults[name]},
+        )
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+
+
+def has_growth(folder: Path) -> bool:
+    """Returns whether the folder holds a measurement of growth."""
+    return (folder / FILE).is_file()
+
+
+def read_growth(folder: Path) -> Grown:
+    """Returns the whole record. Raises BadInput."""
+    if not has_growth(folder):
+        raise BadInput(
+            f"{folder}: no measurement of growth here (no {FILE}); "
+            f"`grammarbench measure growth --out {folder}` makes one"
+        )
+    points: list[Point] = []
+    blocks: list[Block] = []
+    finished = False
+    with RecordLines(folder / FILE, PROTOCOL, "measurement of growth") as lines:
+        plan = shaped(GrowthPlan, lines.first())
+        arms = {arm.name for arm in plan.arms}
+        for kind, line in lines:
+            if kind == "point":
+                points.append(shaped(Point, line))
+                if points[-1].arm not in arms or points[-1].size < 1:
+                    raise ValueError("a point of no arm of this measurement, or of no size")
+            elif kind == "block":
+                blocks.append(shaped(Block, line))
+            elif kind == "end":
+                finished = True
+    return Grown(folder, plan, tuple(points), tuple(blocks), finished)

@@ -1,0 +1,321 @@
+"""Measures growth: every size in a fresh child with a deadline, size after size until an arm is refused,
+killed or through; what ends it is written down as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.backend.arm import arm, arm_names
+from harness.backend.describe import Description, describe
+from harness.backend.environments.build import resolve
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
+from harness.backend.registry import parse_specs
+from harness.errors import BadInput
+from harness.measure.growth.axes import SCHEMAS, Axis, axes
+from harness.measure.growth.record import (
+    Block,
+    GrowthArm,
+    GrowthPlan,
+    GrowthRecorder,
+    Point,
+    Status,
+    has_growth,
+    read_growth,
+)
+from harness.rows.folder import locked, make_writable, now
+from harness.rows.machine import describe_machine, hardware, hardware_key
+from harness.text import one_line
+
+LOADER = "harness.measure.growth.handler:load_growth"
+
+PASSES = 3
+"""Warm passes over the output; the first pass after a compile is cold, and is not one of them."""
+
+CHILDREN = 3
+"""Fresh children in which a quick size is compiled in one fork."""
+
+QUICK_NS = 100_000_000
+"""Nanoseconds of a compile. A size that compiles faster is compiled in CHILDREN children of a fork, a slower
+one in one."""
+
+SLOW_NS = 3_000_000_000
+"""Nanoseconds of a compile. A size that compiles more slowly is measured in the first fork only, and is not
+compiled a second time."""
+
+BLOCK = 500
+"""The number of different schemas after each of which the memory of the process is looked at."""
+
+SCHEMAS_SECONDS = 6.0
+"""For each second of the deadline, the seconds of processor time that all different schemas of an arm may
+take."""
+
+PATIENCE = 10.0
+"""How often the deadline in seconds of wall time is that in processor time: on a busy machine a process gets
+a share only, and one that sleeps uses none."""
+
+TIME_IS_UP = "the time for all schemas was up"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class GrowthRequest:
+    """The arguments of `grammarbench measure growth`."""
+
+    axes: tuple[str, ...]
+    backends: str
+    vocabularies: tuple[str, ...]
+    out: Path
+    resume: bool
+    most: int | None
+    forks: int
+    timeout_s: float
+    memory_gb: float
+    schemas: int
+    argv: tuple[str, ...]
+
+
+def measure_growth(request: GrowthRequest, say: Say) -> None:
+    """Measures what is asked for into the folder, or what of it is missing there. Raises BadInput."""
+    specs, pythons = zip(*resolve(parse_specs(request.backends), say), strict=True)
+    found = describe([str(spec) for spec in specs], request.vocabularies, pythons)
+    plan = planned(request, found)
+    make_writable(request.out)
+    with locked(request.out):
+        exists = has_growth(request.out)
+        if exists and not request.resume:
+            raise BadInput(
+                f"{request.out} holds a measurement of growth; give another --out, or --resume to complete it"
+            )
+        points, blocks = _stored(request.out, plan) if exists else ((), ())
+        recorder = GrowthRecorder(request.out, plan, resume=exists)
+        try:
+            GrowthSession(plan, recorder, say, list(points), list(blocks)).run()
+            recorder.write("end", {"finished": now()})
+        finally:
+            recorder.close()
+
+
+def planned(request: GrowthRequest, found: Description) -> GrowthPlan:
+    """Returns the plan of the request for these arms and vocabularies."""
+    names = arm_names(found.arms)
+    return GrowthPlan(
+        started=now(),
+        argv=request.argv,
+        arms=tuple(
+            GrowthArm(
+                names[one.backend, one.version, one.options],
+                arm(one),
+                one.backend,
+                one.version,
+                one.options,
+                one.python,
+            )
+            for one in found.arms
+        ),
+        vocabularies={name: fields["size"] for name, fields in found.vocabularies.items()},
+        axes=request.axes,
+        most=request.most,
+        forks=request.forks,
+        timeout_s=request.timeout_s,
+        memory_bytes=int(request.memory_gb * 1e9),
+        schemas=request.schemas,
+        hardware=hardware_key(hardware()),
+        machine=describe_machine(),
+    )
+
+
+def _stored(folder: Path, plan: GrowthPlan) -> tuple[Sequence[Point], Sequence[Block]]:
+    stored = read_growth(folder)
+    if stored.plan.asked() != plan.asked():
+        raise BadInput(
+            f"{folder} was measured with other backends, vocabularies, axes, limits or on another machine; "
+            "ask for the same as before, or give another --out"
+        )
+    return stored.points, stored.blocks
+
+
+@dataclass(eq=False)
+class GrowthSession:
+    """One measurement that is under way, with what is stored of it already."""
+
+    plan: GrowthPlan
+    recorder: GrowthRecorder
+    say: Say
+    points: list[Point]
+    blocks: list[Block]
+
+    def run(self) -> None:
+        """Measures every point that is missing. In a fork the arms take turns axis by axis, so that a drift
+        of the machine meets all of them."""
+        families = axes()
+        for fork in range(self.plan.forks):
+            for vocabulary in self.plan.vocabularies:
+                services = {one.name: self._service(one, vocabulary, fork) for one in self.plan.arms}
+                try:
+                    for axis in self.plan.axes:
+                        for one in self.plan.arms:
+                            if axis == SCHEMAS:
+                                self._schemas(services[one.name], one, vocabulary, fork)
+                            else:
+                                self._along(services[one.name], one, vocabulary, fork, families[axis])
+                finally:
+                    for service in services.values():
+                        service.close()
+
+    def _service(self, one: GrowthArm, vocabulary: str, fork: int) -> Service:
+        arguments = {"spec": one.spec, "vocabulary": vocabulary}
+        environment = {"PYTHONHASHSEED": str(fork)}
+        # An arm that was found in an environment of its own is loaded by that environment's interpreter.
+        if one.python:
+            return Service(LOADER, arguments, self.plan.memory_bytes, one.python, environment)
+        return Service(LOADER, arguments, self.plan.memory_bytes, environment=environment)
+
+    def _along(self, service: Service, one: GrowthArm, vocabulary: str, fork: int, axis: Axis) -> None:
+        """Measures one arm size by size, until it is refused, killed or raises: larger sizes would only cost
+        more."""
+        for size in axis.sizes(self.plan.most):
+            stored = self._stored(one, vocabulary, axis.name, size)
+            mine = next((point for point in stored if point.fork == fork), None)
+            if mine is None and not any(_is_final(point) for point in stored):
+                mine = self._point(service, one, vocabulary, fork, axis, size)
+                self.points.append(mine)
+                self.recorder.point(mine)
+            ended = [point for point in (*stored, mine) if point is not None and point.status != "ok"]
+            if ended:
+                return
+
+    def _stored(self, one: GrowthArm, vocabulary: str, axis: str, size: int) -> list[Point]:
+        wanted = (one.name, vocabulary, axis, size)
+        return [point for point in self.points if point.key[1:] == wanted]
+
+    def _point(
+        self, service: Service, one: GrowthArm, vocabulary: str, fork: int, axis: Axis, size: int
+    ) -> Point:
+        point = measured_point(
+            service, Point(fork, one.name, vocabulary, axis.name, size, "ok"), self.plan.timeout_s
+        )
+        shown = f"{min(point.compile_ns) / 1e6:,.1f} ms" if point.compile_ns else ""
+        end = "" if point.status == "ok" else f"{point.status} {point.phase} {one_line(point.text)}".strip()
+        said = " ".join(filter(None, (shown, end)))
+        self.say(f"fork {fork + 1}: {vocabulary} {axis.name} {size} {one.name}: {said}")
+        return replace(point, load=round(os.getloadavg()[0], 2))
+
+    def _schemas(self, service: Service, one: GrowthArm, vocabulary: str, fork: int) -> None:
+        """Compiles the different schemas in one child, block by block; begun anew if it was interrupted."""
+        mine = [
+            block
+            for block in self.blocks
+            if (block.fork, block.arm, block.vocabulary) == (fork, one.name, vocabulary)
+        ]
+        if mine and (mine[-1].text or mine[-1].first + mine[-1].done >= self.plan.schemas):
+            return
+        service.renew()
+        seconds = SCHEMAS_SECONDS * self.plan.timeout_s
+        first = 0
+        while first < self.plan.schemas:
+            count = min(BLOCK, self.plan.schemas - first)
+            block, spent = schemas_block(
+                service, Block(fork, one.name, vocabulary, first, 0, "ok"), count, seconds
+            )
+            seconds -= spent
+            if block.status == "ok" and block.done < count:
+                block = replace(block, text=TIME_IS_UP)
+            self.blocks.append(block)
+            self.recorder.write("block", asdict(block))
+            first += block.done
+            if block.text:
+                break
+        self.say(f"fork {fork + 1}: {vocabulary} schemas {one.name}: {first} compiled {one_line(block.text)}")
+
+
+def _is_final(point: Point) -> bool:
+    """Is a point one that further forks do not measure again, because it ended the arm or took long?"""
+    return point.status != "ok" or min(point.compile_ns) > SLOW_NS
+
+
+def measured_point(service: Service, point: Point, timeout_s: float) -> Point:
+    """Returns the point as measured in fresh children of the service."""
+    for _ in range(CHILDREN):
+        service.renew()
+        point = _compiled(service, point, timeout_s)
+        if point.status != "ok":
+            return point
+        if point.compile_ns[-1] > QUICK_NS:
+            break
+    answer, point = _asked(service, point, "walk", timeout_s, passes=PASSES)
+    if answer is None:
+        return point
+    point = replace(point, mask_ns=tuple(answer["mask_ns"]), refused_at=answer["refused_at"])
+    if answer["raised"]:
+        return replace(point, status="error", phase="walk", text=answer["raised"])
+    if point.compile_ns[-1] > SLOW_NS:
+        return point
+    answer, point = _asked(service, point, "again", 3 * timeout_s)
+    if answer is None:
+        return point
+    point = replace(point, again_ns=answer["again_ns"], cached_ns=answer["cached_ns"])
+    return replace(point, status="error", phase="again", text=answer["raised"]) if answer["raised"] else point
+
+
+def _compiled(service: Service, point: Point, timeout_s: float) -> Point:
+    answer, point = _asked(service, point, "compile", timeout_s, axis=point.axis, size=point.size)
+    if answer is None:
+        return point
+    if answer["status"] != "ok":
+        return replace(point, status=answer["status"], phase="compile", text=answer["text"])
+    return replace(
+        point,
+        compile_ns=(*point.compile_ns, answer["compile_ns"]),
+        wall_ns=(*point.wall_ns, answer["wall_ns"]),
+        first_mask_ns=(*point.first_mask_ns, answer["first_mask_ns"]),
+        memory_bytes=(*point.memory_bytes, answer["memory_bytes"]),
+        grammar_bytes=answer["grammar_bytes"],
+    )
+
+
+def _asked(
+    service: Service, point: Point, phase: str, seconds: float, **arguments: Any
+) -> tuple[dict[str, Any] | None, Point]:
+    """Returns the answer and the point as it was, or no answer and the point with what ended it."""
+    try:
+        answer, _ = service.ask({"op": phase, "cpu_s": seconds, **arguments}, seconds=PATIENCE * seconds)
+    except Lost as lost:
+        status, cause, text = lost_status(lost), lost.cause, str(lost)[:300]
+        if lost.signal == "SIGXCPU":
+            cause, text = "timeout", f"killed after {seconds:g} s of processor time"
+        return None, replace(point, status=status, phase=phase, cause=cause, text=text)
+    return answer, point
+
+
+def lost_status(lost: Lost) -> Status:
+    """Returns the status of what was asked of a child that was lost."""
+    return "killed" if lost.whose == "backend" else "harness_error"
+
+
+def schemas_block(service: Service, block: Block, count: int, seconds: float) -> tuple[Block, float]:
+    """Returns the block as measured in the service's present child, and the seconds of
+    processor time that it took."""
+    seconds = max(seconds, 0.0)
+    try:
+        answer, _ = service.ask(
+            {"op": "schemas", "first": block.first, "count": count, "seconds": seconds},
+            seconds=PATIENCE * (seconds + 10),
+        )
+    except Lost as lost:
+        return replace(block, status=lost_status(lost), cause=lost.cause, text=str(lost)[:300]), 0.0
+    block = replace(
+        block,
+        status="error" if answer["raised"] else "ok",
+        text=answer["raised"],
+        done=answer["done"],
+        rss_bytes=answer["rss_bytes"],
+        compile_ns=answer["compile_ns"],
+        first_again_ns=answer["first_again_ns"],
+    )
+    return block, answer["cpu_s"]

@@ -1,0 +1,212 @@
+"""A measurement of growth as text: the answers first, then how everything grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.measure.growth.conclude import (
+    FIGURES,
+    Caching,
+    Conclusion,
+    ManySchemas,
+    Unit,
+    caching,
+    conclusions,
+    many_schemas,
+)
+from harness.measure.growth.fit import Growth
+from harness.measure.growth.record import Grown
+from harness.measure.statistics import LEVEL
+from harness.text import PIPE, Console, duration, grid, one_line
+
+SHOWN = ("compile", "mask", "memory")
+"""The figures that a terminal shows as tables; the page and the CSV have all of them."""
+
+MOST_ANSWERS = 12
+
+SHORT = {
+    "constant": "constant",
+    "less than linear": "less",
+    "linear": "linear",
+    "worse than linear": "worse",
+    "exponential": "exponential",
+    "not judged": "open",
+}
+
+
+def text(grown: Grown, on: Console = PIPE) -> str:
+    """Returns everything that a terminal shows of it."""
+    found = conclusions(grown)
+    parts = [ours_text(grown, on), answers_text(found, on)]
+    for vocabulary in grown.plan.vocabularies:
+        parts += [table(grown, found, vocabulary, figure, on) for figure in SHOWN]
+    parts += [schemas_text(many_schemas(grown), on), caching_text(caching(grown), on)]
+    parts.append(
+        on.fit(
+            f"n^b is fitted to the largest sizes, beside a fixed cost; the interval is that of b at "
+            f"{LEVEL:.0%}. Larger sizes than one that was refused or killed "
+            f"({grown.plan.timeout_s:g} s, {grown.plan.memory_bytes / 1e9:g} GB) were not tried."
+        )
+    )
+    if not grown.finished:
+        parts.append(on.fit("This measurement is incomplete: --resume completes it."))
+    return "\n\n".join(part for part in parts if part)
+
+
+def ours_text(grown: Grown, on: Console) -> str:
+    """Returns a line about failures of our own, which are nobody's cost; empty if there is none."""
+    ours = [point.text for point in grown.points if point.status == "harness_error"]
+    ours += [block.text for block in grown.blocks if block.status == "harness_error"]
+    if not ours:
+        return ""
+    return on.fit(
+        f"{len(ours)} points failed in our own code and are held against nobody; the first: "
+        f"{one_line(ours[0], 120)}"
+    )
+
+
+def answers_text(found: Sequence[Conclusion], on: Console) -> str:
+    """Returns what somebody must know: what is killed, what is exponential, what grows worse than
+    linearly."""
+    bad = [
+        one
+        for one in found
+        if one.figure in ("compile", "mask")
+        and (one.growth.kind in ("exponential", "worse than linear") or is_killed(one))
+    ]
+    bad = [one for one in bad if one.figure == "compile" or not is_killed(one) or _phase(one) == "walk"]
+    if not bad:
+        return on.fit("Nothing that was measured grows worse than linearly, and nothing was killed.")
+    lines = [sentence(one) for one in sorted(bad, key=_badness)]
+    more = len(lines) - MOST_ANSWERS
+    shown = lines[:MOST_ANSWERS] + ([f"and {more} more, in the tables below"] if more > 0 else [])
+    return on.fit("\n".join(shown))
+
+
+def is_killed(one: Conclusion) -> bool:
+    """Returns whether the backend was killed along this axis, or ended its process."""
+    return one.end is not None and one.end.status == "killed"
+
+
+def _phase(one: Conclusion) -> str:
+    return one.end.phase if one.end else ""
+
+
+def _badness(one: Conclusion) -> tuple[bool, bool, float]:
+    """Returns a key by which the worst comes first."""
+    return not is_killed(one), one.growth.kind != "exponential", -(one.growth.exponent or 0.0)
+
+
+def sentence(one: Conclusion) -> str:
+    """Returns one conclusion as a sentence."""
+    what = {"compile": "compile", "mask": "mask"}.get(one.figure, FIGURES[one.figure].title)
+    parts = [f"{one.arm}: {what} with {one.axis} ({one.vocabulary})"]
+    if one.growth.kind in ("constant", "not judged"):
+        grows = "" if one.growth.kind == "not judged" else " is constant"
+    else:
+        grows = f" grows like {power(one.growth)}"
+    if one.values:
+        size, cost = one.values[-1]
+        grows += f"; {amount(cost, FIGURES[one.figure].unit)} at {size}"
+    if one.end is not None:
+        grows += f"; {one.end.status} at {one.end.size}: {one_line(one.end.text, 80)}"
+    return parts[0] + grows
+
+
+def power(growth: Growth) -> str:
+    """Returns the fitted growth in a few characters, with the interval of its exponent."""
+    if growth.base is not None:
+        return f"{growth.base:.3g}^n"
+    if growth.exponent is None:
+        return ""
+    return f"n^{growth.exponent:.2f} [{growth.low:.2f}, {growth.high:.2f}]"
+
+
+def amount(cost: float, unit: Unit) -> str:
+    """Returns a cost for people."""
+    if unit == "ns":
+        return duration(cost)
+    return f"{cost / 1e6:.1f} MB" if abs(cost) >= 1e5 else f"{cost / 1e3:.1f} kB"
+
+
+def cell(one: Conclusion) -> str:
+    """Returns a conclusion as a cell: the word, the power, the largest cost, and what ended it."""
+    parts = []
+    if one.values:
+        parts.append(" ".join(filter(None, (SHORT[one.growth.kind], power(one.growth)))))
+        size, cost = one.values[-1]
+        parts.append(f"{amount(cost, FIGURES[one.figure].unit)} at {size}")
+    if one.end is not None:
+        parts.append(f"{one.end.status} at {one.end.size}")
+    return "; ".join(parts) or "-"
+
+
+def table(grown: Grown, found: Sequence[Conclusion], vocabulary: str, figure: str, on: Console) -> str:
+    """Returns the table of one figure: an axis a section, an arm a line."""
+    mine = [one for one in found if (one.vocabulary, one.figure) == (vocabulary, figure)]
+    if not mine:
+        return ""
+    heads = ["verdict", "exponent", "at the largest size", "ended"]
+    sections = []
+    for axis in grown.plan.axes:
+        lines = []
+        for one in mine:
+            if one.axis != axis:
+                continue
+            largest = ""
+            if one.values:
+                size, cost = one.values[-1]
+                largest = f"{amount(cost, FIGURES[figure].unit)} at {size}"
+            ended = f"{one.end.status} at {one.end.size}" if one.end else ""
+            word = one.growth.kind if one.values else "-"
+            lines.append(
+                (f"{axis} {one_line(one.arm, 24, spelled=True)}", [word, power(one.growth), largest, ended])
+            )
+        if lines:
+            sections.append(lines)
+    title = f"{FIGURES[figure].title}, {vocabulary} ({grown.plan.vocabularies[vocabulary]:,} ids)"
+    return f"{title}\n{grid('', heads, sections, on.width, on.styled, 24)}"
+
+
+def schemas_text(found: Sequence[ManySchemas], on: Console) -> str:
+    """Returns what many different schemas in one process do."""
+    if not found:
+        return ""
+    lines = []
+    for one in found:
+        cells = [one.verdict, f"{one.compiled:,}", "", "", ""]
+        if one.slope is not None:
+            cells[2] = f"{one.slope.per_step:,.0f} [{one.slope.low:,.0f}, {one.slope.high:,.0f}]"
+        if one.first_bytes is not None and one.last_bytes is not None:
+            cells[3] = f"{one.first_bytes / 1e6:,.0f} to {one.last_bytes / 1e6:,.0f} MB"
+        if one.again is not None:
+            cells[4] = f"{one.again:.2f}"
+        lines.append((f"{one.vocabulary} {one_line(one.arm, 24, spelled=True)}", cells))
+    heads = ["verdict", "schemas", "bytes a schema", "resident", "first again"]
+    notes = [f"{one.arm}: {one_line(one.text, 120)}" for one in found if one.text]
+    table = grid("", heads, [lines], on.width, on.styled, 24)
+    head = (
+        "different schemas in one process (first again: the first schema compiled once more, over a compile)"
+    )
+    return "\n".join([*on.fold(head), table, *(line for note in notes for line in on.fold(note))])
+
+
+def caching_text(found: Sequence[Caching], on: Console) -> str:
+    """Returns what compiling the same grammar again costs."""
+    if not found:
+        return ""
+    lines = [
+        (
+            f"{one.vocabulary} {one_line(one.arm, 24, spelled=True)}",
+            [
+                f"{one.again:.2f}",
+                "no such option" if one.cached is None else f"{one.cached:.4f}",
+                str(one.sizes),
+            ],
+        )
+        for one in found
+    ]
+    heads = ["again", "with cache=true", "sizes"]
+    return (
+        f"the same grammar again, over its cold compile\n{grid('', heads, [lines], on.width, on.styled, 24)}"
+    )

@@ -1,0 +1,369 @@
+"""How cost grows: the word for each known growth, that an end is told and never fitted away, that cold and
+warm are not mixed, and a whole measurement of a backend that hangs and refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import growing
+import pytest
+from json_keys import check
+from places import SUPPORT
+
+from harness.backend.grammar import Grammar
+from harness.backend.process.lost import Lost, lost_in_time
+from harness.backend.registry import BackendSpec
+from harness.backend.vocabulary import load_vocabulary
+from harness.cli.main import main
+from harness.measure import passes
+from harness.measure.growth import conclude, session, show
+from harness.measure.growth import handler as handler_module
+from harness.measure.growth.axes import Axis, axes, chosen_axes, different_schema
+from harness.measure.growth.conclude import FIGURES, Conclusion, concluded
+from harness.measure.growth.fit import Growth, growth, slope
+from harness.measure.growth.handler import GrowthHandler
+from harness.measure.growth.record import Block, Grown, GrowthArm, GrowthPlan, Point, read_growth
+from harness.oracle.judge import is_valid
+
+SIZES = tuple(2**power for power in range(11))
+
+
+def wavering(cost: float, size: int) -> float:
+    """Returns the cost with a few percent more at some sizes, as a machine adds them."""
+    return cost * (1 + 0.04 * (size.bit_length() * 7 % 5) / 4)
+
+
+@pytest.mark.parametrize(
+    ("grows", "kind", "exponent"),
+    [
+        (lambda n: 9e5, "constant", None),
+        (lambda n: 3e3 * math.sqrt(n), "less than linear", 0.5),
+        (lambda n: 1e6 + 5e4 * n, "linear", 1.0),
+        (lambda n: 1e6 + 900 * n * n, "worse than linear", 2.0),
+        (lambda n: 1e5 + 4 * n**3, "worse than linear", 3.0),
+        (lambda n: 1e5 + 1e3 * n * math.log2(n + 1), "worse than linear", 1.2),
+    ],
+)  # fmt: skip
+def test_each_growth_has_its_word(grows: Callable[[int], float], kind: str, exponent: float | None) -> None:
+    for costs in ([grows(n) for n in SIZES], [wavering(grows(n), n) for n in SIZES]):
+        found = growth(SIZES, costs)
+        assert found.kind == kind, found
+        if exponent is not None:
+            assert found.low is not None and found.high is not None and found.exponent is not None
+            assert found.low <= exponent <= found.high
+            assert found.exponent == pytest.approx(exponent, abs=0.15)
+
+
+@pytest.mark.parametrize("base", [1.3, 2.0])
+def test_an_exponential_is_told_from_a_power(base: float) -> None:
+    sizes = SIZES[:6]
+    found = growth(sizes, [wavering(1e5 + 1e4 * base**n, n) for n in sizes])
+    assert found.kind == "exponential" and found.base == pytest.approx(base, rel=0.02)
+    power = growth(sizes, [wavering(1e5 + 1e4 * n**4, n) for n in sizes])
+    assert power.kind != "exponential", "a steep power is none"
+
+
+def test_too_few_sizes_are_not_judged() -> None:
+    found = growth(SIZES[:4], [n * 1e6 for n in SIZES[:4]])
+    assert found.kind == "not judged" and "4 sizes" in found.why
+    jump = growth(SIZES[:6], [1e6, 1e6, 1e6, 1e6, 1e6, 1e9])
+    assert jump.kind == "not judged"
+
+
+def test_what_cannot_be_told_apart_is_constant() -> None:
+    assert growth(SIZES, [4096.0 * n for n in range(11)], floor=1 << 20).kind == "constant"
+
+
+def points(*statuses: str, cause: str = "timeout") -> list[Point]:
+    """Returns the points of one arm: linear compile times for `ok`, then what ended it."""
+    made = []
+    for size, status in zip(SIZES, statuses, strict=False):
+        point = Point(0, "a", "probe", "enum", size, "ok", compile_ns=(1000 * size,), mask_ns=(300, 900))
+        if status != "ok":
+            point = Point(0, "a", "probe", "enum", size, status, "compile", cause, "why")  # type: ignore[arg-type]
+        made.append(point)
+    return made
+
+
+def only_survivors(axis_points: Sequence[Point]) -> Conclusion:
+    """A wrong way to conclude: what failed is left out."""
+    survivors = [point for point in axis_points if point.status == "ok"]
+    return concluded("probe", "enum", "a", FIGURES["compile"], survivors)
+
+
+@pytest.mark.parametrize("status", ["killed", "refused", "error"])
+def test_an_end_is_part_of_the_verdict(status: str) -> None:
+    axis_points = points(*["ok"] * 6, status)
+    found = concluded("probe", "enum", "a", FIGURES["compile"], axis_points)
+    assert found.verdict == f"{status} at 64, linear before"
+    assert f"{status} at 64: why" in show.sentence(found)
+    wrong = only_survivors(axis_points)
+    assert wrong.verdict == "linear", "the mutant looks as if nothing had happened"
+
+
+def test_what_is_refused_at_once_has_no_growth() -> None:
+    found = concluded("probe", "enum", "a", FIGURES["compile"], points("refused"))
+    assert found.verdict == "refused at 1" and found.values == ()
+
+
+def test_a_failure_of_ours_is_nobodys() -> None:
+    found = concluded("probe", "enum", "a", FIGURES["compile"], points("ok", "harness_error"))
+    assert found.verdict == "failed in our own code at 2"
+
+
+class FakeService:
+    """A child on which compiling takes `cost(size)` nanoseconds, and which is lost beyond a deadline."""
+
+    def __init__(self, cost: Callable[[int], float], whose: str = "backend") -> None:
+        self.cost, self.whose = cost, whose
+        self.children = 0
+        self.asked: list[tuple[str, int]] = []
+
+    def renew(self) -> None:
+        self.children += 1
+
+    def ask(self, message: dict[str, object], *, seconds: float) -> tuple[dict[str, object], bytes]:
+        if message["op"] == "compile":
+            size = int(str(message["size"]))
+            self.asked.append(("compile", size))
+            spent = int(self.cost(size))
+            if spent > seconds * 1e9:
+                lost = lost_in_time(seconds)
+                raise Lost(lost.text, self.whose, lost.cause)  # type: ignore[arg-type]
+            answer = {
+                "status": "ok",
+                "text": "",
+                "compile_ns": spent,
+                "first_mask_ns": spent + 1,
+                "wall_ns": spent,
+            }
+            return answer | {"memory_bytes": 0, "grammar_bytes": 9}, b""
+        if message["op"] == "walk":
+            return {"mask_ns": [5, 7], "refused_at": None, "raised": ""}, b""
+        return {"again_ns": 1, "cached_ns": None, "raised": ""}, b""
+
+
+class ListRecorder:
+    """Keeps what a session would write."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+
+    def point(self, point: Point) -> None:
+        self.points.append(point)
+
+
+def plan(forks: int = 1, **fields: object) -> GrowthPlan:
+    arm = GrowthArm("a", "a", "a", "1", "", "")
+    made = GrowthPlan(
+        "2026-11-23T00:00:00+00:00", (), (arm,), {"probe": 9}, ("enum",), None, forks, 1.0, 10**9, 10, "h", {}
+    )
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def along(service: FakeService, forks: int = 1) -> list[Point]:
+    """Returns the points of one arm along one axis, as a session measures them."""
+    recorder = ListRecorder()
+    running = session.GrowthSession(plan(forks), recorder, lambda _: None, [], [])  # type: ignore[arg-type]
+    for fork in range(forks):
+        running._along(service, running.plan.arms[0], "probe", fork, axes()["enum"])  # type: ignore[arg-type]
+    return recorder.points
+
+
+def test_a_backend_of_two_to_the_n_is_killed_and_not_asked_again() -> None:
+    service = FakeService(lambda n: 1000 * 2.0**n)
+    measured = along(service, forks=2)
+    last = max(measured, key=lambda point: point.size)
+    assert (last.size, last.status, last.cause, last.phase) == (32, "killed", "timeout", "compile")
+    assert service.asked.count(("compile", 32)) == 1, "what was killed is not tried again in the second fork"
+    assert [size for _, size in service.asked if size > 32] == [], "larger sizes are not tried"
+    found = concluded("probe", "enum", "a", FIGURES["compile"], measured)
+    assert found.verdict.startswith("killed at 32"), found
+
+
+def test_quick_sizes_are_compiled_in_several_children_and_slow_ones_once() -> None:
+    service = FakeService(lambda n: 2e5 * n)
+    measured = {point.size: point for point in along(service)}
+    assert len(measured[1].compile_ns) == session.CHILDREN
+    assert len(measured[1024].compile_ns) == 1
+    assert service.children == len(service.asked), "every compile has a fresh child"
+    found = concluded("probe", "enum", "a", FIGURES["compile"], list(measured.values()))
+    assert found.verdict == "linear"
+
+
+def test_a_loss_of_ours_is_no_kill() -> None:
+    (point,) = along(FakeService(lambda n: 1e12, whose="harness"))
+    assert point.status == "harness_error"
+
+
+@pytest.fixture
+def handler(monkeypatch: pytest.MonkeyPatch) -> GrowthHandler:
+    clock = growing.FakeClock()
+    monkeypatch.setattr(growing.Clocked, "clock", clock)
+    monkeypatch.setattr(passes, "time", clock)
+    monkeypatch.setattr(handler_module, "time", clock)
+    vocabulary = load_vocabulary("bytes")
+    return GrowthHandler(growing.Clocked(vocabulary), BackendSpec("growing:Clocked"))
+
+
+class WarmCompile(GrowthHandler):
+    """Takes a second compile for the cold one."""
+
+    def compile(self, axis: str, size: int) -> dict[str, object]:
+        super().compile(axis, size)
+        return super().compile(axis, size)
+
+
+class ColdMasks(GrowthHandler):
+    """Takes the first pass for a warm one."""
+
+    def walk(self, passes: int) -> dict[str, object]:
+        assert self.compiled is not None and isinstance(self.compiled, growing.ClockedGrammar)
+        self.compiled.filled.clear()
+        answer = super().walk(0)
+        return answer | {"mask_ns": [growing.COLD_FILL]}
+
+
+def is_cold_then_warm(handler: GrowthHandler) -> bool:
+    """Returns whether the compile is the first one, and every mask a warm one."""
+    size = 4
+    text = axes()["enum"].grow(size).grammar.text
+    answer, _ = handler({"op": "compile", "axis": "enum", "size": size}, b"")
+    walked, _ = handler({"op": "walk", "passes": 2}, b"")
+    again, _ = handler({"op": "again"}, b"")
+    return (
+        answer["compile_ns"] == growing.COLD * len(text)
+        and answer["first_mask_ns"] == answer["compile_ns"] + growing.COLD_FILL
+        and set(walked["mask_ns"]) == {growing.FILL}
+        and again["again_ns"] == growing.AGAIN * len(text)
+        and again["cached_ns"] == len(text)
+    )
+
+
+def test_cold_and_warm_are_not_mixed(handler: GrowthHandler) -> None:
+    assert is_cold_then_warm(handler)
+    for mutant in (WarmCompile, ColdMasks):
+        handler.adapter.seen.clear()  # type: ignore[attr-defined]
+        assert not is_cold_then_warm(mutant(handler.adapter, handler.spec)), mutant
+
+
+def test_along_an_output_only_its_end_is_timed(handler: GrowthHandler) -> None:
+    handler({"op": "compile", "axis": "output", "size": 32}, b"")
+    walked, _ = handler({"op": "walk", "passes": 1}, b"")
+    assert len(walked["mask_ns"]) == 16 and walked["refused_at"] is None
+
+
+@pytest.mark.parametrize("axis", axes().values(), ids=lambda axis: axis.name)
+def test_an_axis_allows_its_output(axis: Axis) -> None:
+    """The grammar is what the axis says, it grows, and the output is one that it allows (judged by our own
+    judges, not by a backend)."""
+    sizes = [len(axis.grow(n).grammar.text) + len(axis.grow(n).text) for n in (1, 2, 8, 64)]
+    assert sizes == sorted(set(sizes)) or axis.name in ("maxLength", "repetition", "items")
+    for n in (1, 3, 8):
+        grown = axis.grow(n)
+        if grown.position is not None:
+            assert len(grown.text) > n
+            continue
+        if axis.dialect == "structural_tag":
+            begin, _, rest = grown.text.partition(b">")
+            (tag,) = [
+                one
+                for one in json.loads(grown.grammar.text)["structures"]
+                if one["begin"].encode() == begin[begin.index(b"<") :] + b">"
+            ]
+            grammar = Grammar("json_schema", json.dumps(tag["schema"]))
+            assert is_valid(grammar, rest.removesuffix(tag["end"].encode()))
+        else:
+            assert is_valid(grown.grammar, grown.text)
+
+
+def test_axes_are_named_and_counted() -> None:
+    assert {
+        "tools",
+        "properties",
+        "enum",
+        "nesting",
+        "maxLength",
+        "repetition",
+        "alternatives",
+        "output",
+    } <= set(axes())
+    assert all(axis.about.endswith(".") for axis in axes().values())
+    assert axes()["enum"].sizes(10) == (1, 2, 4, 8)
+    assert chosen_axes(("schemas", "enum")) == ["enum", "schemas"]
+    assert len({different_schema(number).text for number in range(200)}) == 200
+
+
+def blocks(per_schema: float, *, start: float = 5e8) -> list[Block]:
+    """Returns what a process that keeps so many bytes a schema would show, after a first rise."""
+    return [
+        Block(
+            0,
+            "a",
+            "probe",
+            first,
+            500,
+            "ok",
+            rss_bytes=int(start + min(first, 2000) * 9e3 + per_schema * first),
+        )
+        for first in range(0, 10_000, 500)
+    ]
+
+
+@pytest.mark.parametrize(("per_schema", "verdict"), [(0.0, "bounded"), (4000.0, "grows")])
+def test_many_schemas_are_bounded_or_grow(per_schema: float, verdict: str) -> None:
+    grown = Grown(Path(), plan(axes=("schemas",)), (), tuple(blocks(per_schema)), True)
+    (found,) = conclude.many_schemas(grown)
+    assert found.verdict == verdict and found.compiled == 10_000
+    assert found.slope is not None and found.slope.per_step == pytest.approx(per_schema, abs=10)
+    assert slope([[(0, 1.0), (500, 2.0)]]) is None
+
+
+def test_a_killed_process_of_many_schemas_is_told() -> None:
+    ended = Block(0, "a", "probe", 500, 0, "killed", "oom", "killed at 4 GB")
+    grown = Grown(Path(), plan(axes=("schemas",)), (), (*blocks(9e5)[:1], ended), True)
+    (found,) = conclude.many_schemas(grown)
+    assert found.verdict == "killed" and "4 GB" in found.text
+
+
+@pytest.mark.parametrize("kind", ["constant", "not judged"])
+def test_a_growth_without_exponent_is_written(kind: str) -> None:
+    assert show.power(Growth(kind)) == ""  # type: ignore[arg-type]
+
+
+def test_a_whole_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A backend that hangs and refuses: written down as it ended, continued, drawn, and read again."""
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    folder = tmp_path / "g"
+    command = ["measure", "growth", "enum", "repetition", "--backends", "growing:Ending", "--vocabularies"]
+    command += ["bytes", "--forks", "1", "--timeout", "0.05", "--out", str(folder)]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "growing:Ending: compile with enum (bytes)" in said and "killed at 8" in said
+    ends = {(p.axis, p.size): p.status for p in read_growth(folder).points if p.status != "ok"}
+    assert ends == {("enum", 8): "killed", ("repetition", 1): "refused"}
+    page = (folder / "growth.html").read_text("utf-8")
+    assert "killed at 8" in page and "<svg" in page and "<script" not in page
+    assert "refused,1" in (folder / "growth.csv").read_text("utf-8")
+
+    record = folder / "growth.jsonl"
+    whole = record.read_bytes()
+    record.write_bytes(whole[: whole.rfind(b"\n", 0, -1) - 3])  # cut within the last point
+    assert main(["measure", "growth", "--show", str(folder)]) == 3
+    assert main([*command, "--resume"]) == 0
+    assert [(p.axis, p.size) for p in read_growth(folder).points] == [
+        ("enum", 1), ("enum", 2), ("enum", 4), ("enum", 8), ("repetition", 1)
+    ]  # fmt: skip
+    capsys.readouterr()
+    assert main(["measure", "growth", "--show", str(folder), "--json"]) == 0
+    assert len(check(capsys.readouterr().out, "measure growth")["conclusions"]) == 10
+    assert main(command) == 2
+    assert main([*command, "--resume", "--most", "2"]) == 2
+    assert main(["measure", "growth", "tolls", "--backends", "growing:Ending", "--out", str(folder)]) == 2
+    assert 'no axis "tolls"; did you mean' in capsys.readouterr().err
