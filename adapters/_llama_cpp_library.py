@@ -15,6 +15,8 @@ from typing import Any
 import llama_cpp
 import numpy as np
 
+from harness.backend.grammar import UnsupportedVocabulary
+from harness.backend.known_tokens import Loader
 from harness.backend.layout import COMPACT
 from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.gguf_file import write_vocabulary
@@ -58,18 +60,48 @@ class Candidates:
         )
 
 
-def load_model(vocabulary: Vocabulary) -> Any:
-    """Returns a model that is nothing but the vocabulary. Raises RuntimeError if the library refuses it."""
+def load_model(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, Any]:
+    """Returns how the library came to know the tokens, and a model that is nothing but the vocabulary.
+
+    With `library` the GGUF file is loaded that the vocabulary was read from; where there is none, and with
+    `bytes`, a file is written that has the bytes of each id. Raises UnsupportedVocabulary if the library
+    refuses the model's own file, and RuntimeError if it refuses ours.
+    """
+    if loader == "library" and vocabulary.gguf is not None:
+        if model := _loaded(vocabulary.gguf):
+            return "library", model
+        raise UnsupportedVocabulary(f"llama.cpp does not load {vocabulary.gguf.name}: {_messages_so_far()}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "vocabulary.gguf")
         write_vocabulary(vocabulary, path)
-        parameters = llama_cpp.llama_model_default_params()
-        parameters.vocab_only = True
-        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
-    if not model:
-        messages = " ".join(_messages)
-        raise RuntimeError(f"llama.cpp does not load the vocabulary {vocabulary.name}: {messages}"[:500])
-    return model
+        if model := _loaded(path):
+            return "bytes", model
+    raise RuntimeError(f"llama.cpp does not load the vocabulary {vocabulary.name}: {_messages_so_far()}")
+
+
+def _loaded(path: Path) -> Any:
+    parameters = llama_cpp.llama_model_default_params()
+    parameters.vocab_only = True
+    return llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
+
+
+def _messages_so_far() -> str:
+    return " ".join(_messages)[:400]
+
+
+def pieces_of(tokens: Any, size: int) -> list[bytes]:
+    """Returns the bytes that the sampler of grammars takes each id for: its piece with the names of control
+    tokens, and `b""` for what it never lets through, an end of generation or a piece that begins with NUL
+    (`llama_grammar_apply_impl` of src/llama-grammar.cpp)."""
+    buffer = ctypes.create_string_buffer(1 << 16)
+    known = min(size, llama_cpp.llama_vocab_n_tokens(tokens))
+    pieces = [b""] * size
+    for token in range(known):
+        if not llama_cpp.llama_vocab_is_eog(tokens, token):
+            length = llama_cpp.llama_token_to_piece(tokens, token, buffer, len(buffer), 0, True)
+            piece = buffer.raw[: max(length, 0)]
+            pieces[token] = b"" if piece.startswith(b"\0") else piece
+    return pieces
 
 
 def messages_of(call: Callable[[], object]) -> str:

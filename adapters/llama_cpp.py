@@ -8,24 +8,20 @@ tried before it is accepted.
 
 from __future__ import annotations
 
-import json
-import re
 import weakref
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import llama_cpp
 import numpy as np
-from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject, InvalidGrammar, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask
+from harness.backend.known_tokens import Loader
 from harness.backend.vocabulary import Vocabulary
-from harness.oracle.automaton import NoOracle
-from harness.oracle.ebnf.gbnf import gbnf_of_choice, gbnf_of_ebnf, gbnf_of_regex
-from harness.oracle.language import language_of
 
-from ._llama_cpp_library import LAYOUT, Candidates, load_model, messages_of
+from ._llama_cpp_forms import Ebnf, gbnf_of, untranslated
+from ._llama_cpp_library import LAYOUT, Candidates, load_model, messages_of, pieces_of
 
 LIMITS = ("left recursion", "sane defaults")
 """The parts of its messages that say that a grammar is right and too much."""
@@ -99,7 +95,8 @@ class LlamaCpp(Adapter):
     GBNF by us.
 
     So is EBNF, rule by rule (`_` in names, the escape `\\^` and line ends where GBNF has none), or, with
-    `ebnf=text`, it goes as it is.
+    `ebnf=text`, it goes as it is. `loader` says how the library comes to know a vocabulary that was read from
+    a GGUF file (docs/tokenizers.md).
     """
 
     distribution = "llama-cpp-python"
@@ -115,10 +112,16 @@ class LlamaCpp(Adapter):
 
     layout = LAYOUT
 
-    def __init__(self, vocabulary: Vocabulary, *, ebnf: Literal["translated", "text"] = "translated") -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        ebnf: Ebnf = "translated",
+        loader: Loader = "library",
+    ) -> None:
         super().__init__(vocabulary)
         self._ebnf = ebnf
-        self._model = load_model(vocabulary)
+        self.loader, self._model = load_model(vocabulary, loader)
         weakref.finalize(self, llama_cpp.llama_model_free, self._model)
         self._tokens = llama_cpp.llama_model_get_vocab(self._model)
         self.words = vocabulary.words
@@ -127,7 +130,7 @@ class LlamaCpp(Adapter):
         self.bits = np.zeros(self.words * 32, dtype=np.bool_)
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
-        text = self._gbnf(grammar)
+        text = gbnf_of(grammar, self._ebnf)
         if not text or "\0" in text:  # it takes none for no constraint, and a C string
             raise InvalidGrammar("a grammar is at least one rule, without NUL")
         sampler = self._sampler(text)
@@ -135,32 +138,18 @@ class LlamaCpp(Adapter):
             raise self._refusal(grammar, text)
         return _LlamaGrammar(self, sampler)
 
+    def token_bytes(self) -> list[bytes]:
+        return pieces_of(self._tokens, self.vocabulary.size)
+
     def script(self, grammar: Grammar) -> str:
         is_schema = grammar.dialect == "json_schema"
         return parts.script_of(
-            "llama_cpp", gbnf="json_schema_to_gbnf(grammar)" if is_schema else repr(self._gbnf(grammar))
+            "llama_cpp",
+            gbnf="json_schema_to_gbnf(grammar)" if is_schema else repr(gbnf_of(grammar, self._ebnf)),
         )
 
     def _sampler(self, text: str) -> Any:
         return llama_cpp.llama_sampler_init_grammar(self._tokens, text.encode(), b"root")
-
-    def _gbnf(self, grammar: Grammar) -> str:
-        try:
-            grammar.text.encode()
-            match grammar.dialect:
-                case "json_schema":
-                    return _converted(grammar.text)
-                case "regex":
-                    return gbnf_of_regex(grammar.text)
-                case "choice":
-                    return gbnf_of_choice(grammar.text)
-                case "ebnf":
-                    return gbnf_of_ebnf(grammar.text) if self._ebnf == "translated" else grammar.text
-        except ValueError as error:
-            raise InvalidGrammar(str(error)) from error
-        except NoOracle as error:
-            raise _untranslated(grammar, str(error)) from error
-        raise UnsupportedGrammar(f"llama.cpp has no {grammar.dialect}")
 
     def _refusal(self, grammar: Grammar, text: str) -> Exception:
         """Returns the exception for a grammar that the parser refused; it parses once more, to hear why."""
@@ -171,29 +160,4 @@ class LlamaCpp(Adapter):
             return RuntimeError(f"the converter's grammar is refused by the parser: {why}")
         if grammar.dialect != "ebnf" or self._ebnf == "translated":
             return UnsupportedGrammar(why)
-        return _untranslated(grammar, why)
-
-
-def _converted(text: str) -> str:
-    """Returns the GBNF of a JSON Schema, by the package's converter. Where it cannot convert one it fails an
-    assertion or raises ValueError; what else it raises is a fault."""
-    if not isinstance(schema := json.loads(text), dict):
-        kind = UnsupportedGrammar if isinstance(schema, bool) else InvalidGrammar
-        raise kind("the converter takes a schema as an object")
-    try:
-        return str(json_schema_to_gbnf(text))
-    except (AssertionError, ValueError) as error:
-        raise UnsupportedGrammar(f"{type(error).__name__}: {error}") from error
-
-
-def _untranslated(grammar: Grammar, why: str) -> Exception:
-    """Returns the exception for a grammar that has no GBNF: is it wrong in itself, or has GBNF no words for
-    it?"""
-    try:
-        if grammar.dialect == "regex":
-            re.compile(grammar.text)
-        else:
-            language_of(grammar)
-    except (NoOracle, re.error, OverflowError, RecursionError):
-        return InvalidGrammar(why)
-    return UnsupportedGrammar(why)
+        return untranslated(grammar, why)

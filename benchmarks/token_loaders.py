@@ -2,9 +2,11 @@
 `python benchmarks/token_loaders.py DIR [BACKENDS [FAMILY ...]]`.
 
 The table of docs/tokenizers.md. A family that was fetched as a GGUF file is written to DIR in the form of
-its copy on the hub, because the loaders read nothing else: the same ids, names, added tokens and decoder.
+its copy on the hub, for loaders that read nothing else: the same ids, names, added tokens and decoder.
 Merges and patterns are left out; they split texts, and say nothing of the bytes of an id. Only what is
-installed is asked. Each line is printed as soon as it is known, and each reading is kept in DIR as JSON.
+installed is asked. Each line is printed as soon as it is known, and each reading is kept in DIR as JSON, so
+that several environments can fill one folder. At the end stands the table of all that DIR has, in Markdown,
+and DIR/readings.json has its figures with a few ids of each kind.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from harness.backend.vocabulary.fetched import folder_of, is_fetched
 from harness.backend.vocabulary.gguf_reader import read_metadata
 from harness.errors import describe
 
-BACKENDS = "xgrammar,llguidance,outlines-core,lm-format-enforcer"
+BACKENDS = "xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp"
 SECONDS = 900.0
 USER_DEFINED = 4
 """The type, in a GGUF file, of a token that stands for a text as it is."""
@@ -117,18 +119,75 @@ def _document(model: dict[str, Any], added: list[dict[str, Any]], **parts: Any) 
     return {"version": "1.0", **nothing, "added_tokens": added, "model": model, **parts}
 
 
-def read(spec: str, vocabulary: Vocabulary) -> str:
-    """Returns the reading as JSON, with every wrong id."""
+def read(spec: str, own: Vocabulary, on_hub: Vocabulary | None) -> str:
+    """Returns the reading as JSON, with every wrong id: of the family as it was fetched, where the backend's
+    loader reads that form, else as the hub has it. It is None where not every id would be the same."""
     (backend,) = parse_specs(spec)
-    begun = perf_counter()
     try:
-        adapter = make(backend, vocabulary)
+        begun = perf_counter()
+        adapter = make(backend, own)
+        if adapter.loader != "library" and on_hub is not None:
+            begun = perf_counter()
+            adapter = make(backend, on_hub)
+        seconds = perf_counter() - begun
     except Exception as error:
         return json.dumps({"problem": describe(error)[:500]})
-    seconds = perf_counter() - begun
+    if not (adapter.loader == "library" or adapter.refused_vocabulary):
+        return json.dumps({"problem": "its own loader reads no form in which this family is at hand"})
     wrong = wrong_of(adapter)
     ids = [example(each) for each in wrong or ()]
     return json.dumps(asdict(summary_of(adapter, wrong)) | {"seconds": seconds, "ids": ids})
+
+
+SHORT = {
+    "special_as_text": "control",
+    "padding_as_text": "padding",
+    "empty_as_text": "empty",
+    "text_as_special": "never text",
+    "leading_space_lost": "space lost",
+    "leading_space_added": "space added",
+    "marker_kept": "marker",
+    "byte_as_text": "name of a byte",
+    "letters_kept": "letters",
+    "text_as_letters": "read as letters",
+    "replacement_character": "U+FFFD",
+    "text_of_another": "another's",
+    "other": "other",
+}
+"""A word for each kind of difference, explained below the table of docs/tokenizers.md."""
+
+
+def readings_in(folder: Path) -> dict[str, dict[str, Any]]:
+    """Returns what is known of each family (in the order of their table) and backend, without the list of all
+    wrong ids."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in FAMILIES:
+        for path in sorted(folder.glob(f"{name}.*.json")):
+            reading = json.loads(path.read_text())
+            reading.pop("ids", None)
+            found.setdefault(name, {})[path.name.removeprefix(f"{name}.").removesuffix(".json")] = reading
+    return found
+
+
+def table_of(readings: dict[str, dict[str, Any]]) -> str:
+    """Returns the table in Markdown: wrong ids by family and backend."""
+    backends = sorted({backend for by_backend in readings.values() for backend in by_backend})
+    lines = [
+        ["family", "ids", *(backend.replace(".", ":", 1) for backend in backends)],
+        ["---"] * (2 + len(backends)),
+    ]
+    for name, by_backend in readings.items():
+        cells = [_cell(by_backend.get(backend)) for backend in backends]
+        lines.append([name, f"{FAMILIES[name].width:,}", *cells])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(reading: dict[str, Any] | None) -> str:
+    if reading is None or "problem" in reading:
+        return "–"
+    if reading["refused"]:
+        return "refused"
+    return ", ".join(f"{count:,} {SHORT[kind]}" for kind, count in reading["kinds"].items()) or "0"
 
 
 def main(to: Path, backends: str, families: list[str]) -> None:
@@ -147,18 +206,22 @@ def main(to: Path, backends: str, families: list[str]) -> None:
         ]
         note = "its own files" if own.folder else "written in that form"
         if differing:
-            print(f"{name}: left out, {len(differing)} ids would be others than were fetched", flush=True)
-            continue
+            note = f"as it was fetched only: {len(differing)} ids would be others in that form"
         print(f"{name} ({note})", flush=True)
         for spec in backends.split(","):
             kept = to / f"{name}.{spec.replace(':', '.')}.json"
             if not kept.exists():
-                answer = answer_of_a_child(partial(read, spec, vocabulary), SECONDS)
+                answer = answer_of_a_child(
+                    partial(read, spec, own, None if differing else vocabulary), SECONDS
+                )
                 kept.write_text(answer or '{"problem": "lost, or not answered in time"}')
             reading = json.loads(kept.read_text())
             why = reading.get("problem") or reading["refused"]
             counts = why or f"{reading['wrong']} wrong ({kinds_text(reading['kinds'])})"
             print(f"  {spec}: {counts} [{reading.get('seconds', 0):.1f} s]", flush=True)
+    readings = readings_in(to)
+    (to / "readings.json").write_text(json.dumps(readings, indent=1) + "\n", "utf-8")
+    print(table_of(readings))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,19 @@ from adapter_tools import (
     allowed,
     maker,
 )
+from gguf_bytes import write_gguf
 from gguf_model import write_model
 
 from harness.backend.contract import check_adapter, checks
-from harness.backend.grammar import Dialect, Grammar, InvalidGrammar, UnsupportedGrammar, allocate_bitmask
+from harness.backend.grammar import (
+    Dialect,
+    Grammar,
+    InvalidGrammar,
+    UnsupportedGrammar,
+    UnsupportedVocabulary,
+    allocate_bitmask,
+)
+from harness.backend.token_bytes.look import wrong_of
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.backend.vocabulary.gguf_file import Shape, write_vocabulary
 from harness.cli.main import main
@@ -67,6 +77,48 @@ def test_every_token_has_our_bytes(name: str, tmp_path: Path) -> None:
         if token in vocabulary.special_tokens:
             assert piece(tokens, token, True) == vocabulary.special_tokens[token].encode()
     llama_cpp.llama_model_free(model)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Vocabulary:
+    """A SentencePiece vocabulary in a GGUF file, as models are served: control tokens, letters, bytes."""
+    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "▁a", "<b>"]
+    kinds = [2, 3, 3, *[6] * 256, 1, 1, 1, 4]
+    path = write_gguf(
+        tmp_path / "served.gguf",
+        {
+            "general.architecture": "llama",
+            "tokenizer.ggml.model": "llama",
+            "tokenizer.ggml.tokens": pieces,
+            "tokenizer.ggml.token_type": kinds,
+            "tokenizer.ggml.scores": [-float(place) for place in range(len(pieces))],
+            "tokenizer.ggml.bos_token_id": 1,
+            "tokenizer.ggml.eos_token_id": 2,
+            "tokenizer.ggml.unknown_token_id": 0,
+        },
+    )
+    return load_vocabulary(str(path))
+
+
+def test_its_own_loader_reads_the_models_file(served: Vocabulary) -> None:
+    adapter = make(served)
+    assert (adapter.loader, adapter.refused_vocabulary) == ("library", "")
+    misread = {each.token: (each.true, each.read) for each in wrong_of(adapter) or ()}
+    assert misread == {0: (b"", b"<unk>"), 1: (b"", b"<s>"), 3: (b"\0", b"")}
+    walked = adapter.compile(Grammar("choice", '["<s>", " a"]')).start()
+    assert allowed(walked, served) >= {1, served.tokens.index(b" a")}, "the control token is let through"
+
+
+def test_handed_bytes_are_read_but_for_control_tokens_and_nul(served: Vocabulary) -> None:
+    adapter = make(served, loader="bytes")
+    assert adapter.loader == "bytes"
+    assert [each.token for each in wrong_of(adapter) or ()] == [0, 1, 3]
+
+
+def test_a_file_that_the_library_refuses_declines_every_grammar(served: Vocabulary, tmp_path: Path) -> None:
+    (tmp_path / "other.gguf").write_bytes(b"GGUF, but no file of it")
+    with pytest.raises(UnsupportedVocabulary, match=r"does not load other\.gguf"):
+        make(replace(served, gguf=tmp_path / "other.gguf"))
 
 
 def test_a_model_of_random_weights_generates(tmp_path: Path) -> None:

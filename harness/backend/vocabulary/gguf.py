@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def _loaded(name: str, path: Path, ends: tuple[int, ...]) -> Vocabulary:
         ends = ends or tuple(dict.fromkeys(metadata[key] for key in ENDS if key in metadata))
         if not ends or not all(0 <= end < len(pieces) for end in ends):
             raise ValueError(f"it names no token with which an output ends ({', '.join(ENDS)})")
-        return _vocabulary(name, pieces, kinds, ends, model, metadata)
+        return replace(_vocabulary(name, pieces, kinds, ends, model, metadata), gguf=path)
     except (BadInput, KeyboardInterrupt, SystemExit):
         raise
     # what a file of another shape can raise: a missing key, a text for a list; and where Rust panics a

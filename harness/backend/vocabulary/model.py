@@ -42,6 +42,9 @@ class Vocabulary:
     folder: Path | None = None
     """The folder of the Hugging Face tokenizer (`tokenizer.json` and the files beside it) from which the
     tokens were read, for libraries that load such a folder themselves; None where there is none."""
+    gguf: Path | None = None
+    """The GGUF file from which the tokens were read, for libraries that load such a file themselves; None
+    where there is none."""
 
     def __post_init__(self) -> None:
         """Raises ValueError unless there are ids of end-of-sequence, each once and each a special token."""
