@@ -52,7 +52,9 @@ SHOWN = {
     "xgrammar_reads_an_added_token_by_letters": "é! False False",
     "llguidance_never_allows_an_added_token": "<think> False False",
     "llama_cpp_allows_an_overlong_zero_and_aborts": ABORTS,
+    "llama_cpp_reads_a_character_as_unknown_bytes": "[UNK_BYTE_0xe284a2™]",
     "vllm_outlines_ends_inside_a_string": "<|end_of_text|> True",
+    "vllm_outlines_adds_a_space": "' the' False",
     "lm_format_enforcer_ignores_items": "b'' True True",
     "lm_format_enforcer_forbids_the_beginning_of_a_character": r"b'\xe8' False False",
 }
