@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -27,7 +27,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.checks.subject import NotApplicable as NotApplicable
 from harness.checks.subject import Place as Place
 from harness.checks.subject import Subject as Subject
-from harness.errors import describe
+from harness.errors import BadInput, describe, did_you_mean
 from harness.oracle.automaton import NoOracle
 from harness.oracle.trie import trie_of
 from harness.rows.row import OUT_OF_TIME, Finding
@@ -89,13 +89,29 @@ def checks_of(module: ModuleType) -> Iterator[Check]:
 
 
 @cache
-def made(effort: int, decode: bool) -> dict[str, Check]:
-    """Returns the checks that a run of this effort makes; those of decoding only if it decodes."""
+def made(effort: int, decode: bool, only: tuple[str, ...] = ()) -> dict[str, Check]:
+    """Returns the checks that a run of this effort makes; those of decoding only if it decodes, and where
+    `only` names some, none but these."""
     return {
         name: check
         for name, check in checks().items()
-        if (decode if category(name) == DECODING else effort != 0)
+        if (decode if category(name) == DECODING else effort != 0) and (not only or name in only)
     }
+
+
+def named_checks(wanted: Sequence[str]) -> tuple[str, ...]:
+    """Returns the checks that are meant by their names or categories (`-` and `_` are the same), each once,
+    in the order in which they are made. Raises BadInput for what is neither."""
+    known = {name: {name} for name in checks()}
+    for name in checks():
+        known.setdefault(category(name).replace(" ", "_").replace("-", "_").lower(), set()).add(name)
+    chosen: set[str] = set()
+    for word in wanted:
+        key = word.strip().replace(" ", "_").replace("-", "_").lower()
+        if key not in known:
+            raise BadInput(f'unknown check "{word}"{did_you_mean(key, list(known))}')
+        chosen |= known[key]
+    return tuple(name for name in checks() if name in chosen)
 
 
 def category(name: str) -> str:

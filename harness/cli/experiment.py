@@ -17,7 +17,7 @@ from harness.errors import BadInput, did_you_mean
 from harness.running.experiment import moved, moved_backend, moved_suite, moved_vocabulary
 
 SUITES = "suites"
-LISTS = {SUITES, "backends", "vocabularies", "case"}
+LISTS = {SUITES, "backends", "vocabularies", "case", "checks"}
 """The keys that may have a list of texts."""
 
 NOT_SAVED = {"--help", "--json", "--resume"}

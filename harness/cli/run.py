@@ -25,7 +25,7 @@ from harness.cli.options import (
 )
 from harness.cli.output import plain, progress_printer
 from harness.cli.progress import progress_line
-from harness.cli.values import effort, positive, shard, whole
+from harness.cli.values import effort, names, positive, shard, whole
 from harness.errors import OK, BadInput
 from harness.text import console
 
@@ -72,6 +72,13 @@ def _add_walks(walks: Options) -> None:
         effort,
         "positions of a case that each check looks at; 0: no checks, all: every one (default: the "
         "profile's, with --expect the record's)",
+    )
+    walks.add_argument(
+        "--checks",
+        type=names,
+        default=(),
+        metavar="NAME,...",
+        help="make only these checks, by name or category (docs/checks.md), such as masks (default: all)",
     )
     walks.add_argument(
         "--decode",
@@ -182,6 +189,8 @@ def walk(
 
 def _refuse_contradictions(options: argparse.Namespace, recorded: Recorded | None) -> None:
     """Raises BadInput if two options contradict each other, or one contradicts the record."""
+    if (options.expect or options.record) and options.checks:
+        raise BadInput("expected outcomes are of all checks; leave --checks out")
     if (options.expect or options.record) and options.spellings:
         raise BadInput("--spellings walks other instances than those that a record is of; leave it out")
     if recorded is not None:
@@ -231,6 +240,7 @@ def _request(
         shard=options.shard,
         executor=options.executor or "",
         shards=options.shards,
+        checks=tuple(options.checks),
         decode=bool(recorded and recorded.decode) if options.decode is None else options.decode,
         seed=options.seed if options.seed is not None else recorded.seed if recorded else SEED,
         only=tuple(options.case),

@@ -284,6 +284,8 @@ class RunInfo:
     """How many places of a case each check looked at; 0: no checks, -1: every place."""
     decode: bool = False
     """Were the checks made that decode?"""
+    checks: tuple[str, ...] = ()
+    """The names of the only checks that were made; empty: all of the effort."""
     shard: str = ""
     """`i/n` if only that share of the cases was walked; `suites` tells of all of them."""
     executor: str = ""

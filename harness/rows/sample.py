@@ -4,7 +4,7 @@ Every output uses the same sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.rows.row import RunInfo
@@ -14,10 +14,23 @@ ONCE = {"quick": 20, "default": 12}
 cases a suite holds."""
 
 
+NAMED = 3
+"""The most checks that are named."""
+
+
 def sample_of(info: RunInfo) -> str:
-    """Returns the sentence `a sample: 12 of 407 cases of json_schema`, or the sum and then each suite; empty
-    for a run that walked its suites whole."""
-    return sample(info.suites, info.profile)
+    """Returns the sentence `a sample: 12 of 407 cases of json_schema`, or the sum and then each suite, and
+    which checks were made where not all were; empty for a run that walked its suites whole."""
+    return "; ".join(filter(None, (sample(info.suites, info.profile), _some_checks(info.checks))))
+
+
+def _some_checks(checks: Sequence[str]) -> str:
+    """Returns what is said of a run that made some checks only; empty for one that made all."""
+    if not checks:
+        return ""
+    named = ", ".join(name.replace("_", " ") for name in checks[:NAMED])
+    more = f" and {len(checks) - NAMED} more" if len(checks) > NAMED else ""
+    return f"only {len(checks)} check{'s were' if len(checks) > 1 else ' was'} made: {named}{more}"
 
 
 def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:

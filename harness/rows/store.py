@@ -262,7 +262,7 @@ def read_info(folder: Path) -> RunInfo:
         fields = {name: content for name, content in value.items() if name != "kind"}
         if fields["format"] != FORMAT:
             raise BadInput(f"{folder}: written in format {fields['format']}, this version reads {FORMAT}")
-        fields |= {name: tuple(fields.get(name, ())) for name in ("argv", "asked", "readings")}
+        fields |= {name: tuple(fields.get(name, ())) for name in ("argv", "asked", "checks", "readings")}
         fields["arms"] = tuple(Arm.from_json(arm) for arm in fields["arms"])
         return RunInfo(**fields)
     raise BadInput(f"{folder}/rows.jsonl: empty; the run did not start")

@@ -60,6 +60,7 @@ def write_experiment(folder: Path, request: Request, specs: Sequence[BackendSpec
     }
     others = {
         "case": list(request.only),
+        "checks": list(info.checks),
         "shard": str(request.shard or ""),
         "executor": request.executor,
         "shards": request.shards,

@@ -18,6 +18,8 @@ class Checking:
     """Whether the checks of decoding are made too."""
     seconds: float = math.inf
     """The deadline of one call; also the processor time after which no further check of a case is begun."""
+    only: tuple[str, ...] = ()
+    """The names of the only checks that are made; empty for all of the effort."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Limits:
     """The number of places of the case that each check looks at; 0 for no checks, -1 for every place."""
     decode: bool = False
     """Whether the valid instances are decoded too."""
+    only: tuple[str, ...] = ()
+    """The names of the only checks that are made; empty for all of the effort."""
 
     @property
     def checks(self) -> bool:
@@ -39,7 +43,7 @@ class Limits:
     @property
     def checking(self) -> Checking:
         """How much a worker checks within these limits."""
-        return Checking(self.effort, self.decode, self.timeout_s)
+        return Checking(self.effort, self.decode, self.timeout_s, self.only)
 
 
 @dataclass(frozen=True)

@@ -39,13 +39,13 @@ def open_worker(
     Vocabulary and checks are ours: whatever goes wrong with them is not the backend's, and the cell LOADS
     says while it is.
     """
-    wanted = Checking(**checking)
+    wanted = Checking(**{**checking, "only": tuple(checking.get("only", ()))})
     loaded = load_vocabulary(vocabulary)
     page[LOADS] = 1
     (backend,) = parse_specs(spec)
     adapter = make(backend, loaded)
     page[LOADS], page[IS_OURS] = 0, adapter.is_ours
-    if made(wanted.effort, wanted.decode):
+    if made(wanted.effort, wanted.decode, wanted.only):
         prepare(adapter.vocabulary, decode=wanted.decode)
     return Streaming(partial(_begin, adapter, Path(cases), wanted, page)), {}
 
@@ -122,7 +122,7 @@ def serve_case(
             "samples": None,
         }
         answer("walked", observation.samples, observation=observed)
-    if made(checking.effort, checking.decode):
+    if made(checking.effort, checking.decode, checking.only):
         _check(adapter, case, compiled, answer, progress, checking)
 
 
@@ -153,7 +153,7 @@ def _check(
     progress[0] = PHASES.index("oracle")
     raised: set[str] = set()
     began = process_time()
-    for name, check in made(checking.effort, checking.decode).items():
+    for name, check in made(checking.effort, checking.decode, checking.only).items():
         if process_time() - began > checking.seconds:
             answer("checked", check=name, outcome=OUT_OF_TIME, text="", findings=[])
             continue

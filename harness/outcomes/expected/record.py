@@ -107,6 +107,8 @@ def write_record(folder: Path, path: Path) -> int:
             f"{folder}: shard {info.shard} of a run makes no record; put the shards together "
             "first (grammarbench merge)"
         )
+    if info.checks:
+        raise BadInput(f"{folder}: only some checks were made, and a record is of all; walk without --checks")
     value = {
         "format": FORMAT,
         "profile": info.profile,

@@ -81,6 +81,8 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
     """Compares a run with the record in a file. Raises BadInput, for one with other settings too."""
     recorded = read_record(path)
     info = read_info(folder)
+    if info.checks:
+        raise BadInput(f"{folder}: only some checks were made, and a record is of all; walk without --checks")
     if different := recorded.different(info.effort, info.decode, info.vocabularies):
         raise BadInput(
             f"{folder} cannot be held against {path}: {different}; `grammarbench run --expect {path}` "
