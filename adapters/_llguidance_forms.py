@@ -35,6 +35,8 @@ DOCUMENTED = {
     "(llguidance docs/json_schema.md, Departures from JSON schema semantics).",
     "spelling:escaped_slash": "No escaped slash unless asked for "
     "(llguidance docs/json_schema.md, json_allowed_escapes).",
+    "lark_lexer": "A lexer converts the bytes into lexemes, and what is ignored stands between them "
+    "(llguidance docs/syntax.md, Terminals vs rules).",
     "regex_dialect_rust": "Regular expressions are those of Rust's regex crate "
     "(llguidance docs/syntax.md, Structured %regex).",
 }
@@ -107,7 +109,9 @@ def grammar_text(grammar: Grammar, options: Options) -> str:
         case "regex":
             return LLMatcher.grammar_from_regex(grammar.text)
         case "ebnf":
-            return _lark(grammar.text)
+            return _lark_of_gbnf(grammar.text)
+        case "lark":
+            return LLMatcher.grammar_from_lark(grammar.text)
         case "choice":
             parts.choices_of(grammar.text)
             return grammar_from("choice", grammar.text)
@@ -124,7 +128,7 @@ def _json_schema(text: str, options: Options) -> str:
         raise parts.refusal(str(error), UNSUPPORTED) from error
 
 
-def _lark(text: str) -> str:
+def _lark_of_gbnf(text: str) -> str:
     try:
         return gbnf_to_lark(text)
     except Exception as error:

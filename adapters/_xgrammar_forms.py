@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
-from xgrammar import TokenizerInfo
+from xgrammar import GrammarCompiler, TokenizerInfo
 from xgrammar.tokenizer_info import VocabType
 
 from harness import Grammar, Layout, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
+from harness.backend.grammar import Dialect
 from harness.backend.known_tokens import Loader, folder_to_load, own_loader_at_work
 from harness.backend.layout import COMPACT, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.own_tokenizer import own_tokenizer
 
+LARK: tuple[Dialect, ...] = ("lark",) if hasattr(GrammarCompiler, "compile_lark") else ()
+DIALECTS: frozenset[Dialect] = frozenset({"json_schema", "regex", "ebnf", *LARK, "choice", "structural_tag"})
+"""What the library takes; older releases have no Lark."""
 ENGINES = {
     "vllm": {"": "--structured-outputs-config.backend xgrammar"},
     "sglang": {"": "--grammar-backend xgrammar"},
@@ -36,6 +41,21 @@ SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
 # allow properties and items that is not specified" (docstring of compile_json_schema). Of strings and numbers
 # the library says nothing; a constant holds U+007F escaped, and a free string may.
 ANY_WHITESPACE = with_delete_escaped(replace(COMPACT, separators=None))
+
+# Every refusal is a plain RuntimeError with a logged position: `[12:00:00] /project/cpp/file.cc:1: reason`.
+# One of Lark has the place in the grammar instead: `Lark error at line 1, column 2: reason`. An internal
+# check that gives no reason, and an error without a position (out of memory, a C++ exception), is a fault and
+# escapes.
+REFUSAL = re.compile(
+    r"(?:\[[\d:]+\] \S+:\d+: (?:Check failed: \(.*?\) is false: ?)?|(?=Lark error at ))(?P<reason>.*)",
+    re.DOTALL,
+)
+
+# The library does not tell "I cannot" from "you are wrong"; these are its words for the first. `Unsupported
+# type "foo"` is no JSON type and so the input's mistake; an unsatisfiable schema is called wrong too.
+UNSUPPORTED = re.compile(
+    r"not (?:yet )?supported|currently support|[Uu]nsupported (?!type \")|exceed(?:s|ed)\b|too (?:large|many)"
+)
 
 
 def layout_of(separators: tuple[str, str] | None, open_objects: bool, any_order: bool) -> Layout:
@@ -61,6 +81,8 @@ def compiler_call(grammar: Grammar, schema_options: dict[str, Any]) -> tuple[str
             return "compile_regex", grammar.text, {}
         case "ebnf":
             return "compile_grammar", grammar.text, {}
+        case "lark":
+            return "compile_lark", grammar.text, {}
         case "choice":
             return "compile_grammar", _rule_of(grammar.text), {}
         case "structural_tag":

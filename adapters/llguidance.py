@@ -140,7 +140,7 @@ class Llguidance(Adapter):
 
     distribution = "llguidance"
     engines = ENGINES
-    dialects = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
+    dialects = frozenset({"json_schema", "regex", "ebnf", "lark", "choice", "structural_tag"})
     documented = DOCUMENTED
     knows_one_end = KNOWS_ONE_END
 

@@ -12,6 +12,7 @@ from harness.backend.bridge.bare_package import bare_package, stand_in
 from harness.backend.bridge.from_sglang import SGLangAdapter, SGLangBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
 from harness.backend.bridge.twins import Twins, twins
+from harness.backend.grammar import CompiledGrammar, Grammar, UnsupportedGrammar
 from harness.backend.layout import COMPACT, Layout, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
@@ -42,6 +43,7 @@ class SGLang(SGLangAdapter):
     """
 
     distribution = "sglang"
+    dialects = SGLangAdapter.dialects | {"lark"}
     loader = "library"
     engines: ClassVar = {
         "sglang": {
@@ -61,6 +63,13 @@ class SGLang(SGLangAdapter):
                 "The wrapper is given the tokenizer alone (create_grammar_backend of SGLang)."
             )
         super().__init__(vocabulary)
+
+    def compile(self, grammar: Grammar) -> CompiledGrammar:
+        if grammar.dialect != "lark":
+            return super().compile(grammar)
+        if self._name != "llguidance":
+            raise UnsupportedGrammar(f"the engine gives {self._name} no Lark")
+        return super().compile(Grammar("ebnf", grammar.text))  # a request has one field for both
 
     def make_backend(self) -> SGLangBackend:
         bare_package("sglang", "sglang.srt", PLACE)  # importing them would load the engine's kernels

@@ -52,6 +52,7 @@ FIELDS: dict[Dialect, str] = {
     "json_schema": "json",
     "regex": "regex",
     "ebnf": "grammar",
+    "lark": "grammar",
     "choice": "choice",
     "structural_tag": "structural_tag",
 }

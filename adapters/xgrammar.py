@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Literal, cast
@@ -18,7 +17,17 @@ from harness.backend.grammar import Bitmask, Kernel
 from harness.backend.known_tokens import Loader, bytes_of_list
 from harness.backend.vocabulary import Vocabulary
 
-from ._xgrammar_forms import DOCUMENTED, ENGINES, SEPARATORS, compiler_call, layout_of, tokenizer_info
+from ._xgrammar_forms import (
+    DIALECTS,
+    DOCUMENTED,
+    ENGINES,
+    REFUSAL,
+    SEPARATORS,
+    UNSUPPORTED,
+    compiler_call,
+    layout_of,
+    tokenizer_info,
+)
 
 NO_TENSOR = torch.empty(0)
 
@@ -35,17 +44,6 @@ KERNELS = {
 """The library's kernels by its own names: the module of each, and the devices on which it exists."""
 
 BEYOND = "The trailing logits are left unmasked, with a warning (docstring of apply_token_bitmask_inplace)."
-
-# Every refusal is a plain RuntimeError with a logged position: `[12:00:00] /project/cpp/file.cc:1: reason`.
-# An internal check that gives no reason, and an error without a position (out of memory, a C++ exception), is
-# a fault and escapes.
-REFUSAL = re.compile(r"\[[\d:]+\] \S+:\d+: (?:Check failed: \(.*?\) is false: ?)?(?P<reason>.*)", re.DOTALL)
-
-# The library does not tell "I cannot" from "you are wrong"; these are its words for the first. `Unsupported
-# type "foo"` is no JSON type and so the input's mistake; an unsatisfiable schema is called wrong too.
-UNSUPPORTED = re.compile(
-    r"not (?:yet )?supported|[Uu]nsupported (?!type \")|exceed(?:s|ed)\b|too (?:large|many)"
-)
 
 
 class XgrammarObject(GrammarObject):
@@ -108,7 +106,7 @@ class Xgrammar(Adapter):
 
     distribution = "xgrammar"
     engines = ENGINES
-    dialects = frozenset({"json_schema", "regex", "ebnf", "choice", "structural_tag"})
+    dialects = DIALECTS
     documented = DOCUMENTED
 
     def __init__(

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from harness.backend.layout import Layout
 from harness.backend.vocabulary import Vocabulary
 
-Dialect = Literal["json_schema", "regex", "ebnf", "choice", "structural_tag"]
-DIALECTS: tuple[Dialect, ...] = ("json_schema", "regex", "ebnf", "choice", "structural_tag")
+Dialect = Literal["json_schema", "regex", "ebnf", "lark", "choice", "structural_tag"]
+DIALECTS: tuple[Dialect, ...] = ("json_schema", "regex", "ebnf", "lark", "choice", "structural_tag")
 
 MaskFormat = Literal["bitmask", "bool"]
 
@@ -58,8 +58,9 @@ class Grammar:
 
     `text` is for `json_schema` the schema as JSON text (`true` and `{"type": "object"}` are schemas too), for
     `regex` the pattern (it describes the whole output), for `ebnf` GBNF rules whose start rule is `root`, for
-    `choice` a JSON array of strings, for `structural_tag` a JSON object: `{"triggers": [...], "structures":
-    [{"begin", "schema", "end"}]}` or, in the new form, `{"format": ...}` (docs/structural_tags.md).
+    `lark` a grammar of Lark's language whose start rule is `start` (docs/lark.md), for `choice` a JSON array
+    of strings, for `structural_tag` a JSON object: `{"triggers": [...], "structures": [{"begin", "schema",
+    "end"}]}` or, in the new form, `{"format": ...}` (docs/structural_tags.md).
     """
 
     dialect: Dialect

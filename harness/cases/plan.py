@@ -220,9 +220,9 @@ def _problem(case: Case) -> str:
 
 
 def _read_otherwise(case: Case, judge: Judge, unicode: Collection[str]) -> Case:
-    """Returns the case with each instance's `contrary` filled in, if it is a regular expression: the readings
-    by which the verdict is the opposite."""
-    if case.grammar.dialect != "regex":
+    """Returns the case with each instance's `contrary` filled in, if it is a regular expression or a Lark
+    grammar: the readings by which the verdict is the opposite."""
+    if case.grammar.dialect not in ("regex", "lark"):
         return case
     instances = tuple(
         instance

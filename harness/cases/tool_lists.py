@@ -18,7 +18,7 @@ DECLARATIONS = ("functionDeclarations", "function_declarations")
 NO_ARGUMENTS = {"type": "object", "properties": {}}
 """The schema of a tool that names no parameters: the arguments of a call are an object even so."""
 
-NOT_OF_TOOLS = frozenset(("schema", "regex", "ebnf", "choice", "structural_tag", "tests"))
+NOT_OF_TOOLS = frozenset(("schema", "regex", "ebnf", "lark", "choice", "structural_tag", "tests"))
 """Keys that only our own cases have."""
 
 FORMS = (

@@ -17,7 +17,7 @@ from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 
 CATEGORY = "masks"
-JUDGES = ("regex", "ebnf", "choice")
+JUDGES = ("regex", "ebnf", "lark", "choice")
 """The dialects of which this check judges a case: those that have a reference automaton
 (harness/oracle/language.py)."""
 

@@ -30,7 +30,7 @@ CATEGORY = "life cycle"
 SLOW_NS = 300_000_000
 """What took longer to compile is compiled a second time only if the effort has no limit."""
 
-BREAKERS = {"regex": "(", "ebnf": "\nroot ::= ("}
+BREAKERS = {"regex": "(", "ebnf": "\nroot ::= (", "lark": "\nstart: ("}
 """Put behind a grammar of the dialect, it is malformed; the others are JSON, which is so when its last
 character is missing."""
 

@@ -1,5 +1,5 @@
-"""Other readings of a regular expression: is a backend that differs from the reference right by one
-of them?
+"""Other readings of a regular expression or a Lark grammar: is a backend that differs from the reference
+right by one of them?
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 from harness.backend.unicode_age import unicode_version
 from harness.checks.subject import Subject
 from harness.oracle.automaton import Automaton, NoOracle
-from harness.oracle.regex.readings import Reading, depends_on_unicode, other_readings
+from harness.oracle.readings import Reading, depends_on_unicode, other_readings
 
 
 def reading_of(subject: Subject, explains: Callable[[Automaton[Any]], bool]) -> str:
@@ -33,14 +33,14 @@ def _holds(subject: Subject, explains: Callable[[Automaton[Any]], bool], languag
 
 
 def readings(subject: Subject) -> Iterator[tuple[Reading, Automaton[Any]]]:
-    """Yields the other readings of the case's expression that there is an automaton of."""
+    """Yields the other readings of the case's grammar that there is an automaton of."""
     grammar = subject.case.grammar
-    if grammar.dialect != "regex":
+    if grammar.dialect not in ("regex", "lark"):
         return
-    unicode = unicode_version(subject.adapter) if depends_on_unicode(grammar.text) else ""
-    for reading in other_readings(grammar.text, [unicode], subject.adapter.documented):
+    unicode = unicode_version(subject.adapter) if depends_on_unicode(grammar) else ""
+    for reading in other_readings(grammar, [unicode], subject.adapter.documented):
         try:
-            language = reading.automaton(grammar.text)
+            language = reading.automaton(grammar)
         except NoOracle:
             continue
         yield reading, language

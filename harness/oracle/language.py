@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=8)
 def language_of(grammar: Grammar) -> Automaton[Any]:
     """The reference automaton of a regex (Python's dialect, matching the whole output), of an EBNF grammar
-    (docs/ebnf.md) or of a choice. Raises NoOracle for a grammar that has none, and for every JSON Schema and
+    (docs/ebnf.md), of a Lark grammar whose texts may be split into lexemes in any way (docs/lark.md) or of a
+    choice. Raises NoOracle for a grammar that has none, and for every JSON Schema and
     structural tag: their documents may be spelled in more ways than a backend must allow (`outputs_of`)."""
     if grammar.dialect == "regex":
         from harness.oracle.regex.automaton import regex_automaton
@@ -32,6 +33,10 @@ def language_of(grammar: Grammar) -> Automaton[Any]:
         from harness.oracle.ebnf.automaton import ebnf_automaton
 
         return ebnf_automaton(grammar.text)
+    if grammar.dialect == "lark":
+        from harness.oracle.lark.automaton import lark_automaton
+
+        return lark_automaton(grammar.text)
     if grammar.dialect == "choice":
         from harness.oracle.choice import choice_automaton
 

@@ -10,7 +10,7 @@ from harness.backend.arm import Arm
 from harness.backend.grammar import are_documented
 from harness.cases.case import Case
 from harness.checks import BACKEND_ERROR
-from harness.oracle.regex.readings import other_readings
+from harness.oracle.readings import other_readings
 from harness.rows.row import (
     BROKEN,
     CHECKS_MODE,
@@ -200,7 +200,7 @@ def _with_observation(row: Row, message: dict[str, Any]) -> Row:
 
 
 def _with_reading(row: Row, arm: Arm, case: Case) -> Row:
-    """Returns the row, and if its verdict is wrong but right by another reading of the regular expression, a
+    """Returns the row, and if its verdict is wrong but right by another reading of the grammar, a
     finding that says so.
 
     Rather a reading that the backend states as its own, which makes the finding a documented one; else any.
@@ -214,7 +214,7 @@ def _with_reading(row: Row, arm: Arm, case: Case) -> Row:
     readings = (
         [
             reading
-            for reading in other_readings(case.grammar.text, [arm.unicode], arm.documented)
+            for reading in other_readings(case.grammar, [arm.unicode], arm.documented)
             if reading.name in contrary
         ]
         if contrary
@@ -225,7 +225,7 @@ def _with_reading(row: Row, arm: Arm, case: Case) -> Row:
     cause = readings[0].cause
     documented = are_documented(cause, arm.documented)
     sentence = (
-        f"right by another reading of the expression ({readings[0].name}), which the backend "
+        f"right by another reading of the grammar ({readings[0].name}), which the backend "
         f"{'' if documented else 'does not '}"
     )
     finding = Finding(

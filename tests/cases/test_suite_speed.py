@@ -34,7 +34,13 @@ def test_schemas_are_right_by_their_meta_schema() -> None:
 
 def test_a_run_walks_it_only_when_it_is_named() -> None:
     """Its header says so, as those of the decode loop's workloads and of tags in the new form do."""
-    assert set(suite_names()) - set(walked_by_default()) == {"speed", "decode", "tag_formats", "tools"}
+    assert set(suite_names()) - set(walked_by_default()) == {
+        "speed",
+        "decode",
+        "lark",
+        "tag_formats",
+        "tools",
+    }
 
 
 def test_a_suite_says_in_its_header_that_it_must_be_named(tmp_path: Path) -> None:

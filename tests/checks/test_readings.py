@@ -21,10 +21,10 @@ from harness.checks import Subject, run_check
 from harness.checks.exact_mask import check_the_mask_is_exact
 from harness.checks.walks import check_walks_end_and_validate
 from harness.cli.main import main
+from harness.oracle.readings import Reading, other_readings, readings_against
 from harness.oracle.reference import Reference
 from harness.oracle.regex.automaton import regex_automaton
 from harness.oracle.regex.char_classes import own_version
-from harness.oracle.regex.readings import Reading, other_readings, readings_against
 from harness.outcomes.outcome import outcome
 from harness.rows.row import CHECKS_MODE, VERDICT, Finding, Row
 from harness.rows.store import read_info, read_rows
@@ -97,12 +97,12 @@ def test_a_class_has_the_members_that_it_had_in_a_version(
 
 
 def test_readings_that_a_backend_documents_come_first() -> None:
-    assert [each.cause for each in other_readings("a", ["16.0"])] == [
+    assert [each.cause for each in other_readings(Grammar("regex", "a"), ["16.0"])] == [
         "regex_dialect_ecma",
         "regex_dialect_javascript",
         "regex_dialect_rust",
     ]
-    first, second, *_ = other_readings(r"\w", ["16.0", "", "99.0"], ["regex_dialect_rust"])
+    first, second, *_ = other_readings(Grammar("regex", r"\w"), ["16.0", "", "99.0"], ["regex_dialect_rust"])
     assert (first, second) == (Reading("rust"), Reading("python", "16.0"))
     assert second.cause == "unicode_version" and are_documented("unicode_version", ())
     assert Reading("rust", "16.0").cause == "regex_dialect_rust+unicode_version"
@@ -125,7 +125,10 @@ def test_readings_that_a_backend_documents_come_first() -> None:
 )
 def test_the_readings_that_say_otherwise(pattern: str, text: str, valid: bool, against: set[str]) -> None:
     """Their dialects; by Rust's crate and by Python a class has other members in Unicode 16.0."""
-    assert {name.split()[0] for name in readings_against(pattern, text.encode(), valid, ["16.0"])} == against
+    assert {
+        name.split()[0]
+        for name in readings_against(Grammar("regex", pattern), text.encode(), valid, ["16.0"])
+    } == against
 
 
 def test_contrary_readings_survive_the_file_of_cases() -> None:

@@ -22,8 +22,9 @@ from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.ebnf import automaton as oracle
 from harness.oracle.ebnf import rules as ebnf_rules
 from harness.oracle.ebnf.automaton import EbnfAutomaton, Group, Key, Waiting, ebnf_automaton
+from harness.oracle.ebnf.productions import Builder
 from harness.oracle.ebnf.rules import END, Suffixes, useful_rules
-from harness.oracle.ebnf.syntax import _Reader, productions
+from harness.oracle.ebnf.syntax import productions
 from harness.oracle.trie import TokenTrie
 from harness.oracle.utf8 import byte_sequences
 
@@ -663,8 +664,8 @@ def test_wrong_variants_are_seen(variant: Callable[[str], EbnfAutomaton], names:
 def test_a_count_that_is_off_by_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     ebnf = 'root ::= "a"{1,3} "b"?'
     assert disagreement(reference.parse(ebnf), right(ebnf)) is None
-    up_to = _Reader.up_to
-    monkeypatch.setattr(_Reader, "up_to", lambda reader, item, count: up_to(reader, item, count + 1))
+    up_to = Builder._up_to
+    monkeypatch.setattr(Builder, "_up_to", lambda reader, item, count: up_to(reader, item, count + 1))
     assert disagreement(reference.parse(ebnf), right(ebnf)) == "aaaa"
 
 

@@ -22,6 +22,7 @@ EXAMPLES = {
     "json_schema": Grammar("json_schema", json.dumps(SCHEMA)),
     "regex": Grammar("regex", "a+"),
     "ebnf": Grammar("ebnf", 'root ::= "a"'),
+    "lark": Grammar("lark", 'start: "a"'),
     "choice": Grammar("choice", '["a", "b"]'),
     "structural_tag": Grammar("structural_tag", json.dumps(TAG)),
 }
@@ -36,6 +37,7 @@ STRUCTURED: dict[str, Any] = {
     "json_schema": {"structured_outputs": {"json": SCHEMA}},
     "regex": {"structured_outputs": {"regex": "a+"}},
     "ebnf": {"structured_outputs": {"grammar": 'root ::= "a"'}},
+    "lark": {"structured_outputs": {"grammar": 'start: "a"'}},
     "choice": {"structured_outputs": {"choice": ["a", "b"]}},
     "structural_tag": TAGGED,
 }

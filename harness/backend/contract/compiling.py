@@ -12,6 +12,7 @@ MALFORMED: dict[Dialect, tuple[str, ...]] = {
     "choice": ("[", "{}"),
     "json_schema": ("{", '{"type": "integer"'),
     "ebnf": ('root ::= "a', "root ::= ("),
+    "lark": ('start: "a', "start: ("),
     "structural_tag": ("{", "[]"),
 }
 """Texts that are not even of their dialect's syntax."""

@@ -39,6 +39,7 @@ OPEN: tuple[tuple[Grammar, bytes], ...] = (
     (Grammar("choice", '["a1", "a2", "a12", "b1", "b2"]'), b"a12"),
     (Grammar("json_schema", '{"type": "integer"}'), b"12"),
     (Grammar("ebnf", "root ::= [ab] [0-9]+\n"), b"a12"),
+    (Grammar("lark", "start: /[ab]/ /[0-9]+/\n"), b"a12"),
     (Grammar("structural_tag", _TAG), b"<f>12</f>"),
 )
 """A grammar and an output of it; outside of the tag's own text more than one byte may come next everywhere,
@@ -49,6 +50,7 @@ FORCED: tuple[tuple[Grammar, bytes], ...] = (
     (Grammar("choice", '["abc", "abd"]'), b"abd"),
     (Grammar("json_schema", '{"enum": ["abc", "abd"]}'), b'"abc"'),
     (Grammar("ebnf", 'root ::= "ab" [cd] [0-9]\n'), b"abc1"),
+    (Grammar("lark", 'start: "ab" /[cd]/ /[0-9]/\n'), b"abc1"),
     (Grammar("structural_tag", _TAG), b"<f>12</f>"),
 )
 """A grammar and an output of it; except for the tag, the start has one next byte only."""

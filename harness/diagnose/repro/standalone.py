@@ -86,8 +86,10 @@ def _notes(shown: Shown) -> list[str]:
     return []
 
 
+_SENTENCE = ("the text is a sentence of the grammar", "the text is no sentence of the grammar")
 WHY = {
-    "ebnf": ("the text is a sentence of the grammar", "the text is no sentence of the grammar"),
+    "ebnf": _SENTENCE,
+    "lark": _SENTENCE,
     "choice": ("it is one of the choices", "it is none of the choices"),
     "structural_tag": (
         "the text is what the structural tag wants",

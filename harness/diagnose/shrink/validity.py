@@ -56,14 +56,14 @@ class Validity:
                 return self._judge.verdict(grammar, b"") is not None
             case "choice":
                 return self._judge.verdict(grammar, b"") is not None and bool(json.loads(grammar.text))
-            case "ebnf":
-                return _ebnf_accepts(grammar.text, b"") is not None
+            case "ebnf" | "lark":
+                return _accepts(grammar, b"") is not None
             case "structural_tag":
                 return is_tag_form(grammar.text, self._is_schema)
 
     def _of(self, grammar: Grammar, content: bytes) -> bool | None:
-        if grammar.dialect == "ebnf":
-            return _ebnf_accepts(grammar.text, content)
+        if grammar.dialect in ("ebnf", "lark"):
+            return _accepts(grammar, content)
         if grammar.dialect == "structural_tag":
             return tag_is_valid(
                 grammar.text,
@@ -79,11 +79,11 @@ class Validity:
             return False
 
 
-def _ebnf_accepts(text: str, content: bytes) -> bool | None:
+def _accepts(grammar: Grammar, content: bytes) -> bool | None:
     from harness.oracle.automaton import NoOracle
-    from harness.oracle.ebnf.automaton import ebnf_automaton
+    from harness.oracle.language import language_of
 
     try:
-        return ebnf_automaton(text).accepts(content)
+        return language_of(grammar).accepts(content)
     except (NoOracle, RecursionError):
         return None

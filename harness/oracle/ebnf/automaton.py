@@ -28,8 +28,9 @@ from functools import cached_property
 from heapq import heappop, heappush
 
 from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.ebnf.productions import Body, Productions
 from harness.oracle.ebnf.rules import END, Rules, Suffixes, components, reachable, useful_rules
-from harness.oracle.ebnf.syntax import Body, productions
+from harness.oracle.ebnf.syntax import productions
 
 MAX_ITEMS = 1_000_000
 """Most items that one automaton handles in all: a grammar whose states grow without end is given up after
@@ -334,5 +335,9 @@ def _beginnings(bodies: tuple[Body, ...], rules: Rules, suffixes: Suffixes) -> I
 def ebnf_automaton(text: str) -> EbnfAutomaton:
     """Returns the automaton of a grammar in the form of docs/ebnf.md. Raises NoOracle if the text is none, or
     too large."""
-    grammar = productions(text)
+    return automaton_of(productions(text))
+
+
+def automaton_of(grammar: Productions) -> EbnfAutomaton:
+    """Returns the automaton of the sentences of rule 0. Raises NoOracle where it is too large."""
     return EbnfAutomaton(useful_rules(grammar), Suffixes(grammar.classes))

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.oracle.ebnf.syntax import Body, Productions
+from harness.oracle.ebnf.productions import Body, Productions
 from harness.oracle.utf8 import ByteRange, Ranges, byte_sequences
 
 

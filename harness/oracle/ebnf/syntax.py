@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 from harness.oracle.automaton import NoOracle
+from harness.oracle.ebnf.productions import Body, Builder, Productions, count_of
+from harness.oracle.regex.char_classes import complement
 from harness.oracle.utf8 import LAST, SURROGATES, Ranges, merged
 
 MAX_CHARACTERS = 500_000
-MAX_SYMBOLS = 100_000
-"""Limit on symbols after expansion, rules, groups and repetitions included: `x{9}` counts as nine."""
-MAX_INLINE = 8
-
-Symbol = int
-"""A rule's number, or `~n` for one code point out of `classes[n]`."""
-
-Body = tuple[Symbol, ...]
-
-"""A set of code points: inclusive ranges, in order and apart from each other. Surrogates among them mean
-nothing."""
 
 _NAME = r"[a-zA-Z_][a-zA-Z0-9_-]*+"
 _LAYOUT = r"(?:[ \t\r\n]|#[^\r\n]*+)"
@@ -36,15 +27,6 @@ _CHARACTERS = re.compile(_CHARACTER)
 _MEMBERS = re.compile(f"({_CHARACTER})(?:-({_CHARACTER}))?")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"'}
 _CLASS_ESCAPES = _ESCAPES | {mark: mark for mark in "[]-^"}
-
-
-@dataclass(frozen=True)
-class Productions:
-    """The start is rule 0; groups and repetitions are rules too."""
-
-    bodies: tuple[tuple[int, Body], ...]
-    """A rule's number and one of its alternatives."""
-    classes: tuple[Ranges, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +63,7 @@ def tokens(text: str) -> Iterator[tuple[str, str]]:
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.bodies: list[tuple[int, Body]] = []
-        self.rules: dict[Hashable, int] = {"root": 0}
-        """Named rules by name; groups and repetitions by what they are, so that what is written twice is one
-        rule."""
-        self.loops: set[Body] = set()
-        """Bodies that any number of repetitions leaves as they are (`x*`)."""
-        self.classes: dict[Ranges, int] = {}
-        self.symbols = 0
+        self.builder = Builder("root")
 
     def productions(self) -> Productions:
         tokens = list(self.tokens())
@@ -103,7 +78,7 @@ class _Reader:
                 raise self.error(token, f"rule {token.text} is not defined")
         if "root" not in defined:
             raise self.error(tokens[-1], "there is no rule root")
-        return Productions(tuple(self.bodies), tuple(self.classes))
+        return self.builder.productions()
 
     def tokens(self) -> Iterator[_Token]:
         """Yields the tokens without layout; the last one marks the end of the text."""
@@ -129,8 +104,7 @@ class _Reader:
         if head.text in defined:
             raise self.error(head, f"rule {head.text} is defined twice")
         defined.add(head.text)
-        number = self.rule(head.text)
-        self.bodies += [(number, body) for body in self.alternatives(tokens[2:], end)]
+        self.builder.define(head.text, self.alternatives(tokens[2:], end))
 
     def alternatives(self, tokens: list[_Token], end: _Token) -> list[Body]:
         """Returns the alternatives of a whole rule. Open groups are kept in a list and not by recursion,
@@ -147,7 +121,7 @@ class _Reader:
                 if len(groups) == 1:
                     raise self.error(token, "no group is open here")
                 self.end_alternative(groups.pop(), token)
-                groups[-1].items.append(self.choice(group.read))
+                groups[-1].items.append(self.builder.choice(group.read))
             elif token.kind == "operator":
                 if before not in (")", "name", "literal", "class"):
                     raise self.error(token, f"{token.text[:20]} follows nothing that it can repeat")
@@ -168,15 +142,15 @@ class _Reader:
 
     def item(self, token: _Token) -> Body:
         if token.kind == "name":
-            return self.grown((self.rule(token.text),))
+            return self.builder.grown((self.builder.rule(token.text),))
         if token.kind == "literal":
             points = [
                 self.point(match[0], _ESCAPES, token)
                 for match in _CHARACTERS.finditer(token.text, 1, len(token.text) - 1)
             ]
-            return self.grown(tuple(self.class_of(((point, point),)) for point in points))
+            return self.builder.grown(tuple(self.builder.class_of(((point, point),)) for point in points))
         if token.kind == "class":
-            return self.grown((self.class_of(self.ranges(token)),))
+            return self.builder.grown((self.builder.class_of(self.ranges(token)),))
         raise self.error(token, f"{token.text} does not belong here")
 
     def ranges(self, token: _Token) -> Ranges:
@@ -190,7 +164,7 @@ class _Reader:
             ranges.append((first, last))
         if not ranges:
             raise self.error(token, "a class is empty")
-        return _complement(merged(ranges)) if negated else merged(ranges)
+        return complement(merged(ranges)) if negated else merged(ranges)
 
     def point(self, spelling: str, escapes: dict[str, str], token: _Token) -> int:
         """Returns the one code point that is spelled plainly or as an escape."""
@@ -209,76 +183,12 @@ class _Reader:
             operator.text, re.sub(r"[ \t\r\n]", "", operator.text)
         )
         lowest, comma, highest = counts[1:-1].partition(",")
-        low = self.count(lowest)
-        high = self.count(highest or lowest)
+        low = count_of(lowest)
+        high = count_of(highest or lowest)
         if high < low:
             raise self.error(operator, f"the count {operator.text} is the wrong way round")
-        unlimited = bool(comma and not highest)
-        if not item or (item in self.loops and (unlimited or high > 0)):
-            return item
-        if len(item) > 1 and high > 1:
-            item = self.group([item])  # nested counts add up then, rather than multiply
-        if unlimited:
-            return self.grown(item * low) + self.many(item)
-        return self.grown(item * low) + self.up_to(item, high - low)
-
-    def count(self, digits: str) -> int:
-        digits = digits.lstrip("0") or "0"
-        if len(digits) > len(str(MAX_SYMBOLS)) or int(digits) > MAX_SYMBOLS:
-            raise NoOracle(f"a count is more than {MAX_SYMBOLS:,}")
-        return int(digits)
-
-    def choice(self, bodies: list[Body]) -> Body:
-        """A short sequence stands for itself; a long one would be copied into each of the groups
-        around it.
-        """
-        return bodies[0] if len(bodies) == 1 and len(bodies[0]) <= MAX_INLINE else self.group(bodies)
-
-    def group(self, bodies: list[Body]) -> Body:
-        return (self.rule(("group", frozenset(bodies)), *bodies),)
-
-    def many(self, item: Body) -> Body:
-        """Returns the body of `item*` as a rule that recurs to the right, `many ::= "" | item many`: in `x (y
-        x)*`, what follows the first x is then what follows each x."""
-        key = ("many", item)
-        number = self.rules.get(key, len(self.rules))
-        self.loops.add((self.rule(key, (), (*item, number)),))
-        return (number,)
-
-    def up_to(self, item: Body, count: int) -> Body:
-        """Returns the body of `item{0,3}` as `(item (item item?)?)?`: a text then stands at one place in it,
-        not at three."""
-        rest: Body = ()
-        for left in range(1, count + 1):
-            rest = (self.rule(("up to", item, left), (), self.grown(item + rest)),)
-        return rest
-
-    def rule(self, key: Hashable, *bodies: Body) -> int:
-        """Returns the rule's number; a new rule gets these alternatives."""
-        if key not in self.rules:
-            self.rules[key] = len(self.rules)
-            self.grow(1)
-            self.bodies += [(self.rules[key], body) for body in bodies]
-        return self.rules[key]
-
-    def class_of(self, ranges: Ranges) -> Symbol:
-        return ~self.classes.setdefault(ranges, len(self.classes))
-
-    def grown(self, body: Body) -> Body:
-        self.grow(len(body))
-        return body
-
-    def grow(self, symbols: int) -> None:
-        self.symbols += symbols
-        if self.symbols > MAX_SYMBOLS:
-            raise NoOracle(f"the grammar has more than {MAX_SYMBOLS:,} symbols")
+        return self.builder.repeated(item, low, None if comma and not highest else high)
 
     def error(self, token: _Token, message: str) -> NoOracle:
         line = 1 + len(re.findall(r"\r\n|\r|\n", self.text[: token.position]))
         return NoOracle(f"not of the form, line {line}: {message}"[:200])
-
-
-def _complement(ranges: Ranges) -> Ranges:
-    firsts = [0, *(last + 1 for _, last in ranges)]
-    lasts = [*(first - 1 for first, _ in ranges), LAST]
-    return tuple((first, last) for first, last in zip(firsts, lasts, strict=True) if first <= last)

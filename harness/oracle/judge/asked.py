@@ -71,7 +71,7 @@ class Judge:
     def readings_against(
         self, grammar: Grammar, content: bytes, valid: bool, unicode: Collection[str]
     ) -> tuple[str, ...]:
-        """Returns the readings (`harness.oracle.regex.readings`) by which an output is not as valid as is
+        """Returns the readings (`harness.oracle.readings`) by which an output is not as valid as is
         said; none if that takes too long."""
         answer = self._answer("readings", grammar, content, valid=valid, unicode=sorted(unicode))
         return tuple(answer["found"] or ())

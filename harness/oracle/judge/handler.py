@@ -13,7 +13,7 @@ from harness.oracle.judge.membership import membership
 from harness.oracle.judge.second import second_verdict, violated_constraint
 from harness.oracle.judge.unjudgeable import Unjudgeable
 from harness.oracle.judge.verdict import is_valid
-from harness.oracle.regex.readings import readings_against
+from harness.oracle.readings import readings_against
 
 DEEPEST = 20_000
 """The depth of Python calls at which a question nests too deeply."""
@@ -45,7 +45,7 @@ def _answer(question: dict[str, Any], content: bytes) -> dict[str, Any]:
         if asks == "membership":
             return {"found": membership(grammar, content), "reason": ""}
         if asks == "readings":
-            readings = list(readings_against(grammar.text, content, question["valid"], question["unicode"]))
+            readings = list(readings_against(grammar, content, question["valid"], question["unicode"]))
             return {"found": readings, "reason": ""}
         draft, assert_formats = question["draft"], question["assert_formats"]
         if asks == "violated":

@@ -3,7 +3,7 @@ scalar values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, pairwise
 from typing import Literal
 
@@ -14,6 +14,7 @@ from harness.oracle.regex.lookaround import without_looks
 from harness.oracle.regex.nfa import MAX_NODES, Nfa, graph_of, settled
 from harness.oracle.regex.rust import rust_tree
 from harness.oracle.regex.syntax import parsed
+from harness.oracle.regex.tree import Node
 from harness.oracle.utf8 import ByteRange, byte_sequences
 
 RegexDialect = Literal["python", "ecma", "javascript", "rust"]
@@ -23,7 +24,13 @@ as ECMA-262 without that flag (but over whole characters), or as Rust's `regex` 
 MAX_MEMBERS = 2_000_000
 """Most positions in all states together, which bounds the memory."""
 
-_TREES = {"python": parsed, "ecma": ecma_tree, "javascript": javascript_tree, "rust": rust_tree}
+TREES: Mapping[RegexDialect, Callable[[str], Node]] = {
+    "python": parsed,
+    "ecma": ecma_tree,
+    "javascript": javascript_tree,
+    "rust": rust_tree,
+}
+"""What reads a pattern into a tree, by dialect. Each raises NoOracle."""
 
 DONE = 0
 """The end of a character."""
@@ -46,10 +53,15 @@ def regex_automaton(pattern: str, dialect: RegexDialect = "python", unicode: str
         raise NoOracle(f"the pattern has more than {MAX_NODES:,} characters")
     try:
         with unicode_version(unicode):
-            tree = settled(_TREES[dialect](pattern))
-        return RegexAutomaton(without_looks(graph_of(tree)))
+            tree = settled(TREES[dialect](pattern))
+        return automaton_of_tree(tree)
     except RecursionError as error:
         raise NoOracle("the pattern is nested too deeply") from error
+
+
+def automaton_of_tree(tree: Node) -> RegexAutomaton:
+    """Returns the automaton of a settled tree. Raises NoOracle for what is too large."""
+    return RegexAutomaton(without_looks(graph_of(tree)))
 
 
 class RegexAutomaton(Automaton[Key]):

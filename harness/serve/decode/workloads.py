@@ -215,7 +215,7 @@ def judge(text: ReferenceText, output: bytes, judging: Judge | None = None) -> V
     `judging` limits the time of a verdict; without it there is no limit. The verdict is `unjudged` if the
     grammar has no judge, if its judge cannot read it, and if a deadline was missed.
     """
-    if text.grammar.dialect == "ebnf":
+    if text.grammar.dialect in ("ebnf", "lark"):
         return _accepted(text.grammar, output)
     if judging is not None:
         valid = judging.verdict(text.grammar, output, draft=text.draft, assert_formats=text.assert_formats)

@@ -25,6 +25,7 @@ KINDS = {
     "json_schema": "JSON Schema",
     "regex": "regular expression",
     "ebnf": "grammar",
+    "lark": "Lark grammar",
     "choice": "list of choices",
     "structural_tag": "form",
 }
@@ -60,8 +61,8 @@ def order(count: int, requests: int, seed: int) -> list[int]:
 def unique(grammar: Grammar, salt: str) -> Grammar | None:
     """Returns a grammar of the same language that, as text, no server can have seen; None where the dialect
     has no way to make one."""
-    if grammar.dialect == "ebnf":
-        return Grammar("ebnf", f"{grammar.text}\n# {salt}\n")
+    if grammar.dialect in ("ebnf", "lark"):
+        return Grammar(grammar.dialect, f"{grammar.text}\n# {salt}\n")
     if grammar.dialect != "json_schema":
         return None
     schema = json.loads(grammar.text)

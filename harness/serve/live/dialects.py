@@ -63,6 +63,7 @@ _STRUCTURED: dict[Dialect, Fields] = {
     "regex": _within("structured_outputs", "regex"),
     "choice": _within("structured_outputs", "choice"),
     "ebnf": _within("structured_outputs", "grammar"),
+    "lark": _within("structured_outputs", "grammar"),
     "structural_tag": _structural_tag,
 }
 _GUIDED: dict[Dialect, Fields] = {
@@ -107,7 +108,7 @@ def grammar_fields(dialect: ServerDialect, endpoint: Endpoint, grammar: Grammar)
     make = dialect.fields(endpoint).get(grammar.dialect)
     if make is None:
         return None
-    value = grammar.text if grammar.dialect in ("regex", "ebnf") else json.loads(grammar.text)
+    value = grammar.text if grammar.dialect in ("regex", "ebnf", "lark") else json.loads(grammar.text)
     return make(value)
 
 

@@ -1,0 +1,118 @@
+"""What a terminal matches, as a tree of a regular expression."""
+
+from __future__ import annotations
+
+import re
+
+from harness.oracle.automaton import NoOracle
+from harness.oracle.lark.tree import (
+    Either,
+    Every,
+    Expression,
+    LarkGrammar,
+    Literal,
+    Name,
+    Pattern,
+    Span,
+    Times,
+)
+from harness.oracle.regex.automaton import TREES, RegexDialect
+from harness.oracle.regex.char_classes import Ranges, one, ranges_of, union, with_simple_cases
+from harness.oracle.regex.nfa import settled
+from harness.oracle.regex.tree import Chars, Choice, Look, Node, Repeat, Sequence
+
+_ASCII_CASES: tuple[RegexDialect, ...] = ("ecma", "javascript")
+"""The dialects whose `i` folds the letters of ASCII alone."""
+_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?.?|\.", re.DOTALL)
+
+
+class Lexemes:
+    """The trees of a grammar's terminals and literals, in one dialect of regular expressions."""
+
+    def __init__(self, grammar: LarkGrammar, dialect: RegexDialect) -> None:
+        self._terminals = grammar.terminals
+        self._dialect = dialect
+        self._nodes: dict[Expression, Node] = {}
+
+    def node_of(self, expression: Expression) -> Node:
+        """Returns the tree of a terminal's expression. Raises NoOracle for one that has none."""
+        if expression not in self._nodes:
+            self._nodes[expression] = self._node(expression)
+        return self._nodes[expression]
+
+    def _node(self, expression: Expression) -> Node:
+        match expression:
+            case Name():
+                return self.node_of(self._terminals[expression.name])
+            case Literal():
+                characters = [one(ord(character)) for character in expression.text]
+                if expression.folds:
+                    characters = list(map(self._with_cases, characters))
+                return Sequence(tuple(map(Chars, characters)))
+            case Span():
+                return Chars(ranges_of([(ord(expression.first), ord(expression.last))]))
+            case Pattern():
+                return self._of_pattern(expression)
+            case Every():
+                return Sequence(tuple(map(self.node_of, expression.parts)))
+            case Either():
+                return Choice(tuple(map(self.node_of, expression.branches)))
+            case Times():
+                return Repeat(self.node_of(expression.body), expression.low, expression.high)
+
+    def _of_pattern(self, expression: Pattern) -> Node:
+        folds, ascii_only = "i" in expression.flags, self._dialect in _ASCII_CASES
+        if folds and ascii_only and re.search(r"\[\^|\\[DWSPdwsp]", expression.pattern):
+            raise NoOracle("a class without case has no reference in this dialect")
+        pattern = _with_dots_written_out(expression.pattern, "s" in expression.flags)
+        tree = TREES[self._dialect](f"(?i:{pattern})" if folds and not ascii_only else pattern)
+        tree = settled(tree, before=None, after=None)
+        return self._plain(tree, folds and ascii_only)
+
+    def _plain(self, node: Node, folds: bool) -> Node:
+        """Returns the tree in which each letter has both cases where `folds`. Raises NoOracle for what is not
+        in the form."""
+        match node:
+            case Chars():
+                return Chars(self._with_cases(node.ranges)) if folds else node
+            case Sequence():
+                return Sequence(tuple(self._plain(part, folds) for part in node.parts))
+            case Choice():
+                return Choice(tuple(self._plain(branch, folds) for branch in node.branches))
+            case Repeat():
+                if node.lazy:
+                    raise NoOracle("a lazy quantifier has no reference")
+                return Repeat(self._plain(node.body, folds), node.low, node.high)
+            case Look():
+                raise NoOracle("an anchor, a word boundary or a lookaround has no reference")
+
+    def _with_cases(self, ranges: Ranges) -> Ranges:
+        if self._dialect not in _ASCII_CASES:
+            return with_simple_cases(ranges)
+        letters = [
+            point ^ 0x20
+            for first, last in ranges
+            for point in range(first, min(last, 0x7A) + 1)
+            if chr(point).isalpha() and point < 0x80
+        ]
+        return union(ranges, *map(one, letters))
+
+
+def _with_dots_written_out(pattern: str, every: bool) -> str:
+    """Returns the pattern with classes for its dots: any character but a line end, or `every` one. Dialects
+    differ in what a dot leaves out, and the libraries' pages on Lark agree. Raises NoOracle for a group of
+    another kind than `(?:`."""
+
+    def written(found: re.Match[str]) -> str:
+        if found[0].startswith("(?") and found[0] != "(?:":
+            raise NoOracle(f"{found[0]} in a regular expression has no reference")
+        if found[0] != ".":
+            return found[0]
+        return r"(?:\n|[^\n])" if every else r"[^\n]"
+
+    return _PART.sub(written, pattern)
+
+
+def may_be_empty(node: Node) -> bool:
+    """Returns whether the tree, which holds no lookaround, matches the empty text."""
+    return node.width[0] == 0

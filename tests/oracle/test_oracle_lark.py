@@ -1,0 +1,202 @@
+"""The reference of Lark grammars against their definition: every text of a tiny alphabet, in random grammars,
+in both readings; against Lark itself; and variants that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+
+import pytest
+import reference_lark as reference
+from reference_lark import Made, random_grammar
+
+from harness.oracle.automaton import DEAD, NoOracle
+from harness.oracle.ebnf.productions import Builder
+from harness.oracle.lark import automaton as automata
+from harness.oracle.lark import lexemes, syntax
+from harness.oracle.lark.automaton import lark_automaton
+from harness.oracle.lark.lexer import LexerAutomaton
+from harness.oracle.lark.tree import Either, Every, LarkGrammar, Literal, Times
+
+EVERY = reference.texts(reference.LONGEST)
+COUNT = 150
+
+
+def grammars(count: int = COUNT, seed: int = 0) -> Iterable[Made]:
+    random = Random(seed)
+    return (random_grammar(random) for _ in range(count))
+
+
+def differs(made: Made, lexer: bool) -> str:
+    """Returns a text on which the reference and the definition differ, with the grammar; empty if there is
+    none, and where the reference says that it has no answer."""
+    try:
+        language = lark_automaton(made.text, lexer=lexer)
+    except NoOracle as why:
+        return "" if "may be empty, beside %ignore" in str(why) else f"{why}:\n{made.text}"
+    expected = reference.by_lexer(made) if lexer else reference.by_any_split(made)
+    begun = None if lexer else reference.beginnings_by_any_split(made)
+    for text in EVERY:
+        state = language.run(language.start, text.encode())
+        if language.accepting(state) != (text in expected):
+            return f"{text!r} is {'a' if text in expected else 'no'} sentence of\n{made.text}"
+        if begun is not None and (state != DEAD) != (text in begun):
+            return f"{text!r} is {'a' if text in begun else 'no'} beginning of a sentence of\n{made.text}"
+    return ""
+
+
+@pytest.mark.parametrize("lexer", [False, True])
+def test_the_reference_has_the_texts_of_the_definition(lexer: bool) -> None:
+    for made in grammars():
+        assert not differs(made, lexer)
+
+
+def test_the_two_readings_differ_in_some_of_these_grammars() -> None:
+    unequal = [made for made in grammars(60) if reference.by_lexer(made) != reference.by_any_split(made)]
+    assert 15 < len(unequal) < 45
+
+
+def test_the_reference_agrees_with_lark() -> None:
+    """Lark's own parser with every split, `lexer="dynamic_complete"`. It ignores at the start too."""
+    lark = pytest.importorskip("lark")
+    random, sentences = Random(1), 0
+    for made in [random_grammar(random, for_lark=True) for _ in range(COUNT // 6)]:
+        parser = lark.Lark(made.text, parser="earley", lexer="dynamic_complete")
+        language = lark_automaton(made.text)
+        for text in EVERY:
+            if text[:1] in made.ignored:
+                continue
+            try:
+                parser.parse(text)
+                is_sentence = True
+            except lark.exceptions.UnexpectedInput:
+                is_sentence = False
+            except RuntimeError as error:  # a rule that is itself: Lark asks for a report of its bug
+                assert "Please report this bug" in str(error)
+                continue
+            sentences += is_sentence
+            assert language.accepts(text.encode()) == is_sentence, (text, made.text)
+    assert sentences > 100
+
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def forgets_what_is_ignored(patch: pytest.MonkeyPatch) -> None:
+    read = syntax.read_lark
+    patch.setattr(
+        automata, "read_lark", lambda text: LarkGrammar((g := read(text)).rules, g.terminals, ignored=())
+    )
+
+
+def ignores_before_a_lexeme(patch: pytest.MonkeyPatch) -> None:
+    body_of_tree = automata._body_of_tree
+    rule = Builder.rule
+
+    def rule_with_the_lexeme_last(self: Builder, key: Any, *bodies: tuple[int, ...]) -> int:
+        if key[0] == "lexeme" and len(bodies[0]) > 1:
+            bodies = ((bodies[0][-1], *bodies[0][:-1]),)
+        return rule(self, key, *bodies)
+
+    patch.setattr(Builder, "rule", rule_with_the_lexeme_last)
+    patch.setattr(
+        automata, "_body_of_tree", lambda node, builder: builder.choice([body_of_tree(node, builder)] * 2)
+    )
+
+
+def miscounts_after_a_tilde(patch: pytest.MonkeyPatch) -> None:
+    count = syntax._Reader.count
+    patch.setattr(syntax._Reader, "count", lambda reader: count(reader) + 1)
+
+
+def takes_a_least_count_for_the_only_one(patch: pytest.MonkeyPatch) -> None:
+    counts = syntax._Reader.counts_in_braces
+    patch.setattr(syntax._Reader, "counts_in_braces", lambda reader: (counts(reader)[0],) * 2)
+
+
+def loses_an_alternative(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(syntax, "Either", lambda branches: Either(branches[:-1]))
+
+
+def reads_no_escapes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(syntax, "_literal", lambda token: Literal(token.text.strip('i"')))
+
+
+def forgets_the_case(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lexemes.Lexemes, "_with_cases", lambda _, ranges: ranges)
+
+
+def takes_brackets_for_parentheses(patch: pytest.MonkeyPatch) -> None:
+    item = syntax._Reader.item
+
+    def required(reader: syntax._Reader) -> Any:
+        is_bracket, found = reader.here.text == "[", item(reader)
+        return found.body if is_bracket and isinstance(found, Times) else found
+
+    patch.setattr(syntax._Reader, "item", required)
+
+
+def takes_a_dot_for_a_line_end_too(patch: pytest.MonkeyPatch) -> None:
+    written = lexemes._with_dots_written_out
+    patch.setattr(lexemes, "_with_dots_written_out", lambda pattern, _: written(pattern, True))
+
+
+def takes_an_empty_alternative_for_none(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        syntax, "Either", lambda branches: Either(tuple(each for each in branches if each != Every(())))
+    )
+
+
+def ignores_at_the_start(patch: pytest.MonkeyPatch) -> None:
+    beginning = LexerAutomaton._beginning
+    patch.setattr(
+        LexerAutomaton, "_beginning", lambda self, parsers, at_start: beginning(self, parsers, False)
+    )
+
+
+def ends_a_lexeme_early(patch: pytest.MonkeyPatch) -> None:
+    """Each of the lexemes that are being read ends as soon as it can."""
+
+    def begin_again(self: LexerAutomaton, key: Any) -> Any:
+        ended = self._ended(key)
+        yield from successors(self, (ended, ()) if ended and key[1] else key)
+
+    successors = LexerAutomaton._successors
+    patch.setattr(LexerAutomaton, "_successors", begin_again)
+
+
+def looks_for_every_lexeme(patch: pytest.MonkeyPatch) -> None:
+    """Those too that the parser cannot go on with."""
+    beginning = LexerAutomaton._beginning
+
+    def every(self: LexerAutomaton, parsers: frozenset[int], at_start: bool) -> list[tuple[int, int]]:
+        found = beginning(self, parsers, at_start)
+        others = [(number, self._automata[number].start) for number in range(self._ignored)]
+        return sorted({*found, *(pair for pair in others if found and pair[1] != DEAD)})
+
+    patch.setattr(LexerAutomaton, "_beginning", every)
+
+
+WRONG: dict[Patch, bool] = {
+    forgets_what_is_ignored: False,
+    ignores_before_a_lexeme: False,
+    miscounts_after_a_tilde: False,
+    takes_a_least_count_for_the_only_one: False,
+    loses_an_alternative: False,
+    reads_no_escapes: False,
+    forgets_the_case: False,
+    takes_brackets_for_parentheses: False,
+    takes_a_dot_for_a_line_end_too: False,
+    takes_an_empty_alternative_for_none: False,
+    ignores_at_the_start: True,
+    ends_a_lexeme_early: True,
+    looks_for_every_lexeme: True,
+}
+"""What is wrong, and whether it is wrong in the reading with a lexer."""
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_reference_is_found(wrong: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong(monkeypatch)
+    assert any(differs(made, WRONG[wrong]) for made in grammars())
