@@ -73,7 +73,7 @@ function armsTable(place, detail) {
   const row = (_, arm) => el("tr", {}, el("th", { scope: "row" }, armName(arm), " ", el("span", { class: "version" }, index.arms[arm].version)), el("td", {}, cameTo(place, arm).title), texts.map(([, cells]) => el("td", {}, cells[arm])),
     times.map(([, columns]) => el("td", { class: "time" }, duration(columns[arm][place]))));
   const masks = texts.some(([title]) => title === "Mask") ? "; ▼▲ tokens that its mask wrongly forbids and allows at the worst place looked at" : "";
-  const heads = ["Backend", "Outcome", ...texts.map(([title]) => title), ...times.map(([title]) => title)];
+  const heads = ["Backend", "State", ...texts.map(([title]) => title), ...times.map(([title]) => title)];
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Per backend" }, el("table", { class: "came-out" }, el("caption", {}, `What each backend made of it${masks}.`),
     el("thead", {}, el("tr", {}, heads.map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, index.arms.map(row))));
 }

@@ -20,12 +20,12 @@ function armsOf(query) {
   return exact.length ? exact : all.filter((arm) => [index.arms[arm].backend, index.arms[arm].spec].some((each) => plain(each) === wanted));
 }
 
-// One character class per outcome asked for: "failing" is all that fail, "under" is under_constrained, commas join several.
+// The letters of the states asked for: "failing" is all that fail, "works" those that diverge as documented too, commas join several.
 function lettersOf(query) {
-  const wanted = (query.get("outcome") || "").split(",").filter(Boolean);
+  const wanted = (query.get("state") || "").split(",").filter(Boolean);
   if (!wanted.length) return null;
-  const fits = (each) => wanted.some((one) => (one === "failing" ? each.fails : one === "broken" ? /^(crash|timeout|oom|backend_error)$/.test(each.name) : each.name.startsWith(one)));
-  return new Set(index.outcomes.filter(fits).map((each) => each.letter));
+  const fits = (each) => wanted.some((one) => (one === "failing" ? each.fails : each.name.startsWith(one)));
+  return new Set(index.states.filter(fits).map((each) => each.letter));
 }
 
 const best = (columns, arms, place, worst) => arms.reduce((found, arm) => Math.max(found, columns[arm][place] ?? -1), worst);
@@ -54,13 +54,13 @@ function choose(query) {
     if (wantedSuite !== null && suite[i] !== wantedSuite) continue;
     if (wantedDialect !== null && dialect[i] !== wantedDialect) continue;
     if (wantedTags.length && !wantedTags.every((tag) => tags[i].includes(tag))) continue;
-    if (letters ? !arms.some((arm) => letters.has(index.outcome[arm][i])) : arms.length < index.arms.length && !arms.some((arm) => index.outcome[arm][i] !== ".")) continue;
+    if (letters ? !arms.some((arm) => letters.has(index.state[arm][i])) : arms.length < index.arms.length && !arms.some((arm) => index.state[arm][i] !== ".")) continue;
     if (text && !textOf(i).includes(text)) continue;
     order.push(i);
   }
   const sort = query.get("sort") || "";
   const letter = /^-?arm(\d+)$/.exec(sort);
-  const key = letter && index.outcome[letter[1]] ? (place) => index.outcome[letter[1]][place] : KEYS[sort.replace(/^-/, "")];
+  const key = letter && index.state[letter[1]] ? (place) => index.state[letter[1]][place] : KEYS[sort.replace(/^-/, "")];
   if (key) {
     const values = new Map(order.map((place) => [place, key(place, arms)]));
     const sign = sort.startsWith("-") ? -1 : 1;
@@ -97,7 +97,7 @@ function filters(query) {
   return el("form", { class: "filters", role: "search", submit: (event) => event.preventDefault() },
     el("label", {}, "Search", search),
     select("backend", "Backend", [any, ...index.arms.map((arm) => [arm.label, arm.label])], query),
-    select("outcome", "Outcome", [any, ["failing", "fails"], ...index.outcomes.map((each) => [each.name, each.title])], query),
+    select("state", "State", [any, ["failing", "fails"], ...index.states.map((each) => [each.name, each.title])], query),
     select("is", "Arms", [any, ["different", "differ"], ["alike", "agree"]], query),
     tags.length ? select("tag", "Tag", [any, ...tags.map((tag) => [tag, tag.slice(0, 60)])], query) : null,
     index.suites.length > 1 ? select("suite", "Suite", [any, ...index.suites.map((suite) => [suite, suite.slice(0, 60)])], query) : null,
@@ -127,7 +127,7 @@ function line(position) {
   return el("tr", { "aria-rowindex": position + 2, class: position === list.current ? "current" : null },
     el("td", { class: "title", title: index.cases.name[place].slice(0, 200) }, link(caseHash(place), index.cases.name[place].slice(0, 200).trim() || "unnamed")),
     el("td", { class: "suite" }, index.suites[index.cases.suite[place]].slice(0, 80)),
-    index.arms.map((_, arm) => { const each = cameTo(place, arm); return el("td", { class: `${narrow} ${each.fails ? "failed" : "kept"}`, title: each.title }, each.glyph, narrow === "one" ? el("span", { class: "word" }, ` ${each.name.replace("_constrained", "").replaceAll("_", " ")}`) : null); }),
+    index.arms.map((_, arm) => { const each = cameTo(place, arm); return el("td", { class: `${narrow} ${each.fails ? "failed" : "kept"}`, title: each.title }, each.glyph, narrow === "one" ? el("span", { class: "word" }, ` ${each.title.split(" ").slice(1).join(" ")}`) : null); }),
     time(index.compile_us), time(index.fill_p50_us), time(index.fill_p99_us));
 }
 
@@ -190,6 +190,6 @@ function showList(query) {
 function groupNote(query) {
   const group = query.has("group") ? index.groups[Number(query.get("group"))] : null;
   if (!group) return "";
-  const titles = group.vector.map((name, arm) => (name ? `${index.arms[arm].label}: ${index.outcomes.find((each) => each.name === name).title}` : "")).filter(Boolean);
+  const titles = group.vector.map((name, arm) => (name ? `${index.arms[arm].label}: ${index.states.find((each) => each.name === name).title}` : "")).filter(Boolean);
   return el("p", {}, group.tags.map((tag) => [el("span", { class: "tag" }, tag), " "]), titles.join("; "));
 }

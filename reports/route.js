@@ -74,7 +74,7 @@ function pressed(event) {
     const focus = () => explorer.querySelector("[name=q]")?.focus();
     if (onCases()) focus();
     else {
-      go("#/cases?outcome=failing", true);
+      go("#/cases?state=failing", true);
       loadIndex().then(() => setTimeout(focus));
     }
   } else if (event.key === "j" || event.key === "k") {

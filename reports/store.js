@@ -33,13 +33,16 @@ function load(name) {
 
 let index = null;
 const count = () => index.cases.id.length;
-const byLetter = new Map();
+const byLetter = new Map();  // of a walk
+const byState = new Map();  // of a case on an arm
 
 async function loadIndex() {
   if (index) return;
   index = await load("index");
-  for (const each of index.outcomes) byLetter.set(each.letter, { ...each, glyph: each.title.split(" ")[0] });
-  byLetter.set(".", { name: "", letter: ".", title: "not run", fails: false, glyph: " " });
+  for (const [known, kinds] of [[byLetter, index.outcomes], [byState, index.states]]) {
+    for (const each of kinds) known.set(each.letter, { ...each, glyph: each.title.split(" ")[0] });
+    known.set(".", { name: "", letter: ".", title: "not run", fails: false, glyph: " " });
+  }
 }
 
 async function detailOf(place) {
@@ -49,7 +52,7 @@ async function detailOf(place) {
   return (await load(`cases-${shard}`))[place - index.shards[shard]];
 }
 
-const cameTo = (place, arm) => byLetter.get(index.outcome[arm][place]);
+const cameTo = (place, arm) => byState.get(index.state[arm][place]);
 
 // What would steer the text around or not be seen is spelled out, as in the parts of the page that need no script.
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\p{Cs}]/gu;
@@ -149,12 +152,12 @@ function cell(value) {
 }
 
 function asCsv() {
-  const lines = [["suite", "case", "case_id", "dialect", "tags", "arm", "version", "vocabulary", "outcome", "compile_us", "fill_p50_us", "fill_p99_us"]];
+  const lines = [["suite", "case", "case_id", "dialect", "tags", "arm", "version", "vocabulary", "state", "compile_us", "fill_p50_us", "fill_p99_us"]];
   const { id, name, suite, dialect, tags } = index.cases;
   for (let i = 0; i < count(); i++) {
     index.arms.forEach((arm, a) => {
-      const outcome = cameTo(i, a).name;
-      if (outcome) lines.push([index.suites[suite[i]], name[i], id[i], index.dialects[dialect[i]], tags[i].map((tag) => index.tags[tag]).join(" "), arm.label, arm.version, arm.vocabulary, outcome, index.compile_us[a][i], index.fill_p50_us[a][i], index.fill_p99_us[a][i]]);
+      const state = cameTo(i, a).name;
+      if (state) lines.push([index.suites[suite[i]], name[i], id[i], index.dialects[dialect[i]], tags[i].map((tag) => index.tags[tag]).join(" "), arm.label, arm.version, arm.vocabulary, state, index.compile_us[a][i], index.fill_p50_us[a][i], index.fill_p99_us[a][i]]);
     });
   }
   return lines.map((line) => line.map(cell).join(",") + "\n").join("");

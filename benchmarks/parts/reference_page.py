@@ -98,7 +98,7 @@ def verdicts(result: Result) -> str:
         (figure.arm, figure.name): int(figure.value) for figure in result.figures if figure.family == "all"
     }
     lines = [
-        "| backend | pass | over-constrained | under-constrained | declined | broken | not judged |",
+        "| backend | pass | over-constrained | under-constrained | declined | broken | unjudged |",
         "| --- " + "| ---: " * len(VERDICTS) + "|",
     ]
     for name in dict.fromkeys(figure.arm for figure in result.figures):
@@ -139,7 +139,7 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
         "on the machine too: on a quieter one there are fewer.",
         f"- Not here: the samples of times (`samples.i64`){''.join(f', {name}' for name in left_out)}.",
         "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite) and "
-        "`figures.csv`, `failing.csv.gz` (every failing or declined case and what was said), "
+        "`figures.csv`, `failing.csv.gz` (every failed or refused case and what was said), "
         "`outcomes.json.gz` (expected outcomes for `grammarbench compare`, once unpacked), `rows.jsonl.gz` "
         "(every walk).",
     ]

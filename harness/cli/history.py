@@ -1,4 +1,4 @@
-"""`history`: measurements and counts of passed cases over time."""
+"""`history`: measurements, and how many cases work, over time."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def add(verbs: Verbs) -> None:
         "history",
         history,
         examples=["history past", "history past --add my_run", "history past --gate"],
-        help="keep measurements and counts of passed cases over time, and raise an alert where times rise",
+        help="keep measurements and how many cases work over time, and raise an alert where times rise",
     )
     parser.add_argument("history", type=Path, metavar="DIR", help="the folder that holds the history")
     parser.add_argument(
         "--add",
         type=Path,
         metavar="RUN",
-        help="append a run: its measurement, and how many cases of each kind passed",
+        help="append a run: its measurement, and how many cases of each feature work",
     )
     parser.add_argument("--gate", action="store_true", help="exit with 1 if a series is in alert")
 

@@ -68,7 +68,7 @@ STATES = {
         "other fault",
         "a check found something else, such as a rollback that restores too little",
     ),
-    CaseState.REFUSED: StateWords("⊘", "refused", "the backend says that it cannot; also called declined"),
+    CaseState.REFUSED: StateWords("⊘", "refused", "the backend says that it cannot"),
     CaseState.NOT_MEASURED: StateWords("⚑", "not measured", "a part is missing through our own fault"),
     CaseState.NOT_JUDGED: StateWords(
         "?", "not judged", "it compiles, and nothing could tell whether its output is right"
@@ -76,7 +76,7 @@ STATES = {
     CaseState.WORKS: StateWords(
         "✓",
         "works",
-        "every output was judged rightly and no check found an undocumented fault; also called passed",
+        "every output was judged rightly and no check found an undocumented fault",
     ),
 }
 

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from harness.measure.statistics import has_tail
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.summary import ArmSummary, MaskbenchError, Nanoseconds, pairs
 
 Unit = Literal["cases", "walks", "share", "us", "bytes"]
@@ -142,26 +143,26 @@ def ttfm(arm: ArmSummary) -> Nanoseconds:
 
 
 @metric("Cases", "cases", "neither")
-def schemas(arm: ArmSummary) -> int:
+def cases(arm: ArmSummary) -> int:
     """Cases of which at least one row is there.
 
-    They are passed, failed, declined, not judged or not measured.
+    Each works, failed, is refused, is not judged or is not measured.
     """
     return len(arm.cases)
 
 
 @metric("Judged", "cases", "neither")
 def judged(arm: ArmSummary) -> int:
-    """Cases passed, failed, or declined though there was something to judge them by: the denominator of
+    """Cases that work, failed, or are refused though there was something to judge them by: the denominator of
     `conformance`."""
     return arm.counts().judged
 
 
-@metric("Passed", "cases", "higher")
-def passed(arm: ArmSummary) -> int:
+@metric(CaseState.WORKS.words.title.capitalize(), "cases", "higher")
+def works(arm: ArmSummary) -> int:
     """Cases that were judged, every instance rightly, and in which no check found a fault that the backend
     does not document."""
-    return arm.counts().passed
+    return arm.counts().works
 
 
 @metric("Failed", "cases", "lower")
@@ -171,54 +172,54 @@ def failed(arm: ArmSummary) -> int:
     return arm.counts().failed
 
 
-@metric("Breaks", "cases", "lower")
+@metric(CaseState.BREAKS.words.title.capitalize(), "cases", "lower")
 def breaks(arm: ArmSummary) -> int:
     """Failed cases in which the backend crashed, raised an exception or ran out of memory, whatever else is
     wrong."""
     return arm.counts().breaks
 
 
-@metric("Silently wrong", "cases", "lower")
+@metric(CaseState.SILENTLY_WRONG.words.title.capitalize(), "cases", "lower")
 def silently_wrong(arm: ArmSummary) -> int:
     """Failed cases that do not break and in which the backend lets through what the case forbids: an invalid
     instance, a token in a mask, or an invalid text that it wrote itself."""
     return arm.counts().silently_wrong
 
 
-@metric("Valid output refused", "cases", "lower")
+@metric(CaseState.VALID_REFUSED.words.title.capitalize(), "cases", "lower")
 def valid_refused(arm: ArmSummary) -> int:
     """Failed cases that are neither of these and in which the backend forbids what the case allows."""
     return arm.counts().valid_refused
 
 
-@metric("Too slow", "cases", "lower")
+@metric(CaseState.TOO_SLOW.words.title.capitalize(), "cases", "lower")
 def too_slow(arm: ArmSummary) -> int:
     """Failed cases that are none of these and in which a call met the time limit."""
     return arm.counts().too_slow
 
 
-@metric("Other fault", "cases", "lower")
+@metric(CaseState.OTHER_FAULT.words.title.capitalize(), "cases", "lower")
 def other_fault(arm: ArmSummary) -> int:
     """Failed cases that are none of these: a check found something else that the backend does not
     document."""
     return arm.counts().other_fault
 
 
-@metric("Declined", "cases", "lower")
-def declined(arm: ArmSummary) -> int:
-    """Cases of which the backend says that it cannot do them, and in which nothing else is wrong: no failure,
-    and no pass."""
-    return arm.counts().declined
+@metric(CaseState.REFUSED.words.title.capitalize(), "cases", "lower")
+def refused(arm: ArmSummary) -> int:
+    """Cases of which the backend says that it cannot do them, and in which nothing else is wrong: they do not
+    work, and do not fail either."""
+    return arm.counts().refused
 
 
-@metric("Not judged", "cases", "neither")
+@metric(CaseState.NOT_JUDGED.words.title.capitalize(), "cases", "neither")
 def not_judged(arm: ArmSummary) -> int:
     """Cases that compiled and of which nobody could say whether they were done rightly: no instance with a
     known verdict, no exact mask."""
     return arm.counts().not_judged
 
 
-@metric("Not measured", "cases", "neither")
+@metric(CaseState.NOT_MEASURED.words.title.capitalize(), "cases", "neither")
 def not_measured(arm: ArmSummary) -> int:
     """Cases of which a part is missing through our fault, and in the rest of which nothing is wrong: in no
     share's denominator."""
@@ -240,7 +241,7 @@ def _cases_with(arm: ArmSummary, kind: MaskbenchError) -> int:
 
 @metric("Compile error", "cases", "lower")
 def compile_error(arm: ArmSummary) -> int:
-    """Cases that the backend declined (unsupported, or invalid in its view), or for which compiling raised
+    """Cases that the backend refused (unsupported, or invalid in its view), or for which compiling raised
     something else."""
     return _cases_with(arm, "compile_error")
 
@@ -293,17 +294,17 @@ def declared_coverage(arm: ArmSummary) -> float | None:
 
 @metric("Conformance", "share", "higher")
 def conformance(arm: ArmSummary) -> float | None:
-    """Share of judged cases that passed: cases that the backend declined count against it, as in
+    """Share of judged cases that work: cases that the backend refused count against it, as in
     JSONSchemaBench's empirical coverage. None where no case was judged."""
     return arm.counts().conformance
 
 
 @metric("Compliance", "share", "higher")
 def compliance(arm: ArmSummary) -> float | None:
-    """Share of judged cases that passed, of those that compiled: when the backend takes a grammar on, does it
+    """Share of judged cases that work, of those that compiled: when the backend takes a grammar on, does it
     keep it? JSONSchemaBench's compliance."""
     taken_on = sum(case.declared and case.rows.is_judged for case in arm.cases.values())
-    return _share(arm.counts().passed, taken_on)
+    return _share(arm.counts().works, taken_on)
 
 
 @metric("Pass", "walks", "higher")

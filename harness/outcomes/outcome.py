@@ -2,15 +2,16 @@
 
 Nothing else in the program decides this.
 
-A case *passes* if it was judged, every instance was judged rightly, and no check has a finding that the
-backend does not document. A case of which nothing could be judged is *not judged*, and never a pass. Four
-questions are answered here once:
+A case *works* if it was judged, every instance was judged rightly, and no check has a finding that the
+backend does not document. A case of which nothing could be judged is *not judged*, and never works. A case
+and the walks of it have words of their own: a case works, fails, or is refused; a walk of it passes, is over-
+or under-constrained, or is declined. Four questions are answered here once:
 
 - **Who judges?** An instance whose verdict is known, and a check whose module says that it judges (`JUDGES`):
   the comparison of whole masks with a reference automaton. The silence of a check that looks at documents
   which the backend wrote itself judges nothing: that they are valid does not tell that the backend accepts
   the others. Its findings are faults all the same.
-- **What does a loss inside a check cost?** A crash, a missed deadline and running out of memory cost the pass
+- **What does a loss inside a check cost?** A crash, a missed deadline and running out of memory fail the case
   wherever they happen, for a call of the backend did not come back. While code of ours was at work the row is
   a `harness_error`, and the backend's fault is none.
 - **What does a check cost that said nothing?** Nothing: it was skipped because there was nothing to check, or
@@ -38,18 +39,17 @@ MORE = "more"
 
 
 class Outcome(StrEnum):
-    """What one row comes to, the worst first.
+    """What one row comes to, the worst first, in the order of the states in which it puts its case.
 
-    First stands what takes a server down, then what is wrong without a word, then what fails with one. What
-    follows is no failure of the backend: what it documents or declines, what is ours, and what is right or
-    unknown.
+    First stands what breaks, then what is wrong without a word, then what is refused or late. What follows is
+    no failure of the backend: what it documents or declines, what is ours, and what is right or unknown.
     """
 
     CRASH = "crash"
     OOM = "oom"
+    BACKEND_ERROR = "backend_error"
     UNDER_CONSTRAINED = "under_constrained"
     OVER_CONSTRAINED = "over_constrained"
-    BACKEND_ERROR = "backend_error"
     TIMEOUT = "timeout"
     FINDING = "finding"
     DECLINED = "declined"
@@ -76,24 +76,15 @@ FAILURES = tuple(kind for kind in Outcome if kind.fails)
 
 
 class CaseOutcome(StrEnum):
-    """What a case comes to on one arm."""
+    """What a case comes to on one arm: its state (`CaseState`), with the states of a failed case as one."""
 
-    PASSED = "passed"
+    WORKS = "works"
     FAILED = "failed"
-    DECLINED = "declined"
-    """The backend says that it cannot; no failure, and no pass."""
+    REFUSED = "refused"
+    """The backend says that it cannot: it does not work, and does not fail either."""
     NOT_JUDGED = "not_judged"
     NOT_MEASURED = "not_measured"
     """Something of it is missing through our fault, and nothing is wrong with the rest."""
-
-
-STATE_OF_OUTCOME = {
-    CaseOutcome.PASSED: CaseState.WORKS,
-    CaseOutcome.DECLINED: CaseState.REFUSED,
-    CaseOutcome.NOT_JUDGED: CaseState.NOT_JUDGED,
-    CaseOutcome.NOT_MEASURED: CaseState.NOT_MEASURED,
-}
-"""The state of a case that did not fail."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +110,11 @@ class Fault:
     def state(self) -> CaseState:
         """Returns the state in which it puts its case, where it fails or is a refusal."""
         return state_of_fault(self.kind, self.finding)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Returns a key that puts first the faults that put a case in the gravest state."""
+        return self.state.gravity, self.kind.gravity
 
 
 def walk_verdict(row: Row) -> str:
@@ -167,9 +163,7 @@ def outcome(row: Row) -> Outcome:
 def worst_fault(row: Row) -> Fault | None:
     """Returns the worst fault that costs the backend the case, the first of its kind; None if there is
     none."""
-    return min(
-        (fault for fault in faults(row) if fault.fails), key=lambda fault: fault.kind.gravity, default=None
-    )
+    return min((fault for fault in faults(row) if fault.fails), key=lambda fault: fault.order, default=None)
 
 
 def judges(row: Row) -> bool:
@@ -191,11 +185,9 @@ def _could_judge(row: Row) -> bool:
 class CaseRows:
     """The rows of one case from one arm, folded."""
 
-    kinds: set[Outcome] = field(default_factory=set)
-    """The kinds of the faults that cost the case."""
     states: set[CaseState] = field(default_factory=set)
-    """The states in which those faults put the case."""
-    declined: bool = False
+    """The states in which the faults that cost the case put it."""
+    refused: bool = False
     ours: bool = False
     judged: bool = False
     could_judge: bool = False
@@ -204,9 +196,8 @@ class CaseRows:
         """Take in one more row of the case."""
         for fault in faults(row):
             if fault.fails:
-                self.kinds.add(fault.kind)
                 self.states.add(fault.state)
-        self.declined |= row.status in DECLINED
+        self.refused |= row.status in DECLINED
         self.ours |= row.status in OURS
         self.judged |= judges(row)
         self.could_judge |= _could_judge(row)
@@ -214,39 +205,34 @@ class CaseRows:
     @property
     def outcome(self) -> CaseOutcome:
         """A fault outweighs all else; a refusal is certain whatever of ours is missing beside it."""
-        if self.kinds:
+        if self.states:
             return CaseOutcome.FAILED
-        if self.declined:
-            return CaseOutcome.DECLINED
+        if self.refused:
+            return CaseOutcome.REFUSED
         if self.ours:
             return CaseOutcome.NOT_MEASURED
-        return CaseOutcome.PASSED if self.judged else CaseOutcome.NOT_JUDGED
+        return CaseOutcome.WORKS if self.judged else CaseOutcome.NOT_JUDGED
 
     @property
     def state(self) -> CaseState:
-        """Returns the gravest state in which its faults put it, else what its outcome is called."""
+        """Returns the gravest state in which its faults put it, else the one that is its outcome."""
         its_outcome = self.outcome
         if its_outcome == CaseOutcome.FAILED:
             return min(self.states, key=lambda state: state.gravity)
-        return STATE_OF_OUTCOME[its_outcome]
-
-    @property
-    def worst(self) -> Outcome | None:
-        """Returns the kind of the worst fault that costs the case; None if there is none."""
-        return min(self.kinds, key=GRAVITY.__getitem__, default=None)
+        return CaseState(its_outcome.value)
 
     @property
     def is_judged(self) -> bool:
         """Is the case in the denominator of `conformance`?
 
-        Passed and failed cases are, and declined ones that had something to be judged by.
+        Cases that work or fail are, and refused ones that had something to be judged by.
 
-        A declined case without anything to be judged by is not: another backend that takes it on is not
+        A refused case without anything to be judged by is not: another backend that takes it on is not
         judged on it either.
         """
         its_outcome = self.outcome
-        return its_outcome in (CaseOutcome.PASSED, CaseOutcome.FAILED) or (
-            its_outcome == CaseOutcome.DECLINED and self.could_judge
+        return its_outcome in (CaseOutcome.WORKS, CaseOutcome.FAILED) or (
+            its_outcome == CaseOutcome.REFUSED and self.could_judge
         )
 
 
@@ -259,9 +245,9 @@ class Counts:
     """
 
     cases: int = 0
-    passed: int = 0
+    works: int = 0
     failed: int = 0
-    declined: int = 0
+    refused: int = 0
     not_judged: int = 0
     not_measured: int = 0
     breaks: int = 0
@@ -270,13 +256,13 @@ class Counts:
     too_slow: int = 0
     other_fault: int = 0
     judged: int = 0
-    """The denominator of `conformance`: the cases passed, failed, or declined though there was something to
-    be judged by."""
+    """The denominator of `conformance`: the cases that work, fail, or are refused though there was something
+    to judge them by."""
 
     @property
     def conformance(self) -> float | None:
-        """Returns the share of judged cases that passed; None where none was judged."""
-        return self.passed / self.judged if self.judged else None
+        """Returns the share of judged cases that work; None where none was judged."""
+        return self.works / self.judged if self.judged else None
 
 
 def counts_of(cases: Iterable[CaseRows]) -> Counts:
@@ -300,10 +286,10 @@ def in_words(counts: Counts) -> str:
     if not counts.cases:
         return "no case was walked"
     line = f"{counts.judged:,} of {counts.cases:,} {'case' if counts.cases == 1 else 'cases'} judged"
-    beside = counts.declined - (counts.judged - counts.passed - counts.failed)
+    beside = counts.refused - (counts.judged - counts.works - counts.failed)
     rest = [
         (counts.not_judged, "not judged (no instance with a known verdict)"),
-        (beside, "declined that nothing could judge"),
+        (beside, "refused, and nothing could have judged them"),
         (counts.not_measured, "not measured (our failure)"),
     ]
     return "; ".join([line, *(f"{number:,} {what}" for number, what in rest if number)])

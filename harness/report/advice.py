@@ -16,13 +16,6 @@ MOST_LINES = 40
 """Schemas that the table names; those that work everywhere are left out first."""
 MOST_CHANGES = 6
 MOST_REFUSALS = 8
-SHORT = {CaseState.SILENTLY_WRONG: "wrong", CaseState.VALID_REFUSED: "valid refused"}
-"""States whose title is too long for a cell."""
-KEY = (
-    "works: each output was judged rightly. wrong: output that the schema forbids is allowed, silently. "
-    "valid refused: output that the schema allows is forbidden. refused: the backend says that it cannot. "
-    "other fault: no output was wrong, but a check of the backend's interface failed."
-)
 MOST_FOLDED = 12
 """Lines that one sentence takes at most."""
 
@@ -92,7 +85,7 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
     certainty = [*answer.certainty, *advice.notes, f"The tokenizer is {advice.vocabulary}."]
     yield [f"How sure: {answer.sure}. {' '.join(certainty)}"], False
     able = [backend for backend in answer.backends if not backend.is_control]
-    yield [*_table(able, console).splitlines(), "", *console.fold(KEY)], True
+    yield [*_table(able, console).splitlines(), "", *console.fold(_key(able))], True
     yield _costs(able, console).splitlines(), True
     refusals = list(_refusals(able))
     if refusals:
@@ -128,10 +121,16 @@ def _cell(case: CaseAnswer | None) -> str:
     """Returns the state in few words, and which constraint is not kept."""
     if case is None:
         return CaseState.NOT_MEASURED.words.title
-    words = SHORT.get(case.state, case.state.words.title)
+    words = case.state.words.title
     if case.state == CaseState.SILENTLY_WRONG and case.constraints:
         return f"{words}: {one_line(case.constraints[0], 40)}"
     return words
+
+
+def _key(able: Sequence[BackendAnswer]) -> str:
+    """Returns what the states in the table mean, those of which it has a case."""
+    there = (state.words for state in reversed(CaseState) if any(backend.count(state) for backend in able))
+    return " ".join(f"{words.title}: {words.meaning}." for words in there)
 
 
 def _refusals(able: Sequence[BackendAnswer]) -> Iterator[str]:

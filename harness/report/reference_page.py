@@ -19,7 +19,7 @@ from harness.measure import figures as measured_figures
 from harness.measure.kernels.correctness import Outcome as KernelOutcome
 from harness.measure.record import Measurement, Slot, Trace
 from harness.outcomes import gate, summary
-from harness.outcomes.history import conformance
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.history.alert_rule import State as AlertState
 from harness.outcomes.keywords import STATES
 from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES
@@ -68,18 +68,6 @@ CONTRACT = {
     "failed": "It does not.",
     "skipped": "There was nothing to try it on.",
     "error": "The adapter or its backend raised what the contract does not name.",
-}
-
-HISTORY_OUTCOMES: dict[str, str] = {
-    "passed": "It was judged, and no fault was found but documented ones.",
-    "declined": "The backend says that it cannot.",
-    "finding": "No instance was judged wrongly, and a check has a finding that the backend does not document.",  # noqa: E501
-    "over_constrained": "A valid instance is refused.",
-    "under_constrained": "An invalid instance is accepted.",
-    "broken": "A crash, out of memory, or an exception.",
-    "timeout": "A deadline was missed: it depends on the machine.",
-    "not_judged": "Nobody could say whether it was done rightly.",
-    "not_measured": "Something is missing through our fault.",
 }
 
 CHANGES: dict[estimate.Verdict, str] = {
@@ -220,9 +208,11 @@ def _outcomes() -> list[str]:
         "Of each check on each case, in the row of mode `checks` (see [checks](checks.md)).", CHECKED),
         *_section("Outcome of a contract check", "Of `grammarbench check`.",
                   _explained(get_args(get_type_hints(contract.CheckResult)["status"]), CONTRACT)),
-        *_section("Outcome of a case in a history",
-        "From the best to the worst, then what says nothing for certain.",
-                  _explained(conformance.CASE_OUTCOMES, HISTORY_OUTCOMES)),
+        *_section("State of a case",
+        "What a case is like on one backend, the gravest first, on every surface. The first five make a case "
+        "`failed`, which its `outcome` says; the others are outcomes themselves.",
+                  {state.value: f"{state.words.title[0].upper()}{state.words.title[1:]}: "
+                   f"{state.words.meaning}." for state in CaseState}),
         *_section("State of a keyword", "Of `grammarbench table RUN keywords`, worst first.",
                   {f"{name} ({short})" if short != name else name: meaning for name, (short,
                   meaning) in STATES.items()}),

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.outcomes import delayed
 from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of
-from harness.outcomes.case_state import FAILED
+from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.delayed import Delayed, DelayedCases
 from harness.outcomes.metrics import METRICS, few, values_of
 from harness.outcomes.outcome import Fault, in_words, worst_fault
@@ -23,8 +23,8 @@ from harness.rows.sample import sample_of
 from harness.rows.store import is_published, published_without, read_end, read_info, read_rows, read_samples
 from harness.text import Console, command, grid
 
-ALWAYS = ("schemas", "judged", "passed", "failed")
-IF_ANY = (*(state.value for state in FAILED), "declined", "not_judged", "not_measured")
+ALWAYS = ("cases", "judged", "works", "failed")
+IF_ANY = (*(state.value for state in FAILED), "refused", "not_judged", "not_measured")
 """Rows that are left out where they are 0 of every arm shown."""
 SHARES = ("conformance", "declared_coverage", "compliance")
 TIMES = (("ttfm", "p50"), ("ttfm", "p99"), ("tbm", "p50"), ("tbm", "p99"))
@@ -57,8 +57,8 @@ class RunSummary:
 class WorstFailure:
     """The first of the worst failures in the order of the run."""
 
-    kind: str
-    """One of harness/outcomes/outcome.py's."""
+    state: CaseState
+    """In which the failure puts its case."""
     case: str
     suite: str
     backend: str
@@ -93,9 +93,7 @@ class WorstRow:
     def add(self, row: Row) -> None:
         """Take in one row."""
         fault = worst_fault(row)
-        if fault is not None and (
-            self.fault_and_row is None or fault.kind.gravity < self.fault_and_row[0].kind.gravity
-        ):
+        if fault is not None and (self.fault_and_row is None or fault.order < self.fault_and_row[0].order):
             self.fault_and_row = fault, row
 
 
@@ -122,7 +120,7 @@ def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFai
         words += ["--instance", str(row.instance)]
     message = fault.finding.text if fault.finding is not None else row.text
     return WorstFailure(
-        fault.kind.value,
+        fault.state,
         row.case,
         row.suite,
         f"{backend} {row.backend_version}".strip(),
@@ -217,11 +215,11 @@ def _failure(summary: RunSummary, on: Console) -> list[str]:
     if summary.worst is None:
         return [on.paint("no failure", "good")]
     worst = summary.worst
-    kind = worst.kind.replace("_", "-" if worst.kind.endswith("constrained") else " ")
+    state = worst.state.words.title
     # The words are painted once they fit: colour must not count as columns.
-    first, *more = on.fold(f"worst failure: {kind} of {worst.backend} in {worst.case} ({worst.suite})")
+    first, *more = on.fold(f"worst failure ({state}): {worst.backend} in {worst.case} ({worst.suite})")
     message = on.fold(f"  {worst.said}", most=2) if worst.said else []
-    return [first.replace(kind, on.paint(kind, "bad"), 1), *more, *message]
+    return [first.replace(state, on.paint(state, "bad"), 1), *more, *message]
 
 
 def _delayed(summary: RunSummary, on: Console) -> list[str]:

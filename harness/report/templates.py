@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.outcomes import metrics
-from harness.report.cases.failing import KINDS
+from harness.report.cases.failing import CASE_KINDS, KINDS
 from harness.report.page.cells import GLYPHS
 from harness.report.tables.instances import number
 from harness.rows.row import OURS, VERDICTS, contested_lines
@@ -43,6 +43,7 @@ def template_environment() -> jinja2.Environment:
     environment.globals |= {
         "glyphs": GLYPHS,
         "kinds": KINDS,
+        "case_kinds": CASE_KINDS,
         "verdicts": VERDICTS,
         "ours": OURS,
         "contested_lines": contested_lines,

@@ -101,7 +101,7 @@ def test_the_terminal_tells_it_in_one_line_and_counts_nothing(
         "mini: first",
         f"mini: {GUILTY}",
     ]
-    assert found["backends"][0]["counts"]["passed"] == found["backends"][0]["counts"]["cases"] == 4
+    assert found["backends"][0]["counts"]["works"] == found["backends"][0]["counts"]["cases"] == 4
 
 
 def test_the_page_tells_it_escaped_with_links(run: Path) -> None:
@@ -112,7 +112,7 @@ def test_the_page_tells_it_escaped_with_links(run: Path) -> None:
         "1 case failed behind others and not alone; it is counted against nobody: mini: =neighbour "
         "&lt;/script&gt;&lt;img"
     ) in section
-    assert SAID in section and LED in section and "None: no walk failed" in section
+    assert SAID in section and LED in section and "None: no case fails" in section
     rows = {row.case: row.case_id for row in read_rows(run)}
     for name in (NEIGHBOUR, GUILTY, "first"):
         assert f'data-go="#/case/{rows[f"mini: {name}"]}"' in section
@@ -121,7 +121,7 @@ def test_the_page_tells_it_escaped_with_links(run: Path) -> None:
     (place,) = (place for place, each in enumerate(details) if "delayed" in each)
     assert (
         index["cases"]["name"][place] == f"mini: {NEIGHBOUR}"
-        and index["outcome"][0][place] == index["outcome"][0][0]
+        and index["state"][0][place] == index["state"][0][0]
     )
     (each,) = details[place]["delayed"]
     assert SAID in each["said"] and [one["name"] for one in each["behind"]] == [
@@ -176,7 +176,7 @@ def test_exports_tell_it_and_count_nothing(run: Path, tmp_path: Path) -> None:
     main(["report", str(run), "--format", "all", "--out", str(tmp_path)])
     result = json.loads((tmp_path / "result.json").read_text())
     assert [each["case"] for each in result["delayed"]] == [f"mini: {NEIGHBOUR}"] and result["failing"] == []
-    assert result["counts"][0]["passed"] == 4 and result["gate"]["verdict"] == "ok"
+    assert result["counts"][0]["works"] == 4 and result["gate"]["verdict"] == "ok"
     xml = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
     assert (xml.failures, xml.errors, xml.skipped) == (0, 0, 0)
     out = (tmp_path / "junit.xml").read_text()

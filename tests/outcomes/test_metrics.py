@@ -80,7 +80,7 @@ def test_the_wanted_numbers_of_a_tiny_run(synthetic: ModuleType, tmp_path: Path)
     (arm,) = summary.read_arms(run)
     got = metrics.values_of(arm)
     counts = {
-        "schemas": 7, "judged": 6, "passed": 1, "failed": 4, "declined": 1, "not_judged": 0, "solved": 1,
+        "cases": 7, "judged": 6, "works": 1, "failed": 4, "refused": 1, "not_judged": 0, "solved": 1,
         "compile_error": 1, "crash": 1, "out_of_memory": 0, "timeout": 1, "validation_error": 2,
         "invalidation_error": 1, "not_measured": 1, "walks_pass": 3, "walks_over_constrained": 1,
         "walks_under_constrained": 1,
@@ -148,7 +148,7 @@ def test_without_judged_instances_there_is_no_conformance(seen: Any) -> None:
     assert metrics.declared_coverage(arm) == 0.5
     assert metrics.conformance(arm) is None
     assert metrics.compliance(arm) is None
-    assert (metrics.not_judged(arm), metrics.declined(arm), metrics.judged(arm), metrics.solved(arm)) == (
+    assert (metrics.not_judged(arm), metrics.refused(arm), metrics.judged(arm), metrics.solved(arm)) == (
         1,
         1,
         0,
@@ -165,7 +165,7 @@ def test_no_rows_give_no_shares(seen: Any, synthetic: ModuleType) -> None:
     (arm,) = summary.summarize([], NO_SAMPLES, synthetic.info(synthetic.ARMS[:1]))
     got = metrics.values_of(arm)
     assert got["declared_coverage"] is got["conformance"] is got["tbm_p50_us"] is got["peak_rss"] is None
-    assert got["schemas"] == 0
+    assert got["cases"] == 0
     assert not len(compile_curve(arm).ns)
 
 

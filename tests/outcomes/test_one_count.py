@@ -1,5 +1,5 @@
-"""One small real run, and how many cases passed, failed, were declined or not judged, as each surface has it:
-all say the same."""
+"""One small real run, and how many cases work, failed, were refused or not judged, as each surface has it:
+all say the same, in the same words."""
 
 from __future__ import annotations
 
@@ -57,14 +57,21 @@ class Tables(HTMLParser):
             self.tables[-1][1][-1][-1] += data
 
 
-OUTCOMES = ("passed", "failed", "declined", "not_judged", "not_measured")
+OUTCOMES = ("works", "failed", "refused", "not_judged", "not_measured")
 KNOWN = (
     "cases", "judged", *OUTCOMES, "breaks", "silently_wrong", "valid_refused", "too_slow", "other_fault"
 )  # fmt: skip
 ARMS = ("llguidance", "xgrammar")
 
+TITLES = {name: METRICS[name].title.lower() for name in KNOWN}
+"""How people read each of them."""
+
 Counts = dict[str, dict[str, int]]
 """The numbers of KNOWN, or of OUTCOMES, by backend."""
+
+
+def glyph_and_words(state: CaseState) -> str:
+    return f"{state.words.glyph} {state.words.title}"
 
 
 def _text(text: str, valid: bool) -> dict[str, Any]:
@@ -169,16 +176,16 @@ def test_the_run_has_all_kinds_of_cases_and_each_is_counted_once(
     for each in counts.values():
         assert sum(each[name] for name in OUTCOMES) == each["cases"] == len(CASES)
     kinds = {name for each in counts.values() for name in OUTCOMES if each[name]}
-    assert kinds == {"passed", "failed", "declined", "not_judged"}
+    assert kinds == {"works", "failed", "refused", "not_judged"}
     noted = {
         (each["arm"].split()[0], each["case"]): each for each in _csv(walked[0] / "exported" / "failing.csv")
     }
     assert (
-        noted["llguidance", "one word"]["outcome"] == "passed"
+        noted["llguidance", "one word"]["outcome"] == "works"
         and "canonical_only" in noted["llguidance", "one word"]["faults"]
     )
     assert noted["xgrammar", "bare unique items"]["outcome"] == "failed"
-    assert noted["llguidance", "bare unique items"]["outcome"] == "declined"
+    assert noted["llguidance", "bare unique items"]["outcome"] == "refused"
     for arm in ARMS:
         assert counts[arm]["judged"] == len(CASES) - 1, "all but the schema that allows anything"
 
@@ -194,9 +201,8 @@ def _of_the_terminal(text: str) -> Counts:
         match[1]: match[2].split()
         for match in re.finditer(r"^([A-Z][a-z ]+?) {2,}([\d, ]+)$", text, re.MULTILINE)
     }
-    titles = {name: METRICS[name].title if name in METRICS else name.capitalize() for name in KNOWN}
     return {
-        arm: {name: int(lines.get(titles[name], "00")[place]) for name in KNOWN}
+        arm: {name: int(lines.get(METRICS[name].title, "00")[place]) for name in KNOWN}
         for place, arm in enumerate(ARMS)
     }
 
@@ -212,8 +218,8 @@ def _of_the_summary(folder: Path, printed: str) -> Counts:
 def _of_the_summary_as_json(folder: Path, printed: str) -> Counts:
     found = json.loads(_grammarbench(folder, "table", "run", "summary", "--json"))["backends"]
     for each in found:
-        assert {name: each["metrics"][name] for name in KNOWN[1:]} == {
-            name: each["counts"][name] for name in KNOWN[1:]
+        assert {name: each["metrics"][name] for name in KNOWN} == {
+            name: each["counts"][name] for name in KNOWN
         }
     return {each["backend"]: {name: each["counts"][name] for name in KNOWN} for each in found}
 
@@ -234,7 +240,7 @@ def _of_markdown(text: str) -> Counts:
     head = next(number for number, line in enumerate(cells) if "judged" in line)
     lines = [dict(zip(cells[head], line, strict=True)) for line in cells[head + 2 : head + 2 + len(ARMS)]]
     return {
-        each["backend"].split()[0]: {name: int(each[name.replace("_", " ")]) for name in KNOWN}
+        each["backend"].split()[0]: {name: int(each[title]) for name, title in TITLES.items()}
         for each in lines
     }
 
@@ -261,9 +267,8 @@ def _of_cases_csv(folder: Path, printed: str) -> Counts:
 def _of_figures_csv(folder: Path, printed: str) -> Counts:
     found: Counts = {}
     for each in _csv(folder / "exported" / "figures.csv"):
-        name = "cases" if each["name"] == "schemas" else each["name"]
-        if name in KNOWN:
-            found.setdefault(each["arm"].split()[0], {})[name] = int(float(each["value"]))
+        if each["name"] in KNOWN:
+            found.setdefault(each["arm"].split()[0], {})[each["name"]] = int(float(each["value"]))
     return found
 
 
@@ -275,8 +280,12 @@ def _of_junit(folder: Path, printed: str) -> Counts:
             continue
         mine = {name: int(properties[name]) for name in KNOWN}
         told = [each.get("message", "") for each in suite.iter("skipped")]
-        assert len(list(suite.iter("failure"))) == mine["failed"] == int(suite.get("failures", ""))
-        assert sum("not judged" not in each for each in told) == mine["declined"]
+        kinds = Counter(each.get("type") for each in suite.iter("failure"))
+        assert kinds == {state.value: mine[state.value] for state in FAILED if mine[state.value]}
+        assert sum(kinds.values()) == mine["failed"] == int(suite.get("failures", ""))
+        assert sum(each.startswith("refused: ") for each in told) == mine["refused"]
+        names = [each.get("name", "") for each in suite.iter("testcase")]
+        assert f"works: {mine['works']} cases" in names and "not judged: 1 case" in names
         found[properties["backend"]] = mine
     return found
 
@@ -289,14 +298,10 @@ def _of_the_page(folder: Path, printed: str) -> Counts:
     last = heads.index("conformance")
     found: Counts = {}
     for cells in lines:
-        numbers = dict(
-            zip(
-                ["cases", *(name.replace(" ", "_") for name in heads[first + 1 : last])],
-                cells[first:],
-                strict=False,
-            )
-        )
-        found[cells[0].split()[0]] = {name: int(numbers[name]) for name in KNOWN}
+        numbers = dict(zip(heads[first:last], cells[first:last], strict=True))
+        found[cells[0].split()[0]] = {
+            name: int(numbers["all" if name == "cases" else title]) for name, title in TITLES.items()
+        }
     return found
 
 
@@ -309,17 +314,15 @@ def _cards(folder: Path) -> dict[str, str]:
 def _of_the_cards(folder: Path, printed: str) -> Counts:
     found: Counts = {}
     for arm, card in _cards(folder).items():
-        told = {
-            name: int(number) for name, number in re.findall(r'<div class="(\w+)[^>]*>.*?<dd>(\d+)', card)
-        }
-        failed = {state.value: told.get(state.value, 0) for state in FAILED}
-        found[arm] = failed | {
-            "passed": told["works"],
-            "declined": told["refused"],
-            "failed": sum(failed.values()),
-            "not_judged": told.get("not_judged", 0),
-            "not_measured": told.get("not_measured", 0),
-        }
+        titles = {title: name for name, title in TITLES.items()}
+        told = Counter(
+            {
+                titles[title.strip()]: int(number)
+                for title, number in re.findall(r"</span>([^<]*)</dt><dd>(\d+)", card)
+            }
+        )
+        failed = sum(told[state.value] for state in FAILED)
+        found[arm] = {name: told[name] for name in KNOWN[2:]} | {"failed": failed}
     return found
 
 
@@ -327,34 +330,29 @@ def _of_every_case_on_the_page(folder: Path, printed: str) -> Counts:
     ((heads, *lines),) = [
         lines for name, lines in Tables(folder / "page" / "report.html").tables if "by-case" in name.split()
     ]
-    titles = {state.words.title: state.value for state in CaseState}
-    names = {"works": "passed", "refused": "declined"}
     found: Counts = {}
     for place, arm in enumerate(heads[1:], 1):
-        states = [next(titles[title] for title in titles if title in cells[place]) for cells in lines]
-        counted = Counter(names.get(state, state) for state in states)
+        # A cell begins with the glyph and the words of the state.
+        counted = Counter(
+            next(state.value for state in CaseState if cells[place].startswith(glyph_and_words(state)))
+            for cells in lines
+        )
         counted["failed"] = sum(counted[state.value] for state in FAILED)
         found[arm.strip()] = {name: counted[name] for name in KNOWN[2:]}
     return found
 
 
 def _of_the_explorer(folder: Path, printed: str) -> Counts:
-    """Each case comes to a kind on each arm; the kinds of failures together are the failed cases."""
+    """Each case is in a state on each arm; one that works but for documented faults is told apart."""
     found = json.loads((folder / "page" / "report.json").read_text())
-    kinds = {each["letter"]: each for each in found["outcomes"]}
-    named = {
-        "pass": "passed",
-        "documented": "passed",
-        "declined": "declined",
-        "unjudged": "not_judged",
-        "harness_error": "not_measured",
-    }
+    kinds = {each["letter"]: each for each in found["states"]}
+    for state in CaseState:
+        assert glyph_and_words(state) in {each["title"] for each in kinds.values() if each["name"] == state}
     counts: Counts = {}
-    for arm, letters in zip(found["arms"], found["outcome"], strict=True):
-        came_to = Counter(
-            "failed" if kinds[each]["fails"] else named[kinds[each]["name"]] for each in letters
-        )
-        counts[arm["backend"]] = {name: came_to[name] for name in OUTCOMES}
+    for arm, letters in zip(found["arms"], found["state"], strict=True):
+        came_to = Counter(kinds[each]["name"].removesuffix("_as_documented") for each in letters)
+        came_to["failed"] = sum(kinds[each]["fails"] for each in letters)
+        counts[arm["backend"]] = {name: came_to[name] for name in KNOWN[2:]}
     return counts
 
 
@@ -362,13 +360,9 @@ def _of_the_history(folder: Path, printed: str) -> Counts:
     found: Counts = {}
     for each in conformance.read_histories(folder / "past"):
         counts = each.features[conformance.EVERY]
-        failed = sum(
-            count
-            for name, count in counts.items()
-            if name not in (*OUTCOMES, conformance.HURRIED, conformance.BESIDE)
-        )
-        found[each.backend] = {name: counts.get(name, 0) for name in OUTCOMES} | {
-            "failed": failed,
+        assert counts.keys() <= {*KNOWN, conformance.HURRIED, conformance.BESIDE}
+        found[each.backend] = {name: counts.get(name, 0) for name in KNOWN[2:]} | {
+            "failed": sum(counts.get(state.value, 0) for state in FAILED),
             "judged": conformance.judged(counts),
         }
     return found
@@ -387,7 +381,7 @@ def _of_the_table_of_a_paper(folder: Path, printed: str) -> Counts:
     """It has no column for what no case came to, and failed cases only by what goes wrong."""
     lines = (folder / "exported" / "table-outcomes.tex").read_text().partition("\\toprule\n")[2].splitlines()
     head = re.sub(r"\\shortstack\[r\]\{(.*?)\}", lambda words: words[1].replace(" \\\\", ""), lines[0])
-    names = {METRICS[name].title: name for name in KNOWN if name in METRICS} | {"Cases": "cases"}
+    names = {METRICS[name].title: name for name in KNOWN}
     found: Counts = {}
     for arm, line in zip(ARMS, lines[2:4], strict=True):
         cells = dict(zip(head.split(" & "), line.split(" & "), strict=True))
@@ -413,7 +407,7 @@ def _of_the_suite_in_pytest(folder: Path, printed: str) -> Counts:
         failure, skipped, error = (case.find(each) for each in ("failure", "skipped", "error"))
         assert error is None, error.text
         said = "" if skipped is None else skipped.get("message", "").partition(":")[0].replace(" ", "_")
-        found[arm]["failed" if failure is not None else said or "passed"] += 1
+        found[arm]["failed" if failure is not None else said or "works"] += 1
     return found
 
 
@@ -435,6 +429,56 @@ def test_every_surface_counts_the_same(
     for arm, each in said.items():
         assert each == {name: counts[arm][name] for name in each}
         assert set(OUTCOMES) <= set(each)
+
+
+OTHER_WORDS = re.compile(
+    r"\b(pass(ed|es|ing)?|declin(ed|es)|timed? out|under-constrained|over-constrained)\b", re.I
+)
+"""What a case must not be called, for these words are those of other tools and of walks."""
+
+OF_WALKS = re.compile(r".*(walks_|\| [\w-]+ \| \d+ walks).*")
+"""A line about a figure that counts walks."""
+
+
+def _without_style(html: str) -> str:
+    return re.sub(r"<(style|script)>.*?</\1>", "", html, flags=re.DOTALL)
+
+
+def _texts(folder: Path, printed: str) -> dict[str, str]:
+    """What readers see of cases, by surface; without the lines and parts that are about walks."""
+    page = _without_style((folder / "page" / "report.html").read_text())
+    exported, site = folder / "exported", folder / "site"
+    files = [exported / name for name in ("cases.csv", "table-outcomes.tex", "annotations.txt", "junit.xml")]
+    files += [exported / "summary.md", exported / "tables.md", site / "feed.xml", *site.glob("badges/*")]
+    return {
+        "the terminal": printed,
+        "table summary": _grammarbench(folder, "table", "run", "summary"),
+        "table": _grammarbench(folder, "table", "run").partition("WALKS")[0],
+        "the answer": re.findall(r'<section id="answer">.*?</section>', page, re.DOTALL)[0],
+        "the counts": re.findall(r'<table class="summary stacked">.*?</table>', page, re.DOTALL)[0],
+        "groups": re.findall(r'<section id="disagreements">.*?</section>', page, re.DOTALL)[0],
+        "the dashboard": _without_style((site / "index.html").read_text()),
+        "history": _grammarbench(folder, "history", "past"),
+    } | {path.name: OF_WALKS.sub("", path.read_text()) for path in files}
+
+
+def test_no_surface_has_another_word_for_what_a_case_comes_to(walked: tuple[Path, str]) -> None:
+    texts = _texts(*walked)
+    assert {name: found.group() for name, text in texts.items() if (found := OTHER_WORDS.search(text))} == {}
+    for name in ("the answer", "the counts", "the dashboard", "table", "tables.md", "table-outcomes.tex"):
+        words = re.sub(r"\s+", " ", texts[name].replace("\\\\", " ")).lower()
+        assert all(state in words for state in ("works", "refused", "silently wrong")), name
+    for line in _csv(walked[0] / "exported" / "failing.csv"):
+        assert line["state"] in {state.value for state in CaseState}
+        assert line["outcome"] == ("failed" if line["state"] in FAILED else line["state"])
+
+
+def test_every_state_is_explained_once_under_the_name_that_all_surfaces_have() -> None:
+    glossary = (Path(__file__).parents[2] / "docs" / "words.md").read_text()
+    for state in CaseState:
+        assert METRICS[state.value].title.lower() == state.words.title == TITLES[state.value]
+        assert glossary.count(f"| {glyph_and_words(state)} | {state.words.meaning} |") == 1
+    assert len({state.words.glyph for state in CaseState}) == len(CaseState)
 
 
 def test_times_are_the_same_on_every_surface_and_written_for_people(walked: tuple[Path, str]) -> None:
@@ -473,11 +517,11 @@ def test_what_was_not_judged_is_said_first(walked: tuple[Path, str], counts: Cou
                 "instance with a known verdict)"
             )
             assert said in plain
-    assert printed.index("cases judged") < printed.index("Passed")
+    assert printed.index("cases judged") < printed.index("Works")
 
 
 def test_the_dashboard_shows_what_was_judged(walked: tuple[Path, str], counts: Counts) -> None:
     lines = [line for _, lines in Tables(walked[0] / "site" / "index.html").tables for line in lines]
     for arm, each in counts.items():
         line = next(line for line in lines if line[0].startswith(arm))
-        assert line[1].split() == f"{each['passed']} of {each['judged']}".split()
+        assert line[1].split() == f"{each['works']} of {each['judged']}".split()

@@ -14,7 +14,7 @@ from harness.backend.grammar import Grammar
 from harness.checks import checks, judging_dialects
 from harness.oracle.automaton import NoOracle
 from harness.oracle.language import language_of
-from harness.outcomes.case_state import CaseState
+from harness.outcomes.case_state import CaseState, state_of_fault
 from harness.outcomes.outcome import (
     CaseRows,
     Counts,
@@ -58,17 +58,17 @@ def came_to(synthetic: ModuleType) -> Any:
 @pytest.mark.parametrize(
     ("rows", "said", "judged"),
     [
-        ([{}], "passed", True),
-        ([{}, {"valid": False, "accepted": False}], "passed", True),
+        ([{}], "works", True),
+        ([{}, {"valid": False, "accepted": False}], "works", True),
         ([{"accepted": False}], "failed", True),
-        ([{}, {"valid": None}], "passed", True),
+        ([{}, {"valid": None}], "works", True),
         ([{"valid": None}], "not_judged", False),
         ([BARE], "not_judged", False),
         ([BARE, CHECKED | {"checks": {WALKS: "passed"}}], "not_judged", False),
         ([BARE, CHECKED | {"checks": {WALKS: "failed"}, "findings": (Finding(WALKS, 3, "invalid",
         cause="invalid"),)}], "failed", True),
         # whole masks were compared with a reference automaton, which JSON Schema has none of
-        ([BARE | {"dialect": "regex"}, CHECKED | {"dialect": "regex", "checks": {MASKS: "passed"}}], "passed",
+        ([BARE | {"dialect": "regex"}, CHECKED | {"dialect": "regex", "checks": {MASKS: "passed"}}], "works",
         True),
         ([BARE | {"dialect": "regex"}, CHECKED | {"dialect": "regex",
         "checks": {MASKS: "skipped: no oracle"}}], "not_judged", False),
@@ -76,28 +76,28 @@ def came_to(synthetic: ModuleType) -> Any:
         ([{}, CHECKED | {"checks": {"a_check": "failed"}, "findings": (UNDOCUMENTED,)}], "failed", True),
         # a spelling that is refused is policy, and costs nothing
         ([{}, CHECKED | {"checks": {SPELLINGS: "failed"}, "findings": (Finding(SPELLINGS, 0, "",
-        "escaped_value"),)}], "passed", True),
-        ([{}, CHECKED | {"checks": {"a_check": "failed"}, "findings": (DOCUMENTED,)}], "passed", True),
+        "escaped_value"),)}], "works", True),
+        ([{}, CHECKED | {"checks": {"a_check": "failed"}, "findings": (DOCUMENTED,)}], "works", True),
         ([{}, CHECKED | {"findings": (DOCUMENTED, Finding("a_check", None, "and 7 more places",
-        cause="more"))}], "passed", True),
-        ([{"findings": (DOCUMENTED,)}], "passed", True),
+        cause="more"))}], "works", True),
+        ([{"findings": (DOCUMENTED,)}], "works", True),
         ([BARE, CHECKED | {"findings": (DOCUMENTED,)}], "not_judged", False),
         *(([{}, CHECKED | {"status": each, "phase": "check"}], "failed", True) for each in ("crash",
         "timeout", "oom")),
         ([{}, CHECKED | {"status": "harness_error", "phase": "check"}], "not_measured", False),
         ([{}, CHECKED | {"checks": {"a_check": "skipped: the checks of this case had taken their time"}}],
-        "passed", True),
+        "works", True),
         ([{"status": "crash", "accepted": None}, {"status": "skipped", "accepted": None, "instance": 1}],
         "failed", True),
         ([BARE | {"status": "timeout", "phase": "compile"}], "failed", True),
         ([{"status": "harness_error", "accepted": None}], "not_measured", False),
-        ([{"status": "unsupported", "phase": "compile", "accepted": None}], "declined", True),
+        ([{"status": "unsupported", "phase": "compile", "accepted": None}], "refused", True),
         # nobody could have judged it, so that who takes it on is not judged either
-        ([BARE | {"status": "unsupported", "phase": "compile"}], "declined", False),
+        ([BARE | {"status": "unsupported", "phase": "compile"}], "refused", False),
         ([each | {"status": "invalid", "phase": "compile", "dialect": "ebnf"} for each in (BARE, CHECKED)],
-        "declined", True),
+        "refused", True),
         ([{"accepted": False, "findings": (Finding("verdict", None, "another dialect", "regex_dialect", True),
-        )}], "passed", True),
+        )}], "works", True),
     ],
 )  # fmt: skip
 def test_what_a_case_comes_to(came_to: Any, rows: list[dict[str, Any]], said: str, judged: bool) -> None:
@@ -146,8 +146,10 @@ def test_a_verdict_that_is_documented_stays_visible(synthetic: ModuleType) -> No
 def test_one_order_of_gravity_and_a_word_for_each() -> None:
     assert list(OUTCOMES) == [each.value for each in Outcome]
     assert [each.value for each in Outcome if each.fails] == [
-        "crash", "oom", "under_constrained", "over_constrained", "backend_error", "timeout", "finding",
+        "crash", "oom", "backend_error", "under_constrained", "over_constrained", "timeout", "finding",
     ]  # fmt: skip
+    gravity = [state_of_fault(each, None).gravity for each in Outcome if each.fails and each != "finding"]
+    assert gravity == sorted(gravity), "the order of faults is that of the states in which they put a case"
 
 
 def test_who_judges_is_a_check_and_has_an_automaton() -> None:
@@ -176,17 +178,17 @@ def test_what_was_judged_in_words() -> None:
     bare, right, wrong = (
         case(),
         case(judged=True, could_judge=True),
-        case(kinds={Outcome.CRASH}, states={CaseState.BREAKS}),
+        case(states={CaseState.BREAKS}),
     )
-    declined, beside, ours = case(declined=True, could_judge=True), case(declined=True), case(ours=True)
-    counts = counts_of([bare, bare, right, wrong, declined, beside, ours])
+    refused, beside, ours = case(refused=True, could_judge=True), case(refused=True), case(ours=True)
+    counts = counts_of([bare, bare, right, wrong, refused, beside, ours])
     assert counts == Counts(
-        cases=7, passed=1, failed=1, declined=2, not_judged=2, not_measured=1, breaks=1, judged=3
+        cases=7, works=1, failed=1, refused=2, not_judged=2, not_measured=1, breaks=1, judged=3
     )
     assert counts.conformance == 1 / 3
     assert in_words(counts) == (
-        "3 of 7 cases judged; 2 not judged (no instance with a known verdict); 1 declined that nothing "
-        "could judge; "
+        "3 of 7 cases judged; 2 not judged (no instance with a known verdict); 1 refused, and nothing "
+        "could have judged them; "
         "1 not measured (our failure)"
     )
     assert counts_of([bare]).conformance is None
@@ -226,4 +228,4 @@ def test_bare_schemas_are_no_success_on_any_screen(synthetic: ModuleType, tmp_pa
     (row, _) = re.findall(r'<tr><th scope="row">.*?</tr>', page[page.index('id="overview"') :], re.DOTALL)[:2]
     assert "0 of 3 cases judged" in page and ">not judged" in row and "★" not in row
     (count, _) = result_of(run).counts
-    assert (count.passed, count.not_judged, count.conformance) == (0, 3, None)
+    assert (count.works, count.not_judged, count.conformance) == (0, 3, None)

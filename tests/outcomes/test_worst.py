@@ -15,11 +15,12 @@ import pytest
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case
+from harness.outcomes.case_state import CaseState, state_of_fault
 from harness.outcomes.history import conformance
 from harness.outcomes.outcome import FAILURES, Outcome
 from harness.outcomes.result import result_of
 from harness.report import run_summary
-from harness.report.cases.failing import WORDS
+from harness.report.cases.failing import CASE_KINDS
 from harness.report.export import FORMS
 from harness.report.page.page import write_report
 from harness.rows.row import CHECKS_MODE, Finding
@@ -63,8 +64,13 @@ def run(synthetic: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path
     return written
 
 
+def state_of(kind: Outcome) -> CaseState:
+    """The state in which a row of ROWS puts its case."""
+    return state_of_fault(kind, next(iter(ROWS[kind].get("findings", ())), None))
+
+
 def expected_by_case() -> dict[str, str]:
-    return {f"{worse.value} and {milder.value}": worse.value for worse, milder in PAIRS}
+    return {f"{worse.value} and {milder.value}": state_of(worse).value for worse, milder in PAIRS}
 
 
 def test_every_kind_of_failure_is_in_the_run() -> None:
@@ -73,16 +79,17 @@ def test_every_kind_of_failure_is_in_the_run() -> None:
 
 def test_the_terminal_names_the_worst(run: Path) -> None:
     found = run_summary.read_summary(run)
-    assert found.worst is not None and found.worst.kind == FAILURES[0].value
-    assert "worst failure: crash of alpha" in run_summary.summary_text(found, PIPE)
+    assert found.worst is not None and found.worst.state == state_of(FAILURES[0])
+    assert "worst failure (breaks): alpha" in run_summary.summary_text(found, PIPE)
 
 
 def test_each_export_names_the_worst(run: Path) -> None:
     result = result_of(run)
     lines = list(csv.DictReader(FORMS["csv"](result)["failing.csv"].splitlines()))
-    assert {line["case"]: line["worst"] for line in lines} == expected_by_case()
-    assert all(line["faults"].split()[0] == line["worst"] for line in lines)
-    assert all(line["said"] == f"text of {line['worst']}" for line in lines)
+    assert {line["case"]: line["state"] for line in lines} == expected_by_case()
+    worst = {line["case"]: line["case"].partition(" and ")[0] for line in lines}
+    assert all(line["faults"].split()[0] == worst[line["case"]] for line in lines)
+    assert all(line["said"] == f"text of {worst[line['case']]}" for line in lines)
     (text,) = FORMS["junit"](result).values()
     kinds = {
         case.get("name", "").partition(" [")[0]: failure.get("type")
@@ -91,23 +98,22 @@ def test_each_export_names_the_worst(run: Path) -> None:
     }
     assert kinds == expected_by_case()
     failing = json.loads(FORMS["json"](result)["result.json"])["failing"]
-    assert {case["case"]: case["worst"] for case in failing} == expected_by_case()
+    assert {case["case"]: case["state"] for case in failing} == expected_by_case()
 
 
 def test_the_page_names_the_worst(run: Path, tmp_path: Path) -> None:
     page = write_report([run], tmp_path / "page.html").read_text("utf-8")
     shown = re.findall(r'<summary><span class="\w+">([^<]*)</span> <span class="title">([^<]*)</span>', page)
-    words = {WORDS[kind]: kind.value for kind in FAILURES}
+    words = {words: kind for kind, words in CASE_KINDS.items()}
     assert {title: words[kind] for kind, title in shown} == expected_by_case()
     order = [list(words).index(kind) for kind, _ in shown]
     assert order == sorted(order), "the worst stand first"
 
 
-def test_a_history_counts_each_case_by_its_worst_fault(run: Path, tmp_path: Path) -> None:
+def test_a_history_counts_each_case_by_its_state(run: Path, tmp_path: Path) -> None:
     conformance.add(tmp_path, run)
     (entry,) = conformance.read_histories(tmp_path)
     counts: dict[str, int] = {}
-    for worse, _ in PAIRS:
-        name = "broken" if worse in (Outcome.CRASH, Outcome.OOM, Outcome.BACKEND_ERROR) else worse.value
+    for name in expected_by_case().values():
         counts[name] = counts.get(name, 0) + 1
     assert entry.features[conformance.EVERY] == counts

@@ -61,11 +61,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         for day in range(32)
     ]
     write_entries(past, steps)
-    for number, passed in enumerate((3, 1)):
+    for number, works in enumerate((3, 1)):
         write_conformance(
             past,
             number,
-            {"": {"pass": passed, "broken": 3 - passed}, "type": {"pass": 2}},
+            {"": {"works": works, "breaks": 3 - works}, "type": {"works": 2}},
             version=f"1.{number}",
         )
     report = write_report([rows, measured, write_decoding(here / "decode", played())], here / "report", past)
@@ -99,7 +99,7 @@ def shown(browser: Browser, address: str, **look: Any) -> None:
     browser.open(address.partition("#")[0], **look)
     state = address.partition("#")[2]
     if state:
-        browser.go("/cases?outcome=failing")
+        browser.go("/cases?state=failing")
         if state == "/case/":
             browser.go(f"/case/{browser.ask('index.cases.id[list.order[0]]')}")
 
@@ -300,7 +300,7 @@ def test_everything_is_reached_by_the_keyboard(pages: dict[str, str], browser: B
     assert any(each.startswith("A #/cases?backend=") for each in found), "no cell of the heat map"
     shown(browser, pages["cases"])
     found = walked(browser)
-    assert {"INPUT q", "SELECT backend", "SELECT outcome", "DIV rows"} <= set(found) and any(
+    assert {"INPUT q", "SELECT backend", "SELECT state", "DIV rows"} <= set(found) and any(
         each.startswith("A #/case/") for each in found
     )
     browser.ask("explorer.querySelector('.rows td a').focus(); 0")
@@ -329,7 +329,7 @@ def test_one_tab_is_seen_at_a_time_and_an_address_opens_its_own(
         browser.until(f"{current} === '{tab}'")
         assert len(browser.ask(SEEN)) == 1
         assert browser.ask(f"document.getElementById('{place}').getClientRects().length > 0")
-    browser.go("/cases?outcome=failing")
+    browser.go("/cases?state=failing")
     assert browser.ask(current) == "Cases"
 
 

@@ -191,7 +191,7 @@ def test_a_run_is_folded_and_a_release_that_loses_cases_is_told(
             == 0
         )
     assert [each.features["pattern"] for each in conformance.read_histories(past)] == [
-        {"passed": 3}, {"passed": 1, "under_constrained": 2}, {"passed": 2, "under_constrained": 1},
+        {"works": 3}, {"works": 1, "silently_wrong": 2}, {"works": 2, "silently_wrong": 1},
     ]  # fmt: skip
     found = {each.feature: each.lost for each in conformance.losses(conformance.read_histories(past))}
     assert found == {"": 1, "type": 1, "pattern": 2}
@@ -228,13 +228,13 @@ def test_what_ran_out_of_time_or_is_our_fault_is_no_loss(
 
 def test_other_cases_are_not_compared(tmp_path: Path) -> None:
     for number, work in enumerate("aba"):
-        passed = {"passed": 9 - number}
-        write_conformance(tmp_path, number, {"": passed, "type": passed}, version=f"1.{number}", work=work)
+        works = {"works": 9 - number}
+        write_conformance(tmp_path, number, {"": works, "type": works}, version=f"1.{number}", work=work)
     (_, loss) = conformance.losses(conformance.read_histories(tmp_path))
     assert (loss.before.version, loss.after.version, loss.lost) == ("1.0", "1.2", 2)
     page = site(tmp_path)["index.html"].decode()
     assert page.count(", other cases or effort") == 2 and '<span class="bad">✖ at least 2</span>' in page
-    write_conformance(tmp_path, 3, {"": {"passed": 1}}, version="1.3", work="c")
+    write_conformance(tmp_path, 3, {"": {"works": 1}}, version="1.3", work="c")
     assert "✖ at least" not in site(tmp_path)["index.html"].decode()  # there is nothing to hold it against
 
 
@@ -287,9 +287,9 @@ def test_strings_from_outside_stay_text_everywhere(tmp_path: Path) -> None:
             for number, each in enumerate(ratios)
         ]
         write_entries(past, changing, hardware=evil or "none", workload=f"{evil}{place}")
-        for number, passed in enumerate((3, 1)):
+        for number, works in enumerate((3, 1)):
             arm = dict.fromkeys(("backend", "options", "vocabulary", "suite", "work", "run"), evil)
-            counts = {"passed": passed, "broken": 3 - passed}
+            counts = {"works": works, "breaks": 3 - works}
             write_conformance(
                 past,
                 20 * place + number,
@@ -358,10 +358,22 @@ def test_names_of_files() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "color"),
     [
-        (conformance_badge("a", {"passed": 1999, "broken": 1}), "99.9 % of 2,000 judged", "brightgreen"),
-        (conformance_badge("a", {"passed": 19999, "broken": 1}), "99.9 % of 20,000 judged", "brightgreen"),
-        (conformance_badge("a", {"passed": 3, "not_measured": 9}), "100.0 % of 3 judged", "brightgreen"),
-        (conformance_badge("a", {"passed": 3, "declined": 7}), "30.0 % of 10 judged", "orange"),
+        (
+            conformance_badge("a", {"works": 1999, "breaks": 1}),
+            "works on 99.9 % of 2,000 judged",
+            "brightgreen",
+        ),
+        (
+            conformance_badge("a", {"works": 19999, "breaks": 1}),
+            "works on 99.9 % of 20,000 judged",
+            "brightgreen",
+        ),
+        (
+            conformance_badge("a", {"works": 3, "not_measured": 9}),
+            "works on 100.0 % of 3 judged",
+            "brightgreen",
+        ),
+        (conformance_badge("a", {"works": 3, "refused": 7}), "works on 30.0 % of 10 judged", "orange"),
         (conformance_badge("a", {"not_measured": 9}), "not judged", "lightgrey"),
         (speed_badge("a", ["quiet", "alert", "better"]), "1 slower", "red"),
         (speed_badge("a", ["quiet", "better"]), "1 faster", "brightgreen"),

@@ -60,11 +60,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 def test_counts_add_up_and_agree_with_the_rows(hostile: Result) -> None:
     for each in hostile.counts:
-        assert each.cases == each.passed + each.failed + each.declined + each.not_judged + each.not_measured
+        assert each.cases == each.works + each.failed + each.refused + each.not_judged + each.not_measured
         mine = Counter(
             one.outcome for one in hostile.failing if (one.arm, one.suite) == (each.arm, each.suite)
         )
-        assert (mine["declined"], mine["failed"]) == (each.declined, each.failed)
+        assert (mine["refused"], mine["failed"]) == (each.refused, each.failed)
     assert sum(each.cases for each in hostile.counts) == 40 * 4
     assert {fault for each in hostile.failing for fault in each.faults} >= {
         "declined",
@@ -79,7 +79,7 @@ def test_counts_add_up_and_agree_with_the_rows(hostile: Result) -> None:
 def test_a_case_that_we_lost_is_not_the_backends(tmp_path: Path) -> None:
     run = write_run(tmp_path, {OLD: {"status": "harness_error", "accepted": None}})
     (count,) = result_of(run).counts
-    assert (count.passed, count.failed, count.not_measured) == (1, 0, 1)
+    assert (count.works, count.failed, count.not_measured) == (1, 0, 1)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -103,7 +103,7 @@ def test_junit_is_read_by_a_parser_and_says_the_same(hostile: Result, tmp_path: 
     assert len(suites) == len(hostile.counts)
     for suite, count in zip(suites, hostile.counts, strict=True):
         kinds = [type(result) for case in suite for result in case.result]
-        skipped = count.declined + bool(count.not_judged) + bool(count.not_measured)
+        skipped = count.refused + bool(count.not_judged) + bool(count.not_measured)
         assert (suite.failures, suite.skipped, suite.tests) == (
             count.failed,
             skipped,

@@ -67,9 +67,9 @@ def test_failing_cases_say_what_the_result_says(folder: Path, run: harness.Run) 
     assert len(failing) == len(said) > 10
     for case in failing:
         line = said[case.suite, case.case_id, case.arm.split()[0].partition(":")[0]]
-        assert (line.outcome, line.worst, line.said, line.repro, line.faults) == (
+        assert (line.outcome, line.state, line.said, line.repro, line.faults) == (
             case.outcome,
-            case.worst,
+            case.state,
             case.said,
             case.repro,
             " ".join(case.faults),

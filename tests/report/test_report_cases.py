@@ -32,22 +32,22 @@ from harness.rows.store import read_end, read_info, read_rows, read_samples
 
 
 def test_cases_of_one_cause_fall_together() -> None:
-    pattern = [Signed(("pattern", f"one{number}"), ("over_constrained", "pass")) for number in range(9)]
-    refs = [Signed(("$ref", "type"), ("over_constrained", "pass")) for _ in range(5)]
-    crash = [Signed(("pattern",), ("crash", "crash")) for _ in range(4)]
-    fine = [Signed(("type",), ("pass", "pass")) for _ in range(30)]
+    pattern = [Signed(("pattern", f"one{number}"), ("valid_refused", "works")) for number in range(9)]
+    refs = [Signed(("$ref", "type"), ("valid_refused", "works")) for _ in range(5)]
+    crash = [Signed(("pattern",), ("breaks", "breaks")) for _ in range(4)]
+    fine = [Signed(("type",), ("works", "works")) for _ in range(30)]
     cases = [*pattern, *refs, *crash, *fine]
     groups = grouped(cases, range(18))
     assert [(each.vector, each.tags, each.members, each.different) for each in groups] == [
-        (("over_constrained", "pass"), ("pattern",), tuple(range(9)), True),
-        (("over_constrained", "pass"), ("$ref", "type"), tuple(range(9, 14)), True),
-        (("crash", "crash"), ("pattern",), tuple(range(14, 18)), False),
+        (("valid_refused", "works"), ("pattern",), tuple(range(9)), True),
+        (("valid_refused", "works"), ("$ref", "type"), tuple(range(9, 14)), True),
+        (("breaks", "breaks"), ("pattern",), tuple(range(14, 18)), False),
     ]
 
 
 def test_a_tag_that_is_everywhere_tells_nothing() -> None:
     cases = [
-        Signed(("all", f"own{number}"), ("pass" if number % 2 else "declined", "pass"))
+        Signed(("all", f"own{number}"), ("works" if number % 2 else "refused", "works"))
         for number in range(20)
     ]
     (group,) = grouped(cases, range(0, 20, 2))
@@ -56,32 +56,32 @@ def test_a_tag_that_is_everywhere_tells_nothing() -> None:
 
 def test_four_hundred_failures_are_some_fifteen_groups() -> None:
     vectors = [
-        ("over_constrained", "pass"),
-        ("pass", "declined"),
-        ("under_constrained", "under_constrained"),
-        ("pass", "crash"),
+        ("valid_refused", "works"),
+        ("works", "refused"),
+        ("silently_wrong", "silently_wrong"),
+        ("works", "breaks"),
     ]
     causes = ["pattern", "$ref", "anyOf", "format"]
     cases = []
     for number in range(400):
         cases.append(Signed((causes[number // 4 % 4], f"noise{number % 97}", "type"), vectors[number % 4]))
-    cases += [Signed(("type", f"noise{number % 97}"), ("pass", "pass")) for number in range(800)]
+    cases += [Signed(("type", f"noise{number % 97}"), ("works", "works")) for number in range(800)]
     groups = grouped(cases, range(400))
     assert len(groups) == 16 and sum(len(each.members) for each in groups) == 400
     assert all(each.tags[0] in causes for each in groups)
 
 
 def test_an_arm_that_solves_nothing_makes_no_difference() -> None:
-    assert differs(("pass", "pass", "under_constrained")) and not differs(
-        ("pass", "pass", "under_constrained"), frozenset({2})
+    assert differs(("works", "works", "silently_wrong")) and not differs(
+        ("works", "works", "silently_wrong"), frozenset({2})
     )
-    assert not differs(("pass", "skipped", "")) and not differs(("pass", "harness_error"))
+    assert not differs(("works", "not_measured", "")) and not differs(("works", "not_judged"))
+    assert not differs(("works", "works_as_documented"))
     cases = [
-        Signed(("a",), ("declined", kind))
-        for kind in ("pass", "under_constrained", "pass", "under_constrained")
+        Signed(("a",), ("refused", kind)) for kind in ("works", "silently_wrong", "works", "silently_wrong")
     ]
     (group,) = grouped(cases, range(4), frozenset({1}))
-    assert group.vector == ("declined", "") and not group.different
+    assert group.vector == ("refused", "") and not group.different
 
 
 # ------------------------------------------------------------------------------------------------------- data
@@ -127,12 +127,12 @@ def test_report_json_is_what_its_schema_says(written: Path) -> None:
     jsonschema.validate(made, SCHEMA)
     lengths = {len(column) for column in made["cases"].values()} | {
         len(made["details"]),
-        *map(len, made["outcome"]),
+        *map(len, made["state"]),
     }
     assert len(lengths) == 1
     wrongs: tuple[dict[str, Any], ...] = (
         {"kind": "other"},
-        {"outcome": ["A"]},
+        {"state": ["A"]},
         {"stranger": 1},
         {"details": [{"notes": []}]},
     )

@@ -92,7 +92,7 @@ def test_a_case_says_which_token_was_refused_what_is_right_and_how_to_see_it_aga
     vocabulary = load_vocabulary("probe")
     tokens = vocabulary.encode('{"a": "été"}'.encode())
     browser.open(spelled.as_uri())
-    browser.go("/cases?outcome=failing")
+    browser.go("/cases?state=failing")
     browser.press("j")
     browser.press("Enter")
     browser.until("location.hash.startsWith('#/case/') && explorer.querySelector('.came-out')")
@@ -114,7 +114,7 @@ def test_a_case_says_which_token_was_refused_what_is_right_and_how_to_see_it_aga
     assert "# the case says: valid" in snippet
     issue = browser.ask("explorer.querySelector('[aria-label^=\"issue text\"]').textContent")
     assert "alpha 1.2.3" in issue and "--script repro.py" in issue and '{"a": "été"}' in issue
-    for key, end in (("j", "#/case/"), ("Escape", "#/cases?outcome=failing"), ("Escape", "#disagreements")):
+    for key, end in (("j", "#/case/"), ("Escape", "#/cases?state=failing"), ("Escape", "#disagreements")):
         before = browser.ask("location.hash")
         browser.press(key)
         browser.until(
@@ -124,7 +124,7 @@ def test_a_case_says_which_token_was_refused_what_is_right_and_how_to_see_it_aga
 
 
 def test_the_address_is_the_whole_state(spelled: Path, browser: Browser) -> None:
-    browser.open(spelled.as_uri() + "#/cases?backend=alpha&outcome=over&tag=properties&sort=-p99&q=case")
+    browser.open(spelled.as_uri() + "#/cases?backend=alpha&state=valid&tag=properties&sort=-p99&q=case")
     browser.until("explorer.dataset.ready")
     names = "[...document.querySelectorAll('.rows td.title')].map((each) => each.textContent)"
     assert browser.ask(names) == ["case 3", "case 2", "case 1", "case 0"]
@@ -132,8 +132,8 @@ def test_the_address_is_the_whole_state(spelled: Path, browser: Browser) -> None
         "Fill p99"
     )
     for query, found in (
-        ("backend=beta&outcome=failing", 0),
-        ("is=different&outcome=failing", 4),
+        ("backend=beta&state=failing", 0),
+        ("is=different&state=failing", 4),
         ("is=alike", 2),
         ("group=0", 4),
         ("tag=none", 0),
@@ -159,7 +159,7 @@ def test_fifty_thousand_rows_stay_quick(spelled: Path, browser: Browser, tmp_pat
     }  # fmt: skip
     for name in ("compile_us", "fill_p50_us", "fill_p99_us"):
         index[name] = [[each * 7919 % 50_021 / 10 for each in range(many)] for _ in index["arms"]]
-    index["outcome"] = [column[0] * many for column in index["outcome"]]
+    index["state"] = [column[0] * many for column in index["state"]]
     page = tmp_path / "report.html"
     page.write_text(re.sub(r'(id="data-index">)[^<]*', lambda found: found[1] + pack(index), html))
     browser.open(page.as_uri() + "#/cases")
@@ -173,7 +173,7 @@ def test_fifty_thousand_rows_stay_quick(spelled: Path, browser: Browser, tmp_pat
         "'case 49999 of very many')"
     )
     assert browser.ask(rows) <= 100
-    for query in ("sort=-p99", "q=9999", "sort=name&outcome=failing"):
+    for query in ("sort=-p99", "q=9999", "sort=name&state=failing"):
         browser.go(f"/cases?{query}")
         assert float(browser.ask("explorer.dataset.opened")) < 1000 and browser.ask(rows) <= 100
     assert browser.console == []

@@ -176,7 +176,7 @@ def test_the_matrix_says_what_the_metrics_say(synthetic: ModuleType, tmp_path: P
         assert subject.line is not None
         own, shared = values_of(subject.line.arm), values_of(subject.line.arm.only(common))
         assert cells[places["conformance"]].value == own["conformance"]
-        assert cells[places["under"]].text == f"{own['walks_under_constrained']}"
+        assert cells[places["under_constrained"]].text == f"{own['walks_under_constrained']}"
         assert cells[places["rss"]].value == own["peak_rss"]
         compiles = [
             case.compile_ns

@@ -91,7 +91,7 @@ NO_CASE = CaseNoted("", "", "", "", ())
 def shown(browser: Browser, written: Path, name: str) -> list[str]:
     """The scripts on the page of the case of that name."""
     browser.open(written.as_uri())
-    browser.go("/cases?outcome=failing")
+    browser.go("/cases?state=failing")
     browser.go(f"/case/{browser.ask(f'index.cases.id[index.cases.name.indexOf({json.dumps(name)})]')}")
     found: list[str] = browser.ask(
         "[...explorer.querySelectorAll('[aria-label=\"script of the backend alone\"]')].map((each) => "

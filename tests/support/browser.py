@@ -150,7 +150,7 @@ class Browser:
             time.sleep(0.02)
 
     def go(self, state: str) -> None:
-        """To a state of the case explorer, e.g. `/cases?outcome=failing`."""
+        """To a state of the case explorer, e.g. `/cases?state=failing`."""
         self.ask(f"location.hash = {json.dumps('#' + state)}; 0")
         wanted = f"decodeURIComponent({json.dumps('#' + state)})"
         self.until(

@@ -334,7 +334,7 @@ def _write_history(folder: Path) -> None:
     histories.write_entries(folder, entries)
     for number in range(2):
         histories.write_conformance(
-            folder, number, {"type": {"pass": 3, "declined": number}}, version=f"1.{number}"
+            folder, number, {"type": {"works": 3, "refused": number}}, version=f"1.{number}"
         )
     for number, path in enumerate(sorted(folder.rglob("*.jsonl.gz"))):
         path.rename(path.with_name(f"f{number}.jsonl.gz"))

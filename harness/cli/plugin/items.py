@@ -186,7 +186,7 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         """Compares the outcome with the record, or with what is right."""
         outcome = self.outcome
-        passes = outcome.came_to in (CaseOutcome.PASSED, CaseOutcome.NOT_JUDGED)
+        passes = outcome.came_to in (CaseOutcome.WORKS, CaseOutcome.NOT_JUDGED)
         if outcome.differs_by_a_timeout:
             pytest.skip("differs from the record by a missed deadline, which depends on the machine")
         if outcome.recorded and outcome.faults == outcome.recorded and not passes:
@@ -200,8 +200,8 @@ class CaseItem(pytest.Item):
             )
         if outcome.came_to == CaseOutcome.FAILED or outcome.is_changed:
             raise Wrong(outcome.lines())
-        if outcome.came_to == CaseOutcome.DECLINED:
-            pytest.skip(f"declined: {for_logs(outcome.problems[0]) if outcome.problems else ''}")
+        if outcome.came_to == CaseOutcome.REFUSED:
+            pytest.skip(f"refused: {for_logs(outcome.problems[0]) if outcome.problems else ''}")
         if outcome.came_to == CaseOutcome.NOT_JUDGED:
             pytest.skip(
                 "not judged: no instance of it has a known verdict, and no check compared its masks "

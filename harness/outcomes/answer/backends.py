@@ -43,12 +43,12 @@ class BackendAnswer:
 
     @property
     def works(self) -> int:
-        """Returns the cases that passed."""
-        return self.counts.passed
+        """Returns how many cases work."""
+        return self.counts.works
 
     @property
     def right_outputs(self) -> int:
-        """Returns the cases in which no output was wrong: those that passed, and those in which checks of the
+        """Returns in how many cases no output was wrong: those that work, and those in which checks of the
         interface alone found a fault."""
         return self.works + self.count(CaseState.OTHER_FAULT)
 

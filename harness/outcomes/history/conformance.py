@@ -19,31 +19,30 @@ from typing import Any
 from harness.backend.arm import arm
 from harness.backend.environments.releases import release
 from harness.errors import BadInput, Incomplete
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.history.measurements import read_lines, write_once
-from harness.outcomes.outcome import CaseRows, Outcome
-from harness.rows.row import BROKEN, OUT_OF_TIME, Row
+from harness.outcomes.outcome import CaseRows
+from harness.rows.row import OUT_OF_TIME, Row
 from harness.rows.sample import sample_of
 from harness.rows.store import read_end, read_info, read_rows
 from harness.shape import shaped
 
-FORM, FOLDER = 2, "conformance"
+FORM, FOLDER = 3, "conformance"
 
-CASE_OUTCOMES = (
-    "passed", "declined", "finding", "over_constrained", "under_constrained", "broken", "timeout",
-    "not_judged", "not_measured",
-)  # fmt: skip
-"""What a case comes to (harness/outcomes/outcome.py), a failed one by its worst fault; at the end what says
-nothing for certain."""
+WORKS, REFUSED, TOO_SLOW = CaseState.WORKS.value, CaseState.REFUSED.value, CaseState.TOO_SLOW.value
+
+SILENT = (CaseState.NOT_JUDGED.value, CaseState.NOT_MEASURED.value)
+"""The states of a case that say nothing of the backend."""
 
 HURRIED, BESIDE = "hurried", "beside"
-"""Counted in addition: of those that passed, the ones whose checks ran out of time; of the declined, those
-that nothing could judge."""
+"""Counted in addition: of the cases that work, the ones whose checks ran out of time; of the refused ones,
+those that nothing could judge."""
 
 EVERY = ""
 """The feature that every case of a suite has."""
 
 Counts = Mapping[str, int]
-"""How many cases by outcome, and HURRIED and BESIDE; those that are not there are 0."""
+"""How many cases by state (`CaseState`), and HURRIED and BESIDE; those that are not there are 0."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class SuiteHistory:
 
 @dataclass(frozen=True)
 class FeatureChange:
-    """A feature of which more or fewer cases pass than in the release before, whatever the cases were that
+    """A feature of which more or fewer cases work than in the release before, whatever the cases were that
     ran out of time."""
 
     before: SuiteHistory
@@ -76,12 +75,12 @@ class FeatureChange:
 
     @property
     def lost(self) -> int:
-        """Returns the least number of cases that pass no more."""
+        """Returns the least number of cases that work no more."""
         return lost(self._counts(self.before), self._counts(self.after))
 
     @property
     def won(self) -> int:
-        """Returns the least number of cases that pass and did not before."""
+        """Returns the least number of cases that work and did not before."""
         return lost(self._counts(self.after), self._counts(self.before))
 
     def _counts(self, history: SuiteHistory) -> Counts:
@@ -89,27 +88,18 @@ class FeatureChange:
 
 
 def lost(before: Counts, after: Counts) -> int:
-    """Returns how many fewer cases pass, even if all that are undecided afterwards passed, and none that was
+    """Returns how many fewer cases work, even if all that are undecided afterwards worked, and none that was
     undecided before."""
-    undecided = ("passed", "timeout", "not_judged", "not_measured")
+    undecided = (WORKS, TOO_SLOW, *SILENT)
     return max(
-        0, before.get("passed", 0) - before.get(HURRIED, 0) - sum(after.get(kind, 0) for kind in undecided)
+        0, before.get(WORKS, 0) - before.get(HURRIED, 0) - sum(after.get(state, 0) for state in undecided)
     )
 
 
 def judged(counts: Counts) -> int:
     """Returns how many of these cases were judged: the denominator of `conformance`."""
-    return sum(
-        counts.get(outcome, 0) for outcome in CASE_OUTCOMES if outcome not in ("not_judged", "not_measured")
-    ) - counts.get(BESIDE, 0)
-
-
-def case_outcome(case: CaseRows) -> str:
-    """Returns one of CASE_OUTCOMES: the kind of the worst fault of a failed case, `broken` for a crash,
-    running out of memory and an exception."""
-    if case.worst is None:
-        return case.outcome.value
-    return "broken" if case.worst in BROKEN and case.worst != Outcome.TIMEOUT else case.worst.value
+    told = (counts.get(state.value, 0) for state in CaseState if state.value not in SILENT)
+    return sum(told) - counts.get(BESIDE, 0)
 
 
 def add(history: Path, folder: Path) -> Path:
@@ -163,7 +153,7 @@ def add(history: Path, folder: Path) -> Path:
 
 def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]]]:
     """Returns the number of cases by backend, version, options, vocabulary and suite, then by feature and
-    outcome."""
+    state."""
     cases: dict[tuple[str, ...], tuple[set[str], CaseRows]] = {}
     hurried = set()
     for row in rows:
@@ -182,14 +172,14 @@ def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]
             hurried.add(key)
     folded: dict[tuple[str, ...], dict[str, dict[str, int]]] = {}
     for key, (tags, case_rows) in cases.items():
-        outcomes = [case_outcome(case_rows)]
-        outcomes += [HURRIED] * (outcomes == ["passed"] and key in hurried) + [BESIDE] * (
-            outcomes == ["declined"] and not case_rows.is_judged
-        )
+        state = case_rows.state.value
+        counted = [state]
+        counted += [HURRIED] * (state == WORKS and key in hurried)
+        counted += [BESIDE] * (state == REFUSED and not case_rows.is_judged)
         features = folded.setdefault(key[:-1], {})
         for tag in {EVERY, *tags}:
             counts = features.setdefault(tag, {})
-            for name in outcomes:
+            for name in counted:
                 counts[name] = counts.get(name, 0) + 1
     return folded
 
@@ -271,5 +261,5 @@ def histories_text(history: Path) -> str:
     ]
     for loss in losses(histories):
         what = f"{arm(loss.after)} {loss.after.version} on {loss.after.suite}: {loss.feature or 'all cases'}"
-        lines.append(f"  lost        {what}: at least {loss.lost} fewer pass than in {loss.before.version}")
+        lines.append(f"  lost        {what}: at least {loss.lost} fewer work than in {loss.before.version}")
     return "\n".join(lines)

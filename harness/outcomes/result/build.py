@@ -12,6 +12,7 @@ from harness.backend.arm import arm_names
 from harness.measure.figures import ALL
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes import compare, differences, expected, metrics, outcome
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.delayed import DelayedCases
 from harness.outcomes.gate import Gate
 from harness.outcomes.history import measurements
@@ -31,6 +32,9 @@ backend, as many as a dashboard of charts can bear."""
 
 EXAMPLES = 3
 """Cases that a change of counts names."""
+
+MILDEST = (len(CaseState), 0)
+"""The key of what is no fault in the order of faults: behind all of them."""
 
 KINDS: dict[str, Kind] = {"worse": "worse", "better": "better", "other": "other", "policy": "other"}
 
@@ -110,10 +114,10 @@ class Noticed:
         self.faults: dict[str, dict[tuple[str, str], set[str]]] = {}
         self.undocumented: dict[str, dict[tuple[str, str], set[str]]] = {}
         self.cases: dict[str, dict[tuple[str, str], outcome.CaseRows]] = {}
-        self.messages: dict[tuple[str, str, str], tuple[int, str]] = {}
-        """By arm, suite and case: the gravity of the worst row, and its message."""
-        self.gravity: dict[str, int] = {}
-        """By name of a fault: its place in the order of gravity."""
+        self.messages: dict[tuple[str, str, str], tuple[tuple[int, int], str]] = {}
+        """By arm, suite and case: the order of the worst row's worst fault, and the row's message."""
+        self.order: dict[str, tuple[int, int]] = {}
+        """By name of a fault: its key in the order of gravity."""
         self.arms: dict[str, expected.RecordedArm] = {}
         self.names: dict[str, str] = {}
         self.delayed = DelayedCases()
@@ -127,19 +131,19 @@ class Noticed:
         key = (row.suite, row.case_id)
         self.names["/".join(key)] = row.case
         faults = list(outcome.faults(row))
-        self.gravity |= {expected.fault_name(fault): fault.kind.gravity for fault in faults}
+        self.order |= {expected.fault_name(fault): fault.order for fault in faults}
         documented = {expected.fault_name(fault) for fault in faults if fault.documented}
         wrong = expected.faults_of_row(row)
         self.faults.setdefault(name, {}).setdefault(key, set()).update(wrong)
         self.cases.setdefault(name, {}).setdefault(key, outcome.CaseRows()).add(row)
         self.undocumented.setdefault(name, {}).setdefault(key, set()).update(wrong - documented)
-        gravity = outcome.outcome(row).gravity
-        if wrong and ((name, *key) not in self.messages or gravity < self.messages[name, *key][0]):
+        order = min((fault.order for fault in faults if not fault.documented), default=MILDEST)
+        if wrong and ((name, *key) not in self.messages or order < self.messages[name, *key][0]):
             text = row.text or next((finding.text for finding in row.findings), "")
-            self.messages[name, *key] = gravity, one_line(text)[:400]
+            self.messages[name, *key] = order, one_line(text)[:400]
 
     def failing(self) -> Iterator[Failing]:
-        """Yields every case with a fault, declined and documented ones too."""
+        """Yields every case with a fault, refused and documented ones too."""
         names = arm_names(self.arms.values())
         for name, cases in self.faults.items():
             of = self.arms[name]
@@ -158,13 +162,12 @@ class Noticed:
                         said=self.messages[name, suite, case_id][1],
                         repro=shlex.join(command),
                         outcome=rows.outcome.value,
-                        worst=rows.worst.value if rows.worst else "",
+                        state=rows.state.value,
                     )
 
     def _worst_first(self, names: Iterable[str]) -> tuple[str, ...]:
         """Returns the names of faults by gravity, those of one gravity by name."""
-        mildest = len(outcome.GRAVITY)
-        return tuple(sorted(names, key=lambda name: (self.gravity.get(name, mildest), name)))
+        return tuple(sorted(names, key=lambda name: (self.order.get(name, MILDEST), name)))
 
 
 def _counts(arms: Iterable[ArmSummary]) -> Iterator[Counts]:

@@ -47,7 +47,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Failing:
-    """A case in which something is wrong on an arm, or diverges as the backend documents, or is declined."""
+    """A case in which something is wrong on an arm, or diverges as the backend documents, or is refused."""
 
     arm: str
     suite: str
@@ -56,15 +56,15 @@ class Failing:
     faults: tuple[str, ...]
     """Verdicts other than `pass`, and findings as `check:cause`, the worst first."""
     documented: tuple[str, ...]
-    """The faults among them that cost no pass: the backend documents them, or they are policy."""
+    """The faults among them that fail nothing: the backend documents them, or they are policy."""
     said: str
     """The message of the backend or a check in the worst row, on one line; empty if there is none."""
     repro: str
     """The command that shows it."""
     outcome: str
-    """What the case comes to: `failed`, `declined`, or `passed` where the backend documents all of it."""
-    worst: str
-    """The kind of its worst fault, as in the order of outcomes; empty if the case did not fail."""
+    """What the case comes to: `failed`, `refused`, or `works` where the backend documents all of it."""
+    state: str
+    """What the case is like (`CaseState`): the same as its outcome, and for a failed case what goes wrong."""
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,17 @@ from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Instance
 from harness.errors import BadInput
 from harness.outcomes.delayed import Delayed, delayed_of
-from harness.outcomes.outcome import NOT_COMPILED, Outcome, outcome
+from harness.outcomes.outcome import NOT_COMPILED, CaseOutcome, CaseRows, Outcome, outcome
 from harness.outcomes.summary import arm_key
-from harness.report.cases.failing import KINDS, OUTCOMES, CaseKey, Who, kind_of
+from harness.report.cases.failing import CASE_KINDS, OUTCOMES, CaseKey, Who, case_kind, kind_of
 from harness.rows.row import CHECKS_MODE, DECLINED, Row
 from harness.rows.store import published_without, read_cases, read_info
 
-NOTED = frozenset(KINDS)
-"""The outcomes of cases of which there is something to show."""
 LETTERS = {kind: chr(ord("a") + place) for place, kind in enumerate(OUTCOMES)}
-"""One letter for each, so that a column of outcomes is a string; `.` where the case was not run."""
+"""One letter for each outcome of a walk, so that those of a case are a string; `.` where an instance was not
+walked."""
+CASE_LETTERS = {kind: chr(ord("a") + place) for place, kind in enumerate(CASE_KINDS)}
+"""The same for what cases come to, so that a column of them is a string; `.` where the case was not run."""
 
 TEXT = 65_536
 """Characters of a grammar, bytes of an instance, that are kept at most."""
@@ -55,19 +56,26 @@ class CaseNoted:
     name: str
     dialect: str
     tags: tuple[str, ...]
-    worst: dict[Who, int] = field(default_factory=dict)
-    """The worst outcome by arm, as its place in OUTCOMES."""
+    rows: dict[Who, CaseRows] = field(default_factory=dict)
+    """Its rows, folded by arm."""
+    documented: set[Who] = field(default_factory=set)
+    """The arms on which a row diverges as the backend documents."""
     walks: dict[Who, dict[int, int]] = field(default_factory=dict)
-    """The same by instance."""
+    """The worst outcome of its walks by arm and instance, as its place in OUTCOMES."""
     notes: dict[tuple[Who, int | None, str, str, str], Note] = field(default_factory=dict)
     delayed: list[tuple[Who, Delayed]] = field(default_factory=list)
     """What befell it behind other cases, and not alone."""
     more: int = 0
     """Notes that are not kept."""
 
+    def kind(self, who: Who) -> str:
+        """Returns what it came to on the arm, one of CASE_KINDS."""
+        return case_kind(self.rows[who], who in self.documented)
+
     @property
     def failing(self) -> bool:
-        return any(place < PLACES[Outcome.DECLINED] for place in self.worst.values())
+        """Does it fail on an arm?"""
+        return any(rows.outcome == CaseOutcome.FAILED for rows in self.rows.values())
 
 
 PLACES = {kind: place for place, kind in enumerate(OUTCOMES)}
@@ -95,8 +103,11 @@ class Cases:
         if (later := delayed_of(row)) is not None:
             case.delayed.append((who, later))
         failed = kind_of(row)
-        place = PLACES[outcome(row)]
-        case.worst[who] = min(place, case.worst.get(who, place))
+        came_to = outcome(row)
+        case.rows.setdefault(who, CaseRows()).add(row)
+        if came_to == Outcome.DOCUMENTED:
+            case.documented.add(who)
+        place = PLACES[came_to]
         if row.instance is not None:
             walks = case.walks.setdefault(who, {})
             walks[row.instance] = min(place, walks.get(row.instance, place))

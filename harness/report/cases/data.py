@@ -13,22 +13,24 @@ from typing import Any
 import numpy as np
 
 from harness.backend.arm import arm_names
+from harness.outcomes.case_state import FAILED
 from harness.outcomes.outcome import FAILURES
 from harness.outcomes.summary import ArmSummary, CaseSummary, pairs
 from harness.report.cases.cases import (
+    CASE_LETTERS,
     LETTERS,
-    NOTED,
     CaseNoted,
     Cases,
     Vocabularies,
     commonest_message,
     details,
 )
-from harness.report.cases.failing import OUTCOMES
+from harness.report.cases.failing import CASE_KINDS, OUTCOMES
 from harness.report.cases.groups import Group, Signed, differs, grouped
 from harness.report.page.lines import Line
 
-FORMAT = 1
+FORMAT = 2
+"""Of the index and of report.json; it is raised where a field is renamed or means something else."""
 USUAL, MOST = 2_000_000, 5_000_000
 """Bytes of a page: what we aim at, and what it never exceeds."""
 SHARD = 1_500_000
@@ -75,9 +77,8 @@ def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
     if len(solve_nothing) == len(lines):
         solve_nothing = frozenset()
     noted = sorted(cases.noted.values(), key=lambda case: (case.suite, case.name, case.id))
-    names = list(OUTCOMES)
-    signed = [Signed(case.tags, _vector(case, positions, len(lines), names)) for case in noted]
-    chosen = [place for place, case in enumerate(signed) if NOTED.intersection(case.vector)]
+    signed = [Signed(case.tags, _vector(case, positions, len(lines))) for case in noted]
+    chosen = [place for place, case in enumerate(noted) if case.notes]
     groups = grouped(signed, chosen, solve_nothing)
     of = {place: number for number, group in enumerate(groups) for place in group.members}
     failing = set(chosen)
@@ -97,10 +98,10 @@ def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
     )
 
 
-def _vector(case: CaseNoted, positions: dict[Any, int], arms: int, names: list[str]) -> tuple[str, ...]:
+def _vector(case: CaseNoted, positions: dict[Any, int], arms: int) -> tuple[str, ...]:
     vector = [""] * arms
-    for who, place in case.worst.items():
-        vector[positions[who]] = names[place]
+    for who in case.rows:
+        vector[positions[who]] = case.kind(who)
     return tuple(vector)
 
 
@@ -128,6 +129,10 @@ def _index(
         "arms": [
             _arm(line, list(runs).index(line.run.place), line.position in solve_nothing) for line in lines
         ],
+        "states": [
+            {"name": name, "letter": CASE_LETTERS[name], "title": title, "fails": name in FAILED} for name,
+            title in CASE_KINDS.items()
+        ],
         "outcomes": [
             {"name": name, "letter": LETTERS[name], "title": title, "fails": name in FAILURES} for name,
             title in OUTCOMES.items()
@@ -146,7 +151,7 @@ def _index(
             "group": [group_of.get(place, -1) for place in range(len(noted))],
             "different": [int(differs(case.vector, solve_nothing)) for case in signed],
         },
-        "outcome": ["".join(LETTERS.get(case.vector[arm],
+        "state": ["".join(CASE_LETTERS.get(case.vector[arm],
         ".") for case in signed) for arm in range(len(lines))],
         "compile_us": [of_case[0] for of_case in times],
         "fill_p50_us": [of_case[1] for of_case in times],
@@ -300,7 +305,7 @@ def _first(index: dict[str, Any], cases: int) -> dict[str, Any]:
     columns = {name: column[:cases] for name, column in index["cases"].items()}
     by_arm = {
         name: [column[:cases] for column in index[name]]
-        for name in ("outcome", "compile_us", "fill_p50_us", "fill_p99_us")
+        for name in ("state", "compile_us", "fill_p50_us", "fill_p99_us")
     }
     return index | {"cases": columns} | by_arm
 

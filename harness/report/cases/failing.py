@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.delayed import Delayed, delayed_of
-from harness.outcomes.outcome import NOT_COMPILED, Outcome, outcome
+from harness.outcomes.outcome import NOT_COMPILED, CaseRows, Outcome, outcome
 from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, Row
 from harness.rows.store import published_without, read_cases
@@ -21,20 +22,31 @@ from harness.rows.store import published_without, read_cases
 WORDS = {
     Outcome.CRASH: "✖ crash",
     Outcome.OOM: "✖ out of memory",
-    Outcome.UNDER_CONSTRAINED: "▲ silently wrong (under-constrained)",
-    Outcome.OVER_CONSTRAINED: "▼ valid output refused (over-constrained)",
+    Outcome.UNDER_CONSTRAINED: "▲ under-constrained: accepted an invalid output",
+    Outcome.OVER_CONSTRAINED: "▼ over-constrained: refused a valid output",
     Outcome.BACKEND_ERROR: "✖ backend error",
-    Outcome.TIMEOUT: "◔ too slow (timeout)",
+    Outcome.TIMEOUT: "◔ timeout",
     Outcome.FINDING: "◆ finding",
-    Outcome.DECLINED: "⊘ refused (declined)",
+    Outcome.DECLINED: "⊘ declined",
     Outcome.HARNESS_ERROR: "⚑ harness error (ours)",
     Outcome.SKIPPED: "– skipped (ours)",
     Outcome.DOCUMENTED: "◇ documented divergence",
     Outcome.PASS: "✓ pass",
-    Outcome.UNJUDGED: "? not judged",
+    Outcome.UNJUDGED: "? unjudged",
 }
 OUTCOMES = {kind.value: WORDS[kind] for kind in Outcome}
 """What a row can come to, worst first: glyph and words."""
+
+AS_DOCUMENTED = "works_as_documented"
+"""A case that works, and diverges in a way that the backend documents."""
+
+CASE_KINDS = {
+    state.value: f"{state.words.glyph} {state.words.title}" for state in CaseState if state != CaseState.WORKS
+} | {
+    AS_DOCUMENTED: "◇ works, diverges as documented",
+    CaseState.WORKS.value: f"{CaseState.WORKS.words.glyph} {CaseState.WORKS.words.title}",
+}
+"""What a case can come to on an arm, the gravest first: glyph and words. These are the states of cases."""
 
 KINDS = {kind: words for kind, words in OUTCOMES.items() if kind not in ("skipped", "pass", "unjudged")}
 """The outcomes of which there is something to show."""
@@ -95,7 +107,8 @@ class FailedCase:
     name: str
     dialect: str
     tags: tuple[str, ...]
-    kinds: dict[Who, set[str]] = field(default_factory=dict)
+    rows: dict[Who, CaseRows] = field(default_factory=dict)
+    """The rows of which there is something to show, folded by arm."""
     whole: list[Note] = field(default_factory=list)
     instances: dict[tuple[str, int], FailedInstance] = field(default_factory=dict)
     """The failed instances, by suite version and number."""
@@ -143,7 +156,7 @@ class Failures:
             case = self.cases[key] = FailedCase(
                 row.suite, row.case_id, row.case[:400], row.dialect, row.tags[:12]
             )
-        case.kinds.setdefault(who, set()).add(kind)
+        case.rows.setdefault(who, CaseRows()).add(row)
         findings = tuple(
             _finding(finding.check, finding.position, finding.text)
             for finding in row.findings[:SHOWN_FINDINGS]
@@ -161,6 +174,21 @@ class Failures:
             place, FailedInstance(row.instance, row.instance_name[:200], row.valid)
         )
         _keep(case, instance.notes, note)
+
+
+def case_kind(rows: CaseRows, is_documented: bool) -> str:
+    """Returns the entry of CASE_KINDS for the rows of a case on an arm; `is_documented` says whether a row
+    diverges as the backend documents."""
+    return AS_DOCUMENTED if rows.state == CaseState.WORKS and is_documented else rows.state.value
+
+
+def worst_kind(case: FailedCase, left_out: set[Who]) -> str:
+    """Returns the gravest entry of CASE_KINDS that a failing case has on an arm, without the arms that are
+    left out where there are others."""
+    told = [rows for who, rows in case.rows.items() if who not in left_out] or list(case.rows.values())
+    states = {rows.state for rows in told} - {CaseState.WORKS, CaseState.NOT_JUDGED}
+    # Only rows with something to show are here, so a case that did not fail diverges as documented.
+    return min(states, key=lambda state: state.gravity).value if states else AS_DOCUMENTED
 
 
 def _keep(case: FailedCase, notes: list[Note], note: Note) -> None:

@@ -1,4 +1,4 @@
-"""Cases that came out alike: the same outcome on every arm, and the keywords that tell them from
+"""Cases that came out alike: the same state on every arm, and the keywords that tell them from
 the others.
 """
 
@@ -9,16 +9,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.report.cases.failing import AS_DOCUMENTED
+
 LEAST = 3
-"""Cases of one outcome that a tag must join before it makes a group of its own."""
+"""Cases of one vector that a tag must join before it makes a group of its own."""
 TELLING = 1.3
-"""How much more frequent a tag must be among cases of one outcome than in the whole run."""
+"""How much more frequent a tag must be among cases of one vector than in the whole run."""
 SHOWN_TAGS = 8
 
 
 @dataclass(frozen=True)
 class Signed:
-    """What a group is found by: a case's tags, and its outcome on each arm (empty: it was not run there)."""
+    """What a group is found by: a case's tags, and what it came to on each arm (empty where it was not
+    run)."""
 
     tags: tuple[str, ...]
     vector: tuple[str, ...]
@@ -26,7 +29,7 @@ class Signed:
 
 @dataclass(frozen=True)
 class Group:
-    """Cases with one outcome vector, and a tag in common where one tells them apart."""
+    """Cases that came to the same on each arm, and a tag in common where one tells them apart."""
 
     vector: tuple[str, ...]
     tags: tuple[str, ...]
@@ -37,11 +40,14 @@ class Group:
 
 
 def differs(vector: Sequence[str], left_out: frozenset[int] = frozenset()) -> bool:
-    """Do two arms that ran the case, and are not left out, come to different outcomes?"""
+    """Is the case in different states on two arms that ran it, could be judged and are not left out?
+
+    What a backend documents is no difference.
+    """
     kinds = {
-        outcome
-        for position, outcome in enumerate(vector)
-        if position not in left_out and outcome not in ("", "skipped", "harness_error", "unjudged")
+        "works" if kind == AS_DOCUMENTED else kind
+        for position, kind in enumerate(vector)
+        if position not in left_out and kind not in ("", "not_measured", "not_judged")
     }
     return len(kinds) > 1
 
@@ -52,13 +58,14 @@ def grouped(
     """Returns the chosen cases (by index) in groups: those on which arms differ first, then by size.
 
     `cases` are all of the run: a tag tells something only where it is more frequent among the group's cases
-    than among these. The outcome of an arm that is left out (it solves nothing) tells no two cases apart.
+    than among these. What a case comes to on an arm that is left out (it solves nothing) tells no two cases
+    apart.
     """
     everywhere = Counter(tag for case in cases for tag in set(case.tags))
     by_vector: dict[tuple[str, ...], list[int]] = {}
     for index in chosen:
         vector = tuple(
-            "" if position in left_out else outcome for position, outcome in enumerate(cases[index].vector)
+            "" if position in left_out else kind for position, kind in enumerate(cases[index].vector)
         )
         by_vector.setdefault(vector, []).append(index)
     groups = [

@@ -7,14 +7,18 @@ import io
 from collections.abc import Iterable, Sequence
 
 from harness.outcomes.case_state import FAILED
+from harness.outcomes.metrics import METRICS
 from harness.outcomes.result import Result
 from harness.text import one_line, spreadsheet
 
 COUNTED = (
-    "cases", "judged", "passed", "failed", *(state.value for state in FAILED), "declined", "not_judged",
+    "cases", "judged", "works", "failed", *(state.value for state in FAILED), "refused", "not_judged",
     "not_measured",
 )  # fmt: skip
 """How many cases came to what, in the order of every table; the failed ones by what goes wrong."""
+
+COUNTED_TITLES = {name: METRICS[name].title.lower() for name in COUNTED}
+"""How tables for people head these columns."""
 
 
 def files(result: Result) -> dict[str, str]:
@@ -42,7 +46,7 @@ def files(result: Result) -> dict[str, str]:
             " ".join(failing_case.faults),
             " ".join(failing_case.documented),
             failing_case.outcome,
-            failing_case.worst,
+            failing_case.state,
             failing_case.said,
             failing_case.repro,
             result.sample,
@@ -73,7 +77,7 @@ def files(result: Result) -> dict[str, str]:
                 "faults",
                 "documented",
                 "outcome",
-                "worst",
+                "state",
                 "said",
                 "repro",
                 "sample",

@@ -1,8 +1,8 @@
 """JUnit XML, as Jenkins, GitLab and GitHub's reporters read it: a test suite per arm and suite, a test case
-per failing or declined case.
+per failed or refused case.
 
-Passed cases are one test case with their number, so that 10,000 of them do not fill a page; so are those that
-were not judged or not measured, as skipped ones. A declined case is skipped.
+The cases that work are one test case with their number, so that 10,000 of them do not fill a page; so are
+those that were not judged or not measured, as skipped ones. A refused case is skipped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def files(result: Result) -> dict[str, str]:
 
 
 def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.Element:
-    listed = [failing_case for failing_case in mine if failing_case.outcome in ("failed", "declined")]
+    listed = [failing_case for failing_case in mine if failing_case.outcome in ("failed", "refused")]
     documented = [failing_case for failing_case in mine if failing_case not in listed]
     silent = [
         (count.not_judged, "not judged: no instance with a known verdict"),
@@ -75,10 +75,10 @@ def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.
     properties = xml.SubElement(suite, "properties")
     for key, value in _properties(result, arm, count).items():
         xml.SubElement(properties, "property", name=_fit(key), value=_fit(value))
-    xml.SubElement(suite, "testcase", classname=_fit(name), name=f"{count.passed} passed cases")
+    xml.SubElement(suite, "testcase", classname=_fit(name), name=f"works: {_cases(count.works)}")
     for number, why in skipped:
         case = xml.SubElement(
-            suite, "testcase", classname=_fit(name), name=f"{number} cases {why.partition(':')[0]}"
+            suite, "testcase", classname=_fit(name), name=f"{why.partition(':')[0]}: {_cases(number)}"
         )
         xml.SubElement(case, "skipped", message=why)
     for failing_case in listed:
@@ -102,15 +102,17 @@ def _properties(result: Result, arm: Arm, count: Counts) -> dict[str, str]:
 
 
 def _add_case(suite: xml.Element, name: str, failing: Failing) -> None:
-    """Adds a case that failed, or that the backend declined, which is skipped."""
+    """Adds a case that failed, or that the backend refused, which is skipped."""
     title = _fit(f"{failing.case} [{failing.case_id}]")
     case = xml.SubElement(suite, "testcase", classname=_fit(name), name=title)
     faults = ", ".join(failing.faults)
     message = _fit(f"{faults}: {failing.said}" if failing.said else faults)
     if failing.outcome != "failed":
-        xml.SubElement(case, "skipped", message=message)
+        xml.SubElement(
+            case, "skipped", message=_fit(f"refused: {failing.said}" if failing.said else "refused")
+        )
     else:
-        failure = xml.SubElement(case, "failure", message=message, type=failing.worst)
+        failure = xml.SubElement(case, "failure", message=message, type=failing.state)
         failure.text = _fit(failing.repro, 2000)
 
 
@@ -143,6 +145,10 @@ def _gate(result: Result) -> xml.Element:
             _fit(f"{change.kind} {change.arm}: {change.what}", 2000) for change in result.changes[:200]
         )
     return suite
+
+
+def _cases(number: int) -> str:
+    return f"{number} {'case' if number == 1 else 'cases'}"
 
 
 def _fit(text: str, longest: int = 500) -> str:

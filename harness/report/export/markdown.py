@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.outcomes.result import Figure, Result
-from harness.report.export.csv_table import COUNTED
+from harness.report.export.csv_table import COUNTED, COUNTED_TITLES
 from harness.report.tables.instances import number
 from harness.text import markdown
 
@@ -15,7 +15,7 @@ def files(result: Result) -> dict[str, str]:
 
 def counts(result: Result) -> str:
     """Returns a table with a line per arm and suite that counts what the cases came to."""
-    heads = ["backend", "suite", "conformance", *(name.replace("_", " ") for name in COUNTED)]
+    heads = ["backend", "suite", "conformance", *COUNTED_TITLES.values()]
     cells = [
         [
             markdown(count.arm),

@@ -68,13 +68,13 @@ def _lines(result: Result) -> Iterator[str]:
 
 
 def judged(result: Result) -> Iterator[str]:
-    """Says for each arm, over all suites, how many cases passed and how many were judged."""
+    """Says for each arm, over all suites, how many cases work and how many were judged."""
     for arm in result.arms:
         total = summed(count for count in result.counts if count.arm == arm.name)
         share = (
             "nothing judged"
             if total.conformance is None
-            else (f"conformance {percent(total.conformance)} ({total.passed:,} of {total.judged:,})")
+            else (f"conformance {percent(total.conformance)} ({total.works:,} of {total.judged:,})")
         )
         yield f"- {markdown(arm.name)}: {share}; {in_words(total)}"
 

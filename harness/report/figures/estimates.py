@@ -75,7 +75,7 @@ def share(part: float, whole: float, units: float | None = None) -> Estimate | N
 def conformance(counts: Counts) -> Estimate | None:
     """Returns the conformance of counted cases (`Counts.conformance`) with Wilson's interval; None where none
     was judged."""
-    return share(counts.passed, counts.judged)
+    return share(counts.works, counts.judged)
 
 
 def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | None:

@@ -25,8 +25,8 @@ WHICH = dict.fromkeys(("suite", "case", "case_id", "dialect"), TEXT)
 """The columns that say which case it is of."""
 
 CASES = {
-    **WHOSE, **WHICH, "tags": TEXT, "outcome": TEXT, "state": TEXT, "judged": YES_NO, "worst": TEXT,
-    "faults": TEXT, "documented": TEXT, "said": TEXT, "compile_us": TIME, "first_mask_us": TIME,
+    **WHOSE, **WHICH, "tags": TEXT, "outcome": TEXT, "state": TEXT, "judged": YES_NO, "faults": TEXT,
+    "documented": TEXT, "said": TEXT, "compile_us": TIME, "first_mask_us": TIME,
     "ttfm_us": TIME, "masks": COUNT, "mask_p50_us": TIME, "mask_max_us": TIME, "repro": TEXT,
 }  # fmt: skip
 
@@ -126,7 +126,6 @@ class Seen:
                     "outcome": case.rows.outcome.value,
                     "state": case.rows.state.value,
                     "judged": case.rows.is_judged,
-                    "worst": wrong.worst if wrong else "",
                     "faults": " ".join(wrong.faults) if wrong else "",
                     "documented": " ".join(wrong.documented) if wrong else "",
                     "said": wrong.said if wrong else "",

@@ -12,16 +12,16 @@ from markupsafe import Markup
 
 from harness.backend.arm import arm_names
 from harness.report.cases.failing import (
+    CASE_KINDS,
     EXAMPLES,
-    KINDS,
     CaseKey,
     FailedCase,
     Failures,
     Reason,
-    Who,
     choose,
     fill_in,
     ordered,
+    worst_kind,
 )
 from harness.report.page.lines import Line
 
@@ -79,7 +79,7 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
         anchor = f"{anchor}-{number}" if anchor in anchors.values() else anchor
         repro = [
             (by_who[who], command(by_who[who], case))
-            for who in case.kinds
+            for who in case.rows
             if not by_who[who].run.without_cases
         ]
         later = failures.delayed.get(key, ())
@@ -89,7 +89,7 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
                 anchor=anchor,
                 lines=by_who,
                 repro=repro,
-                worst=_worst(case, whose),
+                worst=worst_kind(case, whose),
                 delayed=later,
             )
         )
@@ -97,11 +97,11 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
         if budget < 0:
             break
         rendered[key], anchors[key] = html, anchor
-    worst_first = list(KINDS)
+    worst_first = list(CASE_KINDS)
     order = sorted(
         rendered,
         key=lambda key: (
-            worst_first.index(_worst(failures.cases[key], whose)),
+            worst_first.index(worst_kind(failures.cases[key], whose)),
             key[0],
             failures.cases[key].name,
             key,
@@ -117,12 +117,6 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
     return FailingCases(
         len(failures.cases), solve_nothing, [rendered[key] for key in order], by_line, anchors
     )
-
-
-def _worst(case: FailedCase, solve_nothing: set[Who]) -> str:
-    telling = [kinds for who, kinds in case.kinds.items() if who not in solve_nothing]
-    kinds = set().union(*(telling or case.kinds.values()))
-    return next(kind for kind in KINDS if kind in kinds)
 
 
 def _reason(reason: Reason, failures: Failures, anchors: dict[CaseKey, str]) -> ReasonShown:

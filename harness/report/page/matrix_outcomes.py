@@ -7,17 +7,19 @@ from collections.abc import Sequence
 
 from harness.outcomes.metrics import METRICS
 from harness.report.figures.estimates import Estimate, conformance, share
+from harness.report.page.cells import GLYPHS
 from harness.report.page.inputs import Subject
 from harness.report.page.lines import Line
 from harness.report.page.matrix_cells import ColumnFigures, MatrixCell, MatrixColumn
 from harness.report.tables.instances import number
 
-RIGHT = {
-    "walks_under_constrained": ("under", "▲ accepts invalid"),
-    "walks_over_constrained": ("over", "▼ rejects valid"),
-    "walks_declined": ("declined", "⊘ declined"),
-    "walks_broken": ("broken", "✖ broken"),
+WRONG = {
+    "walks_under_constrained": "under_constrained",
+    "walks_over_constrained": "over_constrained",
+    "walks_declined": "declined",
+    "walks_broken": "broken",
 }
+"""The metrics that have a column, and the verdict on walks that each counts, which is the column's key."""
 
 
 def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
@@ -28,7 +30,7 @@ def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
         counts = subject.line.arm.counts()
         rest = counts.cases - counts.judged
         details = (
-            f"{counts.passed:,} of {counts.judged:,} judged",
+            f"{counts.works:,} of {counts.judged:,} judged",
             f"{rest:,} not judged" if rest else "",
             _shares(estimate),
         )
@@ -37,8 +39,9 @@ def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
     column = MatrixColumn("conformance", "conformance", METRICS["conformance"].definition, False)
     estimates = [None if line is None else conformance(line.arm.counts()) for line in lines]
     made = [ColumnFigures(column, estimates, show)]
-    for name, (key, title) in RIGHT.items():
-        made.append(_walks(lines, name, MatrixColumn(key, title, METRICS[name].definition, True)))
+    for name, verdict in WRONG.items():
+        title = f"{GLYPHS[verdict]} {METRICS[name].title.lower()}"
+        made.append(_walks(lines, name, MatrixColumn(verdict, title, METRICS[name].definition, True)))
     return made
 
 

@@ -59,8 +59,8 @@ def outcomes(inputs: Inputs) -> str:
         for line, count in zip(inputs.lines, counts, strict=True)
     ]
     said = (
-        f"Outcomes by backend. Conformance is the share of judged cases that passed, with its {LEVEL:.0%} "
-        "interval (Wilson). A case that a backend declined counts against it; one that nothing could judge "
+        f"Outcomes by backend. Conformance is the share of judged cases that work, with its {LEVEL:.0%} "
+        "interval (Wilson). A case that a backend refused counts against it; one that nothing could judge "
         "does not count."
     )
     return table(heads, lines, caption=f"{escape(said, None)} {_about(inputs)}", label="outcomes", left=1)

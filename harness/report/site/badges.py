@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.outcomes.history.alert_rule import State
-from harness.outcomes.history.conformance import judged
+from harness.outcomes.history.conformance import WORKS, judged
 from harness.report.site.trend import short
 
 COLOURS = ((0.99, "brightgreen"), (0.9, "green"), (0.75, "yellow"), (0.0, "orange"))
-"""The colours of shares of cases that pass, each with its least share: the first one that is reached
+"""The colours of shares of cases that work, each with its least share: the first one that is reached
 counts."""
 
 
@@ -27,17 +27,17 @@ def badge(label: str, message: str, color: str) -> str:
 
 
 def conformance_badge(label: str, counts: Mapping[str, int]) -> str:
-    """Returns how many cases pass, of those that were judged."""
+    """Returns on which share of the judged cases the backend works."""
     known = judged(counts)
     if not known:
         return badge(label, "not judged", "lightgrey")
-    passed = counts.get("passed", 0)
+    works = counts.get(WORKS, 0)
     # 1,999 of 2,000 are not all.
-    share = f"{min(100 * passed / known, 100 if passed == known else 99.9):.1f}"
+    share = f"{min(100 * works / known, 100 if works == known else 99.9):.1f}"
     return badge(
         label,
-        f"{share} % of {known:,} judged",
-        next(colour for bound, colour in COLOURS if passed / known >= bound),
+        f"works on {share} % of {known:,} judged",
+        next(colour for bound, colour in COLOURS if works / known >= bound),
     )
 
 

@@ -16,6 +16,7 @@ from harness.backend.arm import arm
 from harness.backend.environments.releases import release
 from harness.errors import BadInput
 from harness.measure.figures import ALL
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.history import conformance, measurements
 from harness.outcomes.history.alert_rule import EARLIER, RECENT, STEP, Event, State
 from harness.outcomes.history.conformance import EVERY, FeatureChange, SuiteHistory
@@ -127,8 +128,7 @@ def site(folder: Path) -> dict[str, bytes]:
                 {features.key_of(history): _anchor("f", features.key_of(history)) for history in histories},
             ),
             judged=conformance.judged,
-            glyphs=features.GLYPHS,
-            meanings=features.MEANINGS,
+            states=[state.words for state in reversed(CaseState)],
             words=WORDS,
             rule=(RECENT, EARLIER, f"{100 * (STEP - 1):.0f} %"),
             stylesheet=Markup(asset("style.css").strip() + "\n" + asset("dashboard.css").strip()),
@@ -265,14 +265,14 @@ def _outcome(steps: Sequence[tuple[int, FeatureChange]], worse: bool) -> FeedEnt
     before, after = steps[0][1].before, steps[0][1].after
     most = max(count for count, _ in steps)
     what = (
-        f"passes at least {most} case(s) {'fewer' if worse else 'more'} of {short(after.suite, 40)} than "
+        f"works on at least {most} case(s) {'fewer' if worse else 'more'} of {short(after.suite, 40)} than "
         f"{short(before.version, 24)}"
     )
     details = []
     for _, step in steps[:DETAILS]:
         then, now = (
             (
-                history.features.get(step.feature, {}).get("passed", 0),
+                history.features.get(step.feature, {}).get(conformance.WORKS, 0),
                 conformance.judged(history.features.get(step.feature, {})),
             )
             for history in (before, after)
@@ -303,8 +303,8 @@ def _outcome(steps: Sequence[tuple[int, FeatureChange]], worse: bool) -> FeedEnt
 def _latest(
     measured: Sequence[Measured], histories: Sequence[SuiteHistory], losses: Sequence[FeatureChange]
 ) -> list[Latest]:
-    """Returns one line per backend and options: its newest version, what passes of all its suites, and what
-    the alert rule says."""
+    """Returns one line per backend and options: its newest version, how many cases of all its suites work,
+    and what the alert rule says."""
     by_backend: dict[tuple[str, str], Latest] = {}
 
     def line(backend: str, options: str) -> Latest:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from harness.backend.arm import arm
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.history.conformance import (
-    CASE_OUTCOMES,
     EVERY,
+    WORKS,
     Counts,
     FeatureChange,
     SuiteHistory,
@@ -21,36 +22,20 @@ from harness.report.site.trend import day, short
 RELEASES, FEATURES = 12, 200
 """Columns and rows of a table, at most; the page says how many are left out."""
 
-GLYPHS = {
-    "passed": "✓", "declined": "⊘", "finding": "◆", "over_constrained": "▼", "under_constrained": "▲",
-    "broken": "✖", "timeout": "◔",
-    "not_judged": "?", "not_measured": "–",
-}  # fmt: skip
-"""The glyphs of the outcomes, the same as in the report of a run where it has them."""
-
-MEANINGS = {
-    "passed": "judged, every instance and check is right", "declined": "the backend says that it cannot",
-    "finding": "a check found something",
-    "over_constrained": "refuses what the grammar allows", "under_constrained": "allows what it forbids",
-    "broken": "crash, out of memory, or an error of the backend", "timeout": "out of time",
-    "not_judged": "nobody could judge it",
-    "not_measured": "missing through our fault",
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class FeatureCell:
     """One feature in one release."""
 
-    passed: int
+    works: int
     cases: int
     """How many of the feature's cases were judged."""
     colour: str
     """A class of the style sheet."""
     others: str
-    """The other outcomes with their counts, as glyphs."""
+    """The other states with their counts, as glyphs."""
     lost: int
-    """Cases that passed in the release before; 0 where that cannot be said."""
+    """Cases that worked in the release before; 0 where that cannot be said."""
     won: int
     """Cases that did not; likewise."""
 
@@ -70,7 +55,7 @@ class FeatureMatrix:
     columns: tuple[FeatureColumn, ...]
     lines: tuple[tuple[str, tuple[FeatureCell | None, ...]], ...]
     always: tuple[str, ...]
-    """Features whose cases all passed in every release shown."""
+    """Features whose cases all work in every release shown."""
     releases_left_out: int
     features_left_out: int
 
@@ -106,11 +91,11 @@ def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> Featur
             _cell(release, before, name) for before, release in zip([None, *shown], shown, strict=False)
         )
         there = [cell for cell in cells if cell]
-        if name != EVERY and all(cell.passed == cell.cases for cell in there):
+        if name != EVERY and all(cell.works == cell.cases for cell in there):
             always.append(short(name, 60))
         else:
             lines.append((name, cells))
-    # All cases, then what was lost, then what passes least.
+    # All cases, then what was lost, then what works least.
     lines.sort(key=lambda line: (line[0] != EVERY, *_order(line[1]), line[0]))
     named = tuple(
         (short(name, 60) if name != EVERY else "all cases", cells) for name, cells in lines[:FEATURES]
@@ -121,15 +106,15 @@ def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> Featur
 
 def _order(cells: Sequence[FeatureCell | None]) -> tuple[bool, float]:
     there = [cell for cell in cells if cell]
-    return not any(cell.lost for cell in there), there[-1].passed / max(1, there[-1].cases)
+    return not any(cell.lost for cell in there), there[-1].works / max(1, there[-1].cases)
 
 
 def _cell(history: SuiteHistory, before: SuiteHistory | None, feature: str) -> FeatureCell | None:
     counts: Counts | None = history.features.get(feature)
     if not counts:
         return None
-    passed, cases = counts.get("passed", 0), judged(counts)
-    share = passed / cases if cases else 0.0
+    works, cases = counts.get(WORKS, 0), judged(counts)
+    share = works / cases if cases else 0.0
     colour = (
         "q4"
         if share == 1
@@ -142,11 +127,13 @@ def _cell(history: SuiteHistory, before: SuiteHistory | None, feature: str) -> F
         else "q0"
     )
     others = " ".join(
-        f"{GLYPHS[outcome]}{counts[outcome]}" for outcome in CASE_OUTCOMES[1:] if counts.get(outcome)
+        f"{state.words.glyph}{counts[state.value]}"
+        for state in CaseState
+        if state != CaseState.WORKS and counts.get(state.value)
     )
     step = (
         FeatureChange(before, history, feature)
         if before and before.work == history.work and feature in before.features
         else None
     )
-    return FeatureCell(passed, cases, colour, others, step.lost if step else 0, step.won if step else 0)
+    return FeatureCell(works, cases, colour, others, step.lost if step else 0, step.won if step else 0)

@@ -29,13 +29,13 @@ import json, pandas, sys
 sys.stdout.reconfigure(errors="backslashreplace")
 page = json.load(open("report.json", encoding="utf-8"))
 cases, suites = page["cases"], page["suites"]
-names = {each["letter"]: each["name"] for each in page["outcomes"]} | {".": None}
+names = {each["letter"]: each["name"] for each in page["states"]} | {".": None}
 frame = pandas.DataFrame({"suite": [suites[each] for each in cases["suite"]], "name": cases["name"]}, index=cases["id"])
-for arm, letters in zip(page["arms"], page["outcome"]):
+for arm, letters in zip(page["arms"], page["state"]):
     frame[arm["label"]] = [names[each] for each in letters]
 print(frame)"""  # noqa: E501
 """Makes a data frame of a page's report.json: a line for each case, and for each arm a column with the
-outcomes' names."""
+states' names."""
 
 
 def _one_liners(lines: Sequence[Line]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.report.cases.data import Explored, commonest
-from harness.report.cases.failing import OUTCOMES, shortened
+from harness.report.cases.failing import CASE_KINDS, shortened
 from harness.report.cases.groups import Group
 from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
@@ -39,8 +39,8 @@ class GroupShown:
     number: int
     cases: int
     tags: list[str]
-    outcomes: list[str]
-    """The outcome on each arm, in words."""
+    states: list[str]
+    """The state on each arm, in words."""
     message: str
     examples: list[tuple[str, str, str]]
     """Anchor of the case if it is on the page without the script, id and name."""
@@ -67,12 +67,12 @@ def _shown(
 def _group(explored: Explored, number: int, group: Group, anchors: dict[tuple[str, str], str]) -> GroupShown:
     cases = [explored.cases[member] for member in group.members[:EXAMPLES]]
     examples = [(anchors.get((case.suite, case.id), ""), case.id, case.name[:60]) for case in cases]
-    outcomes = [OUTCOMES[outcome] if outcome else "–" for outcome in group.vector]
+    states = [CASE_KINDS[kind] if kind else "–" for kind in group.vector]
     return GroupShown(
         number,
         len(group.members),
         list(group.tags[:TAGS]),
-        outcomes,
+        states,
         commonest(explored, group, shortened)[:200],
         examples,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.outcomes.metrics import values_of
-from harness.report.export.csv_table import COUNTED
+from harness.report.export.csv_table import COUNTED, COUNTED_TITLES
 from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
 from harness.report.run_summary import judged_lines
@@ -22,6 +22,7 @@ def values(page: Content) -> Values:
         "subjects": inputs.subjects,
         "scouting": inputs.scouting,
         "counted": COUNTED[1:],
+        "titles": COUNTED_TITLES,
         "lines": inputs.lines,
         "summaries": [values_of(arm) for arm in arms],
         "common": page.common,
