@@ -198,16 +198,18 @@ def test_a_run_is_folded_and_a_release_that_loses_cases_is_told(
     assert main(["report", "--history", str(past), "--out", str(out)]) == 0
     page = (out / "index.html").read_text("utf-8")
     assert (
-        "alpha 1.10 passes at least 2 case(s) fewer of first than 1.9" in page
+        "alpha 1.10 works on at least 2 case(s) fewer of first than 1.9" in page
         and ("pattern: 3 of 3 → 1 of 3") in page
     )
     assert (
-        "alpha 1.11 passes at least 1 case(s) more of first than 1.10" in page
+        "alpha 1.11 works on at least 1 case(s) more of first than 1.10" in page
         and ("pattern: 1 of 3 → 2 of 3") in page
     )
     assert "<td>none</td>" in page
     assert re.findall(r'<th scope="col">(1\.\d+)<', page) == ["1.9", "1.10", "1.11"]
-    assert json.loads((out / "badges/alpha.json").read_text("utf-8"))["message"] == "83.3 % of 6 judged"
+    assert (
+        json.loads((out / "badges/alpha.json").read_text("utf-8"))["message"] == "works on 83.3 % of 6 judged"
+    )
     assert "alpha 1.10 on first: pattern: at least 2 fewer pass than in 1.9" in capsys.readouterr().out
     assert main(["history", str(past), "--add", str(tmp_path / "1.9")]) == 2
     assert "only appended to" in capsys.readouterr().err

@@ -205,7 +205,7 @@ def test_the_outcomes_are_those_of_the_result(tmp_path: Path) -> None:
     run = synthetic_run(tmp_path / "run", cases=60, hostile=False)
     made = tables(read_inputs([run]))["table-outcomes.tex"].decode()
     result = result_of(run)
-    heads = ["Backend", "Cases", "Judged", "Passed", "Breaks", "Too slow", "Other fault", "Declined"]
+    heads = ["Backend", "Cases", "Judged", "Works", "Breaks", "Too slow", "Other fault", "Refused"]
     heads.append("Not measured")
     head = made.partition("\\toprule\n")[2].partition("\n")[0]
     shown = re.sub(r"\\shortstack\[r\]\{(.*?)\}", lambda words: words[1].replace(" \\\\", ""), head)

@@ -162,7 +162,7 @@ def test_a_run_without_rows_or_failures_is_a_page(synthetic: ModuleType, tmp_pat
     fine = synthetic.write_run(
         tmp_path / "fine", [[(synthetic.row(), b"")]], synthetic.info(synthetic.ARMS[:1])
     )
-    assert "None: no walk failed" in Page(render([fine])).text
+    assert "None: no case fails or is refused" in Page(render([fine])).text
 
 
 @pytest.mark.long

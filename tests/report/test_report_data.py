@@ -41,8 +41,8 @@ def test_the_data_frame_has_the_outcomes_by_name(tmp_path: Path, monkeypatch: py
         exec(each, made)  # our own page, of a run of our own
         frame = made["frame"]
         assert list(frame.columns) == ["suite", "name", "alpha · 1", "alpha · 2"]  # type: ignore[attr-defined]
-        assert frame["alpha · 1"].value_counts().to_dict() == {"pass": 20}  # type: ignore[index]
-        assert frame["alpha · 2"].value_counts().to_dict() == {"pass": 11, "under_constrained": 9}  # type: ignore[index]
+        assert frame["alpha · 1"].value_counts().to_dict() == {"works": 20}  # type: ignore[index]
+        assert frame["alpha · 2"].value_counts().to_dict() == {"works": 11, "silently_wrong": 9}  # type: ignore[index]
         assert len(frame) == 20 and set(frame["suite"]) == {"first"} and frame.index.is_unique  # type: ignore
     assert len(scripts) == 1
 

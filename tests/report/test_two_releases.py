@@ -112,9 +112,7 @@ def test_in_the_browser(made: Made, browser: Browser, tmp_path: Path) -> None:
         "[...explorer.querySelectorAll('.came-out tbody tr')].map((each) => "
         "each.innerText.replace(/\\s+/g, ' '))"
     )
-    assert (
-        len(rows) == 2 and "1.0 ✓ pass" in rows[0] and "2.0 ▲ silently wrong (under-constrained)" in rows[1]
-    )
+    assert len(rows) == 2 and "1.0 ✓ works" in rows[0] and "2.0 ▲ silently wrong" in rows[1]
     assert browser.console == []
 
 
@@ -124,11 +122,14 @@ def test_over_time(made: Made, tmp_path: Path) -> None:
         assert main(["history", str(past), "--add", str(run)]) == 0
     assert main(["report", "--history", str(past), "--out", str(site)]) == 0
     page = (site / "index.html").read_text("utf-8")
-    assert "toy-choice 2.0 passes at least 2 case(s) fewer" in page and "✖ at least 2" in page
+    assert "toy-choice 2.0 works on at least 2 case(s) fewer" in page and "✖ at least 2" in page
     assert "3/3" in page and "1/3" in page
     (entry,) = ElementTree.parse(site / "feed.xml").iter(f"{{{ATOM}}}entry")
-    assert "passes at least 2 case(s) fewer" in (entry.findtext(f"{{{ATOM}}}title") or "")
-    assert json.loads((site / "badges" / "toy-choice.json").read_text())["message"] == "33.3 % of 3 judged"
+    assert "works on at least 2 case(s) fewer" in (entry.findtext(f"{{{ATOM}}}title") or "")
+    assert (
+        json.loads((site / "badges" / "toy-choice.json").read_text())["message"]
+        == "works on 33.3 % of 3 judged"
+    )
 
 
 def test_a_release_is_a_regression_and_a_setting_is_none(
