@@ -210,7 +210,7 @@ def test_a_run_is_folded_and_a_release_that_loses_cases_is_told(
     assert (
         json.loads((out / "badges/alpha.json").read_text("utf-8"))["message"] == "works on 83.3 % of 6 judged"
     )
-    assert "alpha 1.10 on first: pattern: at least 2 fewer pass than in 1.9" in capsys.readouterr().out
+    assert "alpha 1.10 on first: pattern: at least 2 fewer work than in 1.9" in capsys.readouterr().out
     assert main(["history", str(past), "--add", str(tmp_path / "1.9")]) == 2
     assert "only appended to" in capsys.readouterr().err
 
