@@ -23,6 +23,7 @@ from harness.backend.arm import Arm
 from harness.cli.main import main, parser
 from harness.cli.output import plain
 from harness.outcomes import compare
+from harness.outcomes.case_state import CaseState
 from harness.report import run_summary
 from harness.text import PIPE, Console, command, grid, shorten
 
@@ -153,7 +154,7 @@ def test_run_says_folder_rows_statuses_and_metrics(ran: tuple[Path, Any]) -> Non
     assert said["complete"] and said["rows"] == 2 and said["statuses"] == {"ok": 2} and said["recorded"] == 1
     (backend,) = said["backends"]
     assert backend["backend"] == "unconstrained" and backend["metrics"]["invalidation_error"] == 1
-    assert said["worst"]["kind"] == "under_constrained" and said["worst"]["case"] == "small: month"
+    assert said["worst"]["state"] == "silently_wrong" and said["worst"]["case"] == "small: month"
 
 
 def test_the_repro_that_a_run_names_shows_that_failure(
@@ -272,7 +273,7 @@ def test_a_summary_is_short_and_fits(run: Path, pair: Path) -> None:
         assert widest(said) <= 80 and not set(said) & set("\x1b\u202e\r")
         # The answer of at most six lines, and every row there can be, but for one.
         assert said.startswith("Use ") and len(said.partition("\n\nworst")[0].split("\n")) <= 35
-        for word in ("grammarbench report", "grammarbench repro", "--format all", "worst failure: "):
+        for word in ("grammarbench report", "grammarbench repro", "--format all", "worst failure ("):
             assert word in " ".join(said.replace("\\\n", " ").split())
 
 
@@ -289,7 +290,7 @@ def test_the_worst_failure_is_by_kind_not_by_order(synthetic: ModuleType, tmp_pa
     ]
     folder = synthetic.write_run(tmp_path / "run", walks, synthetic.info(synthetic.ARMS[:1]))
     found = run_summary.read_summary(folder).worst
-    assert found is not None and (found.kind, found.case) == ("under_constrained", "2")
+    assert found is not None and (found.state, found.case) == (CaseState.SILENTLY_WRONG, "2")
     ours = synthetic.write_run(tmp_path / "ours", walks[1:2], synthetic.info(synthetic.ARMS[:1]))
     assert run_summary.read_summary(ours).worst is None and "repro" not in run_summary.summary_text(
         run_summary.read_summary(ours), PIPE
@@ -342,7 +343,7 @@ def test_colour_is_for_terminals_and_no_color_stops_it(
     assert main(words) == 0
     assert "\x1b" not in capsys.readouterr().out
     coloured, bare = on_a_terminal(words), on_a_terminal(words, NO_COLOR="1")
-    assert re.search(r"\x1b\[31m(1 worse|over-constrained)\x1b\[0m", coloured), coloured
+    assert re.search(r"\x1b\[31m(1 worse|valid output refused)\x1b\[0m", coloured), coloured
     assert "\x1b" not in bare and "\x1b" not in on_a_terminal(words, TERM="dumb")
     stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
     assert stripped == bare and 80 < widest(bare) <= 100, "the same words, in the terminal's width"
