@@ -139,7 +139,7 @@ def lean_walk(
     vocabulary = subject.vocabulary
     leaning = leaning_of(vocabulary)
     is_json_text = subject.case.grammar.dialect == "json_schema"
-    inside = _Inside()
+    inside = InString()
     inside.read(text)
     tokens: list[int] = []
     out = bytearray()
@@ -172,7 +172,7 @@ def lean_walk(
     return done("unended")
 
 
-class _Inside:
+class InString:
     """Is the end of a JSON text inside of a string?"""
 
     def __init__(self) -> None:

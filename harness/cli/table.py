@@ -18,6 +18,8 @@ TABLES = {
     "faults": "the faults by category and cause, in cases of each backend",
     "checks": "in how many cases each check found something",
     "masks": "at how many places no token is wrongly allowed, and none wrongly forbidden",
+    "endless": "in how many cases white space, digits or strings have no end",
+    "budgets": "how many tokens an output of each case takes at least",
     "tokens": "which token ids each backend reads wrongly, and how",
     "keywords": "what becomes of each keyword and pair (of the suite keywords)",
     "tools": "what becomes of tool calls, by family of models, choice and tools (of the suite tools)",
@@ -94,7 +96,9 @@ def _summary(options: argparse.Namespace) -> int:
 def _frame_text(run: Path, what: str, form: str | None) -> str:
     """Returns one of the tables that are data frames. Raises BadInput."""
     from harness.outcomes.faults import fault_frame
+    from harness.report.tables.budgets import budgets_frame
     from harness.report.tables.ceiling import ceiling_frame
+    from harness.report.tables.endless import endless_frame
     from harness.report.tables.instances import checks_frame, to_text
     from harness.report.tables.masks import masks_frame
     from harness.report.tables.passes import passes_frame
@@ -107,7 +111,9 @@ def _frame_text(run: Path, what: str, form: str | None) -> str:
         "checks": checks_frame,
         "faults": fault_frame,
         "spellings": spelling_frame,
+        "budgets": budgets_frame,
         "ceilings": ceiling_frame,
+        "endless": endless_frame,
         "masks": masks_frame,
         "passes": passes_frame,
         "times": time_frame,

@@ -11,46 +11,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from declaring import BYTES, Declaring, declaring
 
 from harness.backend.grammar import Bitmask, Grammar, unpack_mask
 from harness.backend.layout import COMPACT, EVERY_SPELLING, LAYOUTS, Layout, LayoutName
 from harness.backend.registry import make, parse_specs
-from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
+from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, Instance
 from harness.checks.layouts import check_every_document_of_its_layout_can_be_written
 from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.ebnf.automaton import ebnf_automaton
-from harness.oracle.language import documents_of
 from harness.oracle.reference import Reference, ReferenceGrammar, ReferenceObject
 from harness.rows.row import Finding
 
-BYTES = byte_vocabulary()
 AB = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
-
-
-class Declaring(Reference):
-    """Writes in one layout, and says that it writes in another."""
-
-    writes: Layout = EVERY_SPELLING
-    """The layout in which it writes."""
-    schema: Any = None
-    """What it compiles instead of the schema that it is given; None is that schema."""
-
-    def compile(self, grammar: Grammar) -> ReferenceGrammar:
-        text = grammar.text if self.schema is None else json.dumps(self.schema)
-        return ReferenceGrammar(self, documents_of(text, None, self.asserts_formats, layout=self.writes))
-
-
-def declaring(
-    declared: Layout,
-    writes: Layout | None = None,
-    schema: Any = None,
-    vocabulary: Vocabulary = BYTES,
-    kind: type[Declaring] = Declaring,
-) -> Declaring:
-    adapter = kind(vocabulary)
-    adapter.layout, adapter.writes, adapter.schema = declared, writes or declared, schema
-    return adapter
 
 
 def findings_of(adapter: Any, schema: Any, *documents: bytes, **options: str) -> list[Finding]:

@@ -1,0 +1,118 @@
+"""The fewest tokens to an end: against the enumeration of all sequences, and where the search gives up."""
+
+from __future__ import annotations
+
+import json
+from itertools import count, product
+from typing import Any
+
+import pytest
+
+from harness.backend.grammar import Dialect, Grammar
+from harness.backend.layout import LAYOUTS
+from harness.backend.vocabulary import Vocabulary
+from harness.cases.budget import WRITTEN, budget_of_case
+from harness.cases.case import Case, case_id
+from harness.oracle.automaton import DEAD, Automaton, NoOracle
+from harness.oracle.fewest_tokens import FewestTokens, fewest_tokens, fewest_tokens_of
+from harness.oracle.language import documents_of, language_of
+from harness.oracle.trie import TokenTrie
+
+
+def vocabulary(*texts: str) -> Vocabulary:
+    return Vocabulary("small", (*(text.encode() for text in texts), b""), (len(texts),), {len(texts): "</s>"})
+
+
+def enumerated(automaton: Automaton[Any], words: Vocabulary) -> int:
+    """Returns the fewest tokens by trying every sequence, shorter ones first."""
+    texts = [text for text in words.tokens if text]
+    for length in count():
+        for sequence in product(texts, repeat=length):
+            if automaton.accepts(b"".join(sequence)):
+                return length
+    raise AssertionError
+
+
+SMALL = vocabulary("a", "b", "ab", "ba", "bb", "aab")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a*", "abab", "(ab|ba){2}a", "a{7}", "b+a+b+", "(aab)+bb", "a?b{5}", "(a|bb){4}b", "aabb(ab)?b"],
+)
+def test_it_is_what_enumeration_finds(pattern: str) -> None:
+    automaton = language_of(Grammar("regex", pattern))
+    expected = enumerated(automaton, SMALL)
+    assert fewest_tokens(automaton, automaton.start, TokenTrie(SMALL)) == FewestTokens(expected, expected)
+
+
+def test_the_shortest_text_is_not_always_the_fewest_tokens() -> None:
+    automaton = language_of(Grammar("regex", "xyz|longer"))
+    words = vocabulary("x", "y", "z", "longer")
+    assert fewest_tokens(automaton, automaton.start, TokenTrie(words)) == FewestTokens(1, 1)
+    assert fewest_tokens_of(b"xyz", TokenTrie(words)) == 3
+
+
+def test_inside_of_an_output_it_is_what_is_left() -> None:
+    automaton, trie = language_of(Grammar("regex", "a{7}")), TokenTrie(SMALL)
+    left = [fewest_tokens(automaton, automaton.run(automaton.start, b"a" * n), trie) for n in range(8)]
+    assert left == [FewestTokens(n, n) for n in range(7, -1, -1)]
+    assert fewest_tokens(automaton, DEAD, trie) is None
+
+
+def test_an_end_that_the_vocabulary_cannot_spell_is_none() -> None:
+    automaton, trie = language_of(Grammar("regex", "a+c")), TokenTrie(SMALL)
+    assert fewest_tokens(automaton, automaton.start, trie) is None
+    assert fewest_tokens_of(b"ac", trie) is None
+
+
+def test_where_the_search_gives_up_there_are_bounds() -> None:
+    automaton = language_of(Grammar("regex", "(a|b){40}"))
+    bounds = fewest_tokens(automaton, automaton.start, TokenTrie(SMALL), most_states=10)
+    assert bounds is not None and not bounds.is_exact
+    exact = fewest_tokens(automaton, automaton.start, TokenTrie(SMALL))
+    assert exact == FewestTokens(14, 14)  # thirteen times "aab" and one more
+    assert bounds.least <= exact.least and bounds.most is not None and exact.least <= bounds.most
+
+
+def of(dialect: Dialect, grammar: Any, words: Vocabulary) -> FewestTokens | None:
+    value = Grammar(dialect, grammar if isinstance(grammar, str) else json.dumps(grammar))
+    return budget_of_case(Case(case_id(value), "", value, ()), TokenTrie(words))
+
+
+BYTES_AND = ('{"', '":', '"', "{", "}", ":", ",", "t", "r", "u", "e", "n", "a", "b", "l", '": ', "true", " ")
+
+
+@pytest.mark.parametrize(
+    ("schema", "tokens"),
+    [
+        ({"type": "object"}, 2),
+        ({"type": "object", "properties": {"a": {"const": True}}, "required": ["a"]}, 5),
+        ({"type": "object", "properties": {"a": {"const": True}}}, 2),
+        ({"const": True}, 1),
+        ({"type": "null"}, 4),
+        (False, None),
+    ],
+)
+def test_a_schemas_budget(schema: Any, tokens: int | None) -> None:
+    expected = None if tokens is None else FewestTokens(tokens, tokens)
+    assert of("json_schema", schema, vocabulary(*BYTES_AND)) == expected
+
+
+def test_white_space_inside_of_a_token_counts_as_none() -> None:
+    """Where a vocabulary has a colon with a blank only, the shortest text is not the one of fewest tokens."""
+    words = vocabulary('{"a', '": ', '"', ":", "true", "}")
+    schema = {"type": "object", "properties": {"a": {"const": True}}, "required": ["a"]}
+    assert of("json_schema", schema, words) == FewestTokens(4, 4)
+    compact = documents_of(json.dumps(schema), layout=LAYOUTS["compact"])
+    assert fewest_tokens(compact, compact.start, TokenTrie(words)) == FewestTokens(5, 5)
+    assert WRITTEN.separators is None
+
+
+def test_other_dialects_have_a_budget_and_meant_ids_have_none() -> None:
+    assert of("choice", ["ab", "aaab"], SMALL) == FewestTokens(1, 1)
+    tag = {"format": {"type": "token", "token": 1}}
+    assert of("structural_tag", tag, SMALL) is None
+    with pytest.raises(NoOracle):
+        automaton = language_of(Grammar("regex", "(a)\\1"))
+        fewest_tokens(automaton, automaton.start, TokenTrie(SMALL))
