@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from harness.backend.layout import COMPACT
 from harness.cases.case import Case
-from harness.oracle.automaton import NoOracle
+from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.fewest_tokens import FewestTokens, fewest_tokens
 from harness.oracle.language import language_of, outputs_of
 from harness.oracle.trie import TokenTrie
@@ -20,6 +21,7 @@ multiply the states, and save no token of any tokenizer that we know."""
 def budget_of_case(case: Case, trie: TokenTrie) -> FewestTokens | None:
     """Returns how many tokens of the trie's vocabulary an output of the case takes at least, end-of-sequence
     not counted; None where the case has no reference or no output, or its tokens are meant by their ids."""
+    language: Automaton[Any]
     try:
         if case.grammar.dialect in ("json_schema", "structural_tag"):
             language = outputs_of(

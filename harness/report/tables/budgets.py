@@ -22,12 +22,13 @@ def budgets_frame(run: Path) -> pd.DataFrame:
 
     Raises BadInput.
     """
-    lines = []
+    lines: list[tuple[int, list[object]]] = []
     for name in read_info(run).vocabularies:
         trie = trie_of(load_vocabulary(name))
         for suite, _, case in read_cases(run):
             budget = budget_of_case(case, trie)
             if budget is not None:
-                lines.append([suite, name, case.name, case.grammar.dialect, budget.least, budget.most])
-    lines.sort(key=lambda line: -line[4])
-    return pd.DataFrame(lines, columns=COLUMNS, dtype=object)
+                line = [suite, name, case.name, case.grammar.dialect, budget.least, budget.most]
+                lines.append((budget.least, line))
+    lines.sort(key=lambda line: -line[0])
+    return pd.DataFrame([line for _, line in lines], columns=COLUMNS, dtype=object)
