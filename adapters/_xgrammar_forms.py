@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from dataclasses import replace
 from typing import Any
 
-from xgrammar import GrammarCompiler, TokenizerInfo
+from xgrammar import GrammarCompiler, StructuralTagItem, TokenizerInfo
 from xgrammar.tokenizer_info import VocabType
 
 from harness import Grammar, Layout, UnsupportedGrammar
@@ -58,6 +59,10 @@ UNSUPPORTED = re.compile(
 )
 
 
+TAGS_ARE_ITEMS = "triggers" in inspect.signature(GrammarCompiler.compile_structural_tag).parameters
+"""True before 0.1.25, which had structural tags of the old form only, and took them as a list of objects."""
+
+
 def layout_of(separators: tuple[str, str] | None, open_objects: bool, any_order: bool) -> Layout:
     """Returns the layout that the options ask for."""
     return replace(
@@ -69,8 +74,9 @@ def layout_of(separators: tuple[str, str] | None, open_objects: bool, any_order:
     )
 
 
-def compiler_call(grammar: Grammar, schema_options: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
-    """Returns the name of the compiler's method for the dialect, the text that it takes, and its options.
+def compiler_call(grammar: Grammar, schema_options: dict[str, Any]) -> tuple[str, Any, dict[str, Any]]:
+    """Returns the name of the compiler's method for the dialect, the text that it takes (of structural tags
+    before 0.1.25 a list of objects), and its options.
 
     `schema_options` are those of `compile_json_schema`. Raises UnsupportedGrammar or InvalidGrammar.
     """
@@ -88,6 +94,8 @@ def compiler_call(grammar: Grammar, schema_options: dict[str, Any]) -> tuple[str
         case "structural_tag":
             if schema_options["separators"] is not None:
                 raise UnsupportedGrammar("xgrammar has no whitespace option for structural tags")
+            if TAGS_ARE_ITEMS:
+                return "compile_structural_tag", *_structural_tag_items(grammar.text)
             any_order = schema_options.get("any_order", False)
             return "compile_structural_tag", _structural_tag(grammar.text, any_order), {}
 
@@ -126,6 +134,18 @@ def _structural_tag(text: str, any_order: bool) -> str:
     return json.dumps(
         {"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": triggers, "tags": tags}}
     )
+
+
+def _structural_tag_items(text: str) -> tuple[list[StructuralTagItem], dict[str, Any]]:
+    """Returns the structural tag as releases before 0.1.25 take it: the tags, and the triggers as an
+    option."""
+    if parts.format_of(text) is not None:
+        raise UnsupportedGrammar("this version of xgrammar has no structural tags of the new form")
+    triggers, structures = parts.structural_tag_of(text)
+    tags = [
+        StructuralTagItem(begin=tag.begin, schema=json.dumps(tag.schema), end=tag.end) for tag in structures
+    ]
+    return tags, {"triggers": triggers}
 
 
 def tokenizer_info(

@@ -140,7 +140,7 @@ class Xgrammar(Adapter):
         self._compiler = self._compiler_for(self._tokenizer)
         self.tensor_of = parts.LastBitmask(vocabulary.words, torch.from_numpy).of
         # Made on first use, because threads would not survive the fork of a worker.
-        self._batch = functools.cache(xgrammar.BatchGrammarMatcher)
+        self._batch = functools.cache(lambda threads: xgrammar.BatchGrammarMatcher(threads))
 
     def compile(self, grammar: Grammar) -> XgrammarGrammar:
         parts.require_unicode(grammar.text)

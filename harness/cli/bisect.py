@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from harness.cli.command import Verbs, add_command
@@ -22,6 +23,7 @@ def add(verbs: Verbs) -> None:
         examples=[
             'bisect xgrammar 0.1.34..0.2.8 --case "pattern space"',
             "bisect xgrammar 0.1.34..0.2.8 speed --case CASE --slower compile",
+            "bisect xgrammar 0.1.18..0.1.25 --growth tags=16 --slower compile",
         ],
         help="find the first release of a backend that shows an outcome, or the first without a fault",
     )
@@ -32,7 +34,14 @@ def add(verbs: Verbs) -> None:
         help="two versions, the older one first, of which the case comes to different ends",
     )
     add_suites(parser, "all our suites", "; where the case is")
-    parser.add_argument("--case", required=True, metavar="CASE", help="a case's name or id")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--case", metavar="CASE", help="a case's name or id")
+    what.add_argument(
+        "--growth",
+        metavar="AXIS=SIZE",
+        help="with --slower: instead of a case, one size of an axis of growth (grammarbench list axes); "
+        "every release between the two is measured, and each at which the cost changes is named",
+    )
     add_vocabulary(parser, "the vocabulary that the case is walked with", default="probe")
     add_number(
         parser,
@@ -45,7 +54,8 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--slower",
         metavar="METRIC",
-        help="search for a slowdown instead: compile, ttfm, cold_fill, fill, accept or matcher_new",
+        help="search for a slowdown instead: compile, ttfm, cold_fill, fill, accept or matcher_new; with "
+        "--growth compile, first_mask, mask, mask_max or memory",
     )
 
 
@@ -57,6 +67,11 @@ def bisect(options: argparse.Namespace) -> int:
     good, dots, bad = options.versions.partition("..")
     if not (good and dots and bad):
         raise BadInput(f'"{options.versions}" cannot be read; write GOOD..BAD, for example 1.2.0..1.4.1')
+    say = progress_printer(options)
+    if options.growth is not None:
+        answer: Any = _over_releases(options, good, bad, say)
+        emit(options, answer.to_json, lambda: console().fit(answer.text(options.backend)))
+        return OK
     question = Question(
         options.backend,
         options.case,
@@ -65,12 +80,26 @@ def bisect(options: argparse.Namespace) -> int:
         options.effort,
         options.timeout,
     )
-    say = progress_printer(options)
     if options.slower:
         from harness.diagnose.bisect.slowdown import slowdown
 
-        answer: Any = slowdown(question, options.slower, good, bad, say)
+        answer = slowdown(question, options.slower, good, bad, say)
     else:
         answer = search(question, good, bad, say)
     emit(options, answer.to_json, lambda: console().fit(answer.text(options.backend)))
     return OK
+
+
+def _over_releases(options: argparse.Namespace, good: str, bad: str, say: Callable[[str], None]) -> Any:
+    """Returns what a cost at one size of an axis does over releases. Raises BadInput."""
+    from harness.diagnose.bisect.growth import GrowthQuestion, growth_over_releases
+
+    axis, _, size = options.growth.partition("=")
+    if not (size.isascii() and size.isdigit() and int(size)):
+        raise BadInput(f'--growth "{options.growth}" cannot be read; write AXIS=SIZE, for example tags=16')
+    if not options.slower or options.suites:
+        raise BadInput("--growth goes with --slower METRIC and with no suite")
+    question = GrowthQuestion(
+        options.backend, axis, int(size), options.slower, options.vocabulary, options.timeout
+    )
+    return growth_over_releases(question, good, bad, say)

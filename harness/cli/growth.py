@@ -64,13 +64,17 @@ def add(verbs: Verbs) -> None:
         metavar="DIR",
         help="measure nothing; conclude and draw from what is stored there",
     )
-    parser.add_argument("--resume", action="store_true", help="measure what is missing in --out")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="measure what is missing in --out; axes, vocabularies and forks may be added",
+    )
     add_number(parser, "--most", positive, "the largest size (default: each axis's own, 1024 to 16384)")
     add_number(parser, "--schemas", positive, "different schemas of the axis schemas", default=SCHEMAS)
     add_number(parser, "--forks", positive, "fresh processes of every arm", default=FORKS)
     add_timeout(
         parser,
-        "seconds of processor time for a compile and for a walk at one size; ten times as many of wall time",
+        "seconds of processor time for a compile and a walk at one size; sixty times as many of wall time",
         default=TIMEOUT_S,
     )
     add_memory(parser, 4.0)

@@ -39,7 +39,7 @@ WINDOW = 16
 """The number of masks that are timed from a position on, where the axis is the output's length; as many are
 filled before it and not timed."""
 
-WALK_SECONDS = 1.0
+WALK_SECONDS = 0.5
 """Seconds of processor time after which no further pass over an output begins; a warm one is always made."""
 
 T = TypeVar("T")

@@ -5,9 +5,9 @@ Nothing in it is a fit or a verdict: those are functions of it (`harness.measure
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from harness.errors import BadInput
 from harness.rows.appending import RecordLines, encoded, write_lines
@@ -37,6 +37,14 @@ class GrowthArm:
     """The interpreter of its environment; empty for ours."""
 
 
+class GrowthMore(TypedDict):
+    """What a resumed measurement asks for: the fields of a plan that may be added to."""
+
+    axes: tuple[str, ...]
+    vocabularies: dict[str, int]
+    forks: int
+
+
 @dataclass(frozen=True)
 class GrowthPlan:
     """The first line: what is measured, with what, and on which machine."""
@@ -57,14 +65,21 @@ class GrowthPlan:
     machine: dict[str, Any]
     protocol: int = PROTOCOL
 
+    def with_more(self, more: GrowthMore) -> GrowthPlan:
+        """Returns the plan with what was asked for later too."""
+        return replace(
+            self,
+            axes=tuple(dict.fromkeys((*self.axes, *more["axes"]))),
+            vocabularies=self.vocabularies | more["vocabularies"],
+            forks=max(self.forks, more["forks"]),
+        )
+
     def asked(self) -> tuple[Any, ...]:
-        """Returns what must be the same for a measurement to be continued."""
+        """Returns what must be the same for a measurement to be continued; axes, vocabularies and forks may
+        be added."""
         return (
             tuple(sorted(asdict(arm).items()) for arm in self.arms),
-            self.vocabularies,
-            self.axes,
             self.most,
-            self.forks,
             self.timeout_s,
             self.memory_bytes,
             self.schemas,
@@ -146,7 +161,10 @@ class GrowthRecorder:
             content = path.read_bytes()
             path.write_bytes(content[: content.rfind(b"\n") + 1])
         self.file = open(path, "ab" if resume else "xb")  # noqa: SIM115 - closed by `close`
-        if not resume:
+        if resume:
+            more = {"axes": plan.axes, "vocabularies": plan.vocabularies, "forks": plan.forks}
+            self.write("more", more)
+        else:
             self.write("growth", asdict(plan))
 
     def write(self, kind: str, line: dict[str, Any]) -> None:
@@ -191,6 +209,7 @@ def read_growth(folder: Path) -> Grown:
                     raise ValueError("a point of no arm of this measurement, or of no size")
             elif kind == "block":
                 blocks.append(shaped(Block, line))
-            elif kind == "end":
-                finished = True
+            elif kind == "more":
+                plan = plan.with_more(shaped(GrowthMore, line))
+            finished = kind == "end"
     return Grown(folder, plan, tuple(points), tuple(blocks), finished)

@@ -43,7 +43,7 @@ QUICK_NS = 100_000_000
 """Nanoseconds of a compile. A size that compiles faster is compiled in CHILDREN children of a fork, a slower
 one in one."""
 
-SLOW_NS = 3_000_000_000
+SLOW_NS = 1_000_000_000
 """Nanoseconds of a compile. A size that compiles more slowly is measured in the first fork only, and is not
 compiled a second time."""
 
@@ -54,7 +54,7 @@ SCHEMAS_SECONDS = 6.0
 """For each second of the deadline, the seconds of processor time that all different schemas of an arm may
 take."""
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 """How often the deadline in seconds of wall time is that in processor time: on a busy machine a process gets
 a share only, and one that sleeps uses none."""
 
@@ -134,8 +134,8 @@ def _stored(folder: Path, plan: GrowthPlan) -> tuple[Sequence[Point], Sequence[B
     stored = read_growth(folder)
     if stored.plan.asked() != plan.asked():
         raise BadInput(
-            f"{folder} was measured with other backends, vocabularies, axes, limits or on another machine; "
-            "ask for the same as before, or give another --out"
+            f"{folder} was measured with other backends or limits, or on another machine; ask for the same "
+            "as before, or give another --out"
         )
     return stored.points, stored.blocks
 

@@ -1,0 +1,144 @@
+"""A cost at one size of an axis over releases: a slow stretch has a release where it begins and one where it
+ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import main
+from harness.diagnose.bisect import growth as over_releases
+from harness.diagnose.bisect.growth import Change, GrowthQuestion, ReleaseCost, changes
+from harness.errors import BadInput
+from harness.measure.growth.axes import Axis
+from harness.measure.growth.record import Point
+
+QUESTION = GrowthQuestion("toy", "tags", 16, "compile", "bytes")
+
+
+def cost(version: str, *milliseconds: float, killed: bool = False, ended: str = "") -> ReleaseCost:
+    return ReleaseCost(version, tuple(1e6 * one for one in milliseconds), 1e6, ended, killed)
+
+
+def named(found: list[ReleaseCost]) -> list[tuple[str, bool]]:
+    return [(change.version, change.slower) for change in changes(found)]
+
+
+def by_means(found: list[ReleaseCost]) -> list[tuple[str, bool]]:
+    """A wrong way to tell: by the means of processes, of which one was disturbed."""
+    means = [(one.version, sum(one.costs) / len(one.costs)) for one in found]
+    return [
+        (version, after > before)
+        for (_, before), (version, after) in pairwise(means)
+        if not 2 / 3 < after / before < 1.5
+    ]
+
+
+def test_a_slow_stretch_has_a_beginning_and_an_end() -> None:
+    found = [
+        cost("1.0", 5, 6),
+        cost("1.1", 5, 5),
+        cost("1.2", 90, 95),
+        cost("1.3", 99, 91),
+        cost("1.4", 4, 5),
+    ]
+    assert named(found) == [("1.2", True), ("1.4", False)]
+    text = over_releases.GrowthBisection(QUESTION, tuple(found), tuple(changes(found))).text("toy")
+    assert (
+        "toy==1.2 is slower than 1.1: 18 times" in text and "toy==1.4 is faster than 1.3: 22.8 times" in text
+    )
+
+
+def test_a_disturbed_process_is_no_change() -> None:
+    found = [cost("1.0", 5, 5), cost("1.1", 5, 40), cost("1.2", 5, 5)]
+    assert named(found) == []
+    assert by_means(found) == [("1.1", True), ("1.2", False)], "the mutant sees two"
+
+
+def test_what_is_killed_is_slower_than_what_is_not() -> None:
+    found = [cost("1.0", 5), cost("1.1", killed=True, ended="killed at size 16"), cost("1.2", 5)]
+    assert changes(found) == [Change("1.1", "1.0", None, True), Change("1.2", "1.1", None, False)]
+
+
+def test_a_release_that_cannot_be_had_is_passed_over() -> None:
+    found = [cost("1.0", 5), cost("1.1", ended="cannot be had"), cost("1.2", 50)]
+    assert changes(found) == [Change("1.2", "1.0", 10.0, True)]
+
+
+class NoService:
+    """Stands in for the processes of a release."""
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def __enter__(self) -> NoService:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def wait(self) -> None: ...
+
+
+@pytest.fixture
+def released_toys(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """Four releases of a backend, of which 1.1 and 1.2 take the square of the size."""
+    monkeypatch.setattr(over_releases, "without_version", lambda backend: (backend, "toy", "1.0"))
+    monkeypatch.setattr(over_releases, "replace", lambda spec, version: version)
+    monkeypatch.setattr(over_releases, "place", lambda spec, *_: (Version(spec), "python"))
+    monkeypatch.setattr(over_releases, "Service", NoService)
+
+    def measured(service: object, point: Point, timeout_s: float) -> Point:
+        is_slow = point.arm in ("1.1", "1.2")
+        spent = 1000 * point.size ** (2 if is_slow else 1)
+        return Point(**(vars(point) | {"compile_ns": (spent,)}))
+
+    monkeypatch.setattr(over_releases, "measured_point", measured)
+    return lambda _: ["0.9", "1.0", "1.1", "1.2", "1.3"]
+
+
+class Version(str):
+    """A version that is its own backend spec."""
+
+    @property
+    def version(self) -> str:
+        return str(self)
+
+
+def test_every_release_between_is_measured(
+    released_toys: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    found = over_releases.growth_over_releases(QUESTION, "1.0", "1.3", said.append, released_toys)
+    assert [one.version for one in found.releases] == ["1.0", "1.1", "1.2", "1.3"]
+    assert [(one.version, one.slower, one.ratio) for one in found.changes] == [
+        ("1.1", True, 16.0),
+        ("1.3", False, 1 / 16),
+    ]
+    assert found.to_json()["ratio"] == [1.0] and "256 µs (at size 1 1 µs)" in "".join(said)
+
+    def refused(question: GrowthQuestion, axis: Axis, spec: object, python: str) -> ReleaseCost:
+        return ReleaseCost(str(spec), (), None, "refused at size 1", False)
+
+    monkeypatch.setattr(over_releases, "release_cost", refused)
+    with pytest.raises(BadInput, match="no release of toy could be measured"):
+        over_releases.growth_over_releases(QUESTION, "1.0", "1.3", said.append, released_toys)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--growth tags --slower compile", "write AXIS=SIZE"),
+        ("--growth tags=0 --slower compile", "write AXIS=SIZE"),
+        ("--growth tags=4", "goes with --slower"),
+        ("--growth togs=4 --slower compile", 'no axis "togs"; did you mean "tags"'),
+        ("--growth tags=4 --slower fill", '"fill" is not measured along an axis'),
+    ],
+)
+def test_a_wrong_question_is_one_line(
+    words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bisect", "unconstrained", "1.0..1.1", *words.split()]) == 2
+    printed = capsys.readouterr().err
+    assert said in printed and printed.count("\n") == 1
