@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, cast
 
 from harness.backend import adapter_parts as parts
@@ -24,6 +26,8 @@ PLACE = "sglang.srt.constrained"
 SPACED = replace(COMPACT, separators=None)
 STRICT = replace(with_delete_escaped(SPACED), unlisted="never", further_items=False)
 BLANKS = replace(SPACED, whitespace=b" ", longest_run=1, unlisted="never")
+KEYS = {"json_schema": "json", "regex": "regex", "ebnf": "ebnf", "structural_tag": "structural_tag"}
+"""For each dialect, what the engine calls it in the key of a grammar."""
 WRAPPERS: dict[str, tuple[str, str, str, Layout]] = {
     "xgrammar": ("xgrammar_backend", "XGrammarGrammarBackend", "xgrammar", STRICT),
     "llguidance": ("llguidance_backend", "GuidanceBackend", "llguidance", with_delete_escaped(SPACED)),
@@ -56,6 +60,7 @@ class SGLang(SGLangAdapter):
         self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "llguidance", "outlines"] = "xgrammar"
     ) -> None:
         self._name = wrapper
+        self._reasoners: dict[tuple[int, ...], Any] = {}
         self._module, self._class, self.wraps, self.layout = parts.option_value("wrapper", wrapper, WRAPPERS)
         self.layout_in_tags = self.layout
         if wrapper == "outlines":
@@ -90,6 +95,15 @@ class SGLang(SGLangAdapter):
                 backend = make(tokenizer, whitespace_pattern=None)
         return _Dispatching(backend, tokenizer)
 
+    def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+        grammar, first = cast(Any, compiled).grammar, self.twins.first
+        ids = tuple(first.get(token, token) for token in end)
+        if ids not in self._reasoners:
+            inner = cast(_Dispatching, self._backend)
+            self._reasoners[ids] = _reasoner(inner.backend, inner.tokenizer, ids)
+        key = (KEYS[grammar.dialect], grammar.text)
+        return cast(Any, compiled).thinking(lambda: self._reasoners[ids]._init_value_dispatch(key, True))  # type: ignore[no-any-return]
+
     def token_bytes(self) -> list[bytes] | None:
         size, backend = self.vocabulary.size, cast(_Dispatching, self._backend).backend
         if self._name == "xgrammar":
@@ -97,6 +111,23 @@ class SGLang(SGLangAdapter):
         if self._name == "llguidance":
             return self.twins.with_bytes(known_tokens.bytes_of_decoder(backend.llguidance_tokenizer, size))
         return None
+
+
+def _reasoner(backend: Any, tokenizer: Any, end: tuple[int, ...]) -> Any:
+    """Returns the engine's own backend of grammars that begin behind the thinking, around another.
+
+    Of the parser of a model's thinking it asks the ids of the end, which are given, and whether the model
+    frames its answers, which none does here.
+    """
+    stand_in("sglang.srt.parser.response_template", ("ResponseTemplateReasoningDetector",))
+    make: Any = import_module(f"{PLACE}.reasoner_grammar_backend").ReasonerGrammarBackend
+    detector = SimpleNamespace(
+        get_think_end_token_ids=lambda tokenizer: list(end),
+        get_answer_frame=lambda: None,
+        think_end_token="",
+        think_excluded_tokens=None,
+    )
+    return make(backend, SimpleNamespace(detector=detector), tokenizer)
 
 
 class _Dispatching:

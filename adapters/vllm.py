@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, cast
 
 import torch
 
+from harness.adapters._vllm_manager import ThinkingGrammar, manager_module, manager_of
 from harness.backend import adapter_parts as parts
 from harness.backend import known_tokens
 from harness.backend.bridge.bare_package import bare_package
 from harness.backend.bridge.from_vllm import VLLMAdapter, VLLMBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
 from harness.backend.bridge.twins import Twins, twins
-from harness.backend.grammar import Dialect, Grammar
+from harness.backend.grammar import CompiledGrammar, Dialect, Grammar, UnsupportedGrammar
 from harness.backend.layout import COMPACT, Layout, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
@@ -89,6 +92,8 @@ class VLLM(VLLMAdapter):
         wrapper: Literal["xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "xgrammar",
     ) -> None:
         self._name = wrapper
+        self._no_manager = ""
+        self._managers: dict[int, Any] = {}
         self._module, self._class, self.wraps, self.layout = parts.option_value("wrapper", wrapper, WRAPPERS)
         self.layout_in_tags = self.layout
         if wrapper != "xgrammar":
@@ -122,7 +127,11 @@ class VLLM(VLLMAdapter):
         )
         make: Any = getattr(import_module(f"{PLACE}.{self._module}"), self._class)
         backend: VLLMBackend = make(self._config, self._tokenizer, self.vocabulary.size)
-        # Both import for seconds on first use; done here, a worker's children need not do it again.
+        # All import for seconds on first use; done here, a worker's children need not do it again.
+        try:
+            manager_module()
+        except ImportError as error:
+            self._no_manager = f"vLLM's manager of grammars cannot be imported: {error}"
         self.request(Grammar("regex", "a"))
         backend.allocate_token_bitmask(1)
         return backend
@@ -141,6 +150,18 @@ class VLLM(VLLMAdapter):
             case _:
                 tokens = known_tokens.bytes_of_texts(backend.tokenizer_data.regular_tokens, size)
         return self.twins.with_bytes(tokens)
+
+    def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+        if self._no_manager or len(end) > 1:
+            raise UnsupportedGrammar(self._no_manager or "vLLM's parsers of thinking know an end of one id")
+        if end[0] not in self._managers:
+            self._managers[end[0]] = manager_of(
+                self._backend, self._name, self._config, self._tokenizer, self.vocabulary, end[0]
+            )
+        request = cast(Any, compiled).request
+        return ThinkingGrammar(
+            self._managers[end[0]], partial(self.grammar_of, request), self.vocabulary, self.twins
+        )
 
     def request(self, grammar: Grammar) -> tuple[Any, str]:
         value: Any = json.loads(grammar.text) if grammar.dialect == "choice" else grammar.text

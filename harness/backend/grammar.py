@@ -117,6 +117,16 @@ class GrammarObject(ABC):
         """Returns a clone at the current position, independent of this object."""
         raise NotImplementedError
 
+    def fill_draft(self, tokens: Sequence[int], bitmasks: Bitmask) -> int:
+        """Fills row i of `bitmasks` (shape `[len(tokens) + 1, words]`) with the mask behind the first i
+        tokens, without moving; returns how many of the tokens may come. Rows behind a token that may not
+        come, and behind end-of-sequence, mean nothing.
+
+        It is for an engine's own way of trying a draft. Without it a draft is tried by accepting its tokens
+        and taking them back.
+        """
+        raise NotImplementedError
+
     def jump_forward(self) -> bytes:
         """Returns the bytes that must come next, without moving; may end inside a character; `b""` if none
         or unknown."""
@@ -259,6 +269,15 @@ class Adapter(ABC):
         """Returns the bytes that the library takes each id of the vocabulary for, `b""` for an id that it
         never takes for text; None if the library does not show it. They are the library's own, not mended."""
         return None
+
+    def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+        """Returns what was compiled, for requests that think first, up to and including the ids `end`, as
+        the library does it by itself (docs/reasoning.md).
+
+        Raises UnsupportedGrammar where it cannot with such an end, and NotImplementedError where the library
+        knows nothing of thinking: then it is `harness.backend.bridge.reasoning` that puts it before.
+        """
+        raise NotImplementedError
 
     def kernels(self) -> Mapping[str, Kernel]:
         """Returns the library's own functions that apply masks to logits, by name; empty if it has none."""

@@ -188,6 +188,12 @@ class WatchedObject(GrammarObject):
     def rollback(self, count: int) -> None:
         self._watch.asked(self.stands_for.rollback, count)
 
+    def fill_draft(self, tokens: Sequence[int], bitmasks: Bitmask) -> int:
+        count: object = self._watch.asked(self.stands_for.fill_draft, tokens, bitmasks)
+        if not are_tokens([count], len(tokens) + 1):
+            raise BrokenAnswer(f"fill_draft gives {_kind(count)}, not how many of {len(tokens)} may come")
+        return int(count)  # type: ignore[call-overload, no-any-return]
+
     def copy(self) -> WatchedObject:
         return WatchedObject(
             as_instance(self._watch.asked(self.stands_for.copy), GrammarObject, "copy"), self._watch
@@ -246,6 +252,11 @@ class WatchedAdapter(Adapter):
             as_instance(self._watch.asked(self.stands_for.compile, grammar), CompiledGrammar, "compile"),
             self._watch,
         )
+
+    def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+        inner = getattr(compiled, "stands_for", compiled)
+        found: object = self._watch.asked(self.stands_for.reasoning, inner, end)
+        return WatchedGrammar(as_instance(found, CompiledGrammar, "reasoning"), self._watch)
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         self._watch.asked(

@@ -186,7 +186,7 @@ def test_a_processor_that_lags_a_token_behind_is_caught() -> None:
 def test_a_reasoning_part_comes_first_and_the_answer_is_valid() -> None:
     vocabulary = probe()
     end = vocabulary.ids_by_bytes[b"\n"]
-    adapter = with_reasoning(adapter_named("reference"), end)
+    adapter = with_reasoning(adapter_named("reference"), (end,))
 
     def prefers_to_stop_thinking(input_ids: Any, scores: Any) -> Any:
         scores = scores.clone()

@@ -20,10 +20,9 @@ from harness.backend.bridge.reasoning import (
     ReasoningAdapter,
     ReasoningGrammar,
     ReasoningObject,
-    Thinking,
-    think_end_id,
     with_reasoning,
 )
+from harness.backend.bridge.thinking import Thinking, think_end_id
 from harness.backend.bridge.to_sglang import BackendForSGLang, GrammarForSGLang
 from harness.backend.contract import check_adapter
 from harness.backend.grammar import (
@@ -48,8 +47,8 @@ PLAIN = [
 PATTERN = Grammar("regex", "[ab][0-9]+")
 
 
-def thinking(inner: Adapter | None = None, end: int = TOOL) -> ReasoningAdapter:
-    return with_reasoning(inner or Reference(SMALL), end)
+def thinking(inner: Adapter | None = None, *end: int) -> ReasoningAdapter:
+    return with_reasoning(inner or Reference(SMALL), end or (TOOL,))
 
 
 def start(adapter: Adapter | None = None, grammar: Grammar = PATTERN) -> ReasoningObject:
@@ -119,14 +118,14 @@ def test_several_tokens_go_across_the_border_in_one_call_up_to_the_refused_one()
 
 
 def test_a_plain_token_may_end_the_thinking() -> None:
-    grammar_object = start(thinking(end=A1))
+    grammar_object = start(thinking(None, A1))
     assert grammar_object.accept_tokens([*b"a1", A1, A1, EOS]) == 5 and grammar_object.is_terminated()
 
 
 @pytest.mark.parametrize("end", [EOS, -1, SMALL.size, SMALL.size - 1])
 def test_an_id_that_cannot_end_the_thinking_is_bad_input(end: int) -> None:
     with pytest.raises(BadInput, match=f"token {end} of vocabulary small cannot end the thinking"):
-        thinking(end=end)
+        thinking(None, end)
 
 
 def test_the_think_end_id_is_found_by_its_name_or_its_text() -> None:
@@ -185,7 +184,7 @@ class Forgets(ReasoningObject):
 
     def rollback(self, count: int) -> None:
         if count > (self._answered or 0) and not self.thinks:
-            self._thought -= count - (self._answered or 0)
+            del self._thought[(self._answered or 0) - count :]
             self._answered = None
         else:
             super().rollback(count)
@@ -220,7 +219,7 @@ def test_a_wrapper_that_is_wrong_at_the_border_is_caught(wrong: type[ReasoningOb
 
             class Compiled(ReasoningGrammar):
                 def start(self) -> GrammarObject:
-                    return wrong(self.inner.start(), self.thinking, 0, None)
+                    return wrong(self.inner.start(), self.thinking, (), None)
 
             return Compiled(inner, self._thinking)
 
@@ -233,7 +232,7 @@ def test_a_wrapper_that_is_wrong_at_the_border_is_caught(wrong: type[ReasoningOb
         walk(thinking(), each)
     with pytest.raises(AssertionError):
         for each in moves:
-            walk(Mutant(Reference(SMALL), TOOL), each)
+            walk(Mutant(Reference(SMALL), (TOOL,)), each)
 
 
 def test_more_than_was_accepted_is_not_taken_back() -> None:
@@ -273,7 +272,7 @@ class Answering(ReasoningAdapter):
         class Compiled(ReasoningGrammar):
             def start(self) -> GrammarObject:
                 grammar_object = super().start()
-                assert grammar_object.accept_token(self.thinking.end)
+                assert grammar_object.accept_tokens(self.thinking.end)
                 return grammar_object
 
         return Compiled(self._inner.compile(grammar), self._thinking)
@@ -302,12 +301,12 @@ def real(name: str, vocabulary: Any = None) -> Adapter:
 @pytest.mark.parametrize("name", REAL)
 def test_the_contract_holds_while_thinking_and_behind_it(name: str) -> None:
     inner = real(name)
-    text_ends_it = thinking(inner, end=0x00)  # for a special is never allowed by the contract
+    text_ends_it = thinking(inner, 0x00)  # for a special is never allowed by the contract
     assert failures(text_ends_it) == ["a_valid_output_is_accepted_to_its_end"], (
         "which nothing is while thinking"
     )
     described = {each: getattr(inner, each) for each in ("distribution", "dialects", "documented")}
-    answering: Adapter = type("Answering", (Answering,), described)(inner, TOOL)
+    answering: Adapter = type("Answering", (Answering,), described)(inner, (TOOL,))
     assert failures(answering) == failures(inner)
     assert sum(each.status == "passed" for each in check_adapter(answering)) >= sum(
         each.status == "passed" for each in check_adapter(inner)
@@ -413,4 +412,4 @@ def test_there_and_back_the_wrapper_is_told_that_nobody_thinks() -> None:
 
 def test_a_vocabulary_whose_size_is_a_multiple_of_the_word_has_its_bits_too() -> None:
     vocabulary = byte_vocabulary()
-    assert allowed_tokens(Thinking(vocabulary, 0).bitmask, vocabulary.size).tolist() == list(range(256))
+    assert allowed_tokens(Thinking(vocabulary, (0,)).bitmask, vocabulary.size).tolist() == list(range(256))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from places import CORPORA
 
+from harness.backend.bridge.thinking import think_end
 from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.load import load_vocabulary
@@ -23,7 +24,6 @@ from harness.serve.decode.workloads import (
     judge,
     reference,
     requests,
-    think_end,
 )
 from harness.walk.loop.request import Request
 

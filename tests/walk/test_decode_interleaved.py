@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from decode_tools import Around, AroundGrammar, FakeModel, NeitherBackNorCopy, regex, replayed, request, serve
 
+from harness.backend.bridge.thinking import think_end
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar
 from harness.backend.registry import load
 from harness.backend.vocabulary.load import load_vocabulary
 from harness.oracle.judge import is_valid
-from harness.serve.decode.workloads import answer, find_workload, judge, requests, think_end
+from harness.serve.decode.workloads import answer, find_workload, judge, requests
 from harness.walk.loop.outcome import Completed
 from harness.walk.loop.request import Request
 from harness.walk.loop.strategies.base import Strategy
@@ -88,7 +89,7 @@ def test_a_replay_gives_the_text_in_fewer_passes(backend: str, workload: str) ->
     texts = find_workload(workload).texts
     made = requests(find_workload(workload), PROBE, count=len(texts), prompt_tokens=4)
     steps, found = (
-        served(made, adapter(backend), strategy, think_end=think_end(PROBE))
+        served(made, adapter(backend), strategy, think_end=(think_end(PROBE),))
         for strategy in (Strategy, Interleaved)
     )
     for text, step, each in zip(texts, steps, found, strict=True):

@@ -181,7 +181,7 @@ def one_round(number: int, count: int, backend: type[Backend], strategy: Strateg
         fallback=fallback,  # type: ignore[arg-type]
         overlap=number % 3 > 0,
         batch_fill=number % 4 == 3,
-        think_end=THINK,
+        think_end=(THINK,),
     )
     with CompileQueue(backend(WORDS), workers=2, timeout_s=0.001) as queue:
         return Loop(Quick(), WORDS, strategy, queue, options).serve(wanted(number, count))

@@ -24,6 +24,7 @@ from decode_tools import (
 )
 
 from harness.backend.bridge.reasoning import ReasoningObject, with_reasoning
+from harness.backend.bridge.thinking import think_end
 from harness.backend.grammar import Adapter, MaskFormat
 from harness.backend.registry import load
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
@@ -31,7 +32,7 @@ from harness.errors import BadInput
 from harness.oracle.reference import Reference
 from harness.serve.decode.arm import DecodeHandler
 from harness.serve.decode.setting import Setting
-from harness.serve.decode.workloads import Workload, answer, find_workload, requests, think_end
+from harness.serve.decode.workloads import Workload, answer, find_workload, requests
 from harness.walk.loop.active import ActiveRequest
 from harness.walk.loop.request import Request
 from harness.walk.loop.strategies import make_strategy, strategies
@@ -73,8 +74,8 @@ def mixture() -> list[Request]:
 def test_in_a_mixture_each_has_what_it_has_alone(mask_format: MaskFormat, options: dict[str, Any]) -> None:
     adapter = Reference(WORDS)
     adapter.mask_format = mask_format
-    wanted, thinking = mixture(), with_reasoning(EXACT, THINK)
-    found = serve(wanted, adapter, model=inclined(rows=6), think_end=THINK, **options)
+    wanted, thinking = mixture(), with_reasoning(EXACT, (THINK,))
+    found = serve(wanted, adapter, model=inclined(rows=6), think_end=(THINK,), **options)
     for each, asked in zip(found, wanted, strict=True):
         assert each.ids == alone(asked, thinking if asked.reasoning else EXACT, model=inclined()), asked.name
         assert each.end in ("end_of_sequence", "limit") and each.account.passes == len(each.ids)
@@ -97,10 +98,10 @@ def test_in_a_mixture_each_has_what_it_has_alone(mask_format: MaskFormat, option
 
 
 def test_a_thinking_request_without_an_end_of_it_is_refused() -> None:
-    with pytest.raises(BadInput, match="nothing says which token ends"):
+    with pytest.raises(BadInput, match="nothing says which ids end"):
         serve([request("thinks", ANSWER, reasoning=True)])
     with pytest.raises(BadInput, match="cannot end the thinking"):
-        serve([], think_end=EOS)
+        serve([], think_end=(EOS,))
 
 
 def thinking_replay(thought: bytes, said: bytes, end: int = THINK, **fields: Any) -> Request:
@@ -117,10 +118,10 @@ def thinking_replay(thought: bytes, said: bytes, end: int = THINK, **fields: Any
 
 def test_a_replay_that_nobody_lets_think_is_refused() -> None:
     asked = thinking_replay(b"it is so", b"abaname")
-    (done,) = serve([asked], think_end=THINK)
+    (done,) = serve([asked], think_end=(THINK,))
     assert done.end == "end_of_sequence" and done.ids == asked.reference
     (done,) = serve(
-        [Request(asked.name, asked.prompt, asked.limit, ANSWER, asked.reference)], think_end=THINK
+        [Request(asked.name, asked.prompt, asked.limit, ANSWER, asked.reference)], think_end=(THINK,)
     )
     assert done.end == "refused" and done.ids == ()
 
@@ -153,7 +154,7 @@ def test_drafts_that_go_wrong_anywhere_do_not_change_the_output(make: type[Aroun
             [asked],
             AroundAdapter(make),
             lambda vocabulary, wrong=wrong: Guesses(vocabulary, wrong),  # type: ignore[misc]
-            think_end=THINK,
+            think_end=(THINK,),
         )
         assert done.ids == asked.reference and done.end == "end_of_sequence", (wrong, done.why)
         rejected += done.account.drafted - done.account.accepted_drafts
@@ -183,12 +184,12 @@ def test_a_draft_that_thinks_too_short_is_taken_back_across_the_border(
 
     monkeypatch.setattr(ReasoningObject, "rollback", watched)
     asked = thinking_replay(b"xyz!", b"baacdname")
-    (done,) = serve([asked], AroundAdapter(Around), Hasty, think_end=THINK)
+    (done,) = serve([asked], AroundAdapter(Around), Hasty, think_end=(THINK,))
     assert done.ids == asked.reference and done.account.accepted_drafts == 1
     assert across == [True] * 4 + [False], (
         "four times too short, and in the fifth draft only the border was right"
     )
-    (done,) = serve([asked], AroundAdapter(NoRollback), Hasty, think_end=THINK)
+    (done,) = serve([asked], AroundAdapter(NoRollback), Hasty, think_end=(THINK,))
     assert done.ids == asked.reference and len(across) == 5, (
         "where nothing goes back, a fresh object goes there"
     )
@@ -199,7 +200,7 @@ def test_forced_text_behind_a_plain_border_never_merges_with_it() -> None:
     assert WORDS.encode(b'{"') == [WORDS.ids_by_bytes[b'{"']], "the vocabulary would merge the two"
     asked = thinking_replay(b"so: ", b'"} and so onx', end, grammar=grammar)
     step, jump = (
-        serve([asked], None, strategy, think_end=end, canonical=True)[0]
+        serve([asked], None, strategy, think_end=(end,), canonical=True)[0]
         for strategy in (Strategy, JumpForward)
     )
     assert step.ids == jump.ids == asked.reference and step.canonical and jump.canonical
@@ -210,7 +211,7 @@ def test_a_border_that_is_not_kept_is_caught(monkeypatch: pytest.MonkeyPatch) ->
     """Without it, forced text merges with what ended the thinking, and the thinking never ends."""
     monkeypatch.setattr(ActiveRequest, "answer_at", lambda self: 0)
     asked = thinking_replay(b"so: ", b'"} and so onx', ord("{"), grammar=regex('"} and so on[xy]'))
-    (done,) = serve([asked], None, JumpForward, think_end=ord("{"))
+    (done,) = serve([asked], None, JumpForward, think_end=(ord("{"),))
     assert done.ids != asked.reference
 
 
@@ -239,7 +240,7 @@ def test_the_suites_texts_think_and_answer(name: str, vocabulary: str, strategy:
     made = requests(Workload("mixture", texts), known, count=len(texts), prompt_tokens=4)
     model = FakeModel(known, rows=3, positions=1024, chunk=64)
     found = serve(
-        made, adapter, lambda each: make_strategy(strategy, each, 4), model, think_end=end, canonical=True
+        made, adapter, lambda each: make_strategy(strategy, each, 4), model, think_end=(end,), canonical=True
     )
     for each, text, asked in zip(found, texts, made, strict=True):
         assert each.end == "end_of_sequence", (text.name, each.why)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -109,7 +110,8 @@ class SGLangAdapter(Adapter):
                 "the backend returned a grammar without methods, and no reason"
             ) from error
         tokenizer = getattr(self._backend, "tokenizer", None)
-        return _Compiled(template, lambda: dispatch(grammar.text), self.vocabulary, tokenizer, self.twins)
+        again = partial(dispatch, grammar.text)
+        return _Compiled(grammar, template, again, self.vocabulary, tokenizer, self.twins)
 
     def _probe(self) -> MaskFormat:
         for dispatch, text in _PROBES:
@@ -150,9 +152,12 @@ def _refusal(grammar: SGLangGrammar) -> str | None:
 class _Masks:
     """The backend's own mask of one row, and the way from it to ours."""
 
-    def __init__(self, grammar: SGLangGrammar, size: int) -> None:
+    def __init__(self, grammar: SGLangGrammar, size: int, *, opens: bool = False) -> None:
+        """With `opens` everything is allowed before each fill, as in a mask that the engine has just made:
+        a grammar that constrains nothing leaves it alone."""
         import torch
 
+        self._opens = opens
         self._from_numpy = torch.from_numpy
         self._mask: torch.Tensor = grammar.allocate_vocab_mask(size, 1, "cpu")
         self._width = self._mask.shape[-1]
@@ -163,6 +168,8 @@ class _Masks:
 
     def fill(self, grammar: SGLangGrammar, array: NDArray[Any], kind: MaskFormat) -> None:
         """Fills our array, without a copy where the backend's mask is of its kind and width."""
+        if self._opens and array.dtype == self._dtype:
+            array.fill(0 if self.kind == "bool" else -1)
         if array is self._array:
             grammar.fill_vocab_mask(self._row, 0)
         elif (
@@ -190,6 +197,8 @@ class _Masks:
         return not filled[token] if self.kind == "bool" else is_allowed(filled, token)
 
     def _filled(self, grammar: SGLangGrammar) -> NDArray[Any]:
+        if self._opens:
+            self._mask.fill_(0 if self.kind == "bool" else -1)
         grammar.fill_vocab_mask(self._mask, 0)
         filled: NDArray[Any] = self._mask[0].numpy()
         return filled
@@ -199,7 +208,7 @@ class _Object(GrammarObject):
     def __init__(self, compiled: _Compiled) -> None:
         self._compiled = compiled
         self._grammar = compiled.fresh()
-        self._masks = _Masks(self._grammar, compiled.vocabulary.size)
+        self._masks = _Masks(self._grammar, compiled.vocabulary.size, opens=compiled.reasons)
         self._accepted: list[int] = []
 
     def fill_bitmask(self, bitmask: Bitmask) -> None:
@@ -279,8 +288,12 @@ class _Object(GrammarObject):
 
 
 class _Compiled(CompiledGrammar):
+    reasons = False
+    """Whether its requests think first: masks are then what they were while nothing is constrained."""
+
     def __init__(
         self,
+        grammar: Grammar,
         template: SGLangGrammar,
         compile_again: Callable[[], SGLangGrammar],
         vocabulary: Vocabulary,
@@ -288,6 +301,7 @@ class _Compiled(CompiledGrammar):
         twins: Twins,
     ) -> None:
         self.twins = twins
+        self.grammar = grammar
         self._template = template
         self._compile_again = compile_again
         self.vocabulary = vocabulary
@@ -311,5 +325,14 @@ class _Compiled(CompiledGrammar):
             grammar = self._compile_again()
         if hasattr(grammar, "maybe_init_reasoning"):
             # A reasoning wrapper constrains nothing until it is told that nobody reasons.
-            grammar.maybe_init_reasoning(False)
+            grammar.maybe_init_reasoning(self.reasons)
         return grammar
+
+    def thinking(self, compile_again: Callable[[], SGLangGrammar]) -> _Compiled:
+        """Returns the same grammar for requests that think first, as the engine's reasoning wrapper gives
+        it."""
+        found = _Compiled(
+            self.grammar, compile_again(), compile_again, self.vocabulary, self.tokenizer, self.twins
+        )
+        found.reasons = True
+        return found

@@ -1,12 +1,9 @@
 """Reasoning: an adapter around an adapter, whose outputs begin with a thinking part that the grammar says
 nothing about.
 
-Up to and including the think-end id any text may come; behind it the inner grammar begins, at its start.
-Engines differ in what they let pass while the model thinks: SGLang leaves the mask alone and vLLM sets all
-its bits, so that with both end-of-sequence ends a request that has no answer, and control tokens may come
-(SGLang's strict mode forbids some). Here all plain text and the think-end id are allowed, and neither
-end-of-sequence nor other specials nor padding, so that an output never ends without its answer and the
-contract holds.
+Up to and including the end of the thinking, one id or several, any text may come; behind it the inner grammar
+begins, at its start, and a second end is the grammar's to allow. docs/reasoning.md has the definition, and
+what engines do instead.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ from typing import cast
 
 import numpy as np
 
+from harness.backend.bridge.thinking import Thinking, thinking_up_to
 from harness.backend.grammar import (
     Adapter,
     Bitmask,
@@ -25,53 +23,15 @@ from harness.backend.grammar import (
     Grammar,
     GrammarObject,
     Kernel,
-    pack_mask,
+    overrides,
 )
-from harness.backend.vocabulary import Vocabulary
-from harness.errors import BadInput
-
-
-class Thinking:
-    """The masks of the thinking part; one for each vocabulary and think-end id."""
-
-    def __init__(self, vocabulary: Vocabulary, end: int) -> None:
-        """`end` is the id that ends the thinking. Raises BadInput if that id can do no such thing."""
-        if not 0 <= end < vocabulary.size or end in vocabulary.padding_tokens or end in vocabulary.eos_tokens:
-            raise BadInput(
-                f"token {end} of vocabulary {vocabulary.name} cannot end the thinking; give a "
-                "token other than end-of-sequence"
-            )
-        self.end = end
-        self.forbidden: BoolMask = np.zeros(vocabulary.size, dtype=np.bool_)
-        self.forbidden[[*vocabulary.special_tokens, *vocabulary.padding_tokens]] = True
-        self.forbidden[end] = False
-        self.bitmask: Bitmask = pack_mask(~self.forbidden)
-        self._is_forbidden = self.forbidden.tobytes()  # a byte is read faster than a cell of an array
-
-    def allows(self, token: int) -> bool:
-        """Returns whether the token may come next."""
-        return 0 <= token < len(self._is_forbidden) and not self._is_forbidden[token]
-
-
-def think_end_id(vocabulary: Vocabulary, text: str = "</think>") -> int:
-    """Returns the special of that name, or else the one plain token of that text.
-
-    Raises BadInput if there is neither.
-    """
-    named = [token for token, name in vocabulary.special_tokens.items() if name == text]
-    token_id = named[0] if named else vocabulary.ids_by_bytes.get(text.encode())
-    if token_id is None:
-        raise BadInput(
-            f"vocabulary {vocabulary.name} has no token {text!r} to end the thinking; name one that it has"
-        )
-    return token_id
 
 
 class ReasoningAdapter(Adapter):
     """Compiles with the inner adapter; each object thinks first."""
 
-    def __init__(self, inner: Adapter, end: int) -> None:
-        """`end` is the think-end id. Raises BadInput if that id can do no such thing."""
+    def __init__(self, inner: Adapter, end: Sequence[int]) -> None:
+        """`end` are the ids that end the thinking. Raises BadInput if they can do no such thing."""
         super().__init__(inner.vocabulary)
         self._inner = inner
         self._thinking = Thinking(inner.vocabulary, end)
@@ -109,8 +69,8 @@ class ReasoningAdapter(Adapter):
             bitmasks[rows] = filled
 
 
-def with_reasoning(adapter: Adapter, end: int) -> ReasoningAdapter:
-    """Returns the adapter, with a thinking part before each output, up to and including token `end`.
+def with_reasoning(adapter: Adapter, end: Sequence[int]) -> ReasoningAdapter:
+    """Returns the adapter, with a thinking part before each output, up to and including the ids `end`.
 
     Raises BadInput.
     """
@@ -123,6 +83,15 @@ def with_reasoning(adapter: Adapter, end: int) -> ReasoningAdapter:
     return cast(ReasoningAdapter, kind(adapter, end))
 
 
+def reasoning_of(adapter: Adapter, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+    """Returns what an adapter compiled, for requests that think first: by the library's own means, or by
+    ours where it has none. Raises UnsupportedGrammar, and BadInput as `Thinking` does."""
+    try:
+        return adapter.reasoning(compiled, end)
+    except NotImplementedError:
+        return ReasoningGrammar(compiled, thinking_up_to(adapter.vocabulary, tuple(end)))
+
+
 class ReasoningGrammar(CompiledGrammar):
     """A compiled grammar, for requests that think first; any compiled grammar of the same vocabulary can be
     wrapped, and at no cost."""
@@ -133,38 +102,41 @@ class ReasoningGrammar(CompiledGrammar):
 
     def start(self) -> GrammarObject:
         inner = self.inner.start()
-        return _kind(type(inner))(inner, self.thinking, 0, None)
+        return _kind(inner)(inner, self.thinking, (), None)
 
     def serialize(self) -> bytes:
         return self.inner.serialize()
 
 
 class ReasoningObject(GrammarObject):
-    """The inner object, which stays at its start until the think-end id; that id is never shown to it."""
+    """The inner object, which stays at its start until the thinking has ended; the ids up to there are never
+    shown to it."""
 
-    def __init__(self, inner: GrammarObject, thinking: Thinking, thought: int, answered: int | None) -> None:
-        """`thought` are the tokens accepted up to and including the think-end id, and `answered` those behind
-        it, None while thinking."""
+    def __init__(
+        self, inner: GrammarObject, thinking: Thinking, thought: Sequence[int], answered: int | None
+    ) -> None:
+        """`thought` says for each token of the thinking part, its end included, how many ids of the end stand
+        at the end of the text there; `answered` is how many tokens came behind it, None while thinking."""
         self.inner = inner
         self._thinking = thinking
-        self._thought = thought
+        self._thought = list(thought)
         self._answered = answered
 
     @property
     def thinks(self) -> bool:
-        """Returns whether the think-end id has not come yet."""
+        """Returns whether the thinking has not ended yet."""
         return self._answered is None
 
     @property
     def thought(self) -> int:
-        """Returns how many tokens are of the thinking part, the think-end id included."""
-        return self._thought
+        """Returns how many tokens are of the thinking part, its end included."""
+        return len(self._thought)
 
     def begin(self, thinks: bool) -> None:
         """Says, before the first token, whether this request thinks at all. Raises ValueError later."""
         if self._thought or self._answered:
             raise ValueError(
-                f"{self._thought + (self._answered or 0)} tokens have been accepted; it is too "
+                f"{self.thought + (self._answered or 0)} tokens have been accepted; it is too "
                 "late to switch the thinking"
             )
         self._answered = None if thinks else 0
@@ -199,8 +171,9 @@ class ReasoningObject(GrammarObject):
             return accepted
         if not self._thinking.allows(token):
             return False
-        self._thought += 1
-        if token == self._thinking.end:
+        matched = self._thinking.advance(self._thought[-1] if self._thought else 0, token)
+        self._thought.append(matched)
+        if matched == len(self._thinking.end):
             self._answered = 0
         return True
 
@@ -222,19 +195,19 @@ class ReasoningObject(GrammarObject):
 
     def rollback(self, count: int) -> None:
         answered = self._answered or 0
-        if not 0 <= count <= self._thought + answered:
-            raise ValueError(f"cannot take back {count} of {self._thought + answered} tokens")
+        if not 0 <= count <= self.thought + answered:
+            raise ValueError(f"cannot take back {count} of {self.thought + answered} tokens")
         back = min(count, answered)
         if back:
             self.inner.rollback(back)
         if self._answered is not None:
             self._answered = answered - back
-        if count > back:  # past the border, the think-end id first
-            self._thought -= count - back
+        if count > back:  # past the border, the end of the thinking first
+            del self._thought[back - count :]
             self._answered = None
 
     def copy(self) -> GrammarObject:
-        return _kind(type(self.inner))(self.inner.copy(), self._thinking, self._thought, self._answered)
+        return _kind(self.inner)(self.inner.copy(), self._thinking, self._thought, self._answered)
 
     def jump_forward(self) -> bytes:
         return b"" if self._answered is None else self.inner.jump_forward()
@@ -243,14 +216,14 @@ class ReasoningObject(GrammarObject):
         return [] if self._answered is None else self.inner.fast_forward_tokens()
 
 
-@lru_cache(maxsize=64)
-def _kind(inner: type[GrammarObject]) -> type[ReasoningObject]:
-    """Returns the class of objects around such a one: it does not define what the inner class does not, so
-    that asking tells the truth."""
+def _kind(inner: GrammarObject) -> type[ReasoningObject]:
+    """Returns the class of objects around this one: it does not define what that one does not, so that
+    asking tells the truth."""
     optional = ("rollback", "copy", "fill_bool_mask")
-    lacking = {
-        name: getattr(GrammarObject, name)
-        for name in optional
-        if getattr(inner, name) is getattr(GrammarObject, name)
-    }
-    return type(f"{inner.__name__}WithReasoning", (ReasoningObject,), lacking)
+    return _class(type(inner).__name__, tuple(name for name in optional if not overrides(inner, name)))
+
+
+@lru_cache(maxsize=64)
+def _class(name: str, lacking: tuple[str, ...]) -> type[ReasoningObject]:
+    methods = {method: getattr(GrammarObject, method) for method in lacking}
+    return type(f"{name}WithReasoning", (ReasoningObject,), methods)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.backend.bridge.thinking import think_end
 from harness.backend.grammar import Adapter
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.fork import peak_rss, reset_peak_rss
@@ -31,7 +32,6 @@ from harness.serve.decode.workloads import (
     find_workload,
     reference,
     requests,
-    think_end,
 )
 from harness.serve.requests import arrivals
 from harness.walk.loop.compiling import CompileQueue
@@ -301,7 +301,7 @@ class DecodeHandler:
             kernel=self._kernel(asked.kernel),
             fallback=asked.fallback,
             canonical=True,
-            think_end=think_end(self.vocabulary)
+            think_end=(think_end(self.vocabulary),)
             if any(text.reasoning for text in self.workloads[asked.workload].texts)
             else None,
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from harness.backend.bridge.reasoning import think_end_id
+from harness.backend.bridge.thinking import think_end
 from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case
@@ -46,7 +46,7 @@ THOUGHT = (
     "the first line. "
     "It agrees, so this is the answer."
 )
-"""The thinking part of a reasoning output. It has no line end, because that may be the think-end token."""
+"""The thinking part of a reasoning output. It has no line end, because that may be what ends it."""
 
 
 @dataclass(frozen=True)
@@ -115,29 +115,6 @@ def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
                 )
             )
     return tuple(texts)
-
-
-def think_end(vocabulary: Vocabulary) -> int:
-    """Returns the id that ends the thinking: the special token for that, else a reserved one, else the end of
-    a line. Raises BadInput if the vocabulary has none of these."""
-    for name in ("</think>", "[/THINK]", "<|/think|>"):
-        try:
-            return think_end_id(vocabulary, name)
-        except BadInput:
-            continue
-    words = ("special_", "control_", "reserved", "unused", "extra")
-    reserve = [
-        token
-        for token, name in vocabulary.special_tokens.items()
-        if any(word in name.lower() for word in words)
-    ]
-    if left := [
-        token
-        for token in sorted(reserve)
-        if token not in vocabulary.eos_tokens and token not in vocabulary.padding_tokens
-    ]:
-        return left[0]
-    return think_end_id(vocabulary, "\n")
 
 
 def requests(

@@ -9,6 +9,7 @@ from time import perf_counter_ns, sleep
 from typing import TYPE_CHECKING
 
 from harness.backend.bridge.reasoning import with_reasoning
+from harness.backend.bridge.thinking import Thinking
 from harness.backend.vocabulary import Vocabulary
 from harness.errors import BadInput
 from harness.walk.loop.batch import Batch
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """The loop's mechanisms, none of which changes an output, and the token that ends the thinking."""
+    """The loop's mechanisms, none of which changes an output, and what ends the thinking."""
 
     overlap: bool = True
     """Fill masks in threads while the model works; otherwise they are filled before the forward pass."""
@@ -43,8 +44,8 @@ class LoopOptions:
     """What becomes of a request whose grammar cannot be had."""
     canonical: bool = False
     """After the run, record for each output whether its ids are the tokenizer's own."""
-    think_end: int | None = None
-    """The token id that ends the thinking part of requests that have one."""
+    think_end: tuple[int, ...] | None = None
+    """The ids that together end the thinking part of requests that have one."""
 
 
 class Loop:
@@ -111,11 +112,13 @@ class Loop:
         return served
 
     def _is_canonical(self, ids: Sequence[int], thinks: bool) -> bool | None:
-        """Like `is_canonical`, but the token that ends the thinking stands for itself."""
-        if not thinks or self.options.think_end not in ids:
+        """Like `is_canonical`, but the ids that end the thinking stand for themselves."""
+        end = self.options.think_end
+        thought = Thinking(self.vocabulary, end).end_in(ids) if thinks and end else None
+        if not end or thought is None:
             return is_canonical(self.vocabulary, ids)
-        end = ids.index(self.options.think_end)
-        parts = is_canonical(self.vocabulary, ids[:end]), is_canonical(self.vocabulary, ids[end + 1 :])
+        thinking, answer = ids[: thought - len(end)], ids[thought:]
+        parts = is_canonical(self.vocabulary, thinking), is_canonical(self.vocabulary, answer)
         return None if None in parts else all(parts)
 
     def fitting_masks(self) -> Masks | None:
@@ -159,7 +162,7 @@ class Loop:
             and self.thinking is None
         ):
             raise BadInput(
-                f"{where}: it thinks first, and nothing says which token ends that; give the loop a think_end"
+                f"{where}: it thinks first, and nothing says which ids end that; give the loop a think_end"
             )
 
 

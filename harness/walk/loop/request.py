@@ -28,5 +28,5 @@ class Request:
     cancel_ns: int | None = None
     """When the client leaves, in nanoseconds after the start of the loop's run; None means that it stays."""
     reasoning: bool = False
-    """The output begins with a thinking part, up to and including the loop's `think_end`, which the grammar
-    does not constrain."""
+    """The output begins with a thinking part, up to and including the ids of the loop's `think_end`, which
+    the grammar does not constrain."""

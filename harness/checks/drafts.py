@@ -1,0 +1,158 @@
+"""Drafts, of which a part is taken back, and outputs that a fresh object takes up in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from harness.backend.contract.place import accepted, take_back
+from harness.backend.grammar import GrammarObject, overrides
+from harness.checks.looking import (
+    Look,
+    change,
+    end_name,
+    endings,
+    finding,
+    look,
+    name_of,
+    needs,
+    next_token,
+    place_on,
+)
+from harness.checks.seams import Seam, others, seams
+from harness.checks.subject import Place, Subject
+from harness.rows.row import Finding
+
+CATEGORY = "going back"
+
+DRAFT = 4
+"""The most tokens of a draft."""
+
+
+def check_another_way_is_open_behind_a_rejected_draft(subject: Subject) -> Iterator[Finding]:
+    """Where the rest of a draft is taken back and another token comes, the object stands where a fresh one
+    does: also half-way into a tag or a character, and back over either."""
+    purpose = "another_way_is_open_behind_a_rejected_draft"
+    needs(subject, "rollback")
+    for seam in seams(subject, purpose):
+        yield from _take_other_ways(subject, purpose, seam)
+
+
+def _take_other_ways(subject: Subject, purpose: str, seam: Seam) -> Iterator[Finding]:
+    """Tries each number of tokens of the stretch that may be taken back."""
+    draft, used = seam.tokens[seam.first : seam.last], subject.reach(seam.tokens[: seam.first])
+    if used is None:
+        return
+    for position in range(seam.last - 1, seam.first - 1, -1):
+        place, known = seam.place(subject, position), seam.tokens[position]
+        here = subject.reach(place.tokens)
+        if here is None or accepted(used, draft) < len(draft):
+            return  # objects_of_one_grammar_are_independent reports it
+        take_back(used, seam.last - position)
+        expected, now = look(subject, here), look(subject, used)
+        if now != expected:
+            text = f"reached by rollback({seam.last - position}), it looks different from a fresh object"
+            yield finding(subject, place, f"{text}: {change(subject, expected, now)}", draft)
+            return
+        allowed = expected.allowed(subject).nonzero()[0].tolist()
+        for other in others(subject, f"{purpose} {place.text!r}", allowed, known):
+            fresh = subject.reach((*place.tokens, other))
+            if fresh is None:
+                continue
+            text = f"once {seam.last - position} drafted tokens are taken back, {name_of(subject, other)}"
+            if not used.accept_token(other):
+                yield finding(subject, place, f"{text} is refused, which a fresh object takes", (other,))
+                return
+            there, now = look(subject, fresh), look(subject, used)
+            if now != there:
+                sentence = f"{text} leads elsewhere than in a fresh object: {change(subject, there, now)}"
+                yield finding(subject, place, sentence, (other,))
+                return
+            take_back(used, 1)
+        if position > seam.first:
+            take_back(used, position - seam.first)
+
+
+def check_a_draft_ends_at_end_of_sequence(subject: Subject) -> Iterator[Finding]:
+    """Of a draft that holds end-of-sequence nothing behind it is taken, and the draft, taken back in one
+    step, leads back; raising for what comes behind the end is fine."""
+    purpose = "a_draft_ends_at_end_of_sequence"
+    for place, _, eos in endings(subject, purpose):
+        begun = max(0, place.position - subject.random(f"{purpose} {place.text!r}").randint(0, DRAFT - 1))
+        start = place_on(subject, place.instance, place.tokens, begun)
+        grammar_object = subject.reach(start.tokens)
+        if grammar_object is None:
+            continue
+        before = look(subject, grammar_object)
+        behind = next_token(subject, start, before.allowed(subject))
+        draft = [*place.tokens[begun:], eos, *([] if behind is None else [behind]), eos]
+        ended = place.position - begun + 1
+        try:
+            taken = grammar_object.accept_tokens(draft)
+        except Exception:
+            grammar_object = subject.reach(start.tokens)
+            taken = grammar_object.accept_tokens(draft[:ended]) if grammar_object is not None else ended
+        if grammar_object is None:
+            continue
+        what = f"of a draft of {len(draft)} tokens with {end_name(subject, eos)} as number {ended}"
+        if taken != ended:
+            yield finding(subject, start, f"{what}, {taken} are taken", draft[: max(taken, ended)])
+        elif not grammar_object.is_terminated():
+            yield finding(subject, start, f"{what}, the end is taken, and is_terminated() is False", draft)
+        elif overrides(grammar_object, "rollback"):
+            take_back(grammar_object, ended)
+            now = look(subject, grammar_object)
+            if now != before:
+                text = f"{what}, rollback({ended}) does not lead back: {change(subject, before, now)}"
+                yield finding(subject, start, text, draft[:ended])
+
+
+def check_ids_taken_up_anew_lead_to_the_same_place(subject: Subject) -> Iterator[Finding]:
+    """A fresh object that is fed the ids so far, at once or one by one, stands where the one stood that has
+    written them, with drafts tried and taken back; as engines do after a request was preempted."""
+    purpose = "ids_taken_up_anew_lead_to_the_same_place"
+    for seam in seams(subject, purpose):
+        used = subject.reach(seam.tokens[: seam.first])
+        if used is None:
+            continue
+        goes_back = overrides(used, "rollback")
+        looked = {seam.first, (seam.first + seam.last) // 2, seam.last}
+        for position in range(seam.first, seam.last + 1):
+            ahead = accepted(used, seam.tokens[position : position + DRAFT]) if goes_back else 0
+            if ahead:
+                take_back(used, ahead)
+            is_looked = subject.effort is None or position in looked
+            wrong = list(_expect_same_anew(subject, used, seam.place(subject, position))) if is_looked else []
+            yield from wrong
+            if wrong or position == seam.last or not used.accept_token(seam.tokens[position]):
+                break
+
+
+def _expect_same_anew(subject: Subject, used: GrammarObject, place: Place) -> Iterator[Finding]:
+    """Yields what is different between an object with a past and fresh ones that are fed its ids."""
+    there = _look_ahead(subject, used)
+    for way, count, fresh in fed(subject.compiled.start, place.tokens):
+        if count < place.position:
+            text = f"a fresh object, fed the ids {way}, takes {count} of {place.position}"
+            yield finding(subject, place, text)
+        elif (now := _look_ahead(subject, fresh)) != there:
+            difference = change(subject, there[0], now[0]) or f"{now[1]!r} is forced, and not {there[1]!r}"
+            yield finding(subject, place, f"a fresh object, fed the ids {way}, looks different: {difference}")
+
+
+def fed(
+    start: Callable[[], GrammarObject], tokens: Sequence[int]
+) -> Iterator[tuple[str, int, GrammarObject]]:
+    """Yields fresh objects that were fed the tokens, each with the way in words and how many it took."""
+    at_once = start()
+    yield "at once", at_once.accept_tokens(list(tokens)), at_once
+    one_by_one = start()
+    yield "one by one", accepted(one_by_one, tokens), one_by_one
+
+
+def _look_ahead(subject: Subject, grammar_object: GrammarObject) -> tuple[Look, object]:
+    """Returns what is seen of an object, and the text that it forces; what that raises is another check's."""
+    try:
+        forced: object = (grammar_object.jump_forward(), grammar_object.fast_forward_tokens())
+    except Exception as error:
+        forced = type(error).__name__
+    return look(subject, grammar_object), forced

@@ -1,0 +1,383 @@
+"""Requests that think first: the grammar begins behind the end of the thinking, whatever came before, and
+however the tokens come. docs/reasoning.md has the definition.
+
+An engine has its own means for this (`Adapter.reasoning`). Other backends have none: to them drafts and
+rollbacks over the end come by ours, because their objects go back to the start there; of the rest nothing
+could be found that is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from harness.backend.bridge.reasoning import ReasoningGrammar, reasoning_of
+from harness.backend.bridge.thinking import ends_to_try, thinking_up_to
+from harness.backend.contract.place import accepted, take_back
+from harness.backend.grammar import (
+    CompiledGrammar,
+    GrammarObject,
+    UnsupportedGrammar,
+    allocate_bitmask,
+    overrides,
+    unpack_mask,
+)
+from harness.checks.drafts import fed
+from harness.checks.looking import Look, change, few, first_bytes, look, name_of
+from harness.checks.looking import prepare as prepare
+from harness.checks.subject import NotApplicable, Subject
+from harness.oracle.trie import TokenSet
+from harness.rows.row import Finding
+
+CATEGORY = "reasoning"
+
+MOST_ANSWERED = 12
+"""Tokens of an answer that are written behind the end of the thinking."""
+MOST_QUOTED = 40
+"""Tokens of an output that stand in the thinking."""
+
+
+class Answer:
+    """The beginning of an instance, and what an object without any thinking looks like along it."""
+
+    def __init__(self, subject: Subject, instance: int | None) -> None:
+        self.instance = instance
+        path = [] if instance is None else subject.paths[instance]
+        self.quoted, self.tokens = path[:MOST_QUOTED], tuple(path[:MOST_ANSWERED])
+        self._subject = subject
+        self._looks: dict[int, Look] = {}
+
+    def look(self, position: int) -> Look:
+        """Returns what is seen once so many of the tokens were accepted."""
+        if position not in self._looks:
+            grammar_object = self._subject.reach(self.tokens[:position])
+            if grammar_object is None:
+                raise NotApplicable("the same tokens are refused the second time")
+            self._looks[position] = look(self._subject, grammar_object)
+        return self._looks[position]
+
+    @cached_property
+    def allowed(self) -> int:
+        """Returns how many of the first four tokens the masks allow: of forced text some backends allow one
+        spelling only, and take others."""
+        for at, token in enumerate(self.tokens[:4]):
+            if not self.look(at).allowed(self._subject)[token]:
+                return at
+        return min(4, len(self.tokens))
+
+
+@dataclass(frozen=True)
+class Thought:
+    """One output that thinks first: what it thinks, which ids end that, and the answer."""
+
+    subject: Subject
+    compiled: CompiledGrammar
+    """What was compiled, for requests that think first."""
+    end: tuple[int, ...]
+    thinking: tuple[int, ...]
+    answer: Answer
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        return (*self.thinking, *self.end, *self.answer.tokens)
+
+    @property
+    def begun(self) -> int:
+        """Returns where the answer begins in `tokens`."""
+        return len(self.thinking) + len(self.end)
+
+    def reach(self, position: int) -> GrammarObject | None:
+        """Returns a fresh object that has accepted so many of the tokens; None if it refuses one of them."""
+        grammar_object = self.compiled.start()
+        return grammar_object if accepted(grammar_object, self.tokens[:position]) == position else None
+
+    def wrong(self, position: int, grammar_object: GrammarObject, how: str) -> Iterator[Finding]:
+        """Yields a finding if the object, which has accepted so many of the tokens, does not look as it
+        must there."""
+        yield from self.wrong_mask(position, self.subject.allowed(grammar_object), how)
+        if position >= self.begun:
+            there, now = self.answer.look(position - self.begun), look(self.subject, grammar_object)
+            if now != there and now.mask == there.mask:
+                yield self.finding(position, f"{how}: {change(self.subject, there, now)}")
+        elif grammar_object.is_terminated():
+            yield self.finding(position, f"{how}: terminated, while it thinks")
+
+    def wrong_mask(self, position: int, allowed: TokenSet, how: str) -> Iterator[Finding]:
+        """Yields a finding if the mask is not that of the place: all text while it thinks, and else what the
+        grammar allows without any thinking."""
+        plain = first_bytes(self.subject.vocabulary) >= 0
+        if position < self.begun:
+            missing = np.flatnonzero(plain & ~allowed)
+            if len(missing):
+                example = name_of(self.subject, int(missing[0]))
+                text = f"{how}: {len(missing)} tokens of text are forbidden while it thinks, e.g. {example}"
+                yield self.finding(position, text, cause="constrained")
+            return
+        there = self.answer.look(position - self.begun)
+        now = Look(np.packbits(allowed, bitorder="little").tobytes(), there.accepting, there.terminated)
+        if now != there:
+            cause = "unconstrained" if bool(allowed[plain].all()) else ""
+            yield self.finding(position, f"{how}: {change(self.subject, there, now)}", cause=cause)
+
+    def finding(
+        self, position: int, text: str, further: Sequence[int] = (), cause: str = "", walk: Sequence[int] = ()
+    ) -> Finding:
+        walk = (*(walk or self.tokens[:position]), *further)
+        decode = self.subject.vocabulary.decode
+        before, end = decode(walk[: len(walk) - len(further)])[-60:], self.subject.hex_of(self.end)
+        name = name_of(self.subject, self.end[0]) if len(self.end) == 1 else repr(decode(self.end))
+        return Finding(
+            position=position,
+            text=f"thinking up to {name}, after {before!r} {text}",
+            cause=cause,
+            instance=self.answer.instance,
+            examples=end,
+            walk=tuple(walk),
+        )
+
+
+def _thoughts(subject: Subject, purpose: str, *, ours: bool = False) -> Iterator[Thought]:
+    """Yields outputs that think, with each end: one that thinks nothing, and others whose thinking quotes an
+    output whole, triggers and all, and begins its own end without ending it. With `ours`, a backend that does
+    not think by itself has one such output, by our means.
+
+    Raises NotApplicable if the backend can think with no such end, or does not by itself and must.
+    """
+    thinks, compiled = _compiled(subject)
+    if not thinks and not ours:
+        raise NotApplicable("the backend does not think by itself")
+    numbers = [number for number, path in enumerate(subject.paths) if path]
+    subject.random(purpose).shuffle(numbers)
+    most = few(subject)
+    chosen: Sequence[int | None] = numbers if most is None else numbers[: max(1, most // 2)]
+    for at, number in enumerate(chosen or (None,)):  # without an instance the start is looked at
+        answer = Answer(subject, number)
+        for end, reasoning in compiled:
+            quoted = _quoting(subject, end, answer.quoted)
+            for thinking in ((), quoted) if at == 0 and thinks else (quoted,):
+                yield Thought(subject, reasoning, end, thinking, answer)
+        if not thinks:
+            return
+
+
+def _compiled(subject: Subject) -> tuple[bool, list[tuple[tuple[int, ...], CompiledGrammar]]]:
+    """Returns whether the backend thinks by itself, and for each end to try, or for the last where it is ours
+    that thinks, the subject's grammar for requests that think up to it."""
+    compiled, reason = [], "the vocabulary has no token to end the thinking"
+    thinks = True
+    for end in ends_to_try(subject.vocabulary):
+        try:
+            found = reasoning_of(subject.adapter, subject.compiled, end)
+        except UnsupportedGrammar as why:
+            reason = str(why)
+            continue
+        thinks = thinks and not isinstance(found, ReasoningGrammar)
+        compiled.append((end, found))
+    if not compiled:
+        raise NotApplicable(reason)
+    return thinks, compiled if thinks else compiled[-1:]
+
+
+def _quoting(subject: Subject, end: tuple[int, ...], path: Sequence[int]) -> tuple[int, ...]:
+    """Returns a thinking that holds the path and the beginning of the end, and does not end itself."""
+    thinking, matched, kept = thinking_up_to(subject.vocabulary, end), 0, list[int]()
+    begun = end[: max(1, len(end) - 1)] if len(end) > 1 else ()
+    for token in (*path, *begun, *path[:2], *begun[:2]):
+        after = thinking.advance(matched, token)
+        if after < len(end):
+            matched = after
+            kept.append(token)
+    return tuple(kept)
+
+
+def check_reasoning_is_not_constrained(subject: Subject) -> Iterator[Finding]:
+    """While it thinks, every token of text is allowed and taken, nothing is forced, and the object has not
+    ended: also where the thinking holds a trigger, or a whole output."""
+    for thought in _thoughts(subject, "reasoning_is_not_constrained"):
+        grammar_object, wanted = thought.compiled.start(), _stops(subject, len(thought.thinking))
+        for position in range(thought.begun):
+            if position in wanted:
+                wrong = list(thought.wrong(position, grammar_object, "in the thinking"))
+                forced = (grammar_object.jump_forward(), grammar_object.fast_forward_tokens())
+                if not wrong and any(forced):
+                    wrong = [thought.finding(position, f"{forced!r} is forced", cause="constrained")]
+                yield from wrong
+                if wrong:
+                    break
+            token = thought.tokens[position]
+            if not grammar_object.accept_token(token):
+                text = f"{name_of(subject, token)} is refused while it thinks"
+                yield thought.finding(position, text, (token,), "constrained")
+                break
+
+
+def check_the_output_does_not_end_while_it_reasons(subject: Subject) -> Iterator[Finding]:
+    """End-of-sequence is not allowed before the thinking has ended: the output would have no answer."""
+    for thought in _thoughts(subject, "the_output_does_not_end_while_it_reasons"):
+        for position in sorted({0, len(thought.thinking)}):
+            grammar_object = thought.reach(position)
+            if grammar_object is None:
+                return  # reasoning_is_not_constrained reports it
+            allowed = subject.allowed(grammar_object)
+            ends = [eos for eos in subject.vocabulary.eos_tokens if allowed[eos]]
+            if ends:
+                text = "end-of-sequence is allowed while it thinks"
+                yield thought.finding(position, text, (ends[0],), "end_of_sequence")
+                return
+
+
+def check_the_answer_begins_behind_the_end_of_reasoning(subject: Subject) -> Iterator[Finding]:
+    """Right behind the end of the thinking, and along the answer, the masks are those of the grammar without
+    any thinking, whatever the thinking held."""
+    for thought in _thoughts(subject, "the_answer_begins_behind_the_end_of_reasoning"):
+        grammar_object = thought.reach(thought.begun)
+        if grammar_object is None:
+            yield thought.finding(0, "a token of the thinking or of its end is refused", walk=thought.tokens)
+            continue
+        wanted = {thought.begun + at for at in _stops(subject, len(thought.answer.tokens))}
+        for position in range(thought.begun, len(thought.tokens) + 1):
+            wrong: list[Finding] = []
+            if position in wanted:
+                wrong = list(thought.wrong(position, grammar_object, "behind the thinking"))
+            if not wrong and position < len(thought.tokens):
+                token = thought.tokens[position]
+                if not grammar_object.accept_token(token):
+                    wrong = [thought.finding(position, f"{name_of(subject, token)} is refused", (token,))]
+            yield from wrong
+            if wrong:
+                break
+
+
+def check_only_the_first_end_of_reasoning_counts(subject: Subject) -> Iterator[Finding]:
+    """A second end in the answer is the grammar's to allow or to refuse, and what follows is as without any
+    thinking."""
+    purpose = "only_the_first_end_of_reasoning_counts"
+    for thought in _thoughts(subject, purpose):
+        for at in sorted(_stops(subject, len(thought.answer.tokens))):
+            position = thought.begun + at
+            grammar_object, plain = thought.reach(position), subject.reach(thought.answer.tokens[:at])
+            if grammar_object is None or plain is None:
+                break  # the_answer_begins_behind_the_end_of_reasoning reports it
+            taken, expected = accepted(grammar_object, thought.end), accepted(plain, thought.end)
+            text = "the end of the thinking comes a second time"
+            if taken != expected:
+                sentence = f"{text}: {taken} of its ids are taken, and {expected} without thinking"
+                yield thought.finding(position, sentence, thought.end)
+                break
+            if expected < len(thought.end):
+                continue  # what an object is worth behind a refusal is no matter of the thinking
+            there, now = look(subject, plain), look(subject, grammar_object)
+            if now != there:
+                sentence = f"{text}, and is taken: {change(subject, there, now)}"
+                yield thought.finding(position, sentence, thought.end)
+                break
+
+
+def check_a_draft_may_cross_the_end_of_reasoning(subject: Subject) -> Iterator[Finding]:
+    """The masks along a draft with the end of the thinking in it are open up to there and the grammar's
+    behind it; trying it moves nothing, and any number of its tokens may be taken in one call."""
+    for thought in _thoughts(subject, "a_draft_may_cross_the_end_of_reasoning", ours=True):
+        start = max(0, len(thought.thinking) - 2)
+        draft = thought.tokens[start : thought.begun + thought.answer.allowed]
+        grammar_object = thought.reach(start)
+        if grammar_object is None:
+            continue  # reasoning_is_not_constrained reports it
+        masks = _tried(subject, grammar_object, draft)
+        wrong: list[Finding] = []
+        for ahead, allowed in enumerate(masks or ()):
+            wrong = wrong or list(thought.wrong_mask(start + ahead, allowed, f"in a draft from {start} on"))
+        if masks is not None and len(masks) <= len(draft) and not wrong:
+            position = start + len(masks) - 1
+            text = f"in a draft from {start} on, {name_of(subject, draft[len(masks) - 1])} may not come"
+            wrong = [thought.finding(position, text, draft[len(masks) - 1 :][:1])]
+        wrong = wrong or list(thought.wrong(start, grammar_object, "once a draft was tried"))
+        for count in sorted(_stops(subject, len(draft)) - {0}, reverse=True):  # first where it was tried
+            if wrong or grammar_object is None:
+                break
+            taken = grammar_object.accept_tokens(list(draft[:count]))
+            how = f"once {count} drafted tokens were taken in one call"
+            if taken < count:
+                wrong = [thought.finding(start, f"{taken} of {count} drafted tokens are taken", draft)]
+            else:
+                wrong = list(thought.wrong(start + count, grammar_object, how))
+            grammar_object = thought.reach(start)
+        yield from wrong
+
+
+def _tried(subject: Subject, grammar_object: GrammarObject, draft: Sequence[int]) -> list[TokenSet] | None:
+    """Returns the masks along a draft, up to the token that its mask forbids; None if the object cannot try
+    one. An engine's own way of trying is taken where there is one."""
+    if overrides(grammar_object, "fill_draft") and subject.adapter.mask_format == "bitmask":
+        size = subject.vocabulary.size
+        bitmasks = np.stack([allocate_bitmask(size) for _ in range(len(draft) + 1)])
+        count = grammar_object.fill_draft(draft, bitmasks)
+        return [unpack_mask(row, size) for row in bitmasks[: count + 1]]
+    if not overrides(grammar_object, "rollback"):
+        return None
+    masks = [subject.allowed(grammar_object)]
+    for token in draft:
+        if not masks[-1][token] or not grammar_object.accept_token(token):
+            break
+        masks.append(subject.allowed(grammar_object))
+    if len(masks) > 1:
+        take_back(grammar_object, len(masks) - 1)
+    return masks
+
+
+def check_rollback_crosses_the_end_of_reasoning(subject: Subject) -> Iterator[Finding]:
+    """Taken back over the end of the thinking, or to the middle of it, the output thinks on; its next end
+    begins the grammar anew."""
+    for thought in _thoughts(subject, "rollback_crosses_the_end_of_reasoning", ours=True):
+        length = len(thought.tokens)
+        grammar_object = thought.reach(length)
+        if grammar_object is None:
+            continue  # the_answer_begins_behind_the_end_of_reasoning reports it
+        if not overrides(grammar_object, "rollback"):
+            raise NotApplicable("the adapter does not implement rollback")
+        inside = sorted({0, len(thought.thinking), thought.begun - 1, thought.begun, thought.begun + 1})
+        for position in (position for position in inside if position < length):
+            how = f"reached by rollback({length - position}) from position {length}"
+            take_back(grammar_object, length - position)
+            wrong = list(thought.wrong(position, grammar_object, how))
+            if not wrong and position < thought.begun:  # think on, and end anew
+                more = (*thought.thinking[:3], *thought.end)
+                if (taken := accepted(grammar_object, more)) < len(more):
+                    text = f"{how}, {taken} of {len(more)} further tokens of thinking are taken"
+                    wrong = [thought.finding(position, text, more)]
+                else:
+                    how = f"{how}, and having thought on"
+                    wrong = list(thought.wrong(thought.begun, grammar_object, how))
+                    take_back(grammar_object, len(more))
+            rest = thought.tokens[position:]
+            if not wrong and (taken := accepted(grammar_object, rest)) < len(rest):
+                wrong = [thought.finding(position, f"{how}, {taken} of {len(rest)} are taken again", rest)]
+            yield from wrong or thought.wrong(length, grammar_object, f"reached again, {how}")
+            if wrong:
+                break
+
+
+def check_a_request_that_reasons_is_taken_up_anew(subject: Subject) -> Iterator[Finding]:
+    """A fresh object that is fed the ids so far, at once or one by one, thinks or answers where the output
+    did."""
+    for thought in _thoughts(subject, "a_request_that_reasons_is_taken_up_anew"):
+        places = {len(thought.thinking), thought.begun - 1, thought.begun, thought.begun + 1}
+        for position in sorted({min(place, len(thought.tokens)) for place in (*places, thought.begun + 9)}):
+            tokens, wrong = thought.tokens[:position], list[Finding]()
+            for way, count, fresh in fed(thought.compiled.start, tokens):
+                if count < len(tokens):
+                    wrong = [
+                        thought.finding(position, f"fed the ids {way}, {count} of {len(tokens)} are taken")
+                    ]
+                wrong = wrong or list(thought.wrong(position, fresh, f"fed the ids {way}"))
+            yield from wrong
+            if wrong:
+                break
+
+
+def _stops(subject: Subject, length: int) -> set[int]:
+    """Returns where to look along so many tokens: at the start, the end and behind the first, and with the
+    effort `all` everywhere."""
+    return set(range(length + 1)) if subject.effort is None else {0, min(1, length), length // 2, length}

@@ -1,0 +1,176 @@
+"""The checks on drafts, on ids that are taken up anew and on reasoning: silent on the reference, and each
+wrong backend is found by exactly those that are about its fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import miniatures
+import pytest
+from miniatures.wrong_boundaries import ANOTHER_WAY, MUTANTS
+
+from harness.backend.bridge.reasoning import ReasoningGrammar
+from harness.backend.bridge.thinking import Thinking
+from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject, UnsupportedGrammar
+from harness.backend.vocabulary import Vocabulary
+from harness.cases.case import Case, Instance, case_id
+from harness.checks import Check, Subject, checks_of, drafts, going_back, independence, reasoning, run_check
+from harness.checks.seams import seams
+from harness.oracle.reference import Reference, ReferenceObject
+from harness.rows.row import Finding
+
+SMALL = miniatures.small_vocabulary()
+MODULES = (drafts, reasoning)
+CHECKS: dict[str, Check] = {
+    check.__name__.removeprefix("check_"): check for module in MODULES for check in checks_of(module)
+}
+
+
+def case(dialect: Any, grammar: Any, *outputs: str) -> Case:
+    value = Grammar(dialect, grammar if isinstance(grammar, str) else json.dumps(grammar))
+    instances = tuple(Instance(output, output.encode(), True) for output in outputs)
+    return Case(case_id(value), "", value, instances)
+
+
+OLD = case(
+    "structural_tag",
+    {
+        "triggers": ["<f"],
+        "structures": [{"begin": "<f=a>", "schema": {"type": "integer"}, "end": "</f>"}],
+    },
+    "x<f=a>12</f>y",
+    "é\n<f=a>7</f>",
+)
+NEW = case(
+    "structural_tag",
+    {
+        "format": {
+            "type": "triggered_tags",
+            "triggers": ["<f="],
+            "tags": [{"begin": "<f=a>", "content": {"type": "regex", "pattern": "[ab]+"}, "end": "</f>"}],
+        }
+    },
+    "<f=a>ab</f> and <f=a>a</f>",
+)
+TEXT = case("regex", "(日本|日光|é)[0-9]{1,3}\n?(ab|ac)?", "日本12\nab", "é1")
+CASES = (OLD, NEW, TEXT)
+
+
+def outcomes(adapter: Adapter, chosen: Case, effort: int | None = 4) -> dict[str, tuple[str, list[Finding]]]:
+    subject = Subject(adapter, chosen, adapter.compile(chosen.grammar), effort)
+    return {name: run_check(name, check, subject) for name, check in CHECKS.items()}
+
+
+class Thinks(Reference):
+    """It thinks by itself, and as it should."""
+
+    def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+        class Own(CompiledGrammar):
+            start = ReasoningGrammar(compiled, Thinking(self.vocabulary, end)).start
+
+        return Own()
+
+
+@pytest.mark.parametrize("effort", [1, 4, None])
+@pytest.mark.parametrize("chosen", CASES, ids=["old", "new", "text"])
+def test_nothing_is_found_in_the_reference(chosen: Case, effort: int | None) -> None:
+    seen = outcomes(Thinks(SMALL), chosen, effort)
+    assert {name: outcome for name, outcome in seen.items() if outcome != ("passed", [])} == {}
+
+
+def test_masks_of_the_second_format_are_looked_at_too() -> None:
+    assert {outcome for outcome, _ in outcomes(Thinks(SMALL, mask="bool"), OLD).values()} == {"passed"}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_wrong_adapter_fails_exactly_its_own_checks(mutant: Any) -> None:
+    seen = [each for chosen in (OLD, TEXT) for each in outcomes(mutant(SMALL), chosen, 2).items()]
+    assert {name for name, (outcome, _) in seen if outcome == "failed"} == MUTANTS[mutant]
+    assert not [each for _, (_, found) in seen for each in found if each.cause == "backend_error"]
+
+
+def test_every_check_fails_on_some_wrong_adapter() -> None:
+    assert set().union(*MUTANTS.values()) == set(CHECKS)
+
+
+def test_a_way_that_is_remembered_is_seen_only_where_another_one_is_taken() -> None:
+    (mutant,) = [each for each in MUTANTS if each.__name__ == "RemembersTheWayTakenBack"]
+    adapter: Adapter = mutant(SMALL)
+    subject = Subject(adapter, OLD, adapter.compile(OLD.grammar), 4)
+    older = [check for module in (going_back, independence) for check in checks_of(module)]
+    assert {run_check("", check, subject)[0] for check in older} == {"passed"}
+    (found, *_) = run_check(ANOTHER_WAY, CHECKS[ANOTHER_WAY], subject)[1]
+    fresh = adapter.compile(OLD.grammar).start()
+    assert fresh.accept_tokens(found.walk) == len(found.walk), "the walk leads where it went wrong"
+
+
+def test_stretches_lie_around_tags_and_characters_and_anywhere() -> None:
+    adapter = Reference(SMALL)
+    subject = Subject(adapter, OLD, adapter.compile(OLD.grammar), None)
+    found = seams(subject, "test")
+    texts = {(seam.what, SMALL.decode(seam.tokens[seam.first : seam.last])) for seam in found}
+    assert ("tag", b"x<f=a>12") in texts and ("tag", b"x<f=") in texts, "with a token on either side"
+    assert {what for what, _ in texts} == {"tag", "character", "any"}
+    assert any(b"</f>" in text for _, text in texts)
+
+
+def test_of_a_backend_that_does_not_think_only_the_ways_back_to_its_start_are_checked() -> None:
+    seen = outcomes(Reference(SMALL), OLD)
+    asked = {name for name, (outcome, _) in seen.items() if outcome == "passed"}
+    about_thinking = {check.__name__.removeprefix("check_") for check in checks_of(reasoning)}
+    assert asked & about_thinking == {
+        "a_draft_may_cross_the_end_of_reasoning",
+        "rollback_crosses_the_end_of_reasoning",
+    }
+    assert {outcome for outcome, _ in seen.values()} == {
+        "passed",
+        "skipped: the backend does not think by itself",
+    }
+
+
+# Where a backend cannot do all of it
+
+
+def cut_short(*lacking: str) -> Adapter:
+    """The reference, whose objects lack these methods."""
+    methods = {name: getattr(GrammarObject, name) for name in lacking}
+    kind = type("CutShort", (ReferenceObject,), methods)
+
+    class Lacking(Thinks):
+        def compile(self, grammar: Grammar) -> Any:
+            compiled = super().compile(grammar)
+            compiled.start = lambda: kind(self, compiled._language)  # type: ignore[method-assign]
+            return compiled
+
+    return Lacking(SMALL)
+
+
+def test_what_never_goes_back_is_asked_the_rest() -> None:
+    seen = outcomes(cut_short("rollback"), OLD)
+    skipped = {name for name, (outcome, _) in seen.items() if outcome.startswith("skipped")}
+    assert skipped == {ANOTHER_WAY, "rollback_crosses_the_end_of_reasoning"}
+    assert all(outcome == "passed" for name, (outcome, _) in seen.items() if name not in skipped)
+
+
+def test_an_end_that_a_backend_cannot_have_is_left_out() -> None:
+    class OneId(Thinks):
+        def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+            if len(end) > 1:
+                raise UnsupportedGrammar("one id ends it")
+            return super().reasoning(compiled, end)
+
+    class Never(Reference):
+        def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+            raise UnsupportedGrammar("it never thinks")
+
+    assert {outcome for outcome, _ in outcomes(OneId(SMALL), OLD).values()} == {"passed"}
+    name = "reasoning_is_not_constrained"
+    assert outcomes(Never(SMALL), OLD)[name][0] == "skipped: it never thinks"
+    bare = Vocabulary("bare", (b"a", b"b", b""), (2,), {2: "</s>"})
+    chosen = case("regex", "a+", "aa")
+    assert (
+        outcomes(Reference(bare), chosen)[name][0]
+        == "skipped: the vocabulary has no token to end the thinking"
+    )
