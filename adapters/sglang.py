@@ -102,7 +102,10 @@ class SGLang(SGLangAdapter):
             inner = cast(_Dispatching, self._backend)
             self._reasoners[ids] = _reasoner(inner.backend, inner.tokenizer, ids)
         key = (KEYS[grammar.dialect], grammar.text)
-        return cast(Any, compiled).thinking(lambda: self._reasoners[ids]._init_value_dispatch(key, True))  # type: ignore[no-any-return]
+        found: CompiledGrammar = cast(Any, compiled).thinking(
+            lambda: self._reasoners[ids]._init_value_dispatch(key, True)
+        )
+        return found
 
     def token_bytes(self) -> list[bytes] | None:
         size, backend = self.vocabulary.size, cast(_Dispatching, self._backend).backend

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal, cast
 
 import torch
 
-from harness.adapters._vllm_manager import ThinkingGrammar, manager_module, manager_of
 from harness.backend import adapter_parts as parts
 from harness.backend import known_tokens
 from harness.backend.bridge.bare_package import bare_package
@@ -23,6 +22,8 @@ from harness.backend.bridge.twins import Twins, twins
 from harness.backend.grammar import CompiledGrammar, Dialect, Grammar, UnsupportedGrammar
 from harness.backend.layout import COMPACT, Layout, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
+
+from ._vllm_manager import ThinkingGrammar, manager_module, manager_of
 
 PLACE = "vllm.v1.structured_output"
 
