@@ -13,13 +13,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.cases.case import GRAMMAR_KEYS, Case, case_from_suite_line, cases_from_json
+from harness.backend.grammar import Grammar
+from harness.cases.case import GRAMMAR_KEYS, Case, case_from_suite_line, case_id, cases_from_json
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS
 from harness.shape import bounded_lines
 
 T = TypeVar("T")
+
+SUFFIXES = (".json", ".jsonl", ".lark")
+"""How the names of the files end that are read in a folder."""
 
 DEEPEST = 100_000  # levels of nesting that we read
 
@@ -70,11 +74,9 @@ def find_suite(wanted: str) -> Suite:
             return replace(_suite_of_file(path), is_ours=True)
     path = Path(wanted)
     if _is(path.is_dir):
-        paths = tuple(
-            sorted(file for file in path.rglob("*") if file.suffix in (".json", ".jsonl") and file.is_file())
-        )
+        paths = tuple(sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file()))
         if not paths:
-            raise BadInput(f"{wanted}: no .json or .jsonl file in this folder")
+            raise BadInput(f"{wanted}: no .json, .jsonl or .lark file in this folder")
         return Suite(_writable(path.resolve().name), "", "", paths)
     if _is(path.is_file):
         return _suite_of_file(path)
@@ -152,6 +154,10 @@ def _cases_of_file(path: Path) -> Iterator[Case]:
     draft = next((part for part in path.resolve().parts[::-1] if part in DRAFTS), None)
     with open_text(path) as file:
         text = file.read()
+    if path.suffix == ".lark":
+        grammar = Grammar("lark", text)
+        yield Case(case_id(grammar), _writable(path.stem), grammar)
+        return
     yield from deep(
         lambda: list(cases_from_json(parse_json(text, str(path)), path.stem, str(path), draft)), str(path)
     )

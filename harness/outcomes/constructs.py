@@ -1,4 +1,5 @@
-"""What a grammar is made of: the keywords of a JSON Schema, the constructs of a regex or an EBNF grammar.
+"""What a grammar is made of: the keywords of a JSON Schema, the constructs of a regex, an EBNF grammar or one
+of Lark.
 
 Cases of ours say it in their tags. For cases without tags, such as a user's own, it is derived here.
 """
@@ -22,7 +23,7 @@ LATER = frozenset(("dependentSchemas", "dependentRequired", "dependencies", "une
                    "maxContains", "additionalItems", "$recursiveRef", "$dynamicAnchor"))  # fmt: skip
 KEYWORDS = (SCHEMA_KEYWORDS | LATER) - SILENT
 LONGEST = 200_000
-"""Characters of a regex or an EBNF grammar that are looked at."""
+"""Characters of a regex, an EBNF or a Lark grammar that are looked at."""
 
 ESCAPED = re.compile(r"\\[^dDwWsSbBpPnrtAzZ1-9k]")
 """Characters that stand for themselves; they are taken out before constructs are looked for."""
@@ -39,6 +40,11 @@ EBNF = {
     "class": r"\[(?!\^)", "negated class": r"\[\^", "alternation": r"\|", "group": r"\(",
     "star or plus": r"[*+]", "optional": r"\?",
     "counted repetition": r"\{\d+(,\d*)?\}", "several rules": r"::=(?s:.)*::=",
+}  # fmt: skip
+LARK = {
+    "ignored text": r"%ignore", "common terminal": r"%import", "alternation": r"\|",
+    "star or plus": r"[*+]", "optional": r"\?|\[", "counted repetition": r"\{\d*,?\d*\}|~", "range": r"\.\.",
+    "expression": r"/", "several rules": r"(?m)^[?!]*_?[a-z][\w-]*\s*:(?s:.)*\n[?!]*_?[a-z][\w-]*\s*:",
 }  # fmt: skip
 QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 
@@ -62,6 +68,8 @@ def constructs(grammar: Grammar) -> tuple[str, ...]:
             if name in rules
         )
         return tuple(sorted({*_matching(EBNF, bare), *(("recursion",) if recursive else ())}))
+    if grammar.dialect == "lark":
+        return _matching(LARK, QUOTED.sub(" ", text))
     return ()
 
 

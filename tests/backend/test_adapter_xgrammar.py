@@ -33,6 +33,8 @@ start, holds = Tools(make).start, Tools(make).holds
         ("regex", "(?=a)"),
         ("regex", "(a)\\1"),
         ("regex", "(?i)a"),
+        ("lark", 'start.2: "a"'),
+        ("lark", "start: /a/m"),
     ],
 )
 def test_what_the_library_cannot_do_is_unsupported(dialect: Dialect, text: str) -> None:
@@ -55,6 +57,10 @@ def test_what_the_library_cannot_do_is_unsupported(dialect: Dialect, text: str) 
         ("ebnf", 'root ::= "a'),
         ("ebnf", "root ::= missing"),
         ("ebnf", 'other ::= "a"'),
+        ("lark", 'start: "a'),
+        ("lark", "start: missing"),
+        ("lark", 'other: "a"'),
+        ("lark", "{}"),
         ("choice", "["),
         ("choice", "[]"),
         ("choice", "[1]"),

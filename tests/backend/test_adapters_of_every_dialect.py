@@ -27,6 +27,7 @@ def holds(request: pytest.FixtureRequest) -> Holds:
         ("json_schema", "true", '{"a": [1, "b", null]}', "{a}"),
         ("regex", "a{2}b+", "aabb", "ab"),
         ("ebnf", 'root ::= "a" rest\nrest ::= "" | "b" rest', "abb", "ba"),
+        ("lark", 'start: X ("," X)*\nX: "a".."c"~2\n%ignore " "', "ab , cc", "ab,c"),
         ("choice", '["yes", "no"]', "no", "ye"),
         ("structural_tag", TAG, 'text <f>{"a": 1}</f> more', 'text <f>{"a": "1"}</f>'),
     ],

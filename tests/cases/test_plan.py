@@ -96,12 +96,16 @@ def test_an_instance_without_verdict_is_judged(tmp_path: Path) -> None:
         },
         {"regex": "a+", "tests": [{"text": "aa"}, {"text": "ab"}]},
         {"ebnf": 'root ::= "a"', "tests": [{"text": "a"}]},
+        {"lark": 'start: "a"', "tests": [{"text": "a"}, {"text": "b"}]},
+        {"lark": "start: <[1]>", "tests": [{"text": "a"}]},
     ]
     write_plan(
         [find_suite(str(suite_file(tmp_path, "x.jsonl", cases)))], PROFILES["default"], 0, tmp_path / "plan"
     )
     verdicts = [[each.valid for each in case.instances] for _, case in planned(tmp_path / "plan")]
-    assert verdicts == [[True, False, True, None], [True, False], [None]], "the wrong flag is questioned"
+    assert verdicts == [[True, False, True, None], [True, False], [True], [True, False], [None]], (
+        "the wrong flag is questioned, and tokens have no reference"
+    )
 
 
 def test_every_schema_that_is_none_is_counted(tmp_path: Path) -> None:

@@ -70,8 +70,14 @@ def test_a_bare_schema_is_a_case_without_instances(tmp_path: Path, schema: objec
 def test_a_folder_is_read_in_order_and_hidden_forms_are_left(tmp_path: Path) -> None:
     write(tmp_path, "b/two.json", {"regex": "b"})
     write(tmp_path, "a/one.json", {"ebnf": 'root ::= "a"'})
+    write(tmp_path, "c/three.lark", 'start: "a"\n')
     write(tmp_path, "notes.txt", "no case")
-    assert [case.name for case in cases(tmp_path)] == ["one", "two"]
+    assert [case.name for case in cases(tmp_path)] == ["one", "two", "three"]
+
+
+def test_a_file_of_lark_is_a_case_without_instances(tmp_path: Path) -> None:
+    (case,) = cases(write(tmp_path, "mine.lark", 'start: "a"\r\n// é\n'))
+    assert (case.name, case.instances, case.grammar) == ("mine", (), Grammar("lark", 'start: "a"\r\n// é\n'))
 
 
 def test_text_and_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -165,7 +171,7 @@ def test_an_unknown_suite_is_told_with_a_guess() -> None:
 
 
 def test_an_empty_folder_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"no \.json or \.jsonl file"):
+    with pytest.raises(BadInput, match=r"no \.json, \.jsonl or \.lark file"):
         find_suite(str(tmp_path))
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ import regex
 from miniatures import leftovers
 from miniatures.harmful import MARK
 from places import SUPPORT
+from reference_lark import random_grammar, texts
 
 from harness.backend.grammar import Dialect, Grammar
 from harness.backend.vocabulary import byte_vocabulary
@@ -26,9 +28,10 @@ from harness.cases.suite import find_suite, read_cases
 from harness.diagnose.repro import shrunk_script
 from harness.diagnose.shrink import Fault, Outcome, Shrunk, search, shrink
 from harness.diagnose.shrink.bench import Bench
-from harness.diagnose.shrink.cut import content_cuts, cuts, holes, spans
+from harness.diagnose.shrink.cut import content_cuts, cuts, holes, spans, text_cuts
 from harness.diagnose.shrink.edits import Candidate, smaller_documents, steps
 from harness.diagnose.shrink.fault import observed, outcome_of_end
+from harness.diagnose.shrink.lark import smaller_larks, write_lark
 from harness.diagnose.shrink.patterns import read_regex, smaller_grammars, smaller_regexes, write_regex
 from harness.diagnose.shrink.schemas import NOTHING, dangling, plainer_schemas, smaller_schemas
 from harness.diagnose.shrink.stepping import END, small_vocabulary, spelled, tokens_of, words_of
@@ -37,6 +40,8 @@ from harness.diagnose.shrink.validity import Validity
 from harness.errors import BadInput
 from harness.oracle.ebnf.automaton import ebnf_automaton
 from harness.oracle.judge import Judge, check_schema, is_valid
+from harness.oracle.lark.automaton import lark_automaton
+from harness.oracle.lark.syntax import read_lark
 from harness.rows.row import Status
 
 TESTS = SUPPORT
@@ -88,6 +93,14 @@ digit ::= [0-9]
 unused ::= "zzz" digit
 """
 
+LINES = """start: statement+
+statement: NAME "(" [NAME ("," NAME)*] ")" EOL  // one on a line
+NAME: /[a-z]+/
+EOL: /\\n/
+%import common.WS
+%ignore WS
+"""
+
 REAL: dict[str, tuple[Fault, int, int]] = {
     "a repeated group": (
         fault("outlines-core", "regex", r"([a-z]{2,5}:|zzz\d+)+(ab)*", b"hello:abab", OVER),
@@ -105,6 +118,7 @@ REAL: dict[str, tuple[Fault, int, int]] = {
         3,
     ),
     "an escape before a digit": (fault("xgrammar", "ebnf", SENTENCES, b"hello B12A1abc", OVER), 17, 2),
+    "a line end that is ignored": (fault("llguidance", "lark", LINES, b"run(x)\nstop(yy)\n", OVER), 31, 2),
     "an escaped caret": (fault("xgrammar", "regex", r"(foo|[0-9]{1,3}-)?[\^\\]+", b"12-zz", UNDER), 4, 1),
 }
 """The fault, bloated, and the most bytes that grammar and instance may have when it is small."""
@@ -146,7 +160,7 @@ def test_a_real_fault_becomes_small(name: str) -> None:
         script[-1].startswith("# expected: " + ("accepted" if big.valid else "refused"))
         and "because" in script[-1]
     )
-    if big.grammar.dialect != "ebnf":
+    if big.grammar.dialect not in ("ebnf", "lark"):
         word = "valid" if big.valid else "not valid"
         said = subprocess.run(
             [sys.executable, "-c", "\n".join(script)], capture_output=True, text=True, check=False
@@ -405,6 +419,7 @@ BIG: dict[Dialect, tuple[str, bytes]] = {
     "json_schema": (json.dumps(ORDER), json.dumps(ORDERED).encode()),
     "regex": (r"(?P<word>[a-z]+|\d{2,3}?)(?=;)[;,](?:x|y|)\p{L}\\", b"ab;"),
     "ebnf": (SENTENCES, b"hi B1A1abc"),
+    "lark": (LINES, b"run(x)\n"),
     "choice": ('["yes", "no", "maybe"]', b"maybe"),
     "structural_tag": (
         '{"triggers": ["<f"], "structures": [{"begin": "<f>", "schema": {"type": "string"}, "end": "</f>"}]}',
@@ -485,6 +500,26 @@ def test_steps_of_a_grammar_drop_and_inline_rules() -> None:
     assert any("digit" not in each and "[0-9]" in each for each in found[:40])
     right = [each for each in found if _is_ebnf(each)]
     assert len(right) > len(found) / 3
+
+
+def test_a_lark_grammar_is_written_as_it_was_read() -> None:
+    """The form of its text may change, its language does not."""
+    random = Random(3)
+    made_grammars = (random_grammar(random) for _ in range(120))
+    for made in [made for made in made_grammars if not ('""' in made.text and made.ignored)]:
+        language, again = lark_automaton(made.text), lark_automaton(write_lark(read_lark(made.text)))
+        for text in texts(4):
+            assert language.accepts(text.encode()) == again.accepts(text.encode()), (text, made.text)
+
+
+def test_steps_of_a_lark_grammar_drop_definitions_counts_flags_and_what_is_ignored() -> None:
+    found = list(smaller_larks('start: one~2..3 ["x"i | two]\none: "abc" # a\ntwo: /d+/i\n%ignore " "'))
+    assert found[0] == 'start: one{2,3} ("x"i | two)?\none: "abc"\ntwo: /d+/i\n%ignore " "'
+    assert 'start: one{2,3} ("x"i | two)?\none: "abc"\ntwo: /d+/i' in found
+    assert {'start: "abc"\n%ignore " "', 'start: ("x"i | two)?\ntwo: /d+/i\n%ignore " "'} <= set(found)
+    assert 'start: one{2,3} ("x"i | two)?\none: "abc"\ntwo: /d/i\n%ignore " "' in found
+    assert 'start: "abc"{2,3} ("x"i | two)?\ntwo: /d+/i\n%ignore " "' in found
+    assert list(smaller_larks("start")) == list(text_cuts("start"))
 
 
 def _is_ebnf(text: str) -> bool:

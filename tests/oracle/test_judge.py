@@ -356,9 +356,12 @@ def test_choice_is_membership() -> None:
         is_valid(Grammar("choice", '["on", 1]'), b"on")
 
 
-@pytest.mark.parametrize("dialect", ["ebnf", "structural_tag"])
-def test_other_dialects_are_not_judged(dialect: Any) -> None:
-    with pytest.raises(Unjudgeable, match=dialect):
+@pytest.mark.parametrize(
+    ("dialect", "reason"),
+    [("ebnf", "not of the form"), ("lark", "not of the form"), ("structural_tag", "structural_tag")],
+)
+def test_what_no_judge_reads_is_not_judged(dialect: Any, reason: str) -> None:
+    with pytest.raises(Unjudgeable, match=reason):
         is_valid(Grammar(dialect, "x"), b"x")
 
 
@@ -417,8 +420,13 @@ def test_judge_agrees_with_is_valid() -> None:
         assert judge.verdict(schema({"format": "date"}), b'"x"', assert_formats=True) is False
         assert judge.verdict(Grammar("choice", '["\ud800", "é"]'), "é".encode()) is True
         assert judge.reason == ""
-        assert judge.verdict(Grammar("ebnf", 'root ::= "a"'), b"a") is None
-        assert judge.reason == "no judge for ebnf"
+        assert judge.verdict(Grammar("ebnf", 'root ::= "a"'), b"a") is True
+        assert judge.verdict(Grammar("lark", 'start: "a"'), b"ab") is False
+        assert judge.reason == ""
+        assert judge.verdict(Grammar("lark", "start: %json {}"), b"1") is None
+        assert judge.reason == "line 1: %json has no reference"
+        assert judge.verdict(Grammar("structural_tag", "{}"), b"a") is None
+        assert judge.reason == "no judge for structural_tag"
 
 
 def test_process_starts_with_the_first_question_and_ends_with_the_judge() -> None:

@@ -17,6 +17,7 @@ from harness.cases.case import json_text
 from harness.cases.subschemas import put
 from harness.diagnose.shrink import patterns, schemas, values
 from harness.diagnose.shrink.cut import content_cuts, cuts, holes, text_cuts
+from harness.diagnose.shrink.lark import smaller_larks
 from harness.diagnose.shrink.schemas import NOTHING
 from harness.diagnose.shrink.tag_formats import smaller_formats
 
@@ -103,6 +104,8 @@ def _grammar_steps(now: Candidate) -> Iterator[Step]:
             yield from (_with_text(now, less) for less in patterns.smaller_regexes(text))
         case "ebnf":
             yield from (_with_text(now, less) for less in patterns.smaller_grammars(text))
+        case "lark":
+            yield from (_with_text(now, less) for less in smaller_larks(text))
         case "choice":
             yield from _choice_steps(now, values.parse(text))
         case "structural_tag":

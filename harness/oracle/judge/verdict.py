@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from harness.backend.grammar import Grammar
+from harness.oracle.judge.membership import membership
 from harness.oracle.judge.schema import document_is_valid
 from harness.oracle.judge.unjudgeable import Unjudgeable, reason
 
@@ -15,10 +16,10 @@ def is_valid(
     """Is `content` a complete output of the grammar?
 
     A JSON Schema is read by its `$schema`, else by `draft` ("draft3" to "draft2020-12"), else by 2020-12; an
-    unknown `$schema` counts as absent.  A regex is the `regex` library's, and must match the whole text.
-    Raises `Unjudgeable` for the other dialects, a wrong grammar, a reference that leaves the schema, a name
-    twice in one object, nesting deeper than Python's stack, and a text that one JSON parser reads and another
-    refuses.
+    unknown `$schema` counts as absent.  A regex is the `regex` library's, and must match the whole text. Of
+    EBNF and of Lark the reference automaton judges. Raises `Unjudgeable` for structural tags, a wrong
+    grammar, a reference that leaves the schema, a name twice in one object, nesting deeper than Python's
+    stack, and a text that one JSON parser reads and another refuses.
     """
     if grammar.dialect == "json_schema":
         return document_is_valid(grammar.text, content, draft, assert_formats)
@@ -26,6 +27,8 @@ def is_valid(
         return _text_matches(grammar.text, content)
     if grammar.dialect == "choice":
         return content in [choice.encode("utf-8", "surrogatepass") for choice in _choices(grammar.text)]
+    if grammar.dialect in ("ebnf", "lark"):
+        return membership(grammar, content) == "sentence"
     raise Unjudgeable(f"no judge for {grammar.dialect}")
 
 

@@ -14,9 +14,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case
 from harness.cases.suite import DECODED, UnknownSuite, find_suite, read_cases, suite_names
 from harness.errors import BadInput, did_you_mean
-from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.judge import Judge, Unjudgeable, is_valid
-from harness.oracle.language import language_of
 from harness.walk.loop.request import Request
 
 REASONING = "reasoning"
@@ -192,8 +190,6 @@ def judge(text: ReferenceText, output: bytes, judging: Judge | None = None) -> V
     `judging` limits the time of a verdict; without it there is no limit. The verdict is `unjudged` if the
     grammar has no judge, if its judge cannot read it, and if a deadline was missed.
     """
-    if text.grammar.dialect in ("ebnf", "lark"):
-        return _accepted(text.grammar, output)
     if judging is not None:
         valid = judging.verdict(text.grammar, output, draft=text.draft, assert_formats=text.assert_formats)
     else:
@@ -202,16 +198,6 @@ def judge(text: ReferenceText, output: bytes, judging: Judge | None = None) -> V
         except Unjudgeable:
             valid = None
     return "unjudged" if valid is None else "valid" if valid else "invalid"
-
-
-def _accepted(grammar: Grammar, output: bytes) -> Verdict:
-    """Returns the verdict of the reference automaton."""
-    try:
-        language = language_of(grammar)
-        state = language.run(language.start, output)
-        return "valid" if state != DEAD and language.accepting(state) else "invalid"
-    except NoOracle:
-        return "unjudged"
 
 
 def _encode(vocabulary: Vocabulary, content: bytes, what: str) -> list[int]:

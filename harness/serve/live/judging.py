@@ -43,9 +43,6 @@ def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
 
 
 def _is_valid(judge: Judge, case: Case, content: bytes) -> bool | None:
-    if case.grammar.dialect in ("ebnf", "lark"):
-        membership = judge.membership(case.grammar, content)
-        return None if membership is None else membership == "sentence"
     return judge.verdict(case.grammar, content, draft=case.draft, assert_formats=case.asserts_formats)
 
 
