@@ -1,22 +1,28 @@
-"""The published reference: the whole of MaskBench and of JSON-Schema-Test-Suite (draft 2020-12 and 7) through
-all backends.
+"""The published reference: MaskBench, JSON-Schema-Test-Suite (every draft) and our suites, through all backends.
 
-    python benchmarks/reference.py --out DIR [--corpora PATH] [--only maskbench|jsts] [--backends A,B] [--vocabularies V] [--jobs N]
-    python benchmarks/reference.py --out DIR ... --again
+    python benchmarks/reference.py --out DIR [--corpora PATH] [--only PART] [--backends A,B] [--vocabularies V] [--jobs N]
+    python benchmarks/reference.py --out DIR ... --most 400             a stratified sample of each part
+    python benchmarks/reference.py --out DIR ... --shard 1/8            one of eight equal shares; --executor ray for a cluster
+    python benchmarks/reference.py --out DIR ... --again                what met the deadline, with 60 s
+    python benchmarks/reference.py --out DIR ... --times 300            times of 300 schemas, by `measure`, on a quiet machine
     python benchmarks/reference.py --out DIR --page
+    python benchmarks/reference.py --verify PUBLISHED
 
 PATH is where `grammarbench fetch` has put the corpora, or any folder that holds `maskbench` and
 `json-schema-test-suite/tests`. First a sample of the cases goes through each backend, and what the whole will
-take is told. Then each corpus is walked as `grammarbench run` walks it, with a deadline for every compile and
-every walk (DEADLINES, or --timeout), without further checks. The runs lie in DIR/runs; after an interruption
-the same command goes on where it stopped, and what is done is not done again. --again, with the same options,
-is for a busy machine, whose timeouts a calm one would not have: of a run that is complete it walks the cases
-that met a deadline once more, one worker at a time, in a copy of the run (DIR/runs/NAME-again; the first
-stays as it is). At the end, and with --page at any time, DIR/published is written: a page for each, tables,
-the outcomes of every case, and a README that says what was run, on what, in what time. What is written by
-hand at the README's top stays there whenever it is made anew. The raw rows come along packed where they are
-small; the samples of times never do. Times are those of --jobs workers side by side: outcomes are to be
-quoted, times are not. `grammarbench measure` is for times.
+take is told. Then each part is walked as `grammarbench run` walks it: a verdict on every instance, with a
+deadline for every compile and every walk (DEADLINES, or --timeout), and the exact masks of every case that
+has a reference, at --effort places. The runs lie in DIR/runs; after an interruption the same command goes on
+where it stopped, and what is done is not done again. Shares lie beside each other, and the page puts them
+together once all are complete. --most walks a sample that is spread over keywords and sizes
+(`stratified`); the same command without it, into another DIR, is the whole. --again walks the cases of a
+complete run that met a deadline once more, one worker at a time and with AGAIN_SECONDS, in a copy of the run
+(DIR/runs/NAME-again; the first stays as it is). At the end, and with --page at any time, DIR/published is
+written: a page for each, tables, the outcomes of every case, every row, and a README that says what was run,
+on what, in what time. What is written by hand at the README's top stays there whenever it is made anew.
+--verify computes the figures of a published folder anew from its published rows, and ends with 1 if one
+differs. Verdicts and times are kept apart: those of a run are of workers side by side and are not to be
+quoted, those of --times are.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -30,7 +36,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
@@ -38,30 +45,54 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from reference_page import again, case_of, minutes, publish, stored, timeouts
+from reference_page import again, case_of, minutes, problem_of, publish, stored, timeouts
 
+from harness.backend.grammar import Grammar
 from harness.backend.registry import parse_specs
-from harness.cases.suite import find_suite, read_cases
+from harness.cases.suite import find_suite, read_cases, walked_by_default
+from harness.cli.main import main as grammarbench
 from harness.cli.progress import progress_line
+from harness.cli.values import shard
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
+from harness.oracle.judge.drafts import DRAFTS
+from harness.outcomes.constructs import constructs
 from harness.rows.folder import now
 from harness.rows.row import Row
 from harness.rows.store import Samples, Writer, has_begun, read_end, read_info, read_rows, read_samples
 from harness.running.limits import Progress
+from harness.running.merge import merge
 from harness.running.session import Request, run
+from harness.running.shard import Shard
 
-BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer", "formatron")
-"""Names that are also those of the distributions; the default is those of them that are installed."""
+BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer", "llama-cpp-python")
+"""The distributions of the backends; the default is those of them that are installed."""
+NAMES = {"llama-cpp-python": "llama-cpp"}
+"""The backends whose name is not that of their distribution."""
 
-DEADLINES = {"maskbench": 10.0, "jsts": 5.0}
-"""Seconds for a compile and for each walk."""
+DEADLINES = {"maskbench": 10.0, "jsts": 5.0, "ours": 10.0}
+"""Seconds for a compile and for each walk; of MaskBench those that its own runner gives."""
 
-FOLDERS = {
+AGAIN_SECONDS = 60.0
+"""Seconds for what met the first deadline, walked once more."""
+
+MASKS = (
+    "every_allowed_token_leads_to_a_document",
+    "the_mask_is_exact",
+    "every_document_of_its_layout_can_be_written",
+)
+"""The checks that hold masks against an exact reference; a run makes no others."""
+
+TIMES = "times"
+"""The folder of the measurement."""
+
+FOLDERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "maskbench": (("maskbench/maskbench/data", "maskbench"),),
-    "jsts": (("json-schema-test-suite/tests/draft2020-12",), ("json-schema-test-suite/tests/draft7",)),
+    "jsts": tuple((f"json-schema-test-suite/tests/{draft}",) for draft in reversed(DRAFTS[1:])),
 }
-"""For each part the folders in which each of its suites may lie: as fetched, or as a copy of the cases
-alone."""
+"""For each part the folders in which each of its suites may lie: as fetched, or as a copy of the cases alone.
+Draft 3 is left out: the second validator does not know it."""
+
+PARTS = (*FOLDERS, "ours")
 
 MEMORY_GB = 4.0
 
@@ -99,11 +130,39 @@ class Clock:
 
 
 def sample(suites: Sequence[str], size: int) -> tuple[int, tuple[str, ...]]:
-    """Returns how many cases the suites have, and the ids of `size` of them: always the same ones."""
-    ids = [case.id for suite in suites for case in read_cases(find_suite(suite))]
-    return len(ids), tuple(
-        sorted(ids, key=lambda case_id: hashlib.sha256(case_id.encode()).hexdigest())[:size]
+    """Returns how many cases the suites have, and the ids of a sample of `size` of them that is spread over
+    keywords and sizes: always the same ones."""
+    cases = [(case.id, _stratum(case.grammar)) for suite in suites for case in read_cases(find_suite(suite))]
+    return len(cases), stratified(dict(cases), size)
+
+
+def _stratum(grammar: Grammar) -> tuple[tuple[str, ...], int]:
+    """Returns what a grammar is made of, and its length."""
+    return constructs(grammar), len(grammar.text)
+
+
+def stratified(strata: Mapping[str, tuple[tuple[str, ...], int]], size: int) -> tuple[str, ...]:
+    """Returns the ids of `size` cases, each case as likely as any other.
+
+    The cases are put in the order of their rarest construct among all of them, then of their length, and
+    every n-th is taken: so each construct and each size has its share. `strata` has for each case its
+    constructs and its length.
+    """
+    counts = Counter(name for names, _ in strata.values() for name in names)
+    ranked = sorted(
+        strata,
+        key=lambda case: (
+            min(((counts[name], name) for name in strata[case][0]), default=(0, "")),
+            strata[case][1],
+            case,
+        ),
     )
+    if size >= len(ranked):
+        return tuple(sorted(ranked))
+    digest = hashlib.sha256("".join(ranked).encode()).digest()
+    offset = int.from_bytes(digest[:8], "big") / 2**64
+    step = len(ranked) / size
+    return tuple(sorted(ranked[int((place + offset) * step)] for place in range(size)))
 
 
 def estimate(options: argparse.Namespace, part: str, suites: Sequence[str]) -> Iterator[Estimate]:
@@ -142,7 +201,10 @@ def estimates_text(estimates: Sequence[Estimate]) -> str:
 
 
 def suites_of(part: str, corpora: Path) -> list[str]:
-    """Returns the folders of the part's cases. Raises BadInput, with the command that fetches them."""
+    """Returns the folders of the part's cases, or the names of our suites. Raises BadInput, with the command
+    that fetches them."""
+    if part == "ours":
+        return list(walked_by_default())
     folders = []
     for candidates in FOLDERS[part]:
         folder = next(
@@ -174,11 +236,14 @@ def request(
         out=out,
         resume=has_begun(out),
         jobs=options.jobs,
-        timeout_s=options.timeout or DEADLINES[part],
+        timeout_s=AGAIN_SECONDS if out == again(options.out, part) else options.timeout or DEADLINES[part],
         memory_gb=MEMORY_GB,
-        effort=0,
+        effort=options.effort,
+        checks=MASKS if options.effort else (),
         argv=options.argv,
         only=only,
+        shard=options.shard,
+        executor=options.executor,
     )
 
 
@@ -193,7 +258,7 @@ def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: 
     try:
         with progress_line(sys.stdout) as report:
             run(
-                request(options, part, suites, folder, options.backends),
+                request(options, part, suites, folder, options.backends, options.chosen[part]),
                 lambda text: print(text, flush=True),
                 report,
             )
@@ -221,18 +286,20 @@ def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) ->
     if late:
         if not has_begun(second):
             copy_without(late, whole, second)
-        options.jobs = 1
+        options.jobs, options.shard, options.executor = 1, None, ""
         walk(options, suites, part, second)
 
 
 def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path) -> None:
-    """A run to be gone on with: the whole one but for the rows of those cases, by `case_of`."""
+    """A run to be gone on with, under the second deadline: the whole one but for the rows of those cases, by
+    `case_of`."""
     samples = read_samples(whole)
     with tempfile.TemporaryDirectory(dir=into.parent) as scratch:
         folder = Path(scratch) / into.name
         folder.mkdir()
         shutil.copyfile(whole / "cases.jsonl", folder / "cases.jsonl")
-        with Writer(folder, read_info(whole)) as writer:
+        info = replace(read_info(whole), timeout_s=max(AGAIN_SECONDS, read_info(whole).timeout_s))
+        with Writer(folder, info) as writer:
             for case, rows in groupby(read_rows(whole), case_of):
                 if case not in late:
                     writer.append([(replace(row, samples=None), values_of(samples, row)) for row in rows])
@@ -250,9 +317,7 @@ def values_of(samples: Samples, row: Row) -> bytes:
 
 def parser() -> argparse.ArgumentParser:
     parsed = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parsed.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="runs, page and all; the same again to go on"
-    )
+    parsed.add_argument("--out", type=Path, metavar="DIR", help="runs, page and all; the same again to go on")
     corpora = Path(__file__).resolve().parents[2] / "shared" / "corpora"
     parsed.add_argument(
         "--corpora",
@@ -261,10 +326,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="default: %(default)s",
     )
-    parsed.add_argument("--only", choices=list(FOLDERS), help="one of the two")
+    parsed.add_argument("--only", choices=PARTS, help="one of the parts (default: all)")
     parsed.add_argument(
         "--backends",
-        default=",".join(filter(installed, BACKENDS)),
+        default=",".join(NAMES.get(name, name) for name in BACKENDS if installed(name)),
         metavar="A,B",
         help="default: %(default)s",
     )
@@ -278,6 +343,20 @@ def parser() -> argparse.ArgumentParser:
         metavar="S",
         help=f"seconds for a compile and each walk (default: {DEADLINES})",
     )
+    parsed.add_argument(
+        "--effort",
+        type=int,
+        default=2,
+        metavar="N",
+        help="places of a case where whole masks are compared; 0: none (default: 2)",
+    )
+    parsed.add_argument("--most", type=int, metavar="N", help="a stratified sample of N cases of each part")
+    parsed.add_argument("--shard", type=shard, metavar="I/N", help="walk one of N equal shares of the cases")
+    parsed.add_argument("--executor", default="", metavar="ray[:ADDRESS]", help="as in grammarbench run")
+    parsed.add_argument(
+        "--times", type=int, metavar="N", help="measure N schemas of MaskBench and do nothing else"
+    )
+    parsed.add_argument("--verify", type=Path, metavar="PUBLISHED", help="compute published figures anew")
     parsed.add_argument(
         "--sample",
         type=int,
@@ -303,16 +382,24 @@ def installed(distribution: str) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code: 0, 2 for bad input, 3 where a run is incomplete."""
-    options = parser().parse_args(argv)
+    """Exit code: 0, 1 where a published figure does not follow, 2 for bad input, 3 where a run is
+    incomplete."""
+    parsed = parser()
+    options = parsed.parse_args(argv)
     options.argv = tuple(sys.argv[1:] if argv is None else argv)
+    if (options.out is None) == (options.verify is None):
+        parsed.error("give --out DIR, or --verify PUBLISHED")
     try:
-        parts = [options.only] if options.only else list(FOLDERS)
+        if options.verify:
+            return verified(options.verify)
+        parts = [options.only] if options.only else list(PARTS)
+        if options.times:
+            return measured(options)
         if not options.page:
             work(options, parts)
             if options.estimate:
                 return OK
-        there = [part for part in parts if has_begun(options.out / "runs" / part)]
+        there = [part for part in PARTS if is_there(options.out, part)]
         if not there:
             raise BadInput(f"{options.out}: no run here; leave --page out to begin one")
         print(f"written: {publish(options.out, there)}", flush=True)
@@ -325,12 +412,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
     """Estimate what has not begun, then walk all of it; with --again what met a deadline."""
     suites = {part: suites_of(part, options.corpora) for part in parts}
+    options.chosen = {part: sample(suites[part], options.most)[1] if options.most else () for part in parts}
     if options.again:
         for part in parts:
             walk_again(options, suites[part], part)
         return
     options.out.mkdir(parents=True, exist_ok=True)
-    fresh = [part for part in parts if not has_begun(options.out / "runs" / part)]
+    folders = {part: folder_of(options.out, part, options.shard) for part in parts}
+    fresh = [part for part in parts if not has_begun(folders[part])]
     if fresh and options.sample:
         estimates = [line for part in fresh for line in estimate(options, part, suites[part])]
         kept = [line for line in stored(options.out / "estimate.jsonl") if line["part"] not in fresh]
@@ -338,7 +427,63 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
         (options.out / "estimate.jsonl").write_text("".join(lines))
         print(estimates_text(estimates), flush=True)
     for part in [] if options.estimate else parts:
-        walk(options, suites[part], part, options.out / "runs" / part)
+        walk(options, suites[part], part, folders[part])
+
+
+def folder_of(out: Path, part: str, shard: Shard | None) -> Path:
+    """Returns where the run of a part lies, or of one share of it."""
+    name = f"{part}.{shard.number}-of-{shard.of}" if shard else part
+    return out / "runs" / name
+
+
+def is_there(out: Path, part: str) -> bool:
+    """Is there a run of the part? Shares are put together first, once none is missing. Raises BadInput for
+    shares of which some are not there or not complete."""
+    whole = out / "runs" / part
+    if has_begun(whole):
+        return True
+    shares = sorted((out / "runs").glob(f"{part}.*-of-*"))
+    if not shares:
+        return False
+    if any(not read_end(folder) for folder in shares):
+        raise BadInput(f"{part}: a share is not complete; give its command again")
+    merged = merge(whole, shares, sys.argv[1:])
+    if merged.missing:
+        shutil.rmtree(whole)
+        raise BadInput(f"{part}: of its shares are missing: {', '.join(merged.missing_shards)}")
+    return True
+
+
+# -------------------------------------------------------------------------------------------- times and proof
+
+
+def measured(options: argparse.Namespace) -> int:
+    """Measures a stratified sample of MaskBench's schemas with all backends, into DIR/times; returns the exit
+    code of `grammarbench measure`."""
+    (corpus,) = suites_of("maskbench", options.corpora)
+    chosen = set(sample([corpus], options.times)[1])
+    schemas = options.out / TIMES / "schemas"
+    schemas.mkdir(parents=True, exist_ok=True)
+    for file in sorted(Path(corpus).iterdir()):
+        if any(case.id in chosen for case in read_cases(find_suite(str(file)))):
+            shutil.copyfile(file, schemas / file.name)
+    vocabulary = options.vocabularies.partition(",")[0]
+    words = ["--backends", options.backends, "--vocabularies", vocabulary, "--profile", "full"]
+    return grammarbench(["measure", str(schemas), *words, "--out", str(options.out / TIMES / vocabulary)])
+
+
+def verified(published: Path) -> int:
+    """Prints, for each part of a published folder, whether its figures follow from its rows; returns 0 or
+    1. Raises BadInput where there is nothing to verify."""
+    parts = [part for part in PARTS if (published / part).is_dir()]
+    if not parts:
+        raise BadInput(f"{published}: none of {', '.join(PARTS)} is here; name a published folder")
+    holds = True
+    for part in parts:
+        problem = problem_of(published / part)
+        holds = holds and not problem
+        print(f"{part}: {problem or 'every figure follows from the published rows'}")
+    return OK if holds else 1
 
 
 def ended(*_: object) -> None:

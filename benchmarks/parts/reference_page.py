@@ -6,8 +6,10 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,13 @@ from harness.rows.row import VERDICTS, Row, RunInfo
 from harness.rows.store import CASE_IDENTITY, has_begun, read_end, read_info, read_rows
 from harness.text import markdown as cell
 
-PARTS = {"maskbench": "MaskBench", "jsts": "JSON-Schema-Test-Suite, draft 2020-12 and draft 7"}
+PARTS = {
+    "maskbench": "MaskBench",
+    "jsts": "JSON-Schema-Test-Suite, drafts 4 to 2020-12",
+    "ours": "our suites",
+}
 
-MOST_BYTES = 2_000_000
+MOST_BYTES = 8_000_000
 """A packed file of more than this is not published."""
 
 MARK = "<!-- From here on benchmarks/reference.py writes; what stands above is kept. -->"
@@ -42,22 +48,38 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
     for part, where in runs.items():
         # A page of each: together they would be held against each other, and have no case in common.
         write_report([where], folder / part / "report.html")
-        result = result_of(where)
+        shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
+        too_large = pack(folder / part / "rows.jsonl")
+        left_out += too_large
+        result = result_of(where if too_large else folder / part)
         write(result, ["markdown", "csv"], folder / part)
         tables.append(
             f"## {PARTS[part]}\n\nWalks:\n\n{verdicts(result)}\n\nCases:\n\n{markdown.counts(result)}\n"
         )
-        if read_end(where):
+        if read_end(where) and not read_info(where).checks:
             write_record(where, folder / part / "outcomes.json")
         left_out += pack(folder / part / "failing.csv") + pack(folder / part / "outcomes.json")
-        shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
-        left_out += pack(folder / part / "rows.jsonl")
     (folder / "README.md").write_text(
         "\n".join([notes + MARK, "", about(out, runs, left_out), *tables]), "utf-8"
     )
     shutil.rmtree(old, ignore_errors=True)
     folder.rename(old)
     return old
+
+
+def problem_of(folder: Path) -> str:
+    """Returns how the figures of a published part differ from those that its rows give now; empty if they do
+    not. Raises BadInput where the rows are not there, or damaged."""
+    written = (folder / "figures.csv").read_text("utf-8").splitlines()
+    with tempfile.TemporaryDirectory() as scratch:
+        write(result_of(folder), ["csv"], Path(scratch))
+        anew = (Path(scratch) / "figures.csv").read_text("utf-8").splitlines()
+    different = [(old, new) for old, new in zip_longest(written, anew, fillvalue="") if old != new]
+    if not different:
+        return ""
+    (old, new), *others = different
+    more = f", and {len(others)} more lines differ" if others else ""
+    return f"figures.csv has «{old}» where the rows give «{new}»{more}"
 
 
 def notes_of(readme: Path) -> str:
@@ -130,8 +152,12 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
         f"load when it began {machine.get('load_avg_1min', 'unknown')}.",
         f"- Versions: {', '.join(versions)}; harness {first.harness}.",
         f"- Vocabularies: {', '.join(first.vocabularies)}. {first.jobs} workers at a time, "
-        f"{first.memory_bytes / 1e9:g} GB each, no checks "
-        "beyond the verdict on every instance.",
+        f"{first.memory_bytes / 1e9:g} GB each; a verdict on every instance"
+        + (
+            f", and whole masks at {first.effort} places of each case that has a reference."
+            if first.effort
+            else "."
+        ),
         *(f"- {PARTS[part]}: {run_line(out, part, runs[part], info)}" for part, info in infos.items()),
         *(f"- Deadlines in {PARTS[part]}: {deadline_line(out, part, runs[part])}" for part in runs),
         "- **Quote outcomes, not times.** Workers ran side by side, and whatever else the machine did is in "
@@ -140,8 +166,13 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
         f"- Not here: the samples of times (`samples.i64`){''.join(f', {name}' for name in left_out)}.",
         "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite) and "
         "`figures.csv`, `failing.csv.gz` (every failed or refused case and what was said), "
-        "`outcomes.json.gz` (expected outcomes for `grammarbench compare`, once unpacked), `rows.jsonl.gz` "
-        "(every walk).",
+        "`rows.jsonl.gz` (every row)"
+        + (
+            "."
+            if first.checks
+            else ", `outcomes.json.gz` (expected outcomes for `grammarbench compare`, once unpacked)."
+        ),
+        "- The figures follow from the rows: `python benchmarks/reference.py --verify FOLDER`.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -149,6 +180,7 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
 def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
     """Size, deadline and time of one run."""
     cases, instances = (sum(suite[name] for suite in info.suites.values()) for name in ("cases", "instances"))
+    in_all = sum(suite.get("cases_in_all", suite["cases"]) for suite in info.suites.values())
     sizes = ", ".join(f"{name} {suite['cases']}" for name, suite in info.suites.items())
     end = read_end(folder)
     sentence = f"{end.rows} rows" if end else "**interrupted, not all of it was run**"
@@ -156,8 +188,9 @@ def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
     guess = sum(
         estimate["seconds"] for estimate in stored(out / "estimate.jsonl") if estimate["part"] == part
     )
+    walked = f"a stratified sample of {cases} of {in_all} cases" if cases < in_all else f"{cases} cases"
     text = (
-        f"{cases} cases ({sizes}), {instances} instances; {info.timeout_s:g} s for a compile and for each "
+        f"{walked} ({sizes}), {instances} instances; {info.timeout_s:g} s for a compile and for each "
         f"walk; {sentence} "
         f"in {minutes(sum(seconds))}"
     )
@@ -171,7 +204,8 @@ def deadline_line(out: Path, part: str, folder: Path) -> str:
     first = timeouts(out / "runs" / part)
     if not first:
         return "no case met one."
-    text = f"cases that met one: {counted(first)}"
+    seconds = read_info(out / "runs" / part).timeout_s
+    text = f"cases that met {seconds:g} s: {counted(first)}"
     if folder != again(out, part):
         return text + "."
     took = sum(
@@ -180,7 +214,7 @@ def deadline_line(out: Path, part: str, folder: Path) -> str:
     still = counted(timeouts(folder)) or "none"
     return (
         f"{text}. Walked once more, one worker at a time, in {minutes(took)}, and that is what is here; "
-        f"met it again: {still}."
+        f"met {read_info(folder).timeout_s:g} s: {still}."
     )
 
 
