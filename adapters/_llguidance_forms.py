@@ -61,6 +61,15 @@ WHITESPACE: dict[str, tuple[Options, Layout]] = {
     "compact": ({"whitespace_flexible": False}, PLAIN),
 }
 
+
+def whitespace_options(whitespace: str, most: int) -> tuple[Options, Layout]:
+    """Returns the library's options for white space, of which at most so many characters stand in a row (0:
+    no bound), and the layout that follows from them. Raises ValueError where they contradict each other."""
+    options, layout = parts.option_value("whitespace", whitespace, WHITESPACE)
+    layout = parts.bounded_white_space(layout, most)
+    return ({"whitespace_pattern": rf"[\x20\x0A\x0D\x09]{{1,{most}}}"} if most else options), layout
+
+
 # The library gives one string. These are its words for what it cannot do: a missing feature, or one of its
 # size limits. Of a schema that nothing satisfies it says that it is wrong.
 UNSUPPORTED = re.compile(

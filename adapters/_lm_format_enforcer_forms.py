@@ -27,16 +27,19 @@ WHITESPACE = {"any": sys.maxsize, "library": 12, "compact": 0}
 """How many whitespace characters may follow each other in JSON."""
 
 
-def layout_of(most_whitespace: int, property_order: bool) -> Layout:
-    """Returns the layout that follows from `max_consecutive_whitespaces` and `force_json_field_order` (the
-    library's README, Configuration options)."""
-    return replace(
+def whitespace_options(whitespace: str, most: int, property_order: bool) -> tuple[int, Layout]:
+    """Returns the library's `max_consecutive_whitespaces` (`most`, or what the option's name stands for where
+    that is 0), and the layout that follows from it and `force_json_field_order` (the library's README,
+    Configuration options). Raises ValueError where the options contradict each other."""
+    named = parts.option_value("whitespace", whitespace, WHITESPACE)
+    layout = replace(
         COMPACT,
         separators=None,
-        longest_run=None if most_whitespace == sys.maxsize else most_whitespace,
+        longest_run=None if named == sys.maxsize else named,
         order="required_first" if property_order else "any",
         unlisted="never",
     )
+    return most or named, parts.bounded_white_space(layout, most)
 
 
 def parser_of(grammar: Grammar, config: CharacterLevelParserConfig) -> CharacterLevelParser:

@@ -33,6 +33,14 @@ WHITESPACE: dict[str, tuple[str | None, Layout]] = {
 layout that follows from it."""
 
 
+def whitespace_pattern(whitespace: str, most: int) -> tuple[str | None, Layout]:
+    """Returns the expression for white space, of which at most so many characters stand in a row (0: no
+    bound), and the layout that follows. Raises ValueError where the two options contradict each other."""
+    pattern, layout = parts.option_value("whitespace", whitespace, WHITESPACE)
+    layout = parts.bounded_white_space(layout, most)
+    return (rf"[\n\t\r ]{{0,{most}}}" if most else pattern), layout
+
+
 def pattern_of(grammar: Grammar, whitespace: str | None) -> str:
     """Returns the regular expression of the grammar. Raises UnsupportedGrammar or InvalidGrammar."""
     if grammar.dialect == "json_schema":

@@ -63,15 +63,18 @@ TAGS_ARE_ITEMS = "triggers" in inspect.signature(GrammarCompiler.compile_structu
 """True before 0.1.25, which had structural tags of the old form only, and took them as a list of objects."""
 
 
-def layout_of(separators: tuple[str, str] | None, open_objects: bool, any_order: bool) -> Layout:
-    """Returns the layout that the options ask for."""
-    return replace(
+def layout_of(
+    separators: tuple[str, str] | None, open_objects: bool, any_order: bool, most_white_space: int
+) -> Layout:
+    """Returns the layout that the options ask for. Raises ValueError where they contradict each other."""
+    layout = replace(
         ANY_WHITESPACE,
         separators=separators and (separators[0][1:].encode(), separators[1][1:].encode()),
         order="any" if any_order else "listed",
         unlisted="last" if open_objects else "never",
         further_items=open_objects,
     )
+    return parts.bounded_white_space(layout, most_white_space)
 
 
 def compiler_call(grammar: Grammar, schema_options: dict[str, Any]) -> tuple[str, Any, dict[str, Any]]:
@@ -96,8 +99,10 @@ def compiler_call(grammar: Grammar, schema_options: dict[str, Any]) -> tuple[str
                 raise UnsupportedGrammar("xgrammar has no whitespace option for structural tags")
             if TAGS_ARE_ITEMS:
                 return "compile_structural_tag", *_structural_tag_items(grammar.text)
-            any_order = schema_options.get("any_order", False)
-            return "compile_structural_tag", _structural_tag(grammar.text, any_order), {}
+            of_schemas = {
+                name: value for name, value in schema_options.items() if name in OPTIONS_IN_TAGS and value
+            }
+            return "compile_structural_tag", _structural_tag(grammar.text, of_schemas), {}
 
 
 def _rule_of(text: str) -> str:
@@ -112,21 +117,25 @@ def _literal(text: str) -> str:
     return f'"{"".join(plain)}"'
 
 
-def _structural_tag(text: str, any_order: bool) -> str:
-    """Returns the structural tag in the library's form. The new form is passed as it is."""
+OPTIONS_IN_TAGS = ("any_order", "max_whitespace_cnt")
+"""The options of `compile_json_schema` that are fields of a schema in a structural tag too."""
+
+
+def _structural_tag(text: str, of_schemas: dict[str, Any]) -> str:
+    """Returns the structural tag in the library's form, with these fields for each schema. The new form is
+    passed as it is."""
     if parts.format_of(text) is not None:
-        if any_order:
+        if of_schemas:
             raise UnsupportedGrammar(
-                "in a structural tag of the new form, any_order is a field of each schema"
+                f"in a structural tag of the new form, {' and '.join(of_schemas)} is a field of each schema"
             )
         return text
     triggers, structures = parts.structural_tag_of(text)
-    order = {"any_order": True} if any_order else {}
     tags = [
         {
             "type": "tag",
             "begin": tag.begin,
-            "content": {"type": "json_schema", "json_schema": tag.schema, **order},
+            "content": {"type": "json_schema", "json_schema": tag.schema, **of_schemas},
             "end": tag.end,
         }
         for tag in structures

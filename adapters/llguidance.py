@@ -20,9 +20,9 @@ from ._llguidance_forms import (
     ENGINES,
     KNOWS_ONE_END,
     UNSUPPORTED,
-    WHITESPACE,
     grammar_text,
     ll_tokenizer,
+    whitespace_options,
 )
 
 
@@ -130,9 +130,8 @@ class LlguidanceGrammar(CompiledGrammar):
 
 
 class Llguidance(Adapter):
-    """`whitespace` shapes JSON Schema, alone and in structural tags; `threads` is for batches; `loader` says
-    how the library comes to know a Hugging Face tokenizer (docs/tokenizers.md).
-
+    """`whitespace` and `max_whitespace` (characters in a row; 0: no bound) shape JSON Schema, alone and in
+    structural tags; `threads` is for batches; `loader` is for Hugging Face tokenizers (docs/tokenizers.md).
     Objects of one grammar are copies that share a lexer: what one walk has explored is warm for the next, and
     batches on several threads wait for its lock. Without `shared_lexer`, `start` parses the grammar anew, as
     vLLM and SGLang do.
@@ -149,12 +148,13 @@ class Llguidance(Adapter):
         vocabulary: Vocabulary,
         *,
         whitespace: Literal["any", "json_dumps", "compact"] = "any",
+        max_whitespace: int = 0,
         shared_lexer: bool = True,
         threads: int = 1,
         loader: Loader = "library",
     ) -> None:
         super().__init__(vocabulary)
-        self._options, self.layout = parts.option_value("whitespace", whitespace, WHITESPACE)
+        self._options, self.layout = whitespace_options(whitespace, max_whitespace)
         self.layout_in_tags = self.layout
         self.shared_lexer = shared_lexer
         self.threads: int = threads

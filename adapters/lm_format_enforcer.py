@@ -18,7 +18,7 @@ from harness.backend.grammar import Bitmask, is_allowed
 from harness.backend.known_tokens import Loader, bytes_of_texts
 from harness.backend.vocabulary import Vocabulary
 
-from ._lm_format_enforcer_forms import WHITESPACE, layout_of, parser_of, tokenizer_data
+from ._lm_format_enforcer_forms import parser_of, tokenizer_data, whitespace_options
 
 
 class _EnforcerObject(GrammarObject):
@@ -107,7 +107,7 @@ class _EnforcerCompiled(CompiledGrammar):
 
 class LMFormatEnforcer(Adapter):
     """`whitespace` is how much of it may stand in a row in JSON: any amount, as much as the library's own 12
-    characters, or none.
+    characters, or none; `max_whitespace` bounds any amount (0: no bound).
 
     `property_order` makes required properties come in the schema's order; `max_array_length` bounds arrays
     that the schema does not bound (0: no bound; the default is the library's). With `shared_enforcer` all
@@ -128,6 +128,7 @@ class LMFormatEnforcer(Adapter):
         vocabulary: Vocabulary,
         *,
         whitespace: Literal["any", "library", "compact"] = "any",
+        max_whitespace: int = 0,
         property_order: bool = False,
         max_array_length: int = 20,
         shared_enforcer: bool = False,
@@ -135,8 +136,7 @@ class LMFormatEnforcer(Adapter):
     ) -> None:
         super().__init__(vocabulary)
         self.is_shared = shared_enforcer
-        most_whitespace = parts.option_value("whitespace", whitespace, WHITESPACE)
-        self.layout = layout_of(most_whitespace, property_order)
+        most_whitespace, self.layout = whitespace_options(whitespace, max_whitespace, property_order)
         self.loader, self.tokenizer = tokenizer_data(vocabulary, loader)
         self.config = CharacterLevelParserConfig(
             alphabet=self.tokenizer.tokenizer_alphabet,

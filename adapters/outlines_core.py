@@ -21,7 +21,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.oracle.forced_text.jumping import with_jumps, without_jumps
 from harness.oracle.regex.automaton import regex_automaton
 
-from ._outlines_core_forms import WHITESPACE, pattern_of, refusal, token_map
+from ._outlines_core_forms import pattern_of, refusal, token_map, whitespace_pattern
 
 MAX_ROLLBACK = 1 << 16
 """The library's own default is 32 tokens, and it stores only as many states as this."""
@@ -127,8 +127,8 @@ class _OutlinesCompiled(CompiledGrammar):
 
 class OutlinesCore(Adapter):
     """`whitespace` is between the parts of a JSON text: any amount, as the library would have it (at most one
-    space), or none. `loader` says how the library comes to know a Hugging Face tokenizer
-    (docs/tokenizers.md).
+    space), or none; `max_whitespace` bounds any amount (characters in a row; 0: no bound). `loader` says how
+    the library comes to know a Hugging Face tokenizer (docs/tokenizers.md).
 
     `mask=bool` fills the second mask format as serving engines do with this library: all forbidden, then the
     list of allowed ids scattered. `jumps=compressed_fsm` adds the forced text that the library does not have,
@@ -146,6 +146,8 @@ class OutlinesCore(Adapter):
     documented = {
         "regex_dialect_rust": "An Index is a DFA that Rust's regex-automata builds of the pattern "
         "(outlines-core src/index.rs).",
+        "longer_than_its_layout": "The expression for white space stands behind `[` and before `]`, so twice "
+        "in an empty array (outlines-core src/json_schema/parsing.rs).",
     }
 
     def __init__(
@@ -153,6 +155,7 @@ class OutlinesCore(Adapter):
         vocabulary: Vocabulary,
         *,
         whitespace: Literal["any", "library", "compact"] = "any",
+        max_whitespace: int = 0,
         mask: Literal["bitmask", "bool"] = "bitmask",
         jumps: Literal["none", "compressed_fsm"] = "none",
         loader: Loader = "library",
@@ -160,7 +163,7 @@ class OutlinesCore(Adapter):
         super().__init__(vocabulary)
         self._jumps = jumps
         self.mask_format = mask
-        self._whitespace, self.layout = parts.option_value("whitespace", whitespace, WHITESPACE)
+        self._whitespace, self.layout = whitespace_pattern(whitespace, max_whitespace)
         self.loader, self._token_map = token_map(vocabulary, loader)
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:

@@ -40,6 +40,11 @@ and how it writes JSON, in structural tags too where it has them."""
 class SGLang(SGLangAdapter):
     """`wrapper` is the engine's name of the backend.
 
+    `disable_any_whitespace` is the engine's `--constrained-json-disable-any-whitespace`. `max_whitespace` is
+    how many characters of it may stand in a row (0: no bound): `--constrained-json-max-whitespace-cnt` with
+    xgrammar, and a `--constrained-json-whitespace-pattern` with the others. In structural tags none of the
+    three holds: the wrappers do not hand them on.
+
     A grammar takes the engine's own way to it, with the checks that stand there.
 
     The engine is configured as by default. The tokenizer is the vocabulary's own, or one that is made of its
@@ -57,12 +62,19 @@ class SGLang(SGLangAdapter):
     }
 
     def __init__(
-        self, vocabulary: Vocabulary, *, wrapper: Literal["xgrammar", "llguidance", "outlines"] = "xgrammar"
+        self,
+        vocabulary: Vocabulary,
+        *,
+        wrapper: Literal["xgrammar", "llguidance", "outlines"] = "xgrammar",
+        disable_any_whitespace: bool = False,
+        max_whitespace: int = 0,
     ) -> None:
         self._name = wrapper
         self._reasoners: dict[tuple[int, ...], Any] = {}
-        self._module, self._class, self.wraps, self.layout = parts.option_value("wrapper", wrapper, WRAPPERS)
-        self.layout_in_tags = self.layout
+        self._module, self._class, self.wraps, layout = parts.option_value("wrapper", wrapper, WRAPPERS)
+        self.layout_in_tags = layout
+        self._any, self._most = not disable_any_whitespace, max_whitespace
+        self.layout = _layout(wrapper, layout, disable_any_whitespace, max_whitespace)
         if wrapper == "outlines":
             self.knows_one_end = (
                 "The wrapper is given the tokenizer alone (create_grammar_backend of SGLang)."
@@ -88,11 +100,13 @@ class SGLang(SGLangAdapter):
         size, ends = self.vocabulary.size, list(self.vocabulary.eos_tokens)
         match self._name:
             case "xgrammar":
-                backend = make(tokenizer, vocab_size=size, model_eos_token_ids=ends)
+                bound = {"any_whitespace": self._any, "max_whitespace_cnt": self._most or None}
+                backend = make(tokenizer, vocab_size=size, model_eos_token_ids=ends, **bound)
             case "llguidance":
-                backend = make(tokenizer=tokenizer, n_vocab=size, eos_token_ids=ends)
+                own = {"any_whitespace": self._any, "whitespace_pattern": self._pattern}
+                backend = make(tokenizer=tokenizer, n_vocab=size, eos_token_ids=ends, **own)
             case _:
-                backend = make(tokenizer, whitespace_pattern=None)
+                backend = make(tokenizer, whitespace_pattern=self._pattern)
         return _Dispatching(backend, tokenizer)
 
     def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
@@ -106,6 +120,11 @@ class SGLang(SGLangAdapter):
             lambda: self._reasoners[ids]._init_value_dispatch(key, True)
         )
         return found
+
+    @property
+    def _pattern(self) -> str | None:
+        """The expression for white space that the engine hands on; None is its default."""
+        return rf"[ \n\r\t]{{{int(self._name == 'llguidance')},{self._most}}}" if self._most else None
 
     def token_bytes(self) -> list[bytes] | None:
         size, backend = self.vocabulary.size, cast(_Dispatching, self._backend).backend
@@ -131,6 +150,19 @@ def _reasoner(backend: Any, tokenizer: Any, end: tuple[int, ...]) -> Any:
         think_excluded_tokens=None,
     )
     return make(backend, SimpleNamespace(detector=detector), tokenizer)
+
+
+def _layout(wrapper: str, layout: Layout, is_compact: bool, most: int) -> Layout:
+    """Returns the layout of a wrapper with the engine's options. Raises ValueError for those that it has not,
+    or that contradict each other."""
+    if is_compact:
+        if wrapper == "outlines":
+            raise ValueError("the engine has disable_any_whitespace for xgrammar and llguidance only")
+        # xgrammar is told no separators, and has those of `json.dumps`.
+        layout = replace(layout, separators=(b" ", b" ") if wrapper == "xgrammar" else (b"", b""))
+    if wrapper == "outlines" and most:
+        layout = replace(SPACED, unlisted="never")  # a pattern takes the place of the one blank
+    return parts.bounded_white_space(layout, most)
 
 
 class _Dispatching:

@@ -52,6 +52,10 @@ WRAPPERS: dict[str, tuple[str, str, str, Layout]] = {
 """For the engine's name of each wrapper: its module, its class, the distribution of the library behind it,
 and how it writes JSON, in structural tags too where it has them."""
 
+COMPACT_TAGS = {"xgrammar": False, "guidance": True}
+"""The wrappers that have the engine's `disable_any_whitespace`, and whether it holds in structural tags
+too."""
+
 FIELDS: dict[Dialect, str] = {
     "json_schema": "json",
     "regex": "regex",
@@ -67,7 +71,7 @@ SPECULATIVE_TOKENS = 200
 
 
 class VLLM(VLLMAdapter):
-    """`wrapper` is the engine's name of the backend.
+    """`wrapper` is the engine's name of the backend; `disable_any_whitespace` is its option of that name.
 
     A request is checked by the engine's own function before the backend sees it.
 
@@ -91,12 +95,21 @@ class VLLM(VLLMAdapter):
         vocabulary: Vocabulary,
         *,
         wrapper: Literal["xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "xgrammar",
+        disable_any_whitespace: bool = False,
     ) -> None:
         self._name = wrapper
         self._no_manager = ""
         self._managers: dict[int, Any] = {}
         self._module, self._class, self.wraps, self.layout = parts.option_value("wrapper", wrapper, WRAPPERS)
+        self._is_compact = disable_any_whitespace
         self.layout_in_tags = self.layout
+        if disable_any_whitespace:
+            if wrapper not in COMPACT_TAGS:
+                raise ValueError(
+                    f"the engine has disable_any_whitespace for {' and '.join(COMPACT_TAGS)} only"
+                )
+            self.layout = replace(self.layout, separators=(b"", b""))
+            self.layout_in_tags = self.layout if COMPACT_TAGS[wrapper] else self.layout_in_tags
         if wrapper != "xgrammar":
             self.knows_one_end = (
                 "The wrapper ignores stop_token_ids and asks the tokenizer (compile_grammar)."
@@ -116,7 +129,9 @@ class VLLM(VLLMAdapter):
         self._tokenizer: Any = huggingface_tokenizer(self.vocabulary)
         self.twins = Twins(twins(self.vocabulary))
         outputs = SimpleNamespace(
-            backend=self._name, disable_any_whitespace=False, disable_additional_properties=False
+            backend=self._name,
+            disable_any_whitespace=self._is_compact,
+            disable_additional_properties=False,
         )
         speculative = (
             None

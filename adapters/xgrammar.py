@@ -31,8 +31,8 @@ from ._xgrammar_forms import (
 
 NO_TENSOR = torch.empty(0)
 
-HAS_ANY_ORDER = "any_order" in inspect.signature(xgrammar.GrammarCompiler.compile_json_schema).parameters
-"""False in older releases, which keep the order of the schema."""
+SCHEMA_PARAMETERS = inspect.signature(xgrammar.GrammarCompiler.compile_json_schema).parameters
+"""Older releases have fewer."""
 
 KERNELS = {
     "cpu": ("cpu", {"cpu"}),
@@ -97,11 +97,12 @@ class XgrammarGrammar(CompiledGrammar):
 
 
 class Xgrammar(Adapter):
-    """`whitespace`, `open_objects` and `any_order` shape JSON Schema; `threads` is for compiling and for
-    batches; `loader` says how the library comes to know a Hugging Face tokenizer (docs/tokenizers.md).
+    """`whitespace`, `max_whitespace` (characters in a row; 0: no bound), `open_objects` and `any_order` shape
+    JSON Schema; `threads` is for compiling and for batches; `loader` says how the library comes to know a
+    Hugging Face tokenizer (docs/tokenizers.md).
 
-    Structural tags take `any_order` only: the library keeps them strict (no property that the schema does not
-    name) and free in whitespace.
+    Structural tags take `any_order` and `max_whitespace` only: the library keeps them strict (no property
+    that the schema does not name).
     """
 
     distribution = "xgrammar"
@@ -114,6 +115,7 @@ class Xgrammar(Adapter):
         vocabulary: Vocabulary,
         *,
         whitespace: Literal["any", "json_dumps", "compact"] = "any",
+        max_whitespace: int = 0,
         open_objects: bool = True,
         any_order: bool = False,
         threads: int = 1,
@@ -121,19 +123,19 @@ class Xgrammar(Adapter):
         loader: Loader = "library",
     ) -> None:
         super().__init__(vocabulary)
-        if any_order and not HAS_ANY_ORDER:
-            raise ValueError(
-                "this version of xgrammar has no any_order for JSON Schema; leave the option out"
-            )
+        own_options = {"any_order": any_order, "max_whitespace_cnt": max_whitespace}
+        for option, value in own_options.items():
+            if value and option not in SCHEMA_PARAMETERS:
+                raise ValueError(f"this version of xgrammar has no {option} for JSON Schema; leave it out")
         separators = parts.option_value("whitespace", whitespace, SEPARATORS)
         self._schema_options = {
             "any_whitespace": separators is None,
             "separators": separators,
             "strict_mode": not open_objects,
-            **({"any_order": True} if any_order else {}),
+            **{option: value for option, value in own_options.items() if value},
         }
-        self.layout = layout_of(separators, open_objects, any_order)
-        self.layout_in_tags = layout_of(None, False, any_order)
+        self.layout = layout_of(separators, open_objects, any_order, max_whitespace)
+        self.layout_in_tags = layout_of(None, False, any_order, max_whitespace)
         self.threads: int = threads
         self.loader, self._tokenizer = tokenizer_info(vocabulary, loader)
         self._cache, self._named = cache, functools.partial(tokenizer_info, vocabulary, loader)

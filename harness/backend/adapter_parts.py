@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.resources import files
 from string import Template
@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from harness.backend.grammar import FLOATS, Bitmask, Grammar, InvalidGrammar, Kernel, UnsupportedGrammar
+from harness.backend.layout import Layout
 from harness.backend.tag_formats import Format, has_format, read_tag
 from harness.backend.tag_formats.forms import has_tokens
 from harness.backend.vocabulary import Vocabulary
@@ -29,6 +30,18 @@ def option_value(option: str, chosen: str, values: Mapping[str, T]) -> T:
     if chosen not in values:
         raise ValueError(f"{option} is {chosen!r}; it must be one of {', '.join(values)}")
     return values[chosen]
+
+
+def bounded_white_space(layout: Layout, most: int) -> Layout:
+    """Returns the layout with white space in runs of `most` characters at most; 0 is no bound.
+
+    Raises ValueError for a negative number, and where the layout leaves white space no freedom.
+    """
+    if most < 0:
+        raise ValueError(f"max_whitespace is {most}; it must be a number of characters, or 0 for no bound")
+    if most and (layout.separators is not None or layout.longest_run is not None):
+        raise ValueError("max_whitespace bounds any white space; leave it or the other option out")
+    return replace(layout, longest_run=most) if most else layout
 
 
 def refusal(reason: str, unsupported: re.Pattern[str]) -> UnsupportedGrammar | InvalidGrammar:

@@ -50,11 +50,12 @@ ORDERS: dict[Kind, tuple[bytes, ...]] = {
 the run consists of the first character that is allowed. Some backends bound blanks and line breaks apart
 (llama.cpp), and a number may go on behind its point."""
 
-NO_DOCUMENT, BEYOND_LAYOUT = "no_document", "beyond_its_layout"
+NO_DOCUMENT, TOO_LONG, ENDLESS = "no_document", "longer_than_its_layout", "endless_beyond_its_layout"
 WORDS: dict[Kind, str] = {"white_space": "white space", "digits": "digits", "string": "one character"}
 WHY = {
     NO_DOCUMENT: " in all: no document of the schema does",
-    BEYOND_LAYOUT: " in all: the layout that it declares has no run so long",
+    TOO_LONG: " in all: the layout that it declares has no run so long",
+    ENDLESS: " in all: the layout that it declares has no run so long",
 }
 
 NUMBERS_ONCE = replace(EVERY_SPELLING, exponents="none", integers_are_digits=True, has_last_zeros=False)
@@ -84,7 +85,7 @@ def check_runs_end_where_they_must(subject: Subject) -> Iterator[Finding]:
         if beyond is not None:
             yield _finding(subject, place, run, beyond, NO_DOCUMENT)
         elif run.kind == "white_space" and bound is not None and len(run.tokens) > bound:
-            yield _finding(subject, place, run, bound, BEYOND_LAYOUT)
+            yield _finding(subject, place, run, bound, ENDLESS if run.is_endless else TOO_LONG)
 
 
 def longest_white_space(layout: Layout | None) -> int | None:
