@@ -82,11 +82,24 @@ def points(*statuses: str, cause: str = "timeout") -> list[Point]:
     """Returns the points of one arm: linear compile times for `ok`, then what ended it."""
     made = []
     for size, status in zip(SIZES, statuses, strict=False):
-        point = Point(0, "a", "probe", "enum", size, "ok", compile_ns=(1000 * size,), mask_ns=(300, 900))
+        point = Point(0, "a", "probe", "enum", size, "ok", wall_ns=(1000 * size,), mask_ns=(300, 900))
         if status != "ok":
             point = Point(0, "a", "probe", "enum", size, status, "compile", cause, "why")  # type: ignore[arg-type]
         made.append(point)
     return made
+
+
+def test_a_long_compile_costs_processor_time_and_a_short_one_wall_time() -> None:
+    """On a busy machine only the long one is interrupted; ticks of 4 ms say nothing of the short one."""
+    point = Point(
+        0, "a", "probe", "enum", 1, "ok", compile_ns=(0, 4_000_000, 0), wall_ns=(900_000, 950_000, 9**8)
+    )
+    assert conclude.compile_cost([point]) == 900_000
+    long = replace(point, compile_ns=(80_000_000, 84_000_000), wall_ns=(300_000_000, 500_000_000))
+    assert conclude.compile_cost([long]) == 82_000_000
+    assert conclude.first_mask_cost([replace(long, first_fill_ns=(9, 7))]) == 82_000_007
+    assert conclude.compile_cost([replace(long, compile_ns=(304_000_000,))]) == 300_000_000
+    assert conclude.compile_cost([replace(point, wall_ns=())]) is None
 
 
 def only_survivors(axis_points: Sequence[Point]) -> Conclusion:
@@ -138,7 +151,7 @@ class FakeService:
                 "status": "ok",
                 "text": "",
                 "compile_ns": spent,
-                "first_mask_ns": spent + 1,
+                "first_fill_ns": 1,
                 "wall_ns": spent,
             }
             return answer | {"memory_bytes": 0, "grammar_bytes": 9}, b""
@@ -236,8 +249,8 @@ def is_cold_then_warm(handler: GrowthHandler) -> bool:
     walked, _ = handler({"op": "walk", "passes": 2}, b"")
     again, _ = handler({"op": "again"}, b"")
     return (
-        answer["compile_ns"] == growing.COLD * len(text)
-        and answer["first_mask_ns"] == answer["compile_ns"] + growing.COLD_FILL
+        answer["compile_ns"] == answer["wall_ns"] == growing.COLD * len(text)
+        and answer["first_fill_ns"] == growing.COLD_FILL
         and set(walked["mask_ns"]) == {growing.FILL}
         and again["again_ns"] == growing.AGAIN * len(text)
         and again["cached_ns"] == len(text)

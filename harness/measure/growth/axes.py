@@ -19,7 +19,7 @@ from harness.errors import BadInput, did_you_mean
 MOST = 1024
 """The largest size of an axis, unless its function says otherwise."""
 
-LONGEST_OUTPUT = 4096
+LONGEST_OUTPUT = 2048
 """The largest position in an output that is measured."""
 
 SCHEMAS = "schemas"

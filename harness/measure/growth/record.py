@@ -18,6 +18,10 @@ FILE = "growth.jsonl"
 PROTOCOL = 1
 """The version of the file and of what its figures mean."""
 
+SHORT_NS = 5_000_000
+"""Nanoseconds of wall time. A call that is shorter is hardly ever interrupted, and its wall time is its cost;
+the cost of a longer one is its processor time, which some systems count in ticks of 4 ms."""
+
 Status = Literal["ok", "refused", "error", "killed", "harness_error"]
 """How a point ended: `refused`, the backend says that it cannot; `error`, it raised something else; `killed`,
 it was killed at a limit or ended its process; `harness_error`, a failure of ours, which is nobody's fault
@@ -89,8 +93,7 @@ class GrowthPlan:
 
 @dataclass(frozen=True)
 class Point:
-    """One arm at one size in one fork. A list has a value for each fresh child. Times are nanoseconds of
-    processor time, but for `wall_ns` and for masks, which are too short to be interrupted often."""
+    """One arm at one size in one fork. A list has a value for each fresh child; times are nanoseconds."""
 
     fork: int
     arm: str
@@ -104,9 +107,11 @@ class Point:
     """For `killed`: `timeout`, `oom` or `crash`."""
     text: str = ""
     compile_ns: tuple[int, ...] = ()
+    """Processor time of the cold compile."""
     wall_ns: tuple[int, ...] = ()
-    """Of the same compiles."""
-    first_mask_ns: tuple[int, ...] = ()
+    """Wall time of the same."""
+    first_fill_ns: tuple[int, ...] = ()
+    """Wall time of the new object and the first fill after it."""
     memory_bytes: tuple[int, ...] = ()
     grammar_bytes: int | None = None
     mask_ns: tuple[int, ...] = ()

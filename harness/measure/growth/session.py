@@ -36,6 +36,9 @@ LOADER = "harness.measure.growth.handler:load_growth"
 PASSES = 3
 """Warm passes over the output; the first pass after a compile is cold, and is not one of them."""
 
+WALKED = 256
+"""The number of tokens of a long output for each of which the walk along it has the whole deadline."""
+
 CHILDREN = 3
 """Fresh children in which a quick size is compiled in one fork."""
 
@@ -200,7 +203,7 @@ class GrowthSession:
         point = measured_point(
             service, Point(fork, one.name, vocabulary, axis.name, size, "ok"), self.plan.timeout_s
         )
-        shown = f"{min(point.compile_ns) / 1e6:,.1f} ms" if point.compile_ns else ""
+        shown = f"{min(point.wall_ns) / 1e6:,.1f} ms" if point.wall_ns else ""
         end = "" if point.status == "ok" else f"{point.status} {point.phase} {one_line(point.text)}".strip()
         said = " ".join(filter(None, (shown, end)))
         self.say(f"fork {fork + 1}: {vocabulary} {axis.name} {size} {one.name}: {said}")
@@ -246,9 +249,10 @@ def measured_point(service: Service, point: Point, timeout_s: float) -> Point:
         point = _compiled(service, point, timeout_s)
         if point.status != "ok":
             return point
-        if point.compile_ns[-1] > QUICK_NS:
+        if point.wall_ns[-1] > QUICK_NS:
             break
-    answer, point = _asked(service, point, "walk", timeout_s, passes=PASSES)
+    walk_s = timeout_s * max(1.0, point.size / WALKED) if axes()[point.axis].is_position else timeout_s
+    answer, point = _asked(service, point, "walk", walk_s, passes=PASSES)
     if answer is None:
         return point
     point = replace(point, mask_ns=tuple(answer["mask_ns"]), refused_at=answer["refused_at"])
@@ -273,7 +277,7 @@ def _compiled(service: Service, point: Point, timeout_s: float) -> Point:
         point,
         compile_ns=(*point.compile_ns, answer["compile_ns"]),
         wall_ns=(*point.wall_ns, answer["wall_ns"]),
-        first_mask_ns=(*point.first_mask_ns, answer["first_mask_ns"]),
+        first_fill_ns=(*point.first_fill_ns, answer["first_fill_ns"]),
         memory_bytes=(*point.memory_bytes, answer["memory_bytes"]),
         grammar_bytes=answer["grammar_bytes"],
     )
