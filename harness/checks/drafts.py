@@ -22,7 +22,7 @@ from harness.checks.seams import Seam, others, seams
 from harness.checks.subject import Place, Subject
 from harness.rows.row import Finding
 
-CATEGORY = "going back"
+CATEGORY = "drafts"
 
 DRAFT = 4
 """The most tokens of a draft."""
