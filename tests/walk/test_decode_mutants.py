@@ -3,13 +3,9 @@ one."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from importlib import import_module
-from types import ModuleType
-
 import pytest
 from decode_faulty import GOOD, Panic, faulty, finish_beside
+from decode_mistakes import put_mistake
 from decode_questions import (
     CASES,
     Drafts,
@@ -154,28 +150,6 @@ def test_without_a_mistake_there_is_nothing_to_notice() -> None:
     ("module", "right", "wrong"), MUTANTS, ids=lambda text: text.strip()[:40].replace("\n", " ")
 )
 def test_a_mistake_is_noticed(module: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = import_module(f"harness.walk.loop.{module}")
-    assert original.__file__ is not None
-    with open(original.__file__, encoding="utf-8") as file:
-        source = file.read()
-    assert source.count(right) == 1, f"{module}: {source.count(right)} times: {right}"
-    replace_by(original, source.replace(right, wrong), monkeypatch.setattr)
+    put_mistake(module, right, wrong, monkeypatch.setattr)
     with pytest.raises(BaseException):  # noqa: B017  (whatever way it shows itself)
         questions()
-
-
-def replace_by(
-    original: ModuleType, source: str, set_attribute: Callable[[object, str, object], None]
-) -> None:
-    """Wherever something of the module was imported, put what the other source defines."""
-    mutant = ModuleType(original.__name__)
-    exec(compile(source, f"<mutant of {original.__name__}>", "exec"), mutant.__dict__)
-    for name, value in vars(original).items():
-        if getattr(value, "__module__", None) != original.__name__:
-            continue
-        for module in list(sys.modules.values()):
-            if (
-                getattr(module, "__name__", "").startswith(("harness.walk.loop", "decode_", "test_decode"))
-                and vars(module).get(name) is value
-            ):
-                set_attribute(module, name, getattr(mutant, name))
