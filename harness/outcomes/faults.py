@@ -18,7 +18,7 @@ from harness.rows.store import read_info, read_rows
 
 CATEGORIES = (
     "breakage", "verdicts", "masks", "special tokens", "UTF-8", "tokenization", "going back", "life cycle",
-    "jump-forward", "decoding",
+    "drafts", "reasoning", "jump-forward", "decoding",
     "documents", "spellings",
 )  # fmt: skip
 """The most serious first. A check's category that is not named here comes after those that are."""

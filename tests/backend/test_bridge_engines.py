@@ -16,6 +16,8 @@ from adapter_tools import BYTES, SMALL
 from harness.backend.contract import check_adapter, check_name, checks
 from harness.backend.grammar import Adapter, Grammar, InvalidGrammar, UnsupportedGrammar
 from harness.backend.registry import installed_version, make, parse_spec
+from harness.cases.case import Case, Instance
+from harness.checks import Subject, checks_of, reasoning, run_check
 
 pytest.importorskip("torch")
 import sglang_stand_ins as stand_ins
@@ -64,6 +66,8 @@ SGLANG = {
     "sglang/srt/constrained/__init__.py": "raise ImportError('no kernels')",
     "sglang/srt/constrained/base.py": "from sglang.srt.parser.reasoning_parser import ReasoningParser\n"
     "from sglang.srt.server_args import ServerArgs\nfrom sglang_stand_ins import Backend\n",
+    "sglang/srt/constrained/reasoner_grammar_backend.py": "from sglang.srt.parser.response_template import "
+    "ResponseTemplateReasoningDetector\nfrom sglang_stand_ins import ReasonerGrammarBackend\n",
     "sglang/srt/constrained/xgrammar_backend.py": "from .base import Backend as XGrammarGrammarBackend\n",
     "sglang/srt/constrained/llguidance_backend.py": "from .base import Backend as GuidanceBackend\n",
     "sglang/srt/constrained/outlines_backend.py": "from .base import Backend as OutlinesGrammarBackend\n",
@@ -85,7 +89,7 @@ class SamplingParams:
 
     def _validate_structured_outputs(self, model, outputs, tokenizer):
         asked = self.structured_outputs
-        if asked.kind not in ("regex", "grammar"):
+        if asked.kind not in ("regex", "grammar") or asked.value.startswith("start:"):
             raise VLLMValidationError(f"{outputs.backend} does not support {asked.kind}")
         dialect = {"regex": "regex", "grammar": "ebnf"}[asked.kind]
         try:
@@ -169,3 +173,59 @@ def test_what_the_engine_answers_is_declined(engine: Any) -> None:
     adapter_class: Any = type(adapter)
     with pytest.raises(ValueError, match="wrapper is 'no such one'"):
         adapter_class(BYTES, wrapper="no such one")
+
+
+# Thinking by the engines' own means
+
+
+TEXT = Grammar("regex", "(ab|ac)[0-9]{1,3}\n?d?")
+CASE = Case("0" * 12, "", TEXT, (Instance("one", b"ab12\nd", True), Instance("two", b"ac7", True)))
+
+
+def outcomes(adapter: Adapter) -> dict[str, str]:
+    """What each check of thinking comes to."""
+    subject = Subject(adapter, CASE, adapter.compile(TEXT), 4)
+    return {
+        check.__name__.removeprefix("check_"): run_check("", check, subject)[0]
+        for check in checks_of(reasoning)
+    }
+
+
+NEVER_ENDS = "the_output_does_not_end_while_it_reasons"
+
+
+def test_an_engine_that_thinks_is_asked_by_its_own_means(engine: Any) -> None:
+    name = engine.__name__.rpartition(".")[2]
+    seen = outcomes(make(parse_spec(name), SMALL))
+    if name == "vllm":  # its manager is the package's own `__init__`, which raises here
+        why = "vLLM's manager of grammars cannot be imported: no accelerator"
+        assert set(seen.values()) == {f"skipped: {why}"}
+    else:  # while it thinks its masks are left alone
+        assert seen.pop(NEVER_ENDS) == "failed" and set(seen.values()) == {"passed"}
+
+
+WRONG_REASONERS: dict[type[stand_ins.ReasonerGrammar], set[str]] = {
+    stand_ins.NeverTakesItsGrammarBack: {
+        "a_draft_may_cross_the_end_of_reasoning",
+        "rollback_crosses_the_end_of_reasoning",
+    },
+    stand_ins.ShowsTheEndToItsGrammar: {
+        "the_answer_begins_behind_the_end_of_reasoning",
+        "a_draft_may_cross_the_end_of_reasoning",
+        "a_request_that_reasons_is_taken_up_anew",
+    },
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_REASONERS, ids=lambda wrong: wrong.__name__)
+def test_an_engine_that_thinks_wrongly_is_seen(
+    engine: Any, wrong: type[stand_ins.ReasonerGrammar], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = engine.__name__.rpartition(".")[2]
+    if name == "vllm":
+        pytest.skip("it has no manager here")
+    monkeypatch.setattr(stand_ins.ReasonerGrammarBackend, "grammar_class", wrong)
+    seen = outcomes(make(parse_spec(name), SMALL))
+    assert {check for check, outcome in seen.items() if outcome == "failed"} - {
+        NEVER_ENDS
+    } == WRONG_REASONERS[wrong]

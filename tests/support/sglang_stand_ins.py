@@ -166,6 +166,87 @@ class SharesItsCopies(StandIn):
         return type(self)(self.vocabulary, self.inner)
 
 
+class ReasonerGrammar:
+    """A grammar that begins behind the first end of the thinking. While it thinks, a mask is left alone."""
+
+    def __init__(self, grammar: StandIn, end: list[int]) -> None:
+        self.grammar, self.end, self.ids, self.thinks_first = grammar, end, list[int](), False
+
+    def maybe_init_reasoning(self, reasoning: bool) -> None:
+        self.thinks_first = reasoning
+
+    def answered(self) -> int | None:
+        """Returns how many ids came behind the thinking; None while it thinks."""
+        if not self.thinks_first:
+            return len(self.ids)
+        for at in range(len(self.end), len(self.ids) + 1):
+            if self.ids[at - len(self.end) : at] == self.end:
+                return len(self.ids) - at
+        return None
+
+    def accept_token(self, token: int) -> None:
+        if self.answered() is not None:
+            self.grammar.accept_token(token)
+        self.ids.append(token)
+
+    def rollback(self, k: int) -> None:
+        back = min(k, self.answered() or 0)
+        if back:
+            self.grammar.rollback(back)
+        del self.ids[len(self.ids) - k :]
+
+    def is_terminated(self) -> bool:
+        return self.answered() is not None and self.grammar.is_terminated()
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: str) -> torch.Tensor:
+        return self.grammar.allocate_vocab_mask(vocab_size, batch_size, device)
+
+    def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
+        if self.answered() is not None:
+            self.grammar.fill_vocab_mask(vocab_mask, idx)
+
+    def copy(self) -> ReasonerGrammar:
+        return type(self)(self.grammar.copy(), self.end)
+
+    def try_jump_forward(self, tokenizer: object) -> tuple[list[int], str] | None:
+        return None
+
+
+class NeverTakesItsGrammarBack(ReasonerGrammar):
+    """A rollback over the end of the thinking leaves the grammar where it is."""
+
+    def rollback(self, k: int) -> None:
+        answered = self.answered()
+        if answered is not None and k > answered:
+            del self.ids[len(self.ids) - k :]
+        else:
+            super().rollback(k)
+
+
+class ShowsTheEndToItsGrammar(ReasonerGrammar):
+    """What the grammar takes of the thinking, it is shown."""
+
+    def accept_token(self, token: int) -> None:
+        if self.answered() is None:
+            self.grammar.inner.accept_token(token)
+        super().accept_token(token)
+
+
+class ReasonerGrammarBackend:
+    """The engine's backend of grammars that think first, around another."""
+
+    grammar_class: type[ReasonerGrammar] = ReasonerGrammar
+
+    def __init__(self, grammar_backend: Backend, reasoning_parser: Any, tokenizer: Any) -> None:
+        self.grammar_backend = grammar_backend
+        self.end = reasoning_parser.detector.get_think_end_token_ids(tokenizer)
+
+    def _init_value_dispatch(self, key: tuple[str, str], reasoning: bool) -> Any:
+        found = self.grammar_class(self.grammar_backend._init_value_dispatch(key, reasoning), self.end)
+        found.maybe_init_reasoning(reasoning)
+        return found
+
+
 class Wrapped(SGLangAdapter):
     """A stand-in as an adapter."""
 
