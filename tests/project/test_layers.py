@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
@@ -43,9 +44,15 @@ def nodes() -> set[str]:
     return found - {"__init__", "__main__"}
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The file's tree, which several tests look at."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path, *, on_import_only: bool = False) -> Iterator[str]:
     """The dotted names that a file imports, anywhere or only what runs when it is imported."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     for statement in _at_import(tree.body) if on_import_only else ast.walk(tree):
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names)
@@ -175,7 +182,13 @@ def own_library(distribution: str) -> set[str]:
         return set()
     required = {re.split(r"[^\w.-]", line)[0] for line in requires(distribution) or []}
     owners = {_normal(each) for each in (distribution, *required)}
-    return {name for name, found in packages_distributions().items() if owners & set(map(_normal, found))}
+    return {name for name, found in installed_packages() if owners & set(map(_normal, found))}
+
+
+@cache
+def installed_packages() -> tuple[tuple[str, list[str]], ...]:
+    """Every import name with its distributions; to find them, all that is installed is read."""
+    return tuple(packages_distributions().items())
 
 
 def _normal(distribution: str) -> str:
