@@ -199,6 +199,11 @@ def command(words: Sequence[str], width: int = WIDTH) -> str:
     return "\n".join(lines)
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns the number with the noun, in the plural unless it is one: `1 case`, `1,204 cases`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def duration(nanoseconds: float) -> str:
     """Returns a time for people: three digits and a unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):

@@ -19,4 +19,4 @@ for token in walk:
     print(vocabulary[token], allowed, accepted)
     if not (allowed and accepted):
         break
-# expected: the last token is refused, because no output goes on with it; seen: seen 1 times; after b'\xed' the mask allows and accept_token takes b'\xa0', one of 32 such tokens
+# expected: the last token is refused, because no output goes on with it; seen: seen 1 time; after b'\xed' the mask allows and accept_token takes b'\xa0', one of 32 such tokens

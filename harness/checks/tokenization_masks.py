@@ -16,6 +16,7 @@ from harness.checks.tokenization import EXAMPLES, is_the_only_token_next, other_
 from harness.oracle.tokenizations import Tokenization, spans
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = "tokenization"
 
@@ -67,7 +68,9 @@ def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator
         for cause, (way, end, there) in first.items():
             different = _different(own[end], there)
             walk = (*way.tokens[: there.index], *different[:1])
-            sentence = f"seen {times[cause]} times; {_difference(subject, path, own[end], way, there)}"
+            sentence = (
+                f"seen {counted(times[cause], 'time')}; {_difference(subject, path, own[end], way, there)}"
+            )
             yield Finding(
                 position=len(walk) - 1,
                 text=sentence,

@@ -20,6 +20,7 @@ from harness.oracle.automaton import DEAD, Automaton
 from harness.oracle.trie import TokenSet, trie_of
 from harness.oracle.utf8 import LAST, ByteRange, byte_sequences
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = "UTF-8"
 
@@ -139,7 +140,7 @@ def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]
                 _look(subject, place, lead, hits)
     for cause, hit in hits.items():
         sentence = (
-            f"seen {hit.times} times; after {vocabulary.decode(hit.walk[:-1])[-40:]!r} {hit.who} "
+            f"seen {counted(hit.times, 'time')}; after {vocabulary.decode(hit.walk[:-1])[-40:]!r} {hit.who} "
             f"{token_name(subject, hit.walk[-1])}"
         )
         sentence += f", one of {len(hit.tokens)} such tokens" if len(hit.tokens) > 1 else ""

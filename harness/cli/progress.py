@@ -135,7 +135,7 @@ class progress_line:
         share = 100 * progress.done // max(progress.total, 1)
         text = (
             f"{progress.done}/{progress.total} cases ({share} %), {rate:.1f}/s, {left}, "
-            f"{progress.failures} broken"
+            f"{progress.failures} walks broken"
         )
         print(
             f"\r\x1b[K{text}" if terminal else text,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.diagnose.advise import Advice, arm_name
-from harness.outcomes.answer import BackendAnswer, CaseAnswer
+from harness.outcomes.answer import BackendAnswer, CaseAnswer, risks_by_backend
 from harness.outcomes.case_state import CaseState
 from harness.text import Console, command, duration, grid, one_line
 
@@ -16,6 +16,8 @@ MOST_LINES = 40
 """Schemas that the table names; those that work everywhere are left out first."""
 MOST_CHANGES = 6
 MOST_REFUSALS = 8
+MOST_NAMES = 4
+"""Schemas that are named where several are refused for the same reason."""
 MOST_FOLDED = 12
 """Lines that one sentence takes at most."""
 
@@ -69,6 +71,7 @@ def advice_json(advice: Advice, page: Path) -> dict[str, Any]:
             if not backend.is_control
         ],
         "risks": [risk.sentence for risk in answer.risks],
+        "risks_elsewhere": [risk.sentence for risk in answer.risks_elsewhere],
         "changes": [asdict(change) for change in advice.changes],
         "unchanged": list(advice.unchanged),
         "run": str(advice.folder),
@@ -85,14 +88,14 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
     certainty = [*answer.certainty, *advice.notes, f"The tokenizer is {advice.vocabulary}."]
     yield [f"How sure: {answer.sure}. {' '.join(certainty)}"], False
     able = [backend for backend in answer.backends if not backend.is_control]
-    yield [*_table(able, console).splitlines(), "", *console.fold(_key(able))], True
+    yield _table(able, console).splitlines(), True
+    yield list(_key(able)), False
     yield _costs(able, console).splitlines(), True
     refusals = list(_refusals(able))
     if refusals:
         yield ["What is refused, in the backend's words:", *refusals], False
-    if answer.risks:
-        risks = (f"  {risk.case.case}: {one_line(risk.sentence)}" for risk in answer.risks)
-        yield ["What will go wrong:", *risks], False
+    for head, risks in risks_by_backend(answer):
+        yield [f"{head}:", *(f"  {risk.case.case}: {one_line(risk.sentence)}" for risk in risks)], False
     yield _changes(advice), False
     yield [f"Proof of each claim, by schema: {page}"], False
     yield _repro(advice, able), True
@@ -127,10 +130,11 @@ def _cell(case: CaseAnswer | None) -> str:
     return words
 
 
-def _key(able: Sequence[BackendAnswer]) -> str:
-    """Returns what the states in the table mean, those of which it has a case."""
-    there = (state.words for state in reversed(CaseState) if any(backend.count(state) for backend in able))
-    return " ".join(f"{words.title}: {words.meaning}." for words in there)
+def _key(able: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields what the states in the table mean, those of which it has a case."""
+    for state in reversed(CaseState):
+        if any(backend.count(state) for backend in able):
+            yield f"{state.words.title}: {state.words.meaning}."
 
 
 def _refusals(able: Sequence[BackendAnswer]) -> Iterator[str]:
@@ -138,9 +142,21 @@ def _refusals(able: Sequence[BackendAnswer]) -> Iterator[str]:
     for backend in able:
         refused = [case for case in backend.cases if case.state == CaseState.REFUSED]
         if refused:
-            said = ", ".join(f"{case.case} ({_reason(case)})" for case in refused[:MOST_REFUSALS])
-            more = len(refused) - MOST_REFUSALS
-            yield f"  {backend.name}: {said}{f' and {more} more' if more > 0 else ''}"
+            by_reason: dict[str, list[str]] = {}
+            for case in refused:
+                by_reason.setdefault(_reason(case), []).append(case.case)
+            said = [f"{_some(names)} ({reason})" for reason, names in by_reason.items()]
+            more = len(said) - MOST_REFUSALS
+            yield (
+                f"  {backend.name}: {'; '.join(said[:MOST_REFUSALS])}"
+                f"{f'; and for {more} more reasons' if more > 0 else ''}"
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    """Returns the names, or the first ones and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return f"{', '.join(names[:MOST_NAMES])}{f' and {more} more' if more > 0 else ''}"
 
 
 def _reason(case: CaseAnswer) -> str:
@@ -181,20 +197,18 @@ def _changes(advice: Advice) -> list[str]:
         lines.append(f"  {len(advice.changes) - MOST_CHANGES} more: {advice.folder / 'rewrites.jsonl'}")
     if advice.unchanged:
         names = ", ".join(one_line(name, 30) for name in advice.unchanged[:MOST_CHANGES])
-        more = (
-            f" and {len(advice.unchanged) - MOST_CHANGES} more"
-            if len(advice.unchanged) > MOST_CHANGES
-            else ""
-        )
-        lines.append(f"No rewrite helped: {names}{more}.")
+        left = len(advice.unchanged) - MOST_CHANGES
+        more = f" and {left} more" if left > 0 else ""
+        lines.append(f"For these no rewrite was found that helps: {names}{more}.")
     return lines
 
 
 def _repro(advice: Advice, able: Sequence[BackendAnswer]) -> list[str]:
     """Returns the command that shows the gravest risk without us."""
-    if not advice.answer.risks:
+    risks = (*advice.answer.risks, *advice.answer.risks_elsewhere)
+    if not risks:
         return []
-    risk = advice.answer.risks[0]
+    risk = min(risks, key=lambda risk: risk.case.state.gravity)
     backend = next(backend for backend in able if backend.name == risk.backends[0])
     words = ["grammarbench", "repro", str(advice.folder), risk.case.case_id, "--backends", arm_name(backend)]
     return ["The gravest one as a script without GrammarBench:", command([*words, "--script", "fault.py"])]

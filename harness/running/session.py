@@ -40,7 +40,7 @@ from harness.running.ray.cluster import connected, parse_executor
 from harness.running.ray.sweep import sweep
 from harness.running.shard import Shard, share
 from harness.running.work import Assignment, Work
-from harness.text import one_line
+from harness.text import counted, one_line
 
 SEED = 0
 MEMORY_GB = 4.0
@@ -124,7 +124,7 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
     folder, run_id = _folder(request)
     with locked(folder):
-        say(f"looking at {len(specs)} backend(s) and {len(names)} vocabulary(ies) ...")
+        say(f"looking at {counted(len(specs), 'backend')} and {counted(len(names), 'tokenizer')} ...")
         placed = resolve(specs, say)
         described = describe(
             [str(spec) for spec, _ in placed], names, [python for _, python in placed], reads=True
@@ -200,8 +200,8 @@ def _walk_prepared(
         if note:
             say(one_line(note, spelled=True))
     say(
-        f"{len(chosen)} cases x {len(info.arms)} backends x {len(info.vocabularies)} vocabularies into "
-        f"{folder}"
+        f"{counted(len(chosen), 'case')} x {counted(len(info.arms), 'backend')} x "
+        f"{counted(len(info.vocabularies), 'tokenizer')} into {folder}"
     )
     limits = Limits(info.timeout_s, info.memory_bytes, info.effort, info.decode, info.checks)
     with Writer(folder, None if request.resume else info, statuses) as writer:

@@ -75,7 +75,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
-    assert "5 backend(s)" in done.stdout and "Compliance" in done.stdout and "\x1b" not in done.stdout
+    assert "5 backends" in done.stdout and "Compliance" in done.stdout and "\x1b" not in done.stdout
     return folder / "run"
 
 

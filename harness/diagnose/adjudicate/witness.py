@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from harness.text import counted
+
 CONTRADICTED = (
     "both validators contradict the automaton, which blames nobody there (automaton_contradicted in "
     "witnesses.jsonl)"
@@ -137,8 +139,14 @@ class Summary:
             f"decided by the automaton and a document: {self.decided['both']}, by the automaton alone: "
             f"{self.decided['automaton']}, by documents alone: {self.decided['documents']}; open: "
             f"{self.decided['open']}",
-            *([f"failure of ours: in {_cases(self.contradicted)} {CONTRADICTED}"] * (self.contradicted > 0)),
-            *(f"no automaton in {_cases(count)}: {why}" for why, count in self.no_reference.most_common()),
+            *(
+                [f"failure of ours: in {counted(self.contradicted, 'case')} {CONTRADICTED}"]
+                * (self.contradicted > 0)
+            ),
+            *(
+                f"no automaton in {counted(count, 'case')}: {why}"
+                for why, count in self.no_reference.most_common()
+            ),
             *(
                 f"{arm}: {count} refusals of what its own layout lacks"
                 for arm, count in sorted(self.freedoms.items())
@@ -169,7 +177,3 @@ class Summary:
             dict(zip(who, key, strict=True)) | {"cases": count} for key, count in sorted(self.blamed.items())
         ]
         return {**vars(self), "blamed": blamed}
-
-
-def _cases(count: int) -> str:
-    return "1 case" if count == 1 else f"{count} cases"

@@ -98,7 +98,7 @@ def advise(
     arms = backends or (",".join(offer.arms) if offer else installed_backends(say))
     vocabulary = tokenizer or VOCABULARY
     request = Request(
-        suites=tuple(sources),
+        suites=tuple(map(_not_of_ours, sources)),
         backends=arms,
         vocabularies=(vocabulary,),
         profile="default",
@@ -123,6 +123,12 @@ def advise(
     stored = StoredAdvice(engine, advice.engine_option, advice.notes, changes, unchanged)
     write_advice(folder, stored)
     return advice
+
+
+def _not_of_ours(source: str) -> str:
+    """Returns the source, as a path where something of that name lies here: a folder `tools` is the user's,
+    though a suite of ours has that name too."""
+    return f".{os.sep}{source}" if Path(source).exists() and not Path(source).is_absolute() else source
 
 
 def _answers_of(request: Request, say: Callable[[str], None], report: Callable[[Progress], None]) -> States:

@@ -4,9 +4,10 @@ In: the rows of a run, folded by arm. Out: one `Answer`, plain data, which the p
 terminal show in the same words.
 """
 
-from harness.outcomes.answer.answer import Answer, Risk, answer_of, read_answer
+from harness.outcomes.answer.answer import Answer, Risk, answer_of, read_answer, risks_by_backend
 from harness.outcomes.answer.backends import BackendAnswer, backends_of
 from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs, together
+from harness.outcomes.answer.words import evidence
 
 __all__ = [
     "Answer",
@@ -17,6 +18,8 @@ __all__ = [
     "Risk",
     "answer_of",
     "backends_of",
+    "evidence",
     "read_answer",
+    "risks_by_backend",
     "together",
 ]

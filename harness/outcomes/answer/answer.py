@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,10 @@ class Answer:
     others: tuple[BackendAnswer, ...]
     """On further vocabularies."""
     risks: tuple[Risk, ...]
-    """The gravest cases, at most three, the gravest first."""
+    """The gravest of what goes wrong with the best backend, or with those that are equal to it; at most
+    three, the gravest first."""
+    risks_elsewhere: tuple[Risk, ...]
+    """The same of the other backends."""
     sure: str
     """How sure it is for these cases: `high`, `fair`, `low`, or `nothing is known`."""
     certainty: tuple[str, ...]
@@ -87,14 +90,16 @@ def answer_of(
     best = judged[0] if judged else None
     equals = tuple(other for other in judged[1:] if best is not None and _is_equal(best, other))
     noun = "schema" if proofs.dialects == {"json_schema"} else "case"
-    others = [one for one in ranked if one is not best and all(one is not equal for equal in equals)]
+    chosen_ones = [one for one in (best, *equals) if one is not None]
+    others = [one for one in ranked if all(one is not another for another in chosen_ones)]
     return Answer(
         sentence=words.sentence(best, equals, others, noun, verb, whose),
         best=best,
         equals=equals,
         backends=ordered,
         others=tuple(backend for backend in backends if backend.vocabulary != chosen),
-        risks=tuple(_risks(ranked)[:MOST_RISKS]),
+        risks=tuple(_risks(chosen_ones)[:MOST_RISKS]),
+        risks_elsewhere=tuple(_risks(others)[:MOST_RISKS]),
         sure=words.sure(best, judged, proofs),
         certainty=tuple(words.certainty(best, judged, proofs, noun)),
     )  # fmt: skip
@@ -121,12 +126,24 @@ def ranking(backends: Sequence[BackendAnswer]) -> list[BackendAnswer]:
     )
 
 
+def risks_by_backend(answer: Answer) -> Iterator[tuple[str, tuple[Risk, ...]]]:
+    """Yields a heading and the risks below it: of the backend to use, then of the others; nothing where there
+    are none."""
+    if answer.risks:
+        name = answer.best.name if answer.best is not None and not answer.equals else "them"
+        yield f"What goes wrong with {name}, the worst first", answer.risks
+    if answer.risks_elsewhere:
+        names = {name for risk in answer.risks_elsewhere for name in risk.backends}
+        others = names.pop() if len(names) == 1 else "the others"
+        yield f"What goes wrong with {others}, the worst first", answer.risks_elsewhere
+
+
 def _is_equal(one: BackendAnswer, other: BackendAnswer) -> bool:
     return (one.counts.failed, one.works) == (other.counts.failed, other.works)
 
 
 def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
-    """Returns one risk for each case in which a backend fails, the gravest first; those of the backend to use
+    """Returns one risk for each case in which a backend fails, the gravest first; those of the first backend
     before others of the same gravity, and what is not kept for the first time before what a risk before it
     names already."""
     worst: dict[CaseKey, tuple[CaseAnswer, list[str], int]] = {}

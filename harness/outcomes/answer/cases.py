@@ -33,17 +33,28 @@ KEYWORD = "keyword_"
 """The beginning of a finding's cause that names the keyword which is not kept."""
 
 CAUSES = {
+    "begin": "a structure that begins otherwise",
     "control_character": "raw control characters",
     "duplicate_name": "a name twice in an object",
     "early_end": "an end too early",
+    "end": "a tag that ends otherwise",
     "escape": "escapes that JSON lacks",
+    "fixed_text": "another text than the form has",
+    "free_text": "free text that goes on otherwise",
     "invalid_utf8": "bytes that are no UTF-8",
     "number_form": "numbers that JSON lacks",
     "no_json": "text that is no JSON",
+    "outside_tag": "a trigger with which no structure begins",
+    "pattern": "text that the grammar does not have",
+    "several_keywords": "what several keywords forbid together",
     "special_token": "special tokens",
     "surrogate": "half surrogate pairs",
+    "token_id": "tokens meant by their ids",
 }
 """What a check of masks found, in words; other causes are written as their names."""
+
+DESCRIPTIONS = frozenset(CAUSES.values())
+"""What stands in place of a constraint where none is broken by its name."""
 
 CaseKey = tuple[str, str]
 """Suite and case id."""

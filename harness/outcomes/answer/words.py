@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs
+from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof, Proofs
 from harness.outcomes.case_state import CaseState
-from harness.text import duration
+from harness.text import duration, one_line, shorten
 
 if TYPE_CHECKING:
     from harness.outcomes.answer.backends import BackendAnswer
 
 MOST_CONSTRAINTS = 3
 MOST_BACKENDS = 2
+
+LONGEST_EVIDENCE = 160
+"""Characters of what stands beside a state."""
 
 CLAUSES = {
     CaseState.BREAKS: "breaks on {}",
@@ -36,7 +39,8 @@ def sentence(
     if best is None:
         return f"Nothing can be said yet: no {noun} of this run could be judged."
     total = best.counts.cases
-    fares = f"{_fares(best)} of {whose} {total:,} {_plural(noun, total)}"
+    of_all = f"of {whose} {total:,} {noun}s" if total != 1 else f"of {whose} one {noun}"
+    fares = f"{_fares(best)} {of_all}"
     rest = [*_goes_wrong(best), *_refuses(best)]
     if not best.right_outputs:
         first = f"None of these backends can be recommended: {best.name} {fares}{_joined(rest)}{_open(best)}."
@@ -56,7 +60,7 @@ def _fares(backend: BackendAnswer) -> str:
     in some of them, these do not work, and are told behind it."""
     if backend.right_outputs > backend.works:
         return f"gives right output in {backend.right_outputs:,}"
-    return f"works on {backend.works:,}"
+    return f"works on {backend.works:,}" if backend.works else "works on none"
 
 
 def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
@@ -65,6 +69,8 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
     alike: dict[str, list[str]] = {}
     for backend in others:
         clauses = [_fares(backend), *[*_goes_wrong(backend), *_refuses(backend)][:2]]
+        if backend.count(CaseState.REFUSED) == backend.counts.cases:
+            clauses = ["refuses them all"]
         fares = _and(clauses) if backend.counts.judged else "was not judged"
         alike.setdefault(fares, []).append(backend.name)
     told = list(alike.items())[:MOST_BACKENDS]
@@ -83,7 +89,7 @@ def _goes_wrong(backend: BackendAnswer) -> list[str]:
         if not number:
             continue
         names = backend.constraints(state) if state == CaseState.SILENTLY_WRONG else ()
-        shown = ", ".join(f"`{name}`" for name in names[:MOST_CONSTRAINTS])
+        shown = ", ".join(coded(name) for name in names[:MOST_CONSTRAINTS])
         more = f" and {len(names) - MOST_CONSTRAINTS} more" if len(names) > MOST_CONSTRAINTS else ""
         clauses.append(words.format(f"{number:,}") + (f" ({shown}{more})" if shown else ""))
     return clauses
@@ -91,7 +97,9 @@ def _goes_wrong(backend: BackendAnswer) -> list[str]:
 
 def _refuses(backend: BackendAnswer) -> list[str]:
     refused = backend.count(CaseState.REFUSED)
-    return [f"refuses {refused:,}"] if refused else []
+    # Behind "refuses valid output in 2", "refuses 3" alone could be read as more of the same.
+    altogether = " altogether" if backend.count(CaseState.VALID_REFUSED) else ""
+    return [f"refuses {refused:,}{altogether}"] if refused else []
 
 
 def _open(backend: BackendAnswer) -> str:
@@ -168,6 +176,28 @@ def certainty(
     yield f"A {noun} that works showed no fault here; that is no proof for outputs that were not tried."
 
 
+def coded(constraint: str) -> str:
+    """Returns the name of a constraint between backticks; a description as it stands."""
+    return constraint if constraint in DESCRIPTIONS else f"`{constraint}`"
+
+
+def evidence(case: CaseAnswer) -> str:
+    """Returns what stands beside the state of a case where there is little room: the constraints that are
+    broken, the valid output that is refused, or what was said. Empty where nothing shows it."""
+    proof = case.proof
+    if proof is None or case.state in (CaseState.WORKS, CaseState.NOT_JUDGED):
+        return ""
+    if case.state == CaseState.SILENTLY_WRONG and case.constraints:
+        left = len(case.constraints) - MOST_CONSTRAINTS
+        named = ", ".join(coded(name) for name in case.constraints[:MOST_CONSTRAINTS])
+        return f"{named}{f' and {left} more' if left > 0 else ''}"
+    if case.state == CaseState.VALID_REFUSED and proof.document:
+        return f"`{shorten(proof.document, LONGEST_EVIDENCE)}` is valid"
+    if case.state == CaseState.OTHER_FAULT:
+        return one_line(f"“{proof.check.replace('_', ' ')}” does not hold: {proof.said}", LONGEST_EVIDENCE)
+    return one_line(proof.said, LONGEST_EVIDENCE)
+
+
 def risk(case: CaseAnswer, names: Sequence[str]) -> str:
     """Returns what goes wrong in the case with these backends, and what shows it."""
     return _risk_sentence(case.state, _and(names), "" if len(names) > 1 else "s", case.proof)
@@ -184,15 +214,20 @@ def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | Non
             return f"{names} accept{ending} {shown}, which {constraint or 'the case'} forbids."
         if document:
             return f"{names} let{ending} this through, which {constraint or 'the case'} forbids: `{document}`"
+        if proof and proof.constraint in DESCRIPTIONS:
+            return f"{names} allow{ending} {proof.constraint}: {said}"
         return f"{names} allow{ending} what {constraint or 'the case'} forbids: {said}"
     if state == CaseState.VALID_REFUSED:
-        shown = f"`{document}`, which is valid" if document else f"valid output: {said}"
+        shown = f"`{document}`, which is valid." if document else f"valid output: {said}"
         return f"{names} refuse{ending} {shown}"
     if state == CaseState.TOO_SLOW:
         return f"{names} did not answer within the time limit{f': {said}' if said else '.'}"
     if state == CaseState.BREAKS:
         return f"{names} break{ending}{f': {said}' if said else '.'}"
-    return f"{names}: {proof.check.replace('_', ' ') if proof else 'a fault'}{f'; {said}' if said else ''}"
+    if proof and proof.check:
+        check = proof.check.replace("_", " ")
+        return f"With {names} “{check}” does not hold{f': {said}' if said else '.'}"
+    return f"{names} {'have' if not ending else 'has'} another fault{f': {said}' if said else '.'}"
 
 
 def _plural(noun: str, number: int) -> str:

@@ -14,7 +14,7 @@ from harness.outcomes import delayed
 from harness.outcomes.result import Arm, Failing, Result
 from harness.outcomes.result.parts import Counts
 from harness.report.export.csv_table import COUNTED
-from harness.text import one_line
+from harness.text import counted, one_line
 
 MOST_TOLD = 200
 """Cases without a failure that a test suite's output tells of at most, of each kind."""
@@ -75,10 +75,13 @@ def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.
     properties = xml.SubElement(suite, "properties")
     for key, value in _properties(result, arm, count).items():
         xml.SubElement(properties, "property", name=_fit(key), value=_fit(value))
-    xml.SubElement(suite, "testcase", classname=_fit(name), name=f"works: {_cases(count.works)}")
+    xml.SubElement(suite, "testcase", classname=_fit(name), name=f"works: {counted(count.works, 'case')}")
     for number, why in skipped:
         case = xml.SubElement(
-            suite, "testcase", classname=_fit(name), name=f"{why.partition(':')[0]}: {_cases(number)}"
+            suite,
+            "testcase",
+            classname=_fit(name),
+            name=f"{why.partition(':')[0]}: {counted(number, 'case')}",
         )
         xml.SubElement(case, "skipped", message=why)
     for failing_case in listed:
@@ -145,10 +148,6 @@ def _gate(result: Result) -> xml.Element:
             _fit(f"{change.kind} {change.arm}: {change.what}", 2000) for change in result.changes[:200]
         )
     return suite
-
-
-def _cases(number: int) -> str:
-    return f"{number} {'case' if number == 1 else 'cases'}"
 
 
 def _fit(text: str, longest: int = 500) -> str:

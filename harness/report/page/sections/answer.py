@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.outcomes.answer import Answer, BackendAnswer, CaseAnswer
+from harness.outcomes.answer import Answer, BackendAnswer, CaseAnswer, evidence, risks_by_backend
 from harness.outcomes.case_state import STATES, CaseState
 from harness.report.page.content import Content
 from harness.report.page.lines import Line
@@ -53,6 +53,8 @@ def values(page: Content) -> Values | None:
     cases = case_lines(tried)
     return {
         "answer": answer,
+        "risks": list(risks_by_backend(answer)),
+        "evidence": evidence,
         "verdict": page.verdict,
         "cards": [card(backend, lines[backend.name], answer) for backend in tried],
         "controls": [lines[backend.name] for backend in answer.backends if backend.is_control],
