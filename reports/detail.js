@@ -37,9 +37,9 @@ function refusal(note) {
 }
 
 function findingShown(finding) {
-  const facts = [finding.at === undefined ? "" : `before token ${finding.at}`, finding.instance === undefined ? "" : `instance ${finding.instance}`, finding.cause ? `cause: ${finding.cause}` : "",
+  const facts = [finding.at === undefined ? "" : `before token ${finding.at}`, finding.instance === undefined ? "" : `instance ${finding.instance}`, finding.cause ? `cause: ${finding.cause.replaceAll("_", " ")}` : "",
     finding.documented ? "documented by the backend" : "", finding.over ? `▼ ${finding.over} wrongly forbidden` : "", finding.under ? `▲ ${finding.under} wrongly allowed` : ""].filter(Boolean).join(", ");
-  return el("li", {}, el("b", {}, finding.check), facts ? `: ${facts}` : "", el("span", { class: "text" }, finding.text || ""),
+  return el("li", {}, el("b", {}, finding.check.replaceAll("_", " ")), facts ? `: ${facts}` : "", el("span", { class: "text" }, finding.text || ""),
     finding.examples ? el("span", { class: "text token" }, `for example ${finding.examples.map(bytesShown).join("  ")}`) : null);
 }
 

@@ -127,7 +127,7 @@ function line(position) {
   return el("tr", { "aria-rowindex": position + 2, class: position === list.current ? "current" : null },
     el("td", { class: "title", title: index.cases.name[place].slice(0, 200) }, link(caseHash(place), index.cases.name[place].slice(0, 200).trim() || "unnamed")),
     el("td", { class: "suite" }, index.suites[index.cases.suite[place]].slice(0, 80)),
-    index.arms.map((_, arm) => { const each = cameTo(place, arm); return el("td", { class: `${narrow} ${each.fails ? "failed" : "kept"}`, title: each.title }, each.glyph, narrow === "one" ? el("span", { class: "word" }, ` ${each.title.split(" ").slice(1).join(" ")}`) : null); }),
+    index.arms.map((_, arm) => { const each = cameTo(place, arm); return el("td", { class: `${narrow} ${each.fails ? "failed" : "kept"}`, title: each.title }, each.glyph, narrow === "one" ? el("span", { class: "word" }, ` ${each.title.split(" ").slice(1).join(" ").split(",")[0]}`) : null); }),
     time(index.compile_us), time(index.fill_p50_us), time(index.fill_p99_us));
 }
 

@@ -278,8 +278,7 @@ def commonest_message(cases: Iterable[CaseNoted], shorten: Callable[[str], str])
 
 def _message(note: Note) -> str:
     findings = note.row.get("findings")
-    return (
-        str(findings[0]["check"] + (f" ({findings[0]['cause']})" if "cause" in findings[0] else ""))
-        if findings
-        else str(note.row.get("text", ""))
-    )
+    if not findings:
+        return str(note.row.get("text", ""))
+    cause = f" ({findings[0]['cause']})" if "cause" in findings[0] else ""
+    return f"{findings[0]['check']}{cause}".replace("_", " ")

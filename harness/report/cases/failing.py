@@ -225,9 +225,8 @@ def _message_of(row: Row, kind: str) -> str:
     if kind == "under_constrained":
         return "accepted to the end"
     if kind in ("finding", "documented"):
-        return " ".join(
-            sorted({finding.check + f" ({finding.cause})" * bool(finding.cause) for finding in row.findings})
-        )[:200]
+        told = {finding.check + f" ({finding.cause})" * bool(finding.cause) for finding in row.findings}
+        return ", ".join(sorted(told)).replace("_", " ")[:200]
     parts = (f"in {row.phase}" if row.phase else "", row.signal, shortened(row.text))
     return ": ".join(part for part in parts if part) or "no message"
 

@@ -24,6 +24,12 @@ class CheckCell:
     causes."""
 
     @property
+    def says_something(self) -> bool:
+        """Did the check look at a case, or was something lost or saved in it?"""
+        of = self.summary
+        return bool(of.looked or of.lost or of.ours or of.saved)
+
+    @property
     def shade(self) -> int:
         """Returns 0 to 4, from more than a third of the cases failing to none."""
         undocumented = self.summary.failed - self.summary.documented
@@ -52,15 +58,17 @@ class CheckLine:
 def values(page: Content) -> Values | None:
     """Returns the table; None for runs without checks."""
     lines, infos = page.inputs.tried, [run.info for run in page.inputs.runs]
-    checked = check_lines([line.arm for line in lines])
+    every = check_lines([line.arm for line in lines])
+    checked = [check for check in every if any(cell.says_something for cell in check.cells)]
     return (
         {
             "checked": checked,
+            "nothing_asked": [check.name for check in every if check not in checked],
             "lines": lines,
             "efforts": {info.effort for info in infos},
             "decoded_any": any(info.decode for info in infos),
         }
-        if checked
+        if every
         else None
     )
 

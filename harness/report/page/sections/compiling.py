@@ -15,7 +15,7 @@ from harness.report.page.lines import Line, RunSeen
 from harness.report.page.section import Section, Values
 
 CAPTION = (
-    "Share of all cases that were compiled after so long. A case that was declined, raised, crashed or met "
+    "Share of all cases that were compiled after so long. A case that was refused, raised, crashed or met "
     "the deadline never arrives, so each curve ends at the share of cases compiled (declared coverage). ▶ at "
     "the right edge: cases that met the deadline."
 )

@@ -26,7 +26,7 @@ COLD = (
     "Each case walked once after a fresh compile. Take a case at random, then one of its tokens at random: "
     "how likely is it that the case is solved and that filling this token's mask took at most so long? Each "
     "solved case weighs the same, shared evenly by its tokens; a case that is not solved weighs the same and "
-    "never arrives, so each curve ends at the share of cases solved (instance coverage); an arm that solves "
+    "never arrives, so each curve ends at the share of cases solved; an arm that solves "
     "none has no curve."
 )
 FIRST = "Published without its samples: of each case only the time of the first mask is known."

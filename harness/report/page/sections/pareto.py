@@ -54,7 +54,7 @@ def pareto(matrix: Matrix) -> Chart:
         "mask time p99, warm (measured)" if warm else ("mask time p99, walked once (cold; not measured warm)")
     )
     caption = (
-        f"Left and up is better. Right: {label}. Up: judged cases that pass. The disc grows with the median "
+        f"Left and up is better. Right: {label}. Up: judged cases that work. The disc grows with the median "
         "compile time. "
         "Dashed: the frontier of these values. Which arms are on it beyond their intervals (no other is "
         "proven both faster and more often "
