@@ -506,7 +506,7 @@ def test_a_lark_grammar_is_written_as_it_was_read() -> None:
     """The form of its text may change, its language does not."""
     random = Random(3)
     made_grammars = (random_grammar(random) for _ in range(120))
-    for made in [made for made in made_grammars if not ('""' in made.text and made.ignored)]:
+    for made in [made for made in made_grammars if not made.has_no_reference]:
         language, again = lark_automaton(made.text), lark_automaton(write_lark(read_lark(made.text)))
         for text in texts(4):
             assert language.accepts(text.encode()) == again.accepts(text.encode()), (text, made.text)

@@ -57,6 +57,13 @@ class Made:
     """Lark itself can read the text, too."""
 
     @property
+    def has_no_reference(self) -> bool:
+        """Nobody says what may be ignored behind a lexeme that is empty (docs/lark.md)."""
+        return bool(self.ignored) and any(
+            "" in lexeme.words and lexeme.spelling != '""' for lexeme in self.lexemes
+        )
+
+    @property
     def lexemes(self) -> list[Words]:
         found: dict[Words, None] = {}
 

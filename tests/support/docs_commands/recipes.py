@@ -408,6 +408,19 @@ RECIPES: dict[str, Recipe] = {
         },
         least=1,
     ),
+    "docs/lark.md": Recipe(
+        smaller={
+            "suites/lark.jsonl --backends xgrammar,llguidance": 'lark --case "a count of zero" --backends '
+            "llguidance",
+            "--effort 40": "--effort 1",
+            "benchmarks/larks.py 400": f"{ROOT / 'benchmarks' / 'larks.py'} 3",
+            "random_larks.jsonl --backends xgrammar,llguidance": "random_larks.jsonl --backends llguidance",
+            "suites/lark.jsonl --backends vllm": 'lark --case "a count of zero" --backends vllm',
+        },
+        says={"table larks masks": "layout_places"},
+        needs={"vllm": "vllm"},
+        least=5,
+    ),
     "docs/tools.md": Recipe(
         smaller={
             "suites/tools.jsonl --backends xgrammar,llguidance --vocabularies tekken": "tools --backends "
