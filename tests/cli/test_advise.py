@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 import harness
+from harness.cases.suite import find_suite
 from harness.cli.main import main
+from harness.diagnose.advise.advice import source_of
 from harness.diagnose.advise.engines import engines, offer_of
 from harness.diagnose.advise.stored import FILE, stored_advice
 from harness.errors import BadInput
+from harness.outcomes.case_state import CaseState
 
 TOOLS = {
     "tools": [
@@ -38,6 +41,10 @@ TOOLS = {
         },
     ]
 }
+
+
+SHOWN = (CaseState.WORKS, CaseState.REFUSED, CaseState.SILENTLY_WRONG)
+"""The states in which the tools are, which the screen explains."""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +78,9 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
     assert "xgrammar works on 1" in answer and "`names.uniqueItems`" in answer
     for part in (
         "How sure: ",
-        "wrong: names.uniqueItems",
+        "silently wrong: names.uniqueItems",
+        "What goes wrong with xgrammar, the worst first: tag: xgrammar accepts",
+        *(f"{state.words.title}: {state.words.meaning}." for state in SHOWN),
         "Unimplemented keys",
         "slowest compile",
         "report.html",
@@ -80,6 +89,17 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
     page = (advised / "run" / "report" / "report.html").read_text("utf-8")
     assert "Use llguidance: it works on 1 of your 2 schemas and refuses 1." in page
     assert "What to change" in page and "Then it works on llguidance, xgrammar too." in page
+
+
+def test_a_folder_of_that_name_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A suite of ours is called `tools` too."""
+    monkeypatch.chdir(tmp_path)
+    assert find_suite(source_of("tools")).is_ours
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "mine.json").write_text('{"type": "object"}')
+    mine = find_suite(source_of("tools"))
+    assert not mine.is_ours and [path.name for path in mine.files] == ["mine.json"]
+    assert source_of(str(tmp_path / "tools")) == str(tmp_path / "tools")
 
 
 def test_a_program_asks_for_the_same(advised: Path) -> None:

@@ -15,7 +15,7 @@ from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.second import violated_constraint
-from harness.outcomes.answer import Answer, read_answer
+from harness.outcomes.answer import Answer, CaseAnswer, Proof, evidence, read_answer, risks_by_backend
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.outcome import CaseRows, counts_of
 from harness.rows.row import CHECKS_MODE, Finding
@@ -23,6 +23,7 @@ from harness.rows.row import CHECKS_MODE, Finding
 DECLINES = {"status": "unsupported", "phase": "compile", "accepted": None, "text": "no `contains` here"}
 CHECKED = {"instance": None, "valid": None, "accepted": None, "mode": CHECKS_MODE}
 IGNORES = {"instance": 1, "valid": False, "accepted": True, "instance_name": "xs.contains"}
+REFUSES = {"instance": 0, "valid": True, "accepted": False, "stopped_at": 1}
 SCHEMA = '{"properties": {"xs": {"type": "array", "contains": {"const": 1}}}}'
 
 
@@ -110,6 +111,40 @@ def test_a_backend_that_refuses_nearly_everything_is_not_the_best(
 ) -> None:
     answer = _answer(synthetic, tmp_path, [{}, {}, {}, IGNORES], [{}, DECLINES, DECLINES, DECLINES])
     assert answer.best is not None and answer.best.name == "alpha"
+
+
+def test_the_sentence_is_plain_where_a_backend_refuses_all_or_there_is_one_case(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    answer = _answer(synthetic, tmp_path / "all", [{}, REFUSES, DECLINES], [DECLINES] * 3)
+    assert answer.sentence == (
+        "Use alpha: it works on 1 of the 3 schemas, refuses valid output in 1 and refuses 1 altogether. "
+        "beta:any_whitespace=false refuses them all."
+    )
+    (own,) = answer.risks
+    assert own.sentence == 'alpha refuses `{"xs": [1]}`, which is valid.'
+    assert not answer.risks_elsewhere, "a refusal is no fault"
+    assert [head for head, _ in risks_by_backend(answer)] == ["What goes wrong with alpha, the worst first"]
+    one = _answer(synthetic, tmp_path / "one", [{}], [IGNORES])
+    assert one.sentence == (
+        "Use alpha: it works on the one schema. "
+        "beta:any_whitespace=false works on none and is silently wrong in 1 (`xs.contains`)."
+    )
+
+
+def test_what_stands_beside_a_state_says_what_shows_it() -> None:
+    def beside(state: CaseState, **fields: Any) -> str:
+        proof = Proof(state, **({"constraint": "", "said": ""} | fields))
+        return evidence(CaseAnswer("first", "0", "a case", state, (proof,)))
+
+    assert beside(CaseState.SILENTLY_WRONG, constraint="xs.contains") == "`xs.contains`"
+    assert beside(CaseState.SILENTLY_WRONG, constraint="special tokens") == "special tokens", "no keyword"
+    assert beside(CaseState.VALID_REFUSED, document="[1]", instance=0) == "`[1]` is valid"
+    assert beside(CaseState.OTHER_FAULT, check="a_copy_is_independent", said="it moves") == (
+        "“a copy is independent” does not hold: it moves"
+    )
+    assert beside(CaseState.REFUSED, said="no `contains`") == "no `contains`"
+    assert beside(CaseState.WORKS) == ""
 
 
 def test_backends_that_fare_alike_are_said_to_be_equal(synthetic: ModuleType, tmp_path: Path) -> None:

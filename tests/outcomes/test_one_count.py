@@ -406,7 +406,9 @@ def _of_the_suite_in_pytest(folder: Path, printed: str) -> Counts:
         arm = re.split(r"[\[-]", case.get("name", ""))[1]
         failure, skipped, error = (case.find(each) for each in ("failure", "skipped", "error"))
         assert error is None, error.text
-        said = "" if skipped is None else skipped.get("message", "").partition(":")[0].replace(" ", "_")
+        message = "" if skipped is None else skipped.get("message", "")
+        assert not OTHER_WORDS.search(message), message
+        said = message.partition(":")[0].replace(" ", "_")
         found[arm]["failed" if failure is not None else said or "works"] += 1
     return found
 

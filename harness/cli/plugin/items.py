@@ -201,7 +201,7 @@ class CaseItem(pytest.Item):
         if outcome.came_to == CaseOutcome.FAILED or outcome.is_changed:
             raise Wrong(outcome.lines())
         if outcome.came_to == CaseOutcome.REFUSED:
-            pytest.skip(f"refused: {for_logs(outcome.problems[0]) if outcome.problems else ''}")
+            pytest.skip(f"refused: {for_logs(one_line(outcome.refusal, 500)) or 'without a reason'}")
         if outcome.came_to == CaseOutcome.NOT_JUDGED:
             pytest.skip(
                 "not judged: no instance of it has a known verdict, and no check compared its masks "

@@ -20,7 +20,7 @@ from harness.outcomes import expected
 from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import CaseOutcome, CaseRows, walk_verdict
 from harness.outcomes.repro_command import repro_words
-from harness.rows.row import CHECKS_MODE, OURS, Row
+from harness.rows.row import CHECKS_MODE, DECLINED, OURS, Row
 from harness.rows.store import read_rows
 from harness.running.session import Request, run
 from harness.text import one_line
@@ -68,6 +68,8 @@ class CaseReport:
     """Why it was not walked through our own fault; empty if it was."""
     command: str
     """Shows it step by step."""
+    refusal: str
+    """The words of the backend where it refuses the case."""
     delayed: tuple[Delayed, ...] = ()
     """What failed behind other cases and not alone."""
 
@@ -166,9 +168,9 @@ class Walks:
         command = shlex.join(repro_words(self.folder, case.id, backend, self.vocabulary))
         problems = tuple(line for row in rows for line in _problems(row))
         is_known = f"{suite}/{case.id}" in self.known
-        return CaseReport(
-            case, came_to, faults, recorded, is_known, problems, lost, command, tuple(_delayed(rows))
-        )
+        refusal = next((row.text for row in rows if row.status in DECLINED), "")
+        later = tuple(_delayed(rows))
+        return CaseReport(case, came_to, faults, recorded, is_known, problems, lost, command, refusal, later)
 
 
 def _delayed(rows: Iterable[Row]) -> Iterator[Delayed]:

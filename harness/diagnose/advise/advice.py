@@ -98,7 +98,7 @@ def advise(
     arms = backends or (",".join(offer.arms) if offer else installed_backends(say))
     vocabulary = tokenizer or VOCABULARY
     request = Request(
-        suites=tuple(map(_not_of_ours, sources)),
+        suites=tuple(map(source_of, sources)),
         backends=arms,
         vocabularies=(vocabulary,),
         profile="default",
@@ -125,7 +125,7 @@ def advise(
     return advice
 
 
-def _not_of_ours(source: str) -> str:
+def source_of(source: str) -> str:
     """Returns the source, as a path where something of that name lies here: a folder `tools` is the user's,
     though a suite of ours has that name too."""
     return f".{os.sep}{source}" if Path(source).exists() and not Path(source).is_absolute() else source

@@ -38,9 +38,7 @@ def sentence(
     """Returns what to use and how the backends fare, in one or two sentences."""
     if best is None:
         return f"Nothing can be said yet: no {noun} of this run could be judged."
-    total = best.counts.cases
-    of_all = f"of {whose} {total:,} {noun}s" if total != 1 else f"of {whose} one {noun}"
-    fares = f"{_fares(best)} {of_all}"
+    fares = _fares_of_all(best, noun, whose)
     rest = [*_goes_wrong(best), *_refuses(best)]
     if not best.right_outputs:
         first = f"None of these backends can be recommended: {best.name} {fares}{_joined(rest)}{_open(best)}."
@@ -61,6 +59,16 @@ def _fares(backend: BackendAnswer) -> str:
     if backend.right_outputs > backend.works:
         return f"gives right output in {backend.right_outputs:,}"
     return f"works on {backend.works:,}" if backend.works else "works on none"
+
+
+def _fares_of_all(backend: BackendAnswer, noun: str, whose: str) -> str:
+    """Returns the same with the number of all cases."""
+    total = backend.counts.cases
+    if total != 1:
+        return f"{_fares(backend)} of {whose} {total:,} {noun}s"
+    if not backend.right_outputs:
+        return f"does not work on {whose} one {noun}"
+    return f"{_fares(backend).removesuffix(' 1')} {whose} one {noun}"
 
 
 def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
