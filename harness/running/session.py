@@ -104,12 +104,21 @@ class Outcome:
 
     folder: Path
     statuses: dict[str, int]
+    described: Description
+    """What its backends and vocabularies are, for another run of the same."""
 
 
-def run(request: Request, say: Callable[[str], None], report: Callable[[Progress], None]) -> Outcome:
+def run(
+    request: Request,
+    say: Callable[[str], None],
+    report: Callable[[Progress], None],
+    described: Description | None = None,
+) -> Outcome:
     """Walk what is asked for, and return where its rows lie.
 
-    Raises BadInput, with everything that was already measured left where it is.
+    `described` is what an earlier run of the same backends and vocabularies found out about them, which takes
+    as long as importing them all. Raises BadInput, with everything that was already measured left where it
+    is.
     """
     if request.decode and find_spec("torch") is None:
         raise BadInput('--decode needs torch; pip install "grammarbench[decode]", or leave it out')
@@ -124,14 +133,8 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
     folder, run_id = _folder(request)
     with locked(folder):
-        say(f"looking at {counted(len(specs), 'backend')} and {counted(len(names), 'tokenizer')} ...")
-        placed = resolve(specs, say)
-        described = describe(
-            [str(spec) for spec, _ in placed], names, [python for _, python in placed], reads=True
-        )
-        check_distinct(described)
-        for line in reading_lines(described.readings):
-            say(line)
+        if described is None:
+            described = _described(specs, names, say)
         prepared = Prepared(request, folder, run_id, suites, specs, described)
         if not address:
             return _walk_prepared(prepared, request.jobs, run_all, say, report)
@@ -139,6 +142,22 @@ def run(request: Request, say: Callable[[str], None], report: Callable[[Progress
         walk = partial(sweep, shards=request.shards, vocabularies=described.vocabularies)
         with connected(address, request.jobs) as jobs:
             return _walk_prepared(prepared, jobs, walk, say, report)
+
+
+def _described(
+    specs: Sequence[BackendSpec], vocabularies: Sequence[str], say: Callable[[str], None]
+) -> Description:
+    """Returns what the backends and vocabularies are, and says which tokens a backend reads wrongly. Raises
+    BadInput."""
+    say(f"looking at {counted(len(specs), 'backend')} and {counted(len(vocabularies), 'tokenizer')} ...")
+    placed = resolve(specs, say)
+    described = describe(
+        [str(spec) for spec, _ in placed], vocabularies, [python for _, python in placed], reads=True
+    )
+    check_distinct(described)
+    for line in reading_lines(described.readings):
+        say(line)
+    return described
 
 
 def check_distinct(described: Description) -> None:
@@ -207,7 +226,7 @@ def _walk_prepared(
     with Writer(folder, None if request.resume else info, statuses) as writer:
         walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
         writer.finish(now())
-        return Outcome(folder, writer.statuses)
+        return Outcome(folder, writer.statuses, prepared.described)
 
 
 def _info_of(prepared: Prepared, profile: Profile, plan: Plan, jobs: int) -> RunInfo:

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import harness
+from harness.backend.describe import Description
 from harness.cli import from_python
 from harness.cli.experiment import NOT_SAVED
 from harness.cli.main import main, parser
@@ -42,7 +43,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[argp
 
     def walk(given: argparse.Namespace, *_: Any) -> Outcome:
         options.append(given)
-        return Outcome(tmp_path, {})
+        return Outcome(tmp_path, {}, Description((), {}))
 
     monkeypatch.setattr(from_python, "walk", walk)
     monkeypatch.setattr(from_python, "load", lambda folder: folder)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.backend.describe import catalogue
+from harness.backend.describe import Description, catalogue
 from harness.backend.installed import installed_backends
 from harness.diagnose.advise.engines import Offer, offer_of
 from harness.diagnose.advise.rewritten import Change, States, rewritten
@@ -108,13 +108,17 @@ def advise(
         effort=EFFORT,
         argv=tuple(argv),
     )
-    folder = run(request, say, report).folder
+    walked = run(request, say, report)
+    folder = walked.folder
     answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
     changes, unchanged = rewritten(
         [(suite, case) for suite, _, case in read_cases(folder)],
         answer,
         lambda suite: _answers_of(
-            replace(request, suites=(str(suite),), out=folder / "rewrites", effort=1), say, report
+            replace(request, suites=(str(suite),), out=folder / "rewrites", effort=1),
+            say,
+            report,
+            walked.described,
         ),
         folder,
         say,
@@ -131,9 +135,12 @@ def source_of(source: str) -> str:
     return f".{os.sep}{source}" if Path(source).exists() and not Path(source).is_absolute() else source
 
 
-def _answers_of(request: Request, say: Callable[[str], None], report: Callable[[Progress], None]) -> States:
-    """Walks the request, and returns the state of each case by its id and the arm's name."""
-    folder = run(request, say, report).folder
+def _answers_of(
+    request: Request, say: Callable[[str], None], report: Callable[[Progress], None], described: Description
+) -> States:
+    """Walks the request with backends that are known already, and returns the state of each case by its id
+    and the arm's name."""
+    folder = run(request, say, report, described).folder
     answer = read_answer(folder)
     return {
         (case.case_id, backend.name): case.state
