@@ -40,6 +40,10 @@ SCHEMA = {
             Grammar("ebnf", 'root ::= "[" term\nterm ::= [a-z]+ | "(" term ")"'),
             "alternation,class,recursion,several rules,star or plus",
         ),
+        (
+            Grammar("lark", 'start: A~2 | "|x"i\nrest: "a".."b"\nA: /x/+\n%ignore " "'),
+            "alternation,counted repetition,expression,ignored text,range,several rules,star or plus",
+        ),
         (Grammar("choice", '["a"]'), ""),
     ],
 )

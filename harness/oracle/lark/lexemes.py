@@ -18,7 +18,6 @@ from harness.oracle.lark.tree import (
 )
 from harness.oracle.regex.automaton import TREES, RegexDialect
 from harness.oracle.regex.char_classes import Ranges, one, ranges_of, union, with_simple_cases
-from harness.oracle.regex.nfa import settled
 from harness.oracle.regex.tree import Chars, Choice, Look, Node, Repeat, Sequence
 
 _ASCII_CASES: tuple[RegexDialect, ...] = ("ecma", "javascript")
@@ -66,7 +65,6 @@ class Lexemes:
             raise NoOracle("a class without case has no reference in this dialect")
         pattern = _with_dots_written_out(expression.pattern, "s" in expression.flags)
         tree = TREES[self._dialect](f"(?i:{pattern})" if folds and not ascii_only else pattern)
-        tree = settled(tree, before=None, after=None)
         return self._plain(tree, folds and ascii_only)
 
     def _plain(self, node: Node, folds: bool) -> Node:

@@ -25,7 +25,7 @@ from harness.oracle.lark.tree import (
 START = "start"
 EMPTY = Every(())
 _OPERATORS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-_OTHERS = {"<": "a special token", "@": "a named grammar", "&": "an intersection of terminals"}
+_OTHERS = {"@": "a named grammar", "&": "an intersection of terminals", "~": "the complement of a terminal"}
 """What begins with these marks where an item is expected."""
 
 
@@ -173,8 +173,8 @@ class _Reader:
             return inner if token.text == "(" else Times(inner, 0, 1)
         if token.text in _OTHERS:
             raise without_reference(token.line, _OTHERS[token.text])
-        if token.text == "~":
-            raise without_reference(token.line, "the complement of a terminal")
+        if token.kind == "special":
+            raise without_reference(token.line, "a special token")
         raise error(token.line, f"{token.text!a} does not belong here")
 
     def span(self, first: Token) -> Expression:

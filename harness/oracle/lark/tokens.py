@@ -19,7 +19,8 @@ _TOKEN = re.compile(
     |(?P<terminal>_?[A-Z][A-Z0-9_-]*+(?![A-Za-z0-9_]))
     |(?P<number>[0-9]++)
     |(?P<directive>%[a-z_]++)
-    |(?P<mark>->|\.\.|[:|()\[\]{}*+?!~,.<@&=])
+    |(?P<special><[^>\n]*+>)
+    |(?P<mark>->|\.\.|[:|()\[\]{}*+?!~,.@&=])
     """,
     re.VERBOSE,
 )
@@ -27,7 +28,8 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind` is `line`, `string`, `pattern`, `rule`, `terminal`, `number`, `directive`, `mark` or `end`."""
+    """`kind` is `line`, `string`, `pattern`, `rule`, `terminal`, `number`, `directive`, `special`, `mark` or
+    `end`."""
 
     kind: str
     text: str
