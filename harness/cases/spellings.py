@@ -77,6 +77,7 @@ LAYOUTS: dict[str, Style] = {
     "indented_tab": Style(",", ": ", "\t"),
     "indented_crlf": Style(",", ": ", "  ", "\r\n"),
     "padded": Style(" , ", " : ", padding=" "),
+    "blanks_16": Style("," + 16 * " ", ":" + 16 * " "),
 }
 
 

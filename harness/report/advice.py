@@ -72,6 +72,8 @@ def advice_json(advice: Advice, page: Path) -> dict[str, Any]:
         ],
         "risks": [risk.sentence for risk in answer.risks],
         "risks_elsewhere": [risk.sentence for risk in answer.risks_elsewhere],
+        "endless": list(advice.endless),
+        "budget": asdict(advice.budget) if advice.budget is not None else None,
         "changes": [asdict(change) for change in advice.changes],
         "unchanged": list(advice.unchanged),
         "run": str(advice.folder),
@@ -96,6 +98,7 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
         yield ["What is refused, in the backend's words:", *refusals], False
     for head, risks in risks_by_backend(answer):
         yield [f"{head}:", *(f"  {risk.case.case}: {one_line(risk.sentence)}" for risk in risks)], False
+    yield _endings(advice), False
     yield _changes(advice), False
     yield [f"Proof of each claim, by schema: {page}"], False
     yield _repro(advice, able), True
@@ -182,6 +185,24 @@ def _slowest(backend: BackendAnswer) -> str:
 
 def _time(nanoseconds: float | None) -> str:
     return duration(nanoseconds) if nanoseconds is not None else "none"
+
+
+def _endings(advice: Advice) -> list[str]:
+    """Returns whether an output can go on until its tokens are used up, what bounds it, and how many tokens
+    it takes at least."""
+    lines = []
+    if advice.endless:
+        lines = ["Can an output go on until max_tokens?", *(f"  {sentence}" for sentence in advice.endless)]
+        lines.append(
+            "  A string ends by `maxLength`, a number by `maximum` and `minimum`, white space by an option "
+            "of the backend or of the engine, such as max_whitespace=20: docs/endless.md."
+        )
+    if (budget := advice.budget) is not None:
+        lines.append(
+            f"With a max_tokens below {budget.tokens} no output of {one_line(budget.case, 40)} can be "
+            f"complete; of {budget.looked_at} cases it takes the most tokens."
+        )
+    return lines
 
 
 def _changes(advice: Advice) -> list[str]:

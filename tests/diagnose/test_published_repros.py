@@ -15,7 +15,7 @@ from harness.backend.registry import installed_version
 FOLDER = ROOT / "docs" / "repros"
 PAGES = "".join(
     (FOLDER.parent / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("faults", "json_schema_masks", "tokenizers", "vocabularies")
+    for name in ("faults", "json_schema_masks", "tokenizers", "vocabularies", "endless")
 )
 HANGS = "no end within 5 s"
 CRASHES = "ended by SIGSEGV"
@@ -40,6 +40,7 @@ SHOWN = {
     "xgrammar_has_no_escape_beside_max_length": r"b'\\' False False",
     "xgrammar_ignores_max_length_without_a_type": "b'' True True",
     "xgrammar_takes_a_plus_in_an_optional_group_for_a_star": "b'' True True",
+    "xgrammar_writes_a_blank_behind_a_comma": "b'2' False False",
     "xgrammar_refuses_other_types": "b'\"' False False",
     "xgrammar_crashes_on_tokens_in_a_repeat": CRASHES,
     "xgrammar_ends_inside_the_last_character": r"b'\xa9' False False",

@@ -10,9 +10,11 @@ from pathlib import Path
 from harness.backend.describe import Description, catalogue
 from harness.backend.installed import installed_backends
 from harness.diagnose.advise.engines import Offer, offer_of
+from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
 from harness.diagnose.advise.rewritten import Change, States, rewritten
 from harness.diagnose.advise.stored import WHOSE, StoredAdvice, verb_for, write_advice
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
+from harness.outcomes.endless import endless_sentences
 from harness.rows.store import read_cases
 from harness.running.limits import Progress
 from harness.running.session import Request, run
@@ -42,6 +44,10 @@ class Advice:
     was found."""
     unchanged: tuple[str, ...]
     """The names of the cases for which no rewrite helped."""
+    endless: tuple[str, ...]
+    """For each backend, whether an output can go on until its tokens are used up, and in what."""
+    budget: CaseBudget | None
+    """The case whose outputs take the most tokens at least; None where no case has a reference."""
 
     @property
     def engine_option(self) -> str:
@@ -123,7 +129,18 @@ def advise(
         folder,
         say,
     )
-    advice = Advice(folder, vocabulary, answer, engine, offer, changes, unchanged)
+    say("counting the tokens that each output takes at least ...")
+    advice = Advice(
+        folder,
+        vocabulary,
+        answer,
+        engine,
+        offer,
+        changes,
+        unchanged,
+        tuple(endless_sentences(folder)),
+        largest_budget([case for _, _, case in read_cases(folder)], vocabulary),
+    )
     stored = StoredAdvice(engine, advice.engine_option, advice.notes, changes, unchanged)
     write_advice(folder, stored)
     return advice

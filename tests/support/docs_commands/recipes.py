@@ -377,6 +377,28 @@ RECIPES: dict[str, Recipe] = {
         says={"table ours masks": "layout_places"},
         least=3,
     ),
+    "docs/endless.md": Recipe(
+        seeds={"my_schemas": "my_schemas"},
+        smaller={
+            "advise my_schemas/ --backends xgrammar,llguidance": "advise my_schemas/ --backends llguidance "
+            "--tokenizer bytes",
+            "xgrammar,xgrammar:max_whitespace=20,llguidance --vocabularies": "llguidance --vocabularies",
+            "run json_schema choice_and_tags --backends xgrammar,xgrammar:max_whitespace=20,llguidance,": (
+                "run my_schemas --backends llguidance,"
+            ),
+            "run json_schema --spellings --backends xgrammar,xgrammar:max_whitespace=20,llguidance,": (
+                "run my_schemas --spellings --backends llguidance,"
+            ),
+            "benchmarks/endless.py": f"{ROOT / 'benchmarks' / 'endless.py'}",
+        },
+        says={
+            "--out advice": "go on until max_tokens",
+            "ends endless": "white_space",
+            "ends budgets": "least_tokens",
+            "benchmarks/endless.py": "llguidance:max_whitespace=20",
+        },
+        least=6,
+    ),
     "docs/growth.md": Recipe(
         smaller={
             "growth --backends xgrammar,llguidance": f"{GROWTH} enum --backends unconstrained",

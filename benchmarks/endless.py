@@ -1,0 +1,76 @@
+"""What bounding white space costs: beside the longest white space of each backend and option, how many valid
+documents it refuses in each layout. The table of docs/endless.md.
+
+    python benchmarks/endless.py --endless RUN ... --spellings RUN ...
+
+The runs are made with the commands that the page names: `run --checks runs_end_where_they_must`, and
+`run --spellings`, over the same cases and backends. A document counts where the backend takes it in some
+layout, so that what it refuses for another reason is not held against white space.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.backend.arm import arm_names
+from harness.outcomes.endless import EndlessCounts, endless_counts
+from harness.report.tables.spelling import Count, spelling_table
+from harness.rows.store import read_info, read_rows
+
+LAYOUTS = ("compact", "spaced", "indented_2", "indented_tab", "padded", "blanks_16")
+
+
+def white_space(run: Path) -> dict[tuple[str, str], EndlessCounts]:
+    """Returns what a run counted, by arm and dialect."""
+    return {(arm, dialect): counts for (_, arm, dialect), counts in endless_counts(run).items()}
+
+
+def refused(run: Path) -> dict[str, dict[str, Count]]:
+    """Returns how many documents of a run over spellings were accepted and refused, by arm and spelling."""
+    names = arm_names(read_info(run).arms)
+    return {names[key]: counts for key, counts in spelling_table(read_rows(run)).items()}
+
+
+def longest(counts: EndlessCounts | None) -> str:
+    """Returns the longest white space as a cell; it is empty where the backend compiled no case."""
+    if counts is None:
+        return ""
+    return "no end" if counts.endless["white_space"] else str(counts.longest_white_space or 0)
+
+
+def table(endless: Sequence[Path], spellings: Sequence[Path]) -> str:
+    """Returns the table as Markdown, with the arms in the order of the runs."""
+    counted = {key: counts for run in endless for key, counts in white_space(run).items()}
+    lines = [
+        f"| backend | longest white space | in structural tags | {' | '.join(LAYOUTS)} | digits | strings |",
+        "| --- " * (len(LAYOUTS) + 5) + "|",
+    ]
+    for run in spellings:
+        by_arm = refused(run)
+        for arm in arm_names(read_info(run).arms).values():
+            if arm not in by_arm:
+                continue
+            counts, in_tags = counted.get((arm, "json_schema")), counted.get((arm, "structural_tag"))
+            cells = [
+                f"{count.refused} of {count.accepted + count.refused}"
+                for count in (by_arm[arm][layout] for layout in LAYOUTS)
+            ]
+            shares = [counts.share(kind) if counts else "" for kind in ("digits", "string")]
+            lines.append(f"| {' | '.join([arm, longest(counts), longest(in_tags), *cells, *shares])} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="What bounding white space costs, as a table.")
+    parser.add_argument("--endless", type=Path, nargs="+", required=True, metavar="RUN")
+    parser.add_argument("--spellings", type=Path, nargs="+", required=True, metavar="RUN")
+    options = parser.parse_args(arguments)
+    print(table(options.endless, options.spellings))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

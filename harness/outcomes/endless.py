@@ -1,0 +1,86 @@
+"""Can an output go on until its tokens are used up? By what the masks of a backend let go on without end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.backend.arm import arm_names
+from harness.checks.endless import KINDS, RUNS_END, Kind
+from harness.rows.row import CHECKS_MODE
+from harness.rows.store import read_info, read_rows
+
+
+@dataclass
+class EndlessCounts:
+    """What one arm's masks let go on, counted over cases."""
+
+    possible: Counter[Kind] = field(default_factory=Counter)
+    """By kind, the cases in which a run can begin at a place that was looked at."""
+    endless: Counter[Kind] = field(default_factory=Counter)
+    """By kind, the cases of these in which one has no end."""
+    by_spelling: int = 0
+    """Cases in which digits have no end though the schema bounds the number."""
+    longest_white_space: int | None = None
+    """The longest run of white space that ended, in characters; None where none did."""
+
+    def add(self, counted: dict[str, int]) -> None:
+        """Adds what the check counted in one case."""
+        for kind in KINDS:
+            self.possible[kind] += counted.get(f"{kind}_places", 0) > 0
+            self.endless[kind] += counted.get(f"{kind}_endless", 0) > 0
+        self.by_spelling += counted.get("digits_by_spelling", 0) > 0
+        if (longest := counted.get("white_space_longest")) is not None:
+            self.longest_white_space = max(longest, self.longest_white_space or 0)
+
+    def merge(self, other: EndlessCounts) -> None:
+        """Adds what was counted over other cases."""
+        self.possible.update(other.possible)
+        self.endless.update(other.endless)
+        self.by_spelling += other.by_spelling
+        if other.longest_white_space is not None:
+            self.longest_white_space = max(other.longest_white_space, self.longest_white_space or 0)
+
+    def share(self, kind: Kind) -> str:
+        """Returns `endless/possible` cases of a kind; empty where none is possible."""
+        return f"{self.endless[kind]}/{self.possible[kind]}" if self.possible[kind] else ""
+
+
+def endless_counts(run: Path) -> dict[tuple[str, str, str], EndlessCounts]:
+    """Returns the counts of a run by vocabulary, name of the arm, and dialect. Raises BadInput."""
+    names = arm_names(read_info(run).arms)
+    counts: dict[tuple[str, str, str], EndlessCounts] = {}
+    for row in read_rows(run):
+        if row.mode == CHECKS_MODE and (counted := row.counted.get(RUNS_END)):
+            arm = names[row.backend, row.backend_version, row.options]
+            counts.setdefault((row.vocabulary, arm, row.dialect), EndlessCounts()).add(counted)
+    return counts
+
+
+def endless_sentences(run: Path) -> Iterator[str]:
+    """Yields one sentence for each arm and vocabulary of which it is known: can an output go on until its
+    tokens are used up, and in what, on how many cases? Raises BadInput."""
+    totals: dict[tuple[str, str], EndlessCounts] = {}
+    for (vocabulary, arm, _), counts in endless_counts(run).items():
+        totals.setdefault((arm, vocabulary), EndlessCounts()).merge(counts)
+    vocabularies = {vocabulary for _, vocabulary in totals}
+    for (arm, vocabulary), counts in totals.items():
+        where = f" on {vocabulary}" if len(vocabularies) > 1 else ""
+        yield f"{arm}{where}: {'; '.join(_parts(counts))}"
+
+
+def _parts(counts: EndlessCounts) -> Iterator[str]:
+    """Yields what one arm's outputs can go on in."""
+    endless, possible = counts.endless, counts.possible
+    if endless["white_space"]:
+        yield f"yes, in white space ({endless['white_space']} of {possible['white_space']} cases)"
+    else:
+        longest = counts.longest_white_space or 0
+        yield f"not in white space ({longest} character{'' if longest == 1 else 's'} at most)"
+    if endless["digits"]:
+        bounded = f", though the schema bounds it in {counts.by_spelling}" if counts.by_spelling else ""
+        yield f"in the digits of a number ({endless['digits']} of {possible['digits']}{bounded})"
+    if endless["string"]:
+        yield f"in a string ({endless['string']} of {possible['string']})"
