@@ -47,7 +47,7 @@ function noteShown(note) {
   const place = note.phase ? ` in ${note.phase}` : "";
   const refused = refusal(note);
   return el("li", {}, armName(note.arm), " ", el("b", {}, index.outcomes.find((each) => each.name === note.kind).title), place, note.signal ? `, ${note.signal}` : "",
-    note.kind === "over_constrained" ? `: refused ${refused}` : note.kind === "under_constrained" ? ": accepted to the end" : refused && note.status !== "ok" ? `: ${refused}` : "",
+    note.kind === "over_constrained" ? `, at ${refused}` : refused && note.status !== "ok" ? `: ${refused}` : "",
     note.text ? el("pre", { tabindex: "0", "aria-label": "what was said" }, note.text) : null,
     note.findings ? el("ul", { class: "notes" }, note.findings.map(findingShown), note.more_findings ? el("li", {}, `${note.more_findings} more findings`) : null) : null);
 }

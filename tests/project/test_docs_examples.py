@@ -126,7 +126,7 @@ def test_the_example_strategy_saves_passes_where_much_is_forced() -> None:
 def test_the_example_form_is_a_file(synthetic: ModuleType, tmp_path: Path) -> None:
     result = result_of(synthetic.synthetic_run(tmp_path / "run", cases=10))
     assert re.fullmatch(
-        r"\S+: \w+, \d+ of 39 judged cases pass\n",
+        r"\S+: \w+, \d+ of 39 judged cases work\n",
         example("harness/report/export/one_line.py")["files"](result)["gate.txt"],
     )
 

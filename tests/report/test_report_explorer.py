@@ -99,7 +99,7 @@ def test_a_case_says_which_token_was_refused_what_is_right_and_how_to_see_it_aga
     text = browser.ask("explorer.textContent")
     offset = len(b"".join(vocabulary.tokens[each] for each in tokens[:3]))
     assert (
-        f"refused token 3 of {len(tokens)}" in text
+        f"at token 3 of {len(tokens)}" in text
         and "; 17 tokens were allowed there" in text
         and f"at byte {offset}" in text
     )
