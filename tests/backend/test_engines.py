@@ -18,6 +18,8 @@ from harness.backend.contract import check_adapter
 from harness.backend.grammar import Grammar
 from harness.backend.registry import installed_version, make, parse_spec
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.cases.case import Case, Instance
+from harness.checks import Subject, checks_of, drafts, reasoning, run_check
 from harness.errors import BadInput
 from harness.rows.row import Finding
 
@@ -67,6 +69,60 @@ def test_a_wrapper_breaks_what_the_page_says_and_no_more(spec: str) -> None:
     needed(spec)
     results = check_adapter(make(parse_spec(spec), load_vocabulary("probe")))
     assert {result.check for result in results if result.status in ("failed", "error")} == BROKEN[spec]
+
+
+THINKING = Grammar("regex", "(ab|ac)[0-9]{1,3}\n?d?")
+THINKING_CASE = Case(
+    "0" * 12, "", THINKING, (Instance("one", b"ab12\nd", True), Instance("two", b"ac7", True))
+)
+NEVER_ENDS = "the_output_does_not_end_while_it_reasons"
+WRONG_AT_BOUNDARIES = {
+    "sglang:wrapper=xgrammar": {NEVER_ENDS},
+    "sglang:wrapper=llguidance": {check.__name__.removeprefix("check_") for check in checks_of(reasoning)},
+    "vllm:wrapper=xgrammar": {NEVER_ENDS},
+    "vllm:wrapper=guidance": {NEVER_ENDS},
+    "vllm:wrapper=outlines": {NEVER_ENDS},
+}
+"""The checks of drafts and of thinking that each wrapper fails, where an instance is a right one."""
+
+
+@pytest.mark.parametrize("spec", sorted(WRONG_AT_BOUNDARIES))
+def test_an_engines_own_manager_breaks_at_boundaries_what_the_page_says(spec: str) -> None:
+    needed(spec)
+    adapter = make(parse_spec(spec), load_vocabulary("probe"))
+    subject = Subject(adapter, THINKING_CASE, adapter.compile(THINKING), 4)
+    seen = {
+        check.__name__.removeprefix("check_"): run_check("", check, subject)[0]
+        for module in (drafts, reasoning)
+        for check in checks_of(module)
+    }
+    assert {name for name, outcome in seen.items() if outcome == "failed"} == WRONG_AT_BOUNDARIES[spec]
+    skipped = {name: outcome for name, outcome in seen.items() if outcome.startswith("skipped")}
+    assert skipped == (
+        {"rollback_crosses_the_end_of_reasoning": "skipped: the adapter does not implement rollback"}
+        if spec.startswith("vllm")
+        else {}
+    )
+
+
+def test_a_manager_that_looks_for_the_end_behind_a_draft_only_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As vLLM's was, before it looked inside: a draft with the end of the thinking in it is all thinking."""
+    needed("vllm:wrapper=xgrammar")
+    adapter = make(parse_spec("vllm:wrapper=xgrammar"), load_vocabulary("probe"))
+    manager = import_module("harness.adapters._vllm_manager").manager_module()
+    right = manager.StructuredOutputManager._get_constraint_bounds
+
+    def wrong(self: object, request: object, tokens: list[int], *rest: object, **more: object) -> object:
+        found = right(self, request, tokens, *rest, **more)
+        inside = 0 < found.constraint_start < len(tokens)
+        return manager.ConstraintBounds(len(tokens) + 1, len(tokens) + 1) if inside else found
+
+    monkeypatch.setattr(manager.StructuredOutputManager, "_get_constraint_bounds", wrong)
+    subject = Subject(adapter, THINKING_CASE, adapter.compile(THINKING), 4)
+    outcome, (found, *_) = run_check("", reasoning.check_a_draft_may_cross_the_end_of_reasoning, subject)
+    assert outcome == "failed" and found.cause == "unconstrained"
 
 
 def test_lm_format_enforcers_integration_finds_neither_this_vllm_nor_this_transformers() -> None:

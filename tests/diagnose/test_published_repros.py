@@ -15,7 +15,7 @@ from harness.backend.registry import installed_version
 FOLDER = ROOT / "docs" / "repros"
 PAGES = "".join(
     (FOLDER.parent / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("faults", "json_schema_masks", "tokenizers", "vocabularies", "endless")
+    for name in ("endless", "engines", "faults", "json_schema_masks", "tokenizers", "vocabularies")
 )
 HANGS = "no end within 5 s"
 CRASHES = "ended by SIGSEGV"
@@ -58,6 +58,8 @@ SHOWN = {
     "invalid digit found in string (at \".\" ('.'))",
     "llama_cpp_allows_an_overlong_zero_and_aborts": ABORTS,
     "llama_cpp_reads_a_character_as_unknown_bytes": "[UNK_BYTE_0xe284a2™]",
+    "sglang_llguidance_cannot_think": "GuidanceBackend 'GuidanceBackend' object has no attribute "
+    "'allocate_vocab_mask'",
     "vllm_outlines_ends_inside_a_string": "<|end_of_text|> True",
     "vllm_outlines_adds_a_space": "' the' False",
     "lm_format_enforcer_ignores_items": "b'' True True",
