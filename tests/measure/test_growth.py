@@ -118,6 +118,15 @@ def test_an_end_is_part_of_the_verdict(status: str) -> None:
     assert wrong.verdict == "linear", "the mutant looks as if nothing had happened"
 
 
+def test_a_killed_walk_is_not_held_against_the_compile() -> None:
+    walked = replace(points("ok")[0], size=64, wall_ns=(64_000,), status="killed", phase="walk", mask_ns=())
+    axis_points = [*points(*["ok"] * 6), walked]
+    compiled = concluded("probe", "enum", "a", FIGURES["compile"], axis_points)
+    masks = concluded("probe", "enum", "a", FIGURES["mask"], axis_points)
+    assert compiled.verdict == "walk killed at 64, linear before" and not show.is_killed(compiled)
+    assert masks.verdict == "walk killed at 64, constant before" and show.is_killed(masks)
+
+
 def test_what_is_refused_at_once_has_no_growth() -> None:
     found = concluded("probe", "enum", "a", FIGURES["compile"], points("refused"))
     assert found.verdict == "refused at 1" and found.values == ()
@@ -133,10 +142,14 @@ class FakeService:
 
     def __init__(self, cost: Callable[[int], float], whose: str = "backend") -> None:
         self.cost, self.whose = cost, whose
-        self.children = 0
+        self.children, self.is_ready = 0, False
         self.asked: list[tuple[str, int]] = []
 
+    def wait(self) -> None:
+        self.is_ready = True
+
     def renew(self) -> None:
+        assert self.is_ready, "a child that nobody knows of yet cannot be dropped"
         self.children += 1
 
     def ask(self, message: dict[str, object], *, seconds: float) -> tuple[dict[str, object], bytes]:

@@ -112,6 +112,13 @@ class End:
     size: int
     text: str
 
+    @property
+    def word(self) -> str:
+        """Returns how it ended in words; of what was not the compile, what it was."""
+        if self.status == "harness_error":
+            return "failed in our own code"
+        return self.status if self.phase == "compile" else f"{self.phase} {self.status}"
+
 
 @dataclass(frozen=True)
 class Conclusion:
@@ -133,8 +140,7 @@ class Conclusion:
         grows = "" if self.growth.kind == "not judged" and self.end else self.growth.kind
         if self.end is None:
             return grows
-        word = "failed in our own code" if self.end.status == "harness_error" else self.end.status
-        ended = f"{word} at {self.end.size}"
+        ended = f"{self.end.word} at {self.end.size}"
         return f"{ended}, {grows} before" if grows else ended
 
 

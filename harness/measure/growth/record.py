@@ -102,7 +102,7 @@ class Point:
     size: int
     status: Status
     phase: str = ""
-    """What was done when it ended: `compile`, `walk` or `again`; empty if all was done."""
+    """What was done when it ended: `load`, `compile`, `walk` or `again`; empty if all was done."""
     cause: str = ""
     """For `killed`: `timeout`, `oom` or `crash`."""
     text: str = ""

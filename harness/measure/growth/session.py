@@ -218,6 +218,13 @@ class GrowthSession:
         ]
         if mine and (mine[-1].text or mine[-1].first + mine[-1].done >= self.plan.schemas):
             return
+        try:
+            service.wait()
+        except Lost as lost:
+            block = Block(fork, one.name, vocabulary, 0, 0, lost_status(lost), lost.cause, str(lost)[:300])
+            self.blocks.append(block)
+            self.recorder.write("block", asdict(block))
+            return
         service.renew()
         seconds = SCHEMAS_SECONDS * self.plan.timeout_s
         first = 0
@@ -244,6 +251,10 @@ def _is_final(point: Point) -> bool:
 
 def measured_point(service: Service, point: Point, timeout_s: float) -> Point:
     """Returns the point as measured in fresh children of the service."""
+    try:
+        service.wait()  # a service that is not ready yet has no child to be renewed
+    except Lost as lost:
+        return replace(point, status=lost_status(lost), phase="load", cause=lost.cause, text=str(lost)[:300])
     for _ in range(CHILDREN):
         service.renew()
         point = _compiled(service, point, timeout_s)

@@ -41,11 +41,12 @@ def text(grown: Grown, on: Console = PIPE) -> str:
     for vocabulary in grown.plan.vocabularies:
         parts += [table(grown, found, vocabulary, figure, on) for figure in SHOWN]
     parts += [schemas_text(many_schemas(grown), on), caching_text(caching(grown), on)]
+    memory = f"{grown.plan.memory_bytes / 1e9:g} GB"
     parts.append(
         on.fit(
-            f"n^b is fitted to the largest sizes, beside a fixed cost; the interval is that of b at "
-            f"{LEVEL:.0%}. Larger sizes than one that was refused or killed "
-            f"({grown.plan.timeout_s:g} s, {grown.plan.memory_bytes / 1e9:g} GB) were not tried."
+            f"growth: less and worse are of linear, open is not judged; n^b is fitted to the largest sizes "
+            f"beside a fixed cost, with the interval of b at {LEVEL:.0%}. Larger sizes than one that was "
+            f"refused or killed ({grown.plan.timeout_s:g} s, {memory}) were not tried."
         )
     )
     if not grown.finished:
@@ -74,7 +75,6 @@ def answers_text(found: Sequence[Conclusion], on: Console) -> str:
         if one.figure in ("compile", "mask")
         and (one.growth.kind in ("exponential", "worse than linear") or is_killed(one))
     ]
-    bad = [one for one in bad if one.figure == "compile" or not is_killed(one) or _phase(one) == "walk"]
     if not bad:
         return on.fit("Nothing that was measured grows worse than linearly, and nothing was killed.")
     lines = [sentence(one) for one in sorted(bad, key=_badness)]
@@ -84,12 +84,9 @@ def answers_text(found: Sequence[Conclusion], on: Console) -> str:
 
 
 def is_killed(one: Conclusion) -> bool:
-    """Returns whether the backend was killed along this axis, or ended its process."""
-    return one.end is not None and one.end.status == "killed"
-
-
-def _phase(one: Conclusion) -> str:
-    return one.end.phase if one.end else ""
+    """Returns whether the call that the figure is about was killed along this axis, or ended its process."""
+    calls = ("walk",) if one.figure == "mask" else ("compile",)
+    return one.end is not None and one.end.status == "killed" and one.end.phase in calls
 
 
 def _badness(one: Conclusion) -> tuple[bool, bool, float]:
@@ -104,12 +101,12 @@ def sentence(one: Conclusion) -> str:
     if one.growth.kind in ("constant", "not judged"):
         grows = "" if one.growth.kind == "not judged" else " is constant"
     else:
-        grows = f" grows like {power(one.growth)}"
+        grows = f" grows like {'' if one.growth.base else 'n^'}{power(one.growth)}"
     if one.values:
         size, cost = one.values[-1]
         grows += f"; {amount(cost, FIGURES[one.figure].unit)} at {size}"
     if one.end is not None:
-        grows += f"; {one.end.status} at {one.end.size}: {one_line(one.end.text, 80)}"
+        grows += f"; {one.end.word} at {one.end.size}: {one_line(one.end.text, 80)}"
     return parts[0] + grows
 
 
@@ -119,7 +116,7 @@ def power(growth: Growth) -> str:
         return f"{growth.base:.3g}^n"
     if growth.exponent is None:
         return ""
-    return f"n^{growth.exponent:.2f} [{growth.low:.2f}, {growth.high:.2f}]"
+    return f"{growth.exponent:.2f} [{growth.low:.2f}, {growth.high:.2f}]"
 
 
 def amount(cost: float, unit: Unit) -> str:
@@ -129,25 +126,12 @@ def amount(cost: float, unit: Unit) -> str:
     return f"{cost / 1e6:.1f} MB" if abs(cost) >= 1e5 else f"{cost / 1e3:.1f} kB"
 
 
-def cell(one: Conclusion) -> str:
-    """Returns a conclusion as a cell: the word, the power, the largest cost, and what ended it."""
-    parts = []
-    if one.values:
-        parts.append(" ".join(filter(None, (SHORT[one.growth.kind], power(one.growth)))))
-        size, cost = one.values[-1]
-        parts.append(f"{amount(cost, FIGURES[one.figure].unit)} at {size}")
-    if one.end is not None:
-        parts.append(f"{one.end.status} at {one.end.size}")
-    return "; ".join(parts) or "-"
-
-
 def table(grown: Grown, found: Sequence[Conclusion], vocabulary: str, figure: str, on: Console) -> str:
     """Returns the table of one figure: an axis a section, an arm a line."""
     mine = [one for one in found if (one.vocabulary, one.figure) == (vocabulary, figure)]
     if not mine:
         return ""
-    heads = ["verdict", "exponent", "at the largest size", "ended"]
-    sections = []
+    sections: list[list[tuple[str, list[str]]]] = []
     for axis in grown.plan.axes:
         lines = []
         for one in mine:
@@ -157,14 +141,14 @@ def table(grown: Grown, found: Sequence[Conclusion], vocabulary: str, figure: st
             if one.values:
                 size, cost = one.values[-1]
                 largest = f"{amount(cost, FIGURES[figure].unit)} at {size}"
-            ended = f"{one.end.status} at {one.end.size}" if one.end else ""
-            word = one.growth.kind if one.values else "-"
-            lines.append(
-                (f"{axis} {one_line(one.arm, 24, spelled=True)}", [word, power(one.growth), largest, ended])
-            )
+            ended = f"{one.end.word} at {one.end.size}" if one.end else ""
+            word = SHORT[one.growth.kind] if one.values else "-"
+            cells = [word, power(one.growth), largest, ended]
+            lines.append((f"  {one_line(one.arm, 22, spelled=True)}", cells))
         if lines:
-            sections.append(lines)
+            sections.append([(axis, ["", "", "", ""]), *lines])
     title = f"{FIGURES[figure].title}, {vocabulary} ({grown.plan.vocabularies[vocabulary]:,} ids)"
+    heads = ["growth", "n^b", "largest", "ended"]
     return f"{title}\n{grid('', heads, sections, on.width, on.styled, 24)}"
 
 
