@@ -8,7 +8,7 @@ could be found that is theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -163,6 +163,22 @@ def _thoughts(subject: Subject, purpose: str, *, ours: bool = False) -> Iterator
             return
 
 
+def _standing(
+    subject: Subject, purpose: str, position: Callable[[Thought], int], *, ours: bool = False
+) -> Iterator[tuple[Thought, GrammarObject]]:
+    """Yields such outputs, each with an object that has accepted so many of its tokens, where it gets there:
+    what is refused on the way, reasoning_is_not_constrained and the_answer_begins_behind_the_end_of_reasoning
+    report. Raises NotApplicable, too, if none gets there."""
+    is_reached = False
+    for thought in _thoughts(subject, purpose, ours=ours):
+        grammar_object = thought.reach(position(thought))
+        if grammar_object is not None:
+            is_reached = True
+            yield thought, grammar_object
+    if not is_reached:
+        raise NotApplicable("a token of the thinking, of its end or of the answer is refused")
+
+
 def _compiled(subject: Subject) -> tuple[bool, list[tuple[tuple[int, ...], CompiledGrammar]]]:
     """Returns whether the backend thinks by itself, and for each end to try, or for the last where it is ours
     that thinks, the subject's grammar for requests that think up to it."""
@@ -216,12 +232,10 @@ def check_reasoning_is_not_constrained(subject: Subject) -> Iterator[Finding]:
 
 def check_the_output_does_not_end_while_it_reasons(subject: Subject) -> Iterator[Finding]:
     """End-of-sequence is not allowed before the thinking has ended: the output would have no answer."""
-    for thought in _thoughts(subject, "the_output_does_not_end_while_it_reasons"):
-        for position in sorted({0, len(thought.thinking)}):
-            grammar_object = thought.reach(position)
-            if grammar_object is None:
-                return  # reasoning_is_not_constrained reports it
-            allowed = subject.allowed(grammar_object)
+    purpose = "the_output_does_not_end_while_it_reasons"
+    for thought, grammar_object in _standing(subject, purpose, lambda thought: len(thought.thinking)):
+        for position, at_place in ((0, thought.compiled.start()), (len(thought.thinking), grammar_object)):
+            allowed = subject.allowed(at_place)
             ends = [eos for eos in subject.vocabulary.eos_tokens if allowed[eos]]
             if ends:
                 text = "end-of-sequence is allowed while it thinks"
@@ -255,7 +269,7 @@ def check_only_the_first_end_of_reasoning_counts(subject: Subject) -> Iterator[F
     """A second end in the answer is the grammar's to allow or to refuse, and what follows is as without any
     thinking."""
     purpose = "only_the_first_end_of_reasoning_counts"
-    for thought in _thoughts(subject, purpose):
+    for thought, _ in _standing(subject, purpose, lambda thought: thought.begun):
         for at in sorted(_stops(subject, len(thought.answer.tokens))):
             position = thought.begun + at
             grammar_object, plain = thought.reach(position), subject.reach(thought.answer.tokens[:at])
@@ -279,12 +293,14 @@ def check_only_the_first_end_of_reasoning_counts(subject: Subject) -> Iterator[F
 def check_a_draft_may_cross_the_end_of_reasoning(subject: Subject) -> Iterator[Finding]:
     """The masks along a draft with the end of the thinking in it are open up to there and the grammar's
     behind it; trying it moves nothing, and any number of its tokens may be taken in one call."""
-    for thought in _thoughts(subject, "a_draft_may_cross_the_end_of_reasoning", ours=True):
-        start = max(0, len(thought.thinking) - 2)
+
+    def before_the_end(thought: Thought) -> int:
+        return max(0, len(thought.thinking) - 2)
+
+    purpose = "a_draft_may_cross_the_end_of_reasoning"
+    for thought, standing in _standing(subject, purpose, before_the_end, ours=True):
+        start, grammar_object = before_the_end(thought), standing
         draft = thought.tokens[start : thought.begun + thought.answer.allowed]
-        grammar_object = thought.reach(start)
-        if grammar_object is None:
-            continue  # reasoning_is_not_constrained reports it
         masks = _tried(subject, grammar_object, draft)
         wrong: list[Finding] = []
         for ahead, allowed in enumerate(masks or ()):
@@ -295,7 +311,7 @@ def check_a_draft_may_cross_the_end_of_reasoning(subject: Subject) -> Iterator[F
             wrong = [thought.finding(position, text, draft[len(masks) - 1 :][:1])]
         wrong = wrong or list(thought.wrong(start, grammar_object, "once a draft was tried"))
         for count in sorted(_stops(subject, len(draft)) - {0}, reverse=True):  # first where it was tried
-            if wrong or grammar_object is None:
+            if wrong:
                 break
             taken = grammar_object.accept_tokens(list(draft[:count]))
             how = f"once {count} drafted tokens were taken in one call"
@@ -303,7 +319,10 @@ def check_a_draft_may_cross_the_end_of_reasoning(subject: Subject) -> Iterator[F
                 wrong = [thought.finding(start, f"{taken} of {count} drafted tokens are taken", draft)]
             else:
                 wrong = list(thought.wrong(start + count, grammar_object, how))
-            grammar_object = thought.reach(start)
+            fresh = thought.reach(start)
+            if fresh is None:
+                break  # the same tokens are refused: objects_of_one_grammar_are_independent reports it
+            grammar_object = fresh
         yield from wrong
 
 
@@ -330,11 +349,11 @@ def _tried(subject: Subject, grammar_object: GrammarObject, draft: Sequence[int]
 def check_rollback_crosses_the_end_of_reasoning(subject: Subject) -> Iterator[Finding]:
     """Taken back over the end of the thinking, or to the middle of it, the output thinks on; its next end
     begins the grammar anew."""
-    for thought in _thoughts(subject, "rollback_crosses_the_end_of_reasoning", ours=True):
+    purpose = "rollback_crosses_the_end_of_reasoning"
+    for thought, grammar_object in _standing(
+        subject, purpose, lambda thought: len(thought.tokens), ours=True
+    ):
         length = len(thought.tokens)
-        grammar_object = thought.reach(length)
-        if grammar_object is None:
-            continue  # the_answer_begins_behind_the_end_of_reasoning reports it
         if not overrides(grammar_object, "rollback"):
             raise NotApplicable("the adapter does not implement rollback")
         inside = sorted({0, len(thought.thinking), thought.begun - 1, thought.begun, thought.begun + 1})

@@ -11,7 +11,7 @@ import miniatures
 import pytest
 from miniatures.wrong_boundaries import ANOTHER_WAY, MUTANTS
 
-from harness.backend.bridge.reasoning import ReasoningGrammar
+from harness.backend.bridge.reasoning import ReasoningGrammar, ReasoningObject
 from harness.backend.bridge.thinking import Thinking
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject, UnsupportedGrammar
 from harness.backend.vocabulary import Vocabulary
@@ -152,6 +152,28 @@ def test_what_never_goes_back_is_asked_the_rest() -> None:
     skipped = {name for name, (outcome, _) in seen.items() if outcome.startswith("skipped")}
     assert skipped == {ANOTHER_WAY, "rollback_crosses_the_end_of_reasoning"}
     assert all(outcome == "passed" for name, (outcome, _) in seen.items() if name not in skipped)
+
+
+def test_what_nobody_reaches_is_not_passed() -> None:
+    class RefusesTheEnd(ReasoningObject):
+        def accept_token(self, token: int) -> bool:
+            return not (self.thinks and token in self._thinking.end) and super().accept_token(token)
+
+    class NeverAnswers(Reference):
+        def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+            thinking = Thinking(self.vocabulary, end)
+
+            class Own(CompiledGrammar):
+                def start(self) -> GrammarObject:
+                    return RefusesTheEnd(compiled.start(), thinking, (), None)
+
+            return Own()
+
+    seen = {name: outcome for name, (outcome, _) in outcomes(NeverAnswers(SMALL), OLD).items()}
+    assert seen["the_answer_begins_behind_the_end_of_reasoning"] == "failed"
+    assert seen["reasoning_is_not_constrained"] == "failed"
+    for name in ("only_the_first_end_of_reasoning_counts", "rollback_crosses_the_end_of_reasoning"):
+        assert seen[name] == "skipped: a token of the thinking, of its end or of the answer is refused"
 
 
 def test_an_end_that_a_backend_cannot_have_is_left_out() -> None:
