@@ -47,6 +47,8 @@ class Answer:
         self.instance = instance
         path = [] if instance is None else subject.paths[instance]
         self.quoted, self.tokens = path[:MOST_QUOTED], tuple(path[:MOST_ANSWERED])
+        self.is_whole = len(path) == len(self.tokens)
+        """Whether these are all tokens of the instance that the backend takes."""
         self._subject = subject
         self._looks: dict[int, Look] = {}
 
@@ -292,7 +294,8 @@ def check_only_the_first_end_of_reasoning_counts(subject: Subject) -> Iterator[F
 
 def check_a_draft_may_cross_the_end_of_reasoning(subject: Subject) -> Iterator[Finding]:
     """The masks along a draft with the end of the thinking in it are open up to there and the grammar's
-    behind it; trying it moves nothing, and any number of its tokens may be taken in one call."""
+    behind it; trying it moves nothing, any number of its tokens may be taken in one call, and nothing behind
+    end-of-sequence."""
 
     def before_the_end(thought: Thought) -> int:
         return max(0, len(thought.thinking) - 2)
@@ -323,7 +326,26 @@ def check_a_draft_may_cross_the_end_of_reasoning(subject: Subject) -> Iterator[F
             if fresh is None:
                 break  # the same tokens are refused: objects_of_one_grammar_are_independent reports it
             grammar_object = fresh
-        yield from wrong
+        yield from wrong or _ended_in_a_draft(thought, start)
+
+
+def _ended_in_a_draft(thought: Thought, start: int) -> Iterator[Finding]:
+    """Yields a finding if a draft that holds the end of the thinking, a whole answer, end-of-sequence and
+    more is taken otherwise than up to end-of-sequence; raising for what is behind it is fine."""
+    grammar_object, answer = thought.reach(start), thought.answer
+    if grammar_object is None or not answer.is_whole or not answer.look(len(answer.tokens)).accepting:
+        return
+    ending = (*thought.tokens[start:], thought.subject.vocabulary.eos_token)
+    try:
+        taken = grammar_object.accept_tokens([*ending, *answer.tokens[:1], ending[-1]])
+    except Exception:
+        grammar_object = thought.reach(start)
+        taken = grammar_object.accept_tokens(list(ending)) if grammar_object is not None else len(ending)
+    if taken != len(ending):
+        text = f"of a draft with end-of-sequence as number {len(ending)}, {taken} tokens are taken"
+        yield thought.finding(start, text, ending)
+    elif grammar_object is not None and not grammar_object.is_terminated():
+        yield thought.finding(start, "end-of-sequence in a draft is taken, and it has not ended", ending)
 
 
 def _tried(subject: Subject, grammar_object: GrammarObject, draft: Sequence[int]) -> list[TokenSet] | None:

@@ -142,7 +142,7 @@ class LosesHalfACharacter(Remembers):
 # The end inside a draft
 
 
-@object_breaks(ENDS)
+@object_breaks(ENDS, DRAFT)
 class TakesWhatComesBehindTheEnd(ReferenceObject):
     def accept_tokens(self, tokens: Sequence[int]) -> int:
         taken = super().accept_tokens(tokens)
@@ -157,7 +157,7 @@ class CountsNoEnd(ReferenceObject):
         super().rollback(min(count + self._is_terminated, len(self._states) - 1 + self._is_terminated))
 
 
-@object_breaks(ENDS)
+@object_breaks(ENDS, DRAFT)
 class GoesOnBehindTheEnd(ReferenceObject):
     """In a draft, end-of-sequence is taken, and does not end the output."""
 
@@ -170,7 +170,7 @@ class GoesOnBehindTheEnd(ReferenceObject):
 # Ids that are taken up anew
 
 
-@object_breaks(ANEW)
+@object_breaks(ANEW, DRAFT)
 class LeavesOutTheLastOfMany(ReferenceObject):
     """Fed many ids at once, it says that it has taken the last one, too."""
 
