@@ -23,15 +23,26 @@ from harness.rows.store import read_info, read_rows
 LAYOUTS = ("compact", "spaced", "indented_2", "indented_tab", "padded", "blanks_16")
 
 
+def labels(run: Path) -> dict[str, str]:
+    """Returns for each arm of a run, by its name there, backend and options: the same arm of two runs has one
+    label, whatever else the runs hold. The page names the versions."""
+    return {
+        name: f"{backend}:{options}" if options else backend
+        for (backend, _, options), name in arm_names(read_info(run).arms).items()
+    }
+
+
 def white_space(run: Path) -> dict[tuple[str, str], EndlessCounts]:
-    """Returns what a run counted, by arm and dialect."""
-    return {(arm, dialect): counts for (_, arm, dialect), counts in endless_counts(run).items()}
+    """Returns what a run counted, by label and dialect."""
+    names = labels(run)
+    return {(names[arm], dialect): counts for (_, arm, dialect), counts in endless_counts(run).items()}
 
 
 def refused(run: Path) -> dict[str, dict[str, Count]]:
-    """Returns how many documents of a run over spellings were accepted and refused, by arm and spelling."""
-    names = arm_names(read_info(run).arms)
-    return {names[key]: counts for key, counts in spelling_table(read_rows(run)).items()}
+    """Returns how many documents of a run over spellings were accepted and refused, by label and spelling."""
+    names, found = labels(run), spelling_table(read_rows(run))
+    by_name = {name: found[key] for key, name in arm_names(read_info(run).arms).items() if key in found}
+    return {names[name]: counts for name, counts in by_name.items()}
 
 
 def longest(counts: EndlessCounts | None) -> str:
@@ -50,7 +61,7 @@ def table(endless: Sequence[Path], spellings: Sequence[Path]) -> str:
     ]
     for run in spellings:
         by_arm = refused(run)
-        for arm in arm_names(read_info(run).arms).values():
+        for arm in labels(run).values():
             if arm not in by_arm:
                 continue
             counts, in_tags = counted.get((arm, "json_schema")), counted.get((arm, "structural_tag"))

@@ -83,6 +83,8 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
         *(f"{state.words.title}: {state.words.meaning}." for state in SHOWN),
         "Unimplemented keys",
         "slowest compile",
+        "Can an output go on until max_tokens? llguidance: yes, in white space",
+        "With a max_tokens below ",
         "report.html",
     ):
         assert part in answer

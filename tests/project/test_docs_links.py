@@ -16,7 +16,16 @@ from harness.report.reference_page import page as reference_page
 FOLDERS = ("adapters", "benchmarks", "docs", "harness", "reports", "results", "suites", "tests", ".github")
 """What a path in backticks begins with, if it is one of ours."""
 
-OTHERS_OPTIONS = frozenset({"--adapter", "--file"})
+OTHERS_OPTIONS = frozenset(
+    {
+        "--adapter",
+        "--file",
+        "--structured-outputs-config",
+        "--constrained-json-max-whitespace-cnt",
+        "--constrained-json-whitespace-pattern",
+        "--constrained-json-disable-any-whitespace",
+    }
+)
 """Options that pages name of programs that are not ours."""
 
 

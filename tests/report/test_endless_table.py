@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from harness.cli.main import main
+from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
+from harness.outcomes.endless import EndlessCounts, endless_sentences
 from harness.report.tables.budgets import budgets_frame
 from harness.report.tables.endless import endless_frame
+from harness.rows.store import read_cases
 
 AB = {
     "type": "object",
@@ -50,6 +55,43 @@ def test_the_fewest_tokens_are_told_by_case(run: Path) -> None:
         ("few: a constant", "json_schema", 4, 4),
         ("few: a regex", "regex", 1, 1),
     ]
+
+
+def test_the_answer_is_a_sentence_for_each_backend(run: Path) -> None:
+    assert list(endless_sentences(run)) == [
+        "reference: yes, in white space (2 of 2 cases); in the digits of a number (1 of 1, though the schema "
+        "bounds it in 1); in a string (1 of 1)",
+        "reference:layout=compact: not in white space (0 characters at most); in a string (1 of 1)",
+    ]
+
+
+def test_the_page_says_the_same(run: Path) -> None:
+    assert main(["report", str(run), "--out", str(run / "shown")]) == 0
+    page = (run / "shown" / "report.html").read_text("utf-8")
+    assert "Outputs that never end" in page and "yes, in white space (2 of 2 cases)" in page
+
+
+def test_the_longest_of_two_dialects_counts() -> None:
+    both, other = EndlessCounts(), EndlessCounts()
+    both.add({"white_space_places": 1, "white_space_endless": 0, "white_space_longest": 2})
+    other.add({"white_space_places": 3, "white_space_endless": 1, "white_space_longest": 7})
+    both.merge(other)
+    assert (both.share("white_space"), both.longest_white_space) == ("1/2", 7)
+
+
+def test_the_largest_budget_counts_the_end_of_sequence(run: Path) -> None:
+    cases = [case for _, _, case in read_cases(run)]
+    assert largest_budget(cases, "bytes") == CaseBudget("few: two members", 15, 3)
+    assert largest_budget(cases[-1:], "bytes") is None
+
+
+def test_the_table_of_the_page_lays_both_runs_beside_each_other(run: Path, tmp_path: Path) -> None:
+    asked = ["--backends", "reference:layout=compact", "--vocabularies", "bytes", "--effort", "0"]
+    spelled = str(tmp_path / "spelled")
+    assert main(["run", str(run.parent / "few.json"), *asked, "--spellings", "--out", spelled]) == 0
+    script = runpy.run_path(str(ROOT / "benchmarks" / "endless.py"))
+    line = script["table"]([run], [Path(spelled)]).splitlines()[-1]
+    assert line.startswith("| reference:layout=compact | 0 |  | 0 of 2 | 1 of 2 | 1 of 2 |")
 
 
 def test_both_are_tables_of_the_command(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

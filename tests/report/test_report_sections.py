@@ -368,10 +368,10 @@ def test_a_section_is_one_module_and_its_template(
 def test_the_sections_stand_in_a_fixed_order() -> None:
     found = [each.id for each in discovered_sections().values()]
     assert found[:7] == ["answer", "advised", "summary", "times", "masks", "compiling", "ratios"]
-    assert found[7:12] == ["sizes", "matrix", "exact-masks", "tokens", "checks"]
-    assert found[12:15] == ["batches", "jumps", "live"]
-    assert found[15:18] == ["comparison", "disagreements", "failing"]
-    assert found[18:] == ["missing", "data", "numbers", "environment", "definitions"]
+    assert found[7:13] == ["sizes", "matrix", "exact-masks", "endless", "tokens", "checks"]
+    assert found[13:16] == ["batches", "jumps", "live"]
+    assert found[16:19] == ["comparison", "disagreements", "failing"]
+    assert found[19:] == ["missing", "data", "numbers", "environment", "definitions"]
     assert {each.tab for each in discovered_sections().values()} == set(TABS)
 
 
