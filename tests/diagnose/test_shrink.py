@@ -42,6 +42,7 @@ from harness.oracle.ebnf.automaton import ebnf_automaton
 from harness.oracle.judge import Judge, check_schema, is_valid
 from harness.oracle.lark.automaton import lark_automaton
 from harness.oracle.lark.syntax import read_lark
+from harness.oracle.readings import readings_against
 from harness.rows.row import Status
 
 TESTS = SUPPORT
@@ -510,6 +511,12 @@ def test_a_lark_grammar_is_written_as_it_was_read() -> None:
         language, again = lark_automaton(made.text), lark_automaton(write_lark(read_lark(made.text)))
         for text in texts(4):
             assert language.accepts(text.encode()) == again.accepts(text.encode()), (text, made.text)
+
+
+def test_a_fault_of_lark_does_not_shrink_to_what_a_lexer_explains() -> None:
+    """`start: "\\n"` with that ignored would be smaller, and is refused behind the end by the lexer."""
+    small = small_of("a line end that is ignored")
+    assert list(readings_against(small.grammar, small.content or b"", True, ())) == []
 
 
 def test_steps_of_a_lark_grammar_drop_definitions_counts_flags_and_what_is_ignored() -> None:

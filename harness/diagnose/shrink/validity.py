@@ -23,13 +23,20 @@ class Validity:
     def __init__(self, judge: Judge, options: Mapping[str, str]) -> None:
         self._judge = judge
         self.asserts_formats = options.get("format") == "assert"
+        self._by_every_reading = False
+        """Whether a Lark grammar's instance counts only where every reading of the grammar says the same."""
         self._right: dict[Grammar, bool] = {}
         self._valid: dict[tuple[Grammar, bytes], bool | None] = {}
 
     def agrees(self, grammar: Grammar, content: bytes, valid: bool) -> bool:
         """Do we call the instance valid, or invalid, as the run did? If need be formats are asserted, and
-        then from here on."""
+        then from here on.
+
+        Where every reading of a Lark grammar agrees, so must they from here on: else a fault would shrink to
+        a difference that a reading explains.
+        """
         if self.of(grammar, content) is valid:
+            self._by_every_reading = grammar.dialect == "lark" and not _contrary(grammar, content, valid)
             return True
         self.asserts_formats = not self.asserts_formats
         self._valid.clear()
@@ -63,7 +70,9 @@ class Validity:
 
     def _of(self, grammar: Grammar, content: bytes) -> bool | None:
         if grammar.dialect in ("ebnf", "lark"):
-            return _accepts(grammar, content)
+            accepted = _accepts(grammar, content)
+            unsure = accepted is None or (self._by_every_reading and _contrary(grammar, content, accepted))
+            return None if unsure else accepted
         if grammar.dialect == "structural_tag":
             return tag_is_valid(
                 grammar.text,
@@ -77,6 +86,13 @@ class Validity:
             return check_schema(text) is None and not dangling(parse(text))
         except ValueError:
             return False
+
+
+def _contrary(grammar: Grammar, content: bytes, valid: bool) -> bool:
+    """Returns whether a reading of the grammar says the opposite."""
+    from harness.oracle.readings import readings_against
+
+    return any(readings_against(grammar, content, valid, ()))
 
 
 def _accepts(grammar: Grammar, content: bytes) -> bool | None:
