@@ -175,6 +175,17 @@ def test_what_the_engine_answers_is_declined(engine: Any) -> None:
         adapter_class(BYTES, wrapper="no such one")
 
 
+def test_lark_goes_to_the_engine_in_the_field_of_ebnf(engine: Any) -> None:
+    """The stand-ins know EBNF only, and so the text is one."""
+    name = engine.__name__.rpartition(".")[2]
+    adapter = make(parse_spec(f"{name}:wrapper={'guidance' if name == 'vllm' else 'llguidance'}"), BYTES)
+    grammar_object = adapter.compile(Grammar("lark", 'root ::= "ab"')).start()
+    assert grammar_object.accept_tokens(list(b"ab")) == 2 and grammar_object.is_accepting()
+    if name == "sglang":
+        with pytest.raises(UnsupportedGrammar, match="xgrammar no Lark"):
+            make(parse_spec("sglang:wrapper=xgrammar"), BYTES).compile(Grammar("lark", 'start: "a"'))
+
+
 # Thinking by the engines' own means
 
 
