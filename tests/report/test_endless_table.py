@@ -65,6 +65,7 @@ def test_the_answer_is_a_sentence_for_each_backend(run: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_the_page_says_the_same(run: Path) -> None:
     assert main(["report", str(run), "--out", str(run / "shown")]) == 0
     page = (run / "shown" / "report.html").read_text("utf-8")
@@ -85,6 +86,7 @@ def test_the_largest_budget_counts_the_end_of_sequence(run: Path) -> None:
     assert largest_budget(cases[-1:], "bytes") is None
 
 
+@pytest.mark.long
 def test_the_table_of_the_page_lays_both_runs_beside_each_other(run: Path, tmp_path: Path) -> None:
     asked = ["--backends", "reference:layout=compact", "--vocabularies", "bytes", "--effort", "0"]
     spelled = str(tmp_path / "spelled")
