@@ -66,7 +66,7 @@ METRIC = """
 @metric("Novel cases", unit="cases", better="neither")
 def novel_cases(arm: ArmSummary) -> int:
     \"\"\"Twice the cases.\"\"\"
-    return 2 * schemas(arm)
+    return 2 * cases(arm)
 """
 
 PROGRAM = """
