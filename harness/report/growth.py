@@ -88,6 +88,7 @@ def growth_page(grown: Grown, found: Sequence[Conclusion]) -> str:
             axes=[known[name] for name in grown.plan.axes if name != SCHEMAS],
             schemas=many_schemas(grown),
             caching=caching(grown),
+            refusals=show.refusals(grown),
             power=show.power,
             amount=show.amount,
             figures=FIGURES,

@@ -127,6 +127,14 @@ def test_a_killed_walk_is_not_held_against_the_compile() -> None:
     assert masks.verdict == "walk killed at 64, constant before" and show.is_killed(masks)
 
 
+def test_an_output_that_is_refused_is_told() -> None:
+    refusing = [replace(point, refused_at=2) for point in points("ok", "ok")[1:]]
+    grown = Grown(Path(), plan(), (*points("ok"), *refusing), (), True)
+    (sentence,) = show.refusals(grown)
+    assert sentence.startswith("a refuses token 2 of the output of enum from size 2 on")
+    assert sentence in show.text(grown).replace("\n  ", " ")
+
+
 def test_what_is_refused_at_once_has_no_growth() -> None:
     found = concluded("probe", "enum", "a", FIGURES["compile"], points("refused"))
     assert found.verdict == "refused at 1" and found.values == ()

@@ -15,7 +15,7 @@ from harness.measure.growth.conclude import (
     many_schemas,
 )
 from harness.measure.growth.fit import Growth
-from harness.measure.growth.record import Grown
+from harness.measure.growth.record import Grown, Point
 from harness.measure.statistics import LEVEL
 from harness.text import PIPE, Console, duration, grid, one_line
 
@@ -41,6 +41,7 @@ def text(grown: Grown, on: Console = PIPE) -> str:
     for vocabulary in grown.plan.vocabularies:
         parts += [table(grown, found, vocabulary, figure, on) for figure in SHOWN]
     parts += [schemas_text(many_schemas(grown), on), caching_text(caching(grown), on)]
+    parts.append(on.fit("\n".join(refusals(grown))))
     memory = f"{grown.plan.memory_bytes / 1e9:g} GB"
     parts.append(
         on.fit(
@@ -64,6 +65,20 @@ def ours_text(grown: Grown, on: Console) -> str:
         f"{len(ours)} points failed in our own code and are held against nobody; the first: "
         f"{one_line(ours[0], 120)}"
     )
+
+
+def refusals(grown: Grown) -> list[str]:
+    """Returns a sentence for each arm that refuses an axis's own output: masks behind that token were not
+    timed, and the refusal is a fault or a limit of the backend."""
+    first: dict[tuple[str, str, str], Point] = {}
+    for point in sorted(grown.points, key=lambda point: point.size):
+        if point.refused_at is not None:
+            first.setdefault((point.vocabulary, point.axis, point.arm), point)
+    return [
+        f"{arm} refuses token {point.refused_at} of the output of {axis} from size {point.size} on "
+        f"({vocabulary}); no mask behind it is timed"
+        for (vocabulary, axis, arm), point in first.items()
+    ]
 
 
 def answers_text(found: Sequence[Conclusion], on: Console) -> str:

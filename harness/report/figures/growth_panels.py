@@ -36,10 +36,12 @@ def growth_panels(
         panels = figure.subplots(rows, COLUMNS, squeeze=False, sharey=True).ravel()
         for panel in panels[len(drawn) :]:
             panel.set_visible(False)
+        named: set[str] = set()
         for panel, (axis, lines) in zip(panels, drawn.items(), strict=False):
             panel.set_title(plain(axis), fontsize=9, color=TEXT)
             for one in lines:
-                _line(panel, one, positions[one.arm])
+                _line(panel, one, positions[one.arm], in_legend=one.arm not in named)
+                named |= {one.arm} if _points(one) else set()
             _scales(panel, min(costs) / 2, max(costs) * 2, say)
         return finish(figure, name, title)
 
@@ -49,7 +51,7 @@ def _points(one: Conclusion) -> list[tuple[int, float]]:
     return [(size, cost) for size, cost in one.values if cost > 0]
 
 
-def _line(panel: Axes, one: Conclusion, position: int) -> None:
+def _line(panel: Axes, one: Conclusion, position: int, *, in_legend: bool) -> None:
     points = _points(one)
     if not points:
         return
@@ -64,7 +66,7 @@ def _line(panel: Axes, one: Conclusion, position: int) -> None:
         marker=marker,
         markersize=3.5,
         markeredgewidth=0,
-        label=plain(one.arm),
+        label=plain(one.arm) if in_legend else "_",
     )
     line.set_gid(f"arm-{position}")
     if one.end is not None and one.end.status in ENDS:

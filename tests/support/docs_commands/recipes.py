@@ -12,6 +12,9 @@ NOISY = (0, 4)
 
 ONE_REQUEST = "--forks 1 --rounds 1 --batch 1 --requests 1 --prompt-tokens 4 --limit 8"
 DOCTOR = "measure doctor --backends llguidance --vocabularies probe --forks 1"
+RELEASES_OF_GROWTH = (
+    "builds releases from the package index; tests/diagnose/test_growth_over_releases.py has made-up ones"
+)
 GROWTH = "growth --most 4 --forks 1"
 KERNELS = "measure kernels --profile quick --backends unconstrained"
 """PyTorch's own kernels alone."""
@@ -406,7 +409,11 @@ RECIPES: dict[str, Recipe] = {
             "unconstrained --vocabularies bytes",
             "growth schemas --backends xgrammar,xgrammar:cache=true": f"{GROWTH} schemas --schemas 50 "
             "--backends unconstrained",
+            "tools tags properties enum nesting maxLength repetition items alternatives output excluded "
+            "--backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp --forks 1": "excluded "
+            "--most 1 --backends unconstrained --forks 1",
         },
+        not_run={"grammarbench bisect": RELEASES_OF_GROWTH},
         says={"--show": "cold compile", "list axes": "nesting"},
         least=5,
     ),
