@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.layout import LAYOUTS
 from harness.backend.registry import make, parse_spec
 from harness.backend.tag_formats import FormatError, read_tag
+from harness.backend.tag_formats.tokens import UnknownToken, token_id
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.completion import shortest_completion
@@ -306,6 +308,17 @@ def test_a_name_of_no_token_has_no_reference() -> None:
         outputs_of(
             tag({"type": "token_triggered_tags", "trigger_tokens": [1], "tags": [trigger]}), vocabulary=TOKENS
         )
+
+
+def test_of_several_tokens_with_one_text_a_name_means_the_one_that_is_written() -> None:
+    twice = replace(byte_vocabulary(), name="twice", tokens=(*byte_vocabulary().tokens, b"a", b"ab"))
+    piece = twice.size - 2
+    assert token_id(twice, "a") == twice.ids_by_bytes[b"a"] < piece, "nobody says which one is written"
+    writes_pieces = replace(twice, tokenize=lambda text: [piece] if text == "a" else [*text.encode()])
+    assert token_id(writes_pieces, "a") == piece
+    assert token_id(writes_pieces, "ab") == piece + 1, "it writes two tokens for it"
+    with pytest.raises(UnknownToken):
+        token_id(writes_pieces, "abc")
 
 
 def test_a_token_is_met_by_its_id_and_not_by_its_bytes() -> None:

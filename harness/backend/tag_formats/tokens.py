@@ -11,8 +11,12 @@ class UnknownToken(ValueError):
 
 
 def token_id(vocabulary: Vocabulary, token: TokenName) -> int:
-    """Returns the id. A name is that of a special token, or else the text of a token; of several tokens with
-    one name it means the one with the lowest id. Raises UnknownToken."""
+    """Returns the id. A name is that of a special token (of several, the lowest id), or else the text of a
+    token.
+
+    Of several tokens with one text it means the one that the tokenizer writes for it, because a SentencePiece
+    vocabulary has `a` beside the byte `<0x61>`, and else the lowest id. Raises UnknownToken.
+    """
     if isinstance(token, int):
         if token >= vocabulary.size:
             raise UnknownToken(f"the vocabulary {vocabulary.name} has no id {token}")
@@ -23,4 +27,5 @@ def token_id(vocabulary: Vocabulary, token: TokenName) -> int:
         return min(special)
     if plain is None:
         raise UnknownToken(f"the vocabulary {vocabulary.name} has no token {token[:60]!r}")
-    return plain
+    written = vocabulary.encode(token.encode())
+    return written[0] if len(written) == 1 else plain
