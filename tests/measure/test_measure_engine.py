@@ -146,8 +146,8 @@ def test_a_backend_that_is_three_times_as_slow_is_told_from_a_right_one(suite: P
 def test_an_arm_that_is_lost_costs_its_case_only(
     suite: Path, tmp_path: Path, name: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.measure.engine.PATIENCE_SECONDS", 1.0)
-    measure(suite, tmp_path / "m", f"miniatures:Reference,miniatures.measured:{name}", "--timeout", "1")
+    monkeypatch.setattr("harness.measure.engine.PATIENCE_SECONDS", 0.5)
+    measure(suite, tmp_path / "m", f"miniatures:Reference,miniatures.measured:{name}", "--timeout", "0.5")
     recorded = read_measurement(tmp_path / "m")
     lost = [each for each in recorded.others if each["kind"] == "lost"]
     figures = Figures(recorded)

@@ -139,7 +139,7 @@ def test_the_terminal_table_fits_80_columns_and_loses_no_arm(synthetic: ModuleTy
         "TBM p99.9",
         "TTFM avg",
         "Cases",
-        "Passed",
+        "Works",
         "Conformance",
         "Not judged",
         "Compile error",
