@@ -3,6 +3,7 @@ compared."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -55,10 +56,20 @@ class OfAVersion(OfABackend, Protocol):
 
 def arm_names(arms: Iterable[OfAVersion]) -> dict[tuple[str, str, str], str]:
     """Returns, by backend, version and options, the arm as people call it, with `==version` where a backend
-    has more than one in the run."""
+    has more than one in the run.
+
+    What stands behind a `+`, such as the library behind an engine's wrapper, makes no other version unless
+    the options are the same.
+    """
     arms = list(arms)
+    of_options = Counter((one.backend, one.options) for one in arms)
     versions = {
-        one.backend: {other.version for other in arms if other.backend == one.backend} for one in arms
+        one.backend: {
+            other.version if of_options[other.backend, other.options] > 1 else other.version.partition("+")[0]
+            for other in arms
+            if other.backend == one.backend
+        }
+        for one in arms
     }
     return {
         (

@@ -352,6 +352,12 @@ def test_names_have_the_version_only_where_there_are_two() -> None:
     ]
     assert list(arm_names(arms).values()) == ["a==1", "a==2:x=1", "b:x=1"]
     assert list(arm_names(arms[1:]).values()) == ["a:x=1", "b:x=1"]
+    wrapped = [replace(arms[0], options=f"w={name}", version=f"1+{name}") for name in ("c", "d")]
+    assert list(arm_names(wrapped).values()) == ["a:w=c", "a:w=d"], (
+        "one version of the wrapper, two libraries"
+    )
+    again = [replace(wrapped[0], version=version) for version in ("1+c.1", "1+c.2")]
+    assert list(arm_names(again).values()) == ["a==1+c.1:w=c", "a==1+c.2:w=c"]
 
 
 def test_a_folder_that_cannot_be_written_is_bad_input(

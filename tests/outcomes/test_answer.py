@@ -113,6 +113,18 @@ def test_a_backend_that_refuses_nearly_everything_is_not_the_best(
     assert answer.best is not None and answer.best.name == "alpha"
 
 
+def test_a_check_of_the_interface_that_fails_in_many_cases_is_one_risk(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    failing = {**CHECKED, "findings": (Finding("a_copy_is_independent", 0, "a copy moved"),)}
+    other = {**CHECKED, "findings": (Finding("a_refused_token_does_not_move", 0, "it moved"),)}
+    answer = _answer(synthetic, tmp_path, [failing, other, failing, failing])
+    assert [risk.sentence for risk in answer.risks] == [
+        "With alpha “a copy is independent” does not hold: a copy moved. It is the same in 2 more cases.",
+        "With alpha “a refused token does not move” does not hold: it moved",
+    ]
+
+
 def test_the_sentence_is_plain_where_a_backend_refuses_all_or_there_is_one_case(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,7 +146,7 @@ def _is_equal(one: BackendAnswer, other: BackendAnswer) -> bool:
 def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
     """Returns one risk for each case in which a backend fails, the gravest first; those of the first backend
     before others of the same gravity, and what is not kept for the first time before what a risk before it
-    names already."""
+    names already. A check of the interface that fails in many cases is one risk, of the first of them."""
     worst: dict[CaseKey, tuple[CaseAnswer, list[str], int]] = {}
     for place, backend in enumerate(ranked):
         for case in backend.cases:
@@ -158,13 +159,26 @@ def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
                 worst[key][1].append(backend.name)
     named: set[tuple[str, ...]] = set()
     listed = []
+    alike = Counter(_check_of(case, names) for case, names, _ in worst.values())
     for case, names, place in worst.values():
         proof = case.proof
         shown = proof.order[1:] if proof is not None else (True, True)
-        listed.append((case.state.gravity, shown, place, Risk(case, tuple(names), words.risk(case, names))))
+        check = _check_of(case, names)
+        if check and check not in alike:
+            continue  # the first case of this check has told it
+        more = alike.pop(check) - 1 if check else 0
+        sentence = words.and_in_more(words.risk(case, names), more)
+        listed.append((case.state.gravity, shown, place, Risk(case, tuple(names), sentence)))
     listed.sort(key=lambda one: one[:3])
     made = []
     for gravity, _, _, risk in listed:
         made.append((gravity, risk.case.constraints in named, risk))
         named.add(risk.case.constraints)
     return [risk for _, _, risk in sorted(made, key=lambda one: one[:2])]
+
+
+def _check_of(case: CaseAnswer, names: Sequence[str]) -> tuple[str, ...]:
+    """Returns the backends and the check of the interface that fails in the case; empty where an output is
+    at fault, or another thing."""
+    is_of_interface = case.state == CaseState.OTHER_FAULT and case.proof is not None and case.proof.check
+    return (*names, case.proof.check) if is_of_interface and case.proof is not None else ()

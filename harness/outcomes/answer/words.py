@@ -211,6 +211,14 @@ def risk(case: CaseAnswer, names: Sequence[str]) -> str:
     return _risk_sentence(case.state, _and(names), "" if len(names) > 1 else "s", case.proof)
 
 
+def and_in_more(sentence: str, count: int) -> str:
+    """Returns the sentence of a risk, and behind it that so many more cases share it."""
+    if not count:
+        return sentence
+    end = "" if sentence.endswith((".", "…")) else "."
+    return f"{sentence}{end} It is the same in {count} more case{'' if count == 1 else 's'}."
+
+
 def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | None) -> str:
     """Returns the sentence; `ending` is that of its verb."""
     constraint = f"`{proof.constraint}`" if proof and proof.constraint else ""
