@@ -75,7 +75,13 @@ def test_the_command_line_is_stronger_than_the_file(here: Path) -> None:
     assert [arm.backend for arm in info.arms] == ["reference"]
 
 
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["from the same folder", "from another folder"])
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        pytest.param(False, id="from the same folder", marks=pytest.mark.long),
+        pytest.param(True, id="from another folder"),
+    ],
+)
 def test_the_file_in_a_run_repeats_it(here: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
     """The same cases, the same backends with their versions and options, the same seed, the same outcomes."""
     options = ["--vocabularies", "probe", "--profile", "quick", "--seed", "5", "--effort", "1"]

@@ -145,7 +145,12 @@ def run_scripts(*shrunk: Shrunk) -> list[list[str]]:
     return [printed.splitlines() for printed in done.stdout.split("+\n")[1:]]
 
 
-@pytest.mark.parametrize("name", REAL)
+QUICK = ("a bound with decimals", "a repeated group", "a line end that is ignored")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in REAL]
+)
 def test_a_real_fault_becomes_small(name: str) -> None:
     big, grammar_bytes, content_bytes = REAL[name]
     small = small_of(name)

@@ -99,6 +99,7 @@ def test_a_run_published_without_samples_has_first_masks_and_says_so(
         assert "<!-- First mask of each case, cold" in said and "Fill time" not in said
 
 
+@pytest.mark.long
 def test_the_same_run_gives_the_same_bytes(inputs: Inputs, drawn: dict[str, bytes]) -> None:
     assert figures(inputs, ("svg", "pdf")) == drawn
 
@@ -138,6 +139,7 @@ def _is_off_the_axis(text: Text) -> bool:
     )
 
 
+@pytest.mark.long
 def test_a_page_that_is_written_afterwards_is_as_before(
     inputs: Inputs, folders: list[Path], tmp_path: Path
 ) -> None:

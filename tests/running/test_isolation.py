@@ -78,7 +78,13 @@ HARM = {
 }
 
 
-@pytest.mark.parametrize("name", HARM)
+WAITED_FOR = ("HangsDeaf", "HangsInStart", "HangsInAccept")
+"""Hangs that take the same road as the others, each with a deadline that has to be waited for."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in WAITED_FOR)) for name in HARM]
+)
 def test_harm_costs_its_own_case_and_is_named(name: str, tmp_path: Path) -> None:
     status, phase = HARM[name]
     rows = walk_all(tmp_path, f"miniatures:{name}", limits=LIMITS if status == "timeout" else PATIENT)
