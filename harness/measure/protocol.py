@@ -4,13 +4,16 @@ when a round is made again."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 PROTOCOL = 1
 """The protocol's version, raised when figures of before and after cannot be compared."""
 
 Role = Literal["reference", "a/a", "arm"]
+
+AGAIN = " (again)"
+"""What the name of the A/A arm has more than that of the reference, for people; its role tells it apart."""
 
 Item = TypeVar("Item")
 
@@ -27,6 +30,14 @@ class MeasuredArm:
     options: str
     role: Role
     python: str
+
+
+def with_again(arms: Sequence[MeasuredArm], chosen: MeasuredArm) -> list[MeasuredArm]:
+    """Returns the arms with `chosen` as the reference, and last the A/A arm, which is the reference once
+    more."""
+    reference = replace(chosen, role="reference")
+    again = replace(reference, name=chosen.name + AGAIN, role="a/a")
+    return [*(reference if arm is chosen else arm for arm in arms), again]
 
 
 @dataclass(frozen=True)

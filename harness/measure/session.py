@@ -18,7 +18,7 @@ from harness.errors import BadInput
 from harness.measure.engine import MeasureEngine
 from harness.measure.estimate import Comparison, compare, confirmation, flagged, undecided
 from harness.measure.figures import ALL, Figures
-from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, MeasureProfile
+from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, MeasureProfile, with_again
 from harness.measure.record import Measurement, MeasureRecorder, Trace, has_measurement, read_measurement
 from harness.rows.folder import locked, now
 from harness.rows.machine import hardware, hardware_key
@@ -26,9 +26,6 @@ from harness.rows.row import Row, RunInfo, verdict
 from harness.rows.store import read_cases, read_info, read_rows
 from harness.running.session import Request as RunRequest
 from harness.running.session import run
-
-AGAIN = " (again)"
-"""What the name of the A/A arm has more than that of the reference, for people; its role tells it apart."""
 
 SUITES = {
     "quick": (MEASURED,),
@@ -215,10 +212,7 @@ def measured_arms(arms: Iterable[Arm], reference: str | None) -> list[MeasuredAr
                 f"({', '.join(candidate.name for candidate in measured)})"
             )
         chosen = named[0]
-    measured = [
-        replace(candidate, role="reference") if candidate is chosen else candidate for candidate in measured
-    ]
-    return [*measured, replace(chosen, name=chosen.name + AGAIN, role="a/a")]
+    return with_again(measured, chosen)
 
 
 def plan_traces(

@@ -282,3 +282,23 @@ def test_two_records_are_compared(
 def test_a_folder_is_used_once(decoded: Decoding, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["decode", "--backends", "xgrammar", "--out", str(decoded.folder)]) == BAD_INPUT
     assert "holds a record already" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_settings_of_ones_own_and_an_arm_once_more(tmp_path: Path) -> None:
+    """The A/A arm runs the reference's code in a process of its own, on the settings that were given."""
+    asked = (
+        Setting("all_forced", texts=1, prompt_tokens=4),
+        Setting("all_forced", texts=1, prompt_tokens=4, overlap=False),
+    )
+    decode(request((), REAL[0], tmp_path / "out", settings=asked, again=True, forks=1), lambda _: None)
+    record = read_decoding(tmp_path / "out")
+    first, second = record.setup.arms
+    assert record.setup.settings == asked and not record.losses
+    assert (first.role, second.role) == ("reference", "a/a")
+    assert second == replace(first, name=f"{first.name} (again)", role="a/a")
+    assert {(run.arm, run.role, run.setting) for run in record.batches if not run.is_cold} == {
+        (arm.name, role, place)
+        for arm in (first, second)
+        for role, place in (("none", 0), ("constrained", 0), ("constrained", 1))
+    }

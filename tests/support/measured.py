@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.measure.protocol import MeasuredArm, Role
+from harness.measure.protocol import AGAIN, MeasuredArm, Role
 from harness.measure.record import Measurement, MeasureRecorder, Slot, Trace
-from harness.measure.session import AGAIN
 
 FILLS = (2000.0, 3000.0, 9000.0, 2500.0)
 """Nanoseconds of the fills of a text of four tokens, on an arm of factor 1."""

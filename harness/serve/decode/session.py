@@ -16,7 +16,7 @@ from harness.backend.environments.build import resolve
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.errors import BadInput, did_you_mean
-from harness.measure.protocol import MeasuredArm
+from harness.measure.protocol import MeasuredArm, with_again
 from harness.oracle.judge import Judge
 from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.machine import describe_machine, hardware, hardware_key
@@ -63,6 +63,10 @@ class DecodeRequest:
     timeout_s: float
     memory_gb: float
     argv: tuple[str, ...]
+    settings: tuple[Setting, ...] = ()
+    """Exactly these settings, in place of those of the profile."""
+    again: bool = False
+    """Whether the first backend is an arm once more, which shows what two identical arms differ by."""
 
 
 def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
@@ -98,7 +102,7 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
             dtype=request.dtype,
             forks=request.forks,
             rounds=rounds,
-            arms=_arms(described),
+            arms=_arms(described, request.again),
             settings=planned,
             machine=describe_machine(),
             hardware=hardware_key(hardware()),
@@ -128,6 +132,8 @@ def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, 
         prompt_tokens=request.prompt_tokens or profile.prompt_tokens,
         rounds=request.rounds or profile.rounds,
     )
+    if request.settings:
+        return request.settings, (), profile.rounds
     usual = replace(request.usual, prompt_tokens=profile.prompt_tokens, texts=profile.texts)
     if request.profile == EXPERIMENT:
         planned, switched = mechanisms.experiment(usual, request.workloads or mechanisms.WORKLOADS)
@@ -162,9 +168,11 @@ def _prepare_model(name: str) -> str:
     return name
 
 
-def _arms(described: Description) -> tuple[MeasuredArm, ...]:
+def _arms(described: Description, again: bool) -> tuple[MeasuredArm, ...]:
+    """Returns the arms in the order in which they were asked for; with `again` the first one is the
+    reference, and its A/A arm comes last."""
     names = arm_names(described.arms)
-    return tuple(
+    arms = tuple(
         MeasuredArm(
             names[described_arm.backend, described_arm.version, described_arm.options],
             arm(described_arm),
@@ -176,6 +184,9 @@ def _arms(described: Description) -> tuple[MeasuredArm, ...]:
         )
         for described_arm in described.arms
     )
+    if not again:
+        return arms
+    return tuple(with_again(arms, arms[0]))
 
 
 def _run(
