@@ -116,10 +116,15 @@ def members_between(
     )
 
 
-def numbered(before: str, behind_name: str, rest: str, schema: Form, name: str, end: str, style: str) -> Form:
-    """Returns the format of a call in which a number stands behind the name."""
-    inside = sequence(regex("[0-9]+"), text(rest), arguments_of(schema, style))
-    return tag(before + name + behind_name, inside, end)
+def numbered_calls(
+    before: str, behind_name: str, rest: str, end: str, style: str
+) -> Callable[[str, Form], Form]:
+    """Returns what makes the format of a call in which a number stands behind the name."""
+    return lambda name, schema: tag(
+        before + name + behind_name,
+        sequence(regex("[0-9]+"), text(rest), arguments_of(schema, style)),
+        end,
+    )
 
 
 def dsml(gap: str) -> Callable[[str, Any], str]:
@@ -149,10 +154,18 @@ def deepseek_xml(name: str, calls: str, source: str, gap: str = "", style: str =
 
 
 def json_family(
-    name: str, before: str, behind_name: str, call_end: str, trigger: str, source: str, **around: str
+    name: str,
+    before: str,
+    behind_name: str,
+    call_end: str,
+    trigger: str,
+    source: str,
+    begin: str = "",
+    separator: str = "",
+    end: str = "",
 ) -> Family:
     texts = before, behind_name, call_end
-    return Family(name, calls_between(*texts), json_between(*texts), trigger, source, **around)
+    return Family(name, calls_between(*texts), json_between(*texts), trigger, source, begin, separator, end)
 
 
 def mistral_call(name: str, schema: Form) -> Form:
@@ -246,9 +259,12 @@ FAMILIES = (
     ),
     Family(
         "kimi",
-        lambda name, schema: numbered(
-            *("<|tool_call_begin|>functions.", ":", "<|tool_call_argument_begin|>"),
-            *(schema, name, "<|tool_call_end|>", "json"),
+        numbered_calls(
+            "<|tool_call_begin|>functions.",
+            ":",
+            "<|tool_call_argument_begin|>",
+            "<|tool_call_end|>",
+            "json",
         ),
         lambda name, arguments, index: (
             f"<|tool_call_begin|>functions.{name}:{index}<|tool_call_argument_begin|>{as_json(arguments)}"
@@ -261,10 +277,7 @@ FAMILIES = (
     ),
     Family(
         "kimi_k3",
-        lambda name, schema: numbered(
-            *('<|open|>call tool="', '" index="', '"<|sep|>'),
-            *(schema, name, "<|close|>call<|sep|>", "kimi_k3_xml"),
-        ),
+        numbered_calls('<|open|>call tool="', '" index="', '"<|sep|>', "<|close|>call<|sep|>", "kimi_k3_xml"),
         kimi_k3_text,
         trigger="<|close|>",
         source=TEMPLATES.format("Kimi-K3.jinja"),
