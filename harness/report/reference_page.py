@@ -25,6 +25,7 @@ from harness.outcomes.keywords import STATES
 from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES
 from harness.outcomes.result import parts
 from harness.rows import row
+from harness.serve.decode import goodness
 from harness.serve.decode.conclude import DefaultAdvice, Effect
 from harness.serve.decode.record import Child, DecodedBatch, DecodeSetup, Judged
 from harness.serve.decode.setting import Setting
@@ -161,8 +162,8 @@ FILES = {
     "`grammarbench run FILE --out FOLDER` walks the same again.",
     "rounds.jsonl": "Of `measure`: what is measured, then a slot per arm, case, fork and round, then the end.",  # noqa: E501
     "rounds.i64": "Its figures.",
-    "decode.jsonl": "Of `decode`: the setup, then children, batches and losses, then the end.",
-    "decode.i64": "Its figures: ids, times of ids, steps.",
+    "decode.jsonl": "Of `decode`: the setup, then children, batches, scores of texts and losses, then the end.",  # noqa: E501
+    "decode.i64": "Its figures: ids, times of ids, steps; the places of texts that were scored.",
     "live.jsonl": "Of `live`: the setup, then a line per answer and per judgement, then the end.",
     "live.i64": "Its figures: times of messages.",
     "kernels.jsonl": "Of `kernels`: each probe and each timing.",
@@ -281,6 +282,7 @@ def _decoding() -> list[str]:
         *_fields("The advice on a mechanism", DefaultAdvice),
         *_fields("Account of a request's ids", decoded.Account),
         *_columns_of_a_step(),
+        *_columns_of_a_place(),
         *_section(
             "End of a request to a live server",
             "Of `grammarbench live`; see [live](live.md).",
@@ -326,11 +328,17 @@ def _on_disk() -> list[str]:
         ("The first line of rounds.jsonl", Measurement), ("A case that is measured", Trace), ("A slot", Slot),
         ("The first line of decode.jsonl", DecodeSetup), ("A setting", Setting), ("A child", Child), ("A batch", DecodedBatch),  # noqa: E501
         ("A judged request", Judged), ("A completed request", decoded.Completed),
+        ("The scores of a setting", goodness.Goodness), ("A scored text", goodness.ScoredText),
         ("The first line of live.jsonl", live_record.LiveSetup), ("An answer of a live server", lived.Answer),
         ("An exchange with it", lived.Heard), ("A judgement of it", live_record.Judgement),
     ):  # fmt: skip
         lines += _fields(title, of)
     return lines
+
+
+def _columns_of_a_place() -> list[str]:
+    described = _docs(ast.parse(inspect.getsource(goodness)).body)["PLACE_COLUMNS"]
+    return _section("Columns of a place of a scored text", _line(described), goodness.PLACE_COLUMNS)
 
 
 def _columns_of_a_step() -> list[str]:

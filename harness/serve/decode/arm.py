@@ -24,6 +24,7 @@ from harness.backend.vocabulary import load_vocabulary
 from harness.errors import BadInput
 from harness.rows.machine import usable_processors
 from harness.serve.decode.model.shapes import SHAPES, build_shape
+from harness.serve.decode.scoring import scored
 from harness.serve.decode.setting import OWN, Setting
 from harness.serve.decode.workloads import (
     ReferenceText,
@@ -113,7 +114,11 @@ class DecodeHandler:
     unconstrained runs write outputs of the same lengths."""
 
     def __call__(self, message: dict[str, Any], _: bytes) -> Answer:
-        operations: dict[str, Callable[..., Answer]] = {"open": self.open, "run": self.run}
+        operations: dict[str, Callable[..., Answer]] = {
+            "open": self.open,
+            "run": self.run,
+            "score": self.score,
+        }
         try:
             return operations[message["op"]](
                 **{name: value for name, value in message.items() if name != "op"}
@@ -212,6 +217,14 @@ class DecodeHandler:
         if role == "constrained":
             self.outputs.setdefault(asked.plain, {done.name: done.ids for done in served.completed})
         return self._answer(asked, made, served)
+
+    def score(self, setting: dict[str, Any], outputs: list[dict[str, Any]]) -> Answer:
+        """Score what a constrained run of the setting wrote, as `scoring.scored` says. It is asked for only
+        when this process has no run to make any more."""
+        asked = Setting.from_json(setting)
+        assert self.model is not None
+        think_end = self._options(asked, constrained=True).think_end
+        return scored(self.model, self.adapter, self._requests(asked, plain=False), outputs, think_end)
 
     def _answer(self, asked: Setting, made: Sequence[Request], served: Served) -> Answer:
         texts = self.workloads[asked.workload].texts

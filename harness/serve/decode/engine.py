@@ -12,6 +12,7 @@ import numpy as np
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.measure.protocol import MeasuredArm, order
+from harness.serve.decode.goodness import PLACE_COLUMNS, Goodness, ScoredText
 from harness.serve.decode.record import (
     Child,
     DecodedBatch,
@@ -26,7 +27,7 @@ from harness.serve.decode.record import (
 )
 from harness.serve.decode.setting import Setting
 from harness.text import one_line
-from harness.walk.loop.outcome import STEP
+from harness.walk.loop.outcome import ANSWERED, STEP
 
 LOADER = "harness.serve.decode.arm:load_arm"
 
@@ -46,6 +47,8 @@ class DecodingArm:
     is_open: bool = False
     """Whether the arm's child has a model."""
     loaded: bool = False
+    kind: str = ""
+    """What kind of model the child has: `shape` or `real`."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,9 @@ class DecodeEngine:
     dead: set[tuple[str, int]] = field(default_factory=set)
     """The pairs of arm and setting that were lost; they are not run again."""
     plain_first: dict[Setting, int] = field(default_factory=dict)
+    outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    """What the arm's last constrained run of each setting wrote, by the setting's place: the requests that
+    were answered under their grammar, each with the `number`, `ids` and `moves` that a scoring needs."""
 
     def __post_init__(self) -> None:
         for place, setting in enumerate(self.setup.settings):
@@ -110,6 +116,7 @@ class DecodeEngine:
     def _arm(self, fork: int, place: int, running_arm: DecodingArm) -> None:
         """Run one arm's part of a fork."""
         running_arm.is_open = False
+        self.outputs = {}
         for plain in self.plain_first:
             mine = [number for number, setting in enumerate(self.setup.settings) if setting.plain == plain]
             for round_number in range(self.setup.rounds + 1):
@@ -117,6 +124,8 @@ class DecodeEngine:
                     served = [setting] if role == "constrained" else mine
                     if any((running_arm.arm.name, one) not in self.dead for one in served):
                         self._run(running_arm, Turn(fork, place, round_number, number, role, setting))
+        if fork == 0:  # the other forks write the same texts
+            self._score(fork, place, running_arm)
         # The next fork's child is fresh, and the device's memory is the next arm's.
         running_arm.service.renew()
 
@@ -149,6 +158,7 @@ class DecodeEngine:
             self._lose(fork, running_arm, range(len(self.setup.settings)), whose, str(why))
             return False
         running_arm.is_open = running_arm.loaded = True
+        running_arm.kind = str(answer["model"].get("kind", ""))
         facts = {name: answer[name] for name in ("build_s", "threads", "model", "workloads")}
         self.recorder.child(Child(fork=fork, place=place, arm=running_arm.arm.name, load_s=load_s, **facts))
         return True
@@ -175,6 +185,34 @@ class DecodeEngine:
                 self._lose(turn.fork, running_arm, lost, whose, answer[whose])
                 return
         self.recorder.batch(self._batch(answer, blob, running_arm.arm.name, turn))
+        if turn.role == "constrained":
+            self.outputs[turn.setting] = [
+                {"number": number, "ids": done["ids"], "moves": done["moves"]}
+                for done, number in zip(answer["completed"], answer["numbers"], strict=True)
+                if done["end"] in ANSWERED and done["compile_state"] and not done["fallback"]
+            ]
+
+    def _score(self, fork: int, place: int, running_arm: DecodingArm) -> None:
+        """Has the texts of every setting scored, and writes the scores down. The arm's child has made its
+        last run, and ends afterwards. Nothing is done for a shape, whose weights are random."""
+        for number, outputs in self.outputs.items():
+            if not self._open(fork, place, running_arm) or running_arm.kind != "real":
+                return
+            arm, setting = running_arm.arm.name, self.setup.settings[number]
+            try:
+                answer, blob = running_arm.service.ask(
+                    {"op": "score", "setting": setting.to_json(), "outputs": outputs}, seconds=self.timeout_s
+                )
+            except Lost as why:
+                running_arm.is_open = False
+                running_arm.service.renew()
+                answer, blob = {"harness_error": str(why)}, b""
+            why_not = one_line(str(answer.get("harness_error", "")))[:500]
+            if why_not:
+                self.say(f"{arm}, {setting.name}: its texts were not scored ({why_not[:200]})")
+            self.recorder.goodness(
+                Goodness(arm, number, _scored_texts(answer, blob), answer.get("left_out", {}), why_not)
+            )
 
     def _batch(self, answer: dict[str, Any], blob: bytes, arm: str, turn: Turn) -> DecodedBatch:
         """Returns what the arm's child answered of a run, with its finished texts judged."""
@@ -221,6 +259,16 @@ class DecodeEngine:
                 f"{running_arm.arm.name}, {self.setup.settings[setting].name}: not measured ({whose}: "
                 f"{one_line(why)[:200]})"
             )
+
+
+def _scored_texts(answer: dict[str, Any], blob: bytes) -> tuple[ScoredText, ...]:
+    """Returns the texts of an answer to `score`, none where it has none."""
+    table, at, texts = np.frombuffer(blob, "<i8").reshape(-1, len(PLACE_COLUMNS)), 0, []
+    for text in answer.get("texts", ()):
+        places = table[at : at + text["places"]]
+        texts.append(ScoredText(text["name"], text["ids"], text["other"], places))
+        at += len(places)
+    return tuple(texts)
 
 
 def _needs(settings: Sequence[Setting]) -> dict[str, Any]:

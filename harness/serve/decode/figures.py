@@ -9,7 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.serve.decode import overhead, right
+from harness.serve.decode import goodness, overhead, right
+from harness.serve.decode.goodness import Goodness
 from harness.serve.decode.record import DecodedBatch, Decoding, Judged, Role
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
@@ -36,6 +37,8 @@ class DecodeCell:
     setting: Setting
     warm: tuple[DecodedBatch, ...]
     cold: tuple[DecodedBatch, ...]
+    goodness: Goodness | None
+    """The scores of its texts; None where nothing was scored."""
 
     @property
     def judged(self) -> list[Judged]:
@@ -78,6 +81,7 @@ class Decoded:
         def order(key: Key) -> tuple[int, int, bool, int]:
             return first[settings[key[2]].plain], arms.get(key[0], len(arms)), key[1] != "none", key[2]
 
+        scored = {(good.arm, good.setting): good for good in self.decoding.goodness}
         cells = []
         for key in sorted(self.batches, key=order):
             runs = [run for _, run in sorted(self.batches[key].items(), key=lambda item: item[0])]
@@ -85,7 +89,8 @@ class Decoded:
                 tuple(run for run in runs if not run.is_cold),
                 tuple(run for run in runs if run.is_cold),
             )
-            cells.append(DecodeCell(key[0], key[1], key[2], settings[key[2]], warm, cold))
+            good = scored.get((key[0], key[2])) if key[1] == "constrained" else None
+            cells.append(DecodeCell(key[0], key[1], key[2], settings[key[2]], warm, cold, good))
         return cells
 
     def key_of(self, cell: DecodeCell) -> Key:
@@ -156,7 +161,7 @@ class Decoded:
             "e2e": _levels(done, latency.e2e),
             "service": _levels(done, overhead.service),
         }
-        values |= self._rates(cell, objectives) | _of_steps(cell.warm)
+        values |= self._rates(cell, objectives) | _of_steps(cell.warm) | _of_scores(cell.goodness)
         values |= {
             "tokens_per_pass": latency.tokens_per_pass(done),
             "saved_share": overhead.saved_share(done),
@@ -205,6 +210,13 @@ class Decoded:
             text["name"]: text["tokens"] for text in self.decoding.workloads.get(cell.setting.workload, [])
         }
 
+    def why_not_scored(self) -> str:
+        """Returns why nothing is known of how good the texts are; empty if something is."""
+        if self.decoding.goodness:
+            return ""
+        random = self.decoding.model.get("kind") == "shape"
+        return "random weights" if random else "this record has no scores of its texts"
+
     def findings(self) -> list[tuple[DecodedBatch, accounting.Finding]]:
         """Returns everything that does not add up, in any run, cold ones included."""
         findings: list[tuple[DecodedBatch, accounting.Finding]] = []
@@ -234,6 +246,22 @@ def _levels(requests: Iterable[Completed], figure: Callable[[Completed], float |
 
 def _compile(request: Completed) -> float | None:
     return None if request.compile_ns is None else float(request.compile_ns)
+
+
+def _of_scores(scores: Goodness | None) -> Values:
+    """Figures of texts that were fed to the model again; None where there is none."""
+    texts = scores.texts if scores is not None else ()
+    levels = {
+        "removed": goodness.removed(texts),
+        "tax": goodness.taxes(texts),
+        "imposed": goodness.imposed(texts),
+    }
+    return {
+        **{name: latency.percentiles(values) if values else None for name, values in levels.items()},
+        "tax_per_id": goodness.tax_per_id(texts),
+        "favourite_masked": goodness.favourite_masked(texts),
+        "canonical_ids": goodness.canonical_ids(texts),
+    }
 
 
 def _of_steps(runs: Sequence[DecodedBatch]) -> Values:

@@ -1,8 +1,8 @@
 """Decoding on disk: `decode.jsonl` and `decode.i64` in one folder. Both are appended to and never rewritten.
 
 The first line says what is measured. Then come a line for each child (one arm in one fork), each run of a
-setting, and each loss; then the end. A line names its slice of `decode.i64`, little-endian int64s that reach
-the file before it. Nothing here is a mean or a percentile.
+setting, each setting whose texts were scored, and each loss; then the end. A line names its slice of
+`decode.i64`, little-endian int64s that reach the file before it. Nothing here is a mean or a percentile.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from harness.errors import BadInput
 from harness.measure.protocol import MeasuredArm
 from harness.rows.appending import Appender, Integers, RecordLines, named_figures
 from harness.rows.store import read_integers
+from harness.serve.decode.goodness import PLACE_COLUMNS, Goodness, ScoredText
 from harness.serve.decode.setting import Setting
 from harness.shape import shaped
 from harness.walk.loop.outcome import STEP, Account, Completed
@@ -153,6 +154,8 @@ class Decoding:
     batches: tuple[DecodedBatch, ...]
     losses: tuple[Loss, ...]
     end: dict[str, Any] | None
+    goodness: tuple[Goodness, ...] = ()
+    """What was scored; nothing for a shape."""
 
     @property
     def is_complete(self) -> bool:
@@ -188,6 +191,18 @@ class DecodeRecorder(Appender):
         """Append the line of a setting that is not measured."""
         self.append("loss", asdict(loss), None)
 
+    def goodness(self, goodness: Goodness) -> None:
+        """Append the line of a setting whose texts were scored. Its slice of the figures holds the places of
+        each text in turn."""
+        line = {column.name: getattr(goodness, column.name) for column in fields(Goodness)}
+        texts = [
+            {"name": text.name, "ids": text.ids, "other": text.other, "places": len(text.places)}
+            for text in goodness.texts
+        ]
+        parts = [np.zeros(0, np.int64), *(text.places.ravel() for text in goodness.texts)]
+        figures = np.concatenate(parts).astype("<i8").tobytes()
+        self.append("goodness", line | {"texts": texts}, figures)
+
     def batch(self, batch: DecodedBatch) -> None:
         """Append the line of a run of a setting.
 
@@ -220,7 +235,7 @@ def read_decoding(folder: Path) -> Decoding:
             f"{folder}: no decoding here (no {LINES}); `grammarbench decode --out {folder}` makes one"
         )
     figures = read_integers(folder / FIGURES)
-    children, batches, losses, end = [], [], [], None
+    children, batches, losses, goodness, end = [], [], [], [], None
     with RecordLines(folder / LINES, PROTOCOL, "decoding") as lines:
         setup = _setup(lines.first())
         for kind, line in lines:
@@ -232,9 +247,12 @@ def read_decoding(folder: Path) -> Decoding:
             elif kind == "loss":
                 losses.append(shaped(Loss, line))
                 _check_named(setup, losses[-1].arm, losses[-1].setting)
+            elif kind == "goodness":
+                goodness.append(_goodness(line, figures))
+                _check_named(setup, goodness[-1].arm, goodness[-1].setting)
             elif kind == "end":
                 end = line
-    return Decoding(folder, setup, tuple(children), tuple(batches), tuple(losses), end)
+    return Decoding(folder, setup, tuple(children), tuple(batches), tuple(losses), end, tuple(goodness))
 
 
 def _setup(line: dict[str, Any]) -> DecodeSetup:
@@ -261,6 +279,31 @@ class _Request(TypedDict):
     token_ns: int
     right: Right
     as_replayed: bool | None
+
+
+class _Text(TypedDict):
+    name: str
+    ids: int
+    other: int | None
+    places: int
+
+
+class _Texts(TypedDict):
+    texts: list[_Text]
+
+
+def _goodness(line: dict[str, Any], figures: Integers) -> Goodness:
+    mine, texts = named_figures(line, figures), shaped(_Texts, line)["texts"]
+    counts = [text["places"] for text in texts]
+    if any(count < 0 for count in counts) or sum(counts) * len(PLACE_COLUMNS) != len(mine):
+        raise ValueError("it names other figures than its texts have places")
+    table, at, scored = np.asarray(mine).reshape(-1, len(PLACE_COLUMNS)), 0, []
+    for text in texts:
+        places = table[at : at + text["places"]]
+        scored.append(ScoredText(text["name"], text["ids"], text["other"], places))
+        at += len(places)
+    rest = {name: value for name, value in line.items() if name != "texts"}
+    return shaped(Goodness, rest, texts=tuple(scored))
 
 
 def _batch(line: dict[str, Any], figures: Integers) -> DecodedBatch:
@@ -300,6 +343,7 @@ def completed_from(flat: Sequence[dict[str, Any]]) -> list[Completed]:
                 **request,
                 "account": Account(**request["account"]),
                 **{name: tuple(request[name]) for name in lists},
+                "moves": tuple((keep, count) for keep, count in request["moves"]),
             }
         )
         for request in flat

@@ -65,6 +65,7 @@ def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
                     *_outcomes(decoded, cells, values),
                     "",
                     *_inside(cells, values),
+                    *_goodness(decoded, cells, values),
                 ]
             )
         )
@@ -88,6 +89,13 @@ def _head(decoding: Decoding, objectives: Objectives) -> str:
         if str(objectives)
         else "medians over the warm rounds",
     ]
+    why_not = Decoded(decoding).why_not_scored()
+    lines.append(
+        f"what the grammar takes from the model's probability: not measured: {why_not}"
+        if why_not
+        else "last table of each load: the model's probability that masks remove (mean over places), places "
+        "whose top id is masked, and in nats the tax of a text (median) and of an id"
+    )
     if not decoding.is_complete:
         lines.append("INCOMPLETE: the record has no end; it gates nothing")
     return "\n".join(line for paragraph in lines for line in _wrap(paragraph))
@@ -203,6 +211,44 @@ def _inside(cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
     return lines
 
 
+def _goodness(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Values]) -> list[str]:
+    """Returns one line for each cell under a grammar: what the grammar takes from the model. Nothing where
+    no text was scored."""
+    if decoded.why_not_scored():
+        return []
+    columns = {
+        "removed": ("removed", 7),
+        "favourite_masked": ("masked", 7),
+        "tax": ("tax", 6),
+        "tax_per_id": ("tax/id", 6),
+        "imposed": ("imposed", 7),
+        "canonical": ("canon.", 6),
+        "canonical_ids": ("own ids", 7),
+    }
+    lines = ["", f"{'arm':17} {'':5} " + " ".join(f"{title:>{width}}" for title, width in columns.values())]
+    for cell, cell_values in zip(cells, values, strict=True):
+        if cell.role == "none":
+            continue
+        shown = {name: _central(cell_values, name) for name in columns}
+        lines += [
+            f"{_name(cell)} "
+            + " ".join(f"{say(name, shown[name]):>{width}}" for name, (_, width) in columns.items()),
+            *_knobs(cell),
+        ]
+        why = cell.goodness.why if cell.goodness else "the setting was lost before"
+        lines += [f"    not scored: {why}"[:80]] if why else []
+        left_out = cell.goodness.left_out if cell.goodness else {}
+        lines += [f"    {count} not scored: {reason}"[:80] for reason, count in left_out.items()]
+    return lines
+
+
+def _central(values: Values, name: str) -> float | None:
+    """Returns the value that stands for a figure in the table: the mean over places of what masks remove,
+    whose median is nearly always 0, and the median of others with percentiles."""
+    value = values[name]
+    return value["mean"] if name == "removed" and isinstance(value, dict) else median(values, name)
+
+
 def _losses(decoding: Decoding) -> str:
     losses = dict.fromkeys(
         f"{loss.arm}, {decoding.setup.settings[loss.setting].name}: {loss.whose.replace('_', ' ')}: "
@@ -262,6 +308,7 @@ def to_json(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> dict[str
         "model": decoding.model,
         "objectives": asdict(objectives),
         "figures": {name: asdict(figure) for name, figure in FIGURES.items()},
+        "goodness": f"not measured: {why}" if (why := decoded.why_not_scored()) else "measured",
         "cells": [_cell(decoded, cell, objectives) for cell in decoded.cells],
         "mechanisms": [_advice(advice) for advice in conclude.advise(conclude.switched(decoded))],
         "losses": [
@@ -290,10 +337,20 @@ def _cell(decoded: Decoded, cell: DecodeCell, objectives: Objectives) -> dict[st
         "overhead": _paired(decoded.over_none(cell)),
         "overhead_e2e": _paired(decoded.over_none(cell, e2e)),
         "speed_up": _gain(gain),
+        "scored": _scored(cell),
         "counts": dict(sum((Counter(batch.counts) for batch in cell.warm), Counter())),
         "ends": right.ends(cell.judged),
         "refusals": right.refusals(cell.judged),
     }
+
+
+def _scored(cell: DecodeCell) -> dict[str, Any] | None:
+    """Returns how many texts were scored and which were not, as JSON; None where this was not tried."""
+    if cell.goodness is None:
+        return None
+    good = cell.goodness
+    places = sum(len(text.places) for text in good.texts)
+    return {"texts": len(good.texts), "places": places, "left_out": good.left_out, "why_not": good.why}
 
 
 def _gain(gain: SpeedUp | None) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from harness.text import duration
 
-Unit = Literal["ns", "1/s", "share", "ratio", "bytes", "count"]
+Unit = Literal["ns", "1/s", "share", "ratio", "bytes", "count", "nats"]
 Better = Literal["lower", "higher", "neither"]
 
 
@@ -152,6 +152,39 @@ FIGURES: dict[str, Title] = {
         "share",
         "higher",
         "Of the outputs asked, those whose ids are the tokenizer's own of their text.",
+    ),
+    "canonical_ids": Title(
+        "own ids",
+        "share",
+        "higher",
+        "Of the ids with text, those that the tokenizer itself puts over the same bytes; real models.",
+    ),
+    "removed": Title(
+        "removed",
+        "share",
+        "lower",
+        "Of the model's probability at a place of a text, what the mask removes, 1 - Z; real models.",
+        "1 - feasible mass",
+    ),
+    "favourite_masked": Title(
+        "top id masked",
+        "share",
+        "lower",
+        "Of the places, those where the mask forbids the id that the model finds most probable.",
+    ),
+    "tax": Title(
+        "tax",
+        "nats",
+        "lower",
+        "Sum of -log Z over a text: log of the constrained distribution over the model's.",
+        "DCCD cumulative projection tax",
+    ),
+    "tax_per_id": Title("tax/id", "nats", "lower", "The tax of all texts over their places."),
+    "imposed": Title(
+        "imposed",
+        "nats",
+        "lower",
+        "Sum over a text's ids written without logits: log Z - log P(id), beyond the tax.",
     ),
     "drift": Title("drift", "ratio", "lower", "Ids emitted over ids of the text's own spelling, less 1."),
     "fallback": Title(

@@ -63,6 +63,8 @@ class ActiveRequest:
         self.fill_ns = 0
         self.accept_ns = 0
         self.last_fill_ns = 0
+        self.moves: list[tuple[int, int]] = []
+        """How many ids were kept, and how many written, each time that ids were written without logits."""
 
     def begin(self) -> None:
         """Starts the grammar's object."""
@@ -119,7 +121,9 @@ class ActiveRequest:
         with attribution("accept"):
             count = target.accept_tokens(tokens)
         try:
-            return self._allowed(target) if count == len(tokens) else None
+            return (
+                allowed_by(target, self.vocabulary.size, self.mask_format) if count == len(tokens) else None
+            )
         finally:
             if not is_copy:
                 self.rewind(count, self.ids)
@@ -208,14 +212,16 @@ class ActiveRequest:
         with attribution("copy"):
             return self.object.copy(), True
 
-    def _allowed(self, target: GrammarObject) -> NDArray[np.bool_]:
-        size = self.vocabulary.size
-        if self.mask_format == "bool":
-            forbidden: NDArray[Any] = np.ones(size, dtype=np.bool_)
-            with attribution("fill"):
-                target.fill_bool_mask(forbidden)
-            return ~forbidden
-        bitmask = allocate_bitmask(size)
+
+def allowed_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> NDArray[np.bool_]:
+    """Returns the tokens that the object allows next, as bool `[size]`, `size` being the vocabulary's. Raises
+    BackendFault."""
+    if mask_format == "bool":
+        forbidden: NDArray[Any] = np.ones(size, dtype=np.bool_)
         with attribution("fill"):
-            target.fill_bitmask(bitmask)
-        return unpack_mask(bitmask, size)
+            target.fill_bool_mask(forbidden)
+        return ~forbidden
+    bitmask = allocate_bitmask(size)
+    with attribution("fill"):
+        target.fill_bitmask(bitmask)
+    return unpack_mask(bitmask, size)

@@ -149,6 +149,7 @@ class Batch:
         book(active.account, self.vocabulary, taken_back, written)
         now_ns = perf_counter_ns() - self.start
         ids[keep:] = written
+        active.moves.append((keep, len(written)))
         together = next((at for at in range(keep, 0, -1) if active.token_ns[at - 1] != pass_ns), 0)
         active.token_ns[together:] = [now_ns] * (len(ids) - together)
         # At least one token must be left to feed: without one there would be no logits.
@@ -204,4 +205,5 @@ class Batch:
             tuple(active.token_ns), perf_counter_ns() - self.start, why, phase, waiting.fallback, stopped_at,
             waiting.compile_state,
             waiting.compile_ns, waiting.waited_ns, (active.fill_ns, active.accept_ns),
+            moves=tuple(active.moves),
         )  # fmt: skip

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -104,6 +105,18 @@ class Completed:
     """Nanoseconds that this request spent in fills and in accepts, in all."""
     canonical: bool | None = None
     """Whether the ids are the tokenizer's own for their text; None if this was not asked."""
+    moves: tuple[tuple[int, int], ...] = ()
+    """For each time that ids were written without logits, in order: how many ids were kept before them, and
+    how many were written. Older records do not have it."""
+
+
+def places_written(moves: Sequence[tuple[int, int]]) -> set[int]:
+    """Returns the places of the output's ids that were written without logits, as `Completed.moves` tells
+    them: what a later move takes back, and what was sampled in its place, is not among them."""
+    places: set[int] = set()
+    for keep, count in moves:
+        places = {place for place in places if place < keep} | set(range(keep, keep + count))
+    return places
 
 
 def is_replayed(done: Completed, text: bytes, wanted: bytes) -> bool:

@@ -304,19 +304,22 @@ RECIPES: dict[str, Recipe] = {
         least=4,
     ),
     "docs/decoding.md": Recipe(
-        seeds={"my_schemas": "my_schemas"},
+        seeds={"my_schemas": "my_schemas", "path/to/model": "model"},
         smaller={
             "decode --backends llguidance,xgrammar": f"decode enums {ONE_REQUEST} --vocabularies probe "
             "--backends llguidance,xgrammar",
             "--backends xgrammar --model 1b": f"--backends llguidance {ONE_REQUEST} --vocabularies probe "
             "--model tiny",
+            "--backends llguidance,xgrammar --model path/to/model": f"--backends llguidance {ONE_REQUEST} "
+            "--model path/to/model",
             "--backends xgrammar --rate 4": f"--backends llguidance {ONE_REQUEST} --vocabularies probe "
             "--strategies stepwise --rate 4",
             "--backends llguidance,xgrammar --decode": "--backends llguidance --vocabularies probe --effort "
             "0 --decode",
         },
+        says={"--model path/to/model": "tax/id"},
         not_run={"--profile mechanisms": EXPERIMENT},
-        least=3,
+        least=4,
     ),
     "docs/engines.md": Recipe(
         smaller={
