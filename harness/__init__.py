@@ -74,8 +74,8 @@ def load(path: str | PathLike[str]) -> "Run":
     """Returns what a folder holds as data frames of pandas: a run, a measurement or a decoding, as written or
     as published, or several of these below it.
 
-    The tables are `.cases`, `.instances`, `.findings` and `.times`; docs/python.md lists their columns.
-    Raises `harness.BadInput` where nothing is, or what is there was changed or damaged.
+    The tables are `.cases`, `.instances`, `.findings`, `.times` and `.scores`; docs/python.md lists
+    their columns. Raises `harness.BadInput` where nothing is, or what is there was changed or damaged.
     """
     from harness.report.frames.load import load as load_frames
 

@@ -14,7 +14,7 @@ import pytest
 from pages import text_of
 from places import ROOT
 
-from harness.report.frames import rows, times
+from harness.report.frames import rows, scores, times
 
 PAGE = "docs/python.md"
 
@@ -40,11 +40,14 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
     assert "llguidance & 246 & 0" in (tmp_path / "mine.tex").read_text()
 
 
-@pytest.mark.parametrize("table", ["cases", "instances", "findings", "times"])
+@pytest.mark.parametrize("table", ["cases", "instances", "findings", "times", "scores"])
 def test_the_page_names_every_column(table: str) -> None:
-    columns = {"times": times.TIMES, "cases": rows.CASES, "findings": rows.FINDINGS}.get(
-        table, rows.INSTANCES
-    )
+    columns = {
+        "times": times.TIMES,
+        "scores": scores.SCORES,
+        "cases": rows.CASES,
+        "findings": rows.FINDINGS,
+    }.get(table, rows.INSTANCES)
     part = re.search(rf"^\*\*`{table}`\*\*.*?(?=^\*\*`|\Z)", text_of(PAGE), re.MULTILINE | re.DOTALL)
     assert part is not None
     told = [
@@ -52,7 +55,7 @@ def test_the_page_names_every_column(table: str) -> None:
         for cells in re.findall(r"^\| (`.*?) \|", part[0], re.M)
         for name in re.findall(r"`(\S+?)`", cells)
     ]
-    common = [*rows.WHOSE, *(() if table == "times" else rows.WHICH)]
+    common = [*rows.WHOSE, *(() if table in ("times", "scores") else rows.WHICH)]
     assert sorted([*common, *told]) == sorted(columns)
     beginning = text_of(PAGE).partition("## The columns")[2].partition("**`cases`**")[0]
     assert all(f"`{name}`" in beginning for name in common)

@@ -168,7 +168,9 @@ def test_a_sample_is_told_first(tmp_path: Path) -> None:
         synthetic.write_run(tmp_path / "run", [[(synthetic.row(), b"")]], synthetic.info(suites=suites))
     )
     assert run.sample == "a sample: 1 of 407 cases of first"
-    assert repr(run).endswith("1 cases, 1 instances, 0 findings, 6 times; a sample: 1 of 407 cases of first>")
+    assert repr(run).endswith(
+        "1 cases, 1 instances, 0 findings, 6 times, 0 scores; a sample: 1 of 407 cases of first>"
+    )
 
 
 def test_an_empty_table_has_its_columns_and_types(tmp_path: Path) -> None:

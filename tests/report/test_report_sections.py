@@ -369,9 +369,9 @@ def test_the_sections_stand_in_a_fixed_order() -> None:
     found = [each.id for each in discovered_sections().values()]
     assert found[:7] == ["answer", "advised", "summary", "times", "masks", "compiling", "ratios"]
     assert found[7:13] == ["sizes", "matrix", "exact-masks", "endless", "tokens", "checks"]
-    assert found[13:16] == ["batches", "jumps", "live"]
-    assert found[16:19] == ["comparison", "disagreements", "failing"]
-    assert found[19:] == ["missing", "data", "numbers", "environment", "definitions"]
+    assert found[13:17] == ["batches", "jumps", "goodness", "live"]
+    assert found[17:20] == ["comparison", "disagreements", "failing"]
+    assert found[20:] == ["missing", "data", "numbers", "environment", "definitions"]
     assert {each.tab for each in discovered_sections().values()} == set(TABS)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gc
 import json
+import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import log
@@ -19,12 +21,14 @@ import numpy as np
 import pytest
 import torch
 
+import harness
 from harness.backend.grammar import Grammar, GrammarObject
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cli import main as cli
-from harness.errors import OK
+from harness.errors import OK, BadInput
 from harness.measure.protocol import MeasuredArm
 from harness.oracle.reference import Reference
+from harness.report.page.page import render
 from harness.serve.decode import arm as arm_module
 from harness.serve.decode import engine as engine_module
 from harness.serve.decode import goodness, scoring, show
@@ -32,7 +36,7 @@ from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.decode.goodness import Goodness, ScoredText
 from harness.serve.decode.model.model import Model, load_model
-from harness.serve.decode.record import DecodeRecorder, DecodeSetup, Decoding, read_decoding
+from harness.serve.decode.record import FIGURES, LINES, DecodeRecorder, DecodeSetup, Decoding, read_decoding
 from harness.serve.decode.setting import Setting
 from harness.walk.loop.active import allowed_by
 from harness.walk.loop.outcome import places_written
@@ -288,6 +292,61 @@ def test_the_scores_are_shown_and_those_of_random_weights_are_not(decoded: Decod
     assert all(cell["scored"] is None for cell in report["cells"] if cell["strategy"] == "none")
 
 
+def test_the_page_has_them_in_a_table(decoded: Decoding) -> None:
+    (section,) = re.findall(r'<section id="goodness">.*?</section>', render([decoded.folder]), re.DOTALL)
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall("<tr>.*?</tr>", section)]
+    heads = ["Load", "Arm", "Texts", "removed", "top id masked", "tax", "tax/id", "imposed", "canonical"]
+    assert rows[0] == [*heads, "own ids"]
+    load = f"{decoded.setup.settings[0].workload} ×1"
+    stepwise = ["2", "50%", "25%", "3.04", "0.759", "0", "0%", "33.3%"]
+    assert [f"{load} stepwise greedy", "a", *stepwise] in rows
+    assert [
+        f"{load} jump-forward greedy",
+        "a",
+        "2",
+        "53.3%",
+        "66.7%",
+        "2.63",
+        "0.877",
+        "1.39",
+        "100%",
+        "100%",
+    ] in rows
+
+
+def test_python_has_them_by_text(decoded: Decoding) -> None:
+    frame = harness.load(decoded.folder).scores
+    assert len(frame) == 4 * 2 and set(frame["mode"]) == {"greedy"}
+    jumped = frame[(frame["strategy"] == "jump_forward") & (frame["batch"] == 2)]
+    known = {"places": 3, "ids": 2, "own_ids": 2, "top_id_masked": 2, "removed": (0.7 + 0.2 + 0.7) / 3}
+    known |= {"tax_nats": -log(0.3 * 0.8 * 0.3), "imposed_nats": log(4)}
+    for column, value in known.items():
+        assert jumped[column].tolist() == pytest.approx([value] * 2, abs=1e-5), column
+
+
+@pytest.mark.parametrize(
+    ("honest", "wrong", "said"),
+    [
+        ('"places":3', '"places":4', "other figures than its texts have places"),
+        ('"places":3', '"places":-3', "other figures than its texts have places"),
+        ('"other":0', '"other":"none"', "not a line of a decoding"),
+        ('"setting":1,"texts"', '"setting":99,"texts"', "none of this record's"),
+    ],
+)
+def test_scores_that_were_changed_are_said_in_one_line(
+    honest: str, wrong: str, said: str, decoded: Decoding, tmp_path: Path
+) -> None:
+    for name in (LINES, FIGURES):
+        shutil.copy(decoded.folder / name, tmp_path / name)
+    lines = (tmp_path / LINES).read_text().splitlines()
+    changed = [line.replace(honest, wrong, 1) if '"kind":"goodness"' in line else line for line in lines]
+    assert changed != lines
+    (tmp_path / LINES).write_text("\n".join(changed) + "\n")
+    with pytest.raises(BadInput, match=said) as raised:
+        read_decoding(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
 class Scripted:
     """A service that writes down what it is asked, and whether its child was new."""
 
@@ -340,6 +399,7 @@ def test_nothing_is_timed_in_a_process_that_has_scored(
     assert asked == [*first, "open", *["run"] * (2 + runs), "a new child"]
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "decode.jsonl").read_text().splitlines()]
     assert kinds.count("goodness") == len(scores)
+    assert ("Not measured: random weights." in render([tmp_path])) == (kind == "shape")
     found = read_decoding(tmp_path)
     assert found.goodness == tuple(Goodness("a", place, (), {}) for place in range(len(scores)))
     why = "random weights" if kind == "shape" else ""

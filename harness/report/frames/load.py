@@ -14,7 +14,7 @@ from harness.errors import BadInput
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes.result import Noticed
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
-from harness.report.frames import rows, times
+from harness.report.frames import rows, scores, times
 from harness.rows.sample import sample_of
 from harness.rows.store import has_rows, read_end, read_info, read_rows, read_samples
 from harness.serve.decode.record import has_decoding, read_decoding
@@ -46,6 +46,8 @@ class Run:
     """One line per finding of a check."""
     times: pd.DataFrame
     """One line per backend arm and kind of time, with percentiles in microseconds."""
+    scores: pd.DataFrame
+    """One line per text of a decoding that a real model was asked about again: what masks take from it."""
 
     def __repr__(self) -> str:
         """Returns one line; the tables are asked for by name."""
@@ -53,7 +55,7 @@ class Run:
         return f"<Run {str(self.path)!r}: {counted}{f'; {self.sample}' if self.sample else ''}>"
 
 
-TABLES = ("cases", "instances", "findings", "times")
+TABLES = ("cases", "instances", "findings", "times", "scores")
 """The tables of a `Run`, each an attribute."""
 
 Lines = dict[str, list[dict[str, Any]]]
@@ -88,11 +90,13 @@ def load(path: str | os.PathLike[str]) -> Run:
             decoding = read_decoding(folder)
             complete &= decoding.is_complete
             lines["times"] += times.of_decoding(decoding, name)
+            lines["scores"] += scores.of_decoding(decoding, name)
     columns = {
         "cases": rows.CASES,
         "instances": rows.INSTANCES,
         "findings": rows.FINDINGS,
         "times": times.TIMES,
+        "scores": scores.SCORES,
     }
     frames = {table: _frame(lines[table], columns[table]) for table in TABLES}
     return Run(top, tuple(names), "; ".join(samples), complete, **frames)

@@ -100,8 +100,12 @@ def of_measurement(folder: Path, run: str) -> Iterator[Line]:
             for name in (*SHARES, "p50_low", "p50_high", "max")
         }
         what: dict[str, Any] = {name: line[name] for name in ("figure", "cases", "of", "n")}
-        whose = _whose(run, arms[line["arm"]], measurement.vocabulary)
-        yield {**whose, "source": "measured", **what, **values}
+        yield {
+            **whose(run, arms[line["arm"]], measurement.vocabulary),
+            "source": "measured",
+            **what,
+            **values,
+        }
 
 
 def of_decoding(decoding: Decoding, run: str) -> Iterator[Line]:
@@ -122,7 +126,7 @@ def of_decoding(decoding: Decoding, run: str) -> Iterator[Line]:
                     if level in SHARES and value is not None
                 }
                 yield {
-                    **_whose(run, arms[cell.arm], setup.vocabulary),
+                    **whose(run, arms[cell.arm], setup.vocabulary),
                     "source": "decoded",
                     "figure": title,
                     "workload": cell.setting.workload,
@@ -133,6 +137,7 @@ def of_decoding(decoding: Decoding, run: str) -> Iterator[Line]:
                 }
 
 
-def _whose(run: str, arm: MeasuredArm, vocabulary: str) -> Line:
+def whose(run: str, arm: MeasuredArm, vocabulary: str) -> Line:
+    """Returns the columns of WHOSE for an arm of a measurement or a decoding."""
     who = {"backend": arm.backend, "version": arm.version, "options": arm.options, "vocabulary": vocabulary}
     return {"run": run, "arm": arm.name, **who}
