@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.backend.arm import arm_names
+from harness.backend.arm import arm, arm_names
 from harness.outcomes.endless import EndlessCounts, endless_counts
 from harness.report.tables.spelling import Count, spelling_table
 from harness.rows.store import read_info, read_rows
@@ -26,16 +26,15 @@ LAYOUTS = ("compact", "spaced", "indented_2", "indented_tab", "padded", "blanks_
 def labels(run: Path) -> dict[str, str]:
     """Returns for each arm of a run, by its name there, backend and options: the same arm of two runs has one
     label, whatever else the runs hold. The page names the versions."""
-    return {
-        name: f"{backend}:{options}" if options else backend
-        for (backend, _, options), name in arm_names(read_info(run).arms).items()
-    }
+    arms = read_info(run).arms
+    names = arm_names(arms)
+    return {names[one.backend, one.version, one.options]: arm(one) for one in arms}
 
 
 def white_space(run: Path) -> dict[tuple[str, str], EndlessCounts]:
     """Returns what a run counted, by label and dialect."""
     names = labels(run)
-    return {(names[arm], dialect): counts for (_, arm, dialect), counts in endless_counts(run).items()}
+    return {(names[one], dialect): counts for (_, one, dialect), counts in endless_counts(run).items()}
 
 
 def refused(run: Path) -> dict[str, dict[str, Count]]:
@@ -61,16 +60,16 @@ def table(endless: Sequence[Path], spellings: Sequence[Path]) -> str:
     ]
     for run in spellings:
         by_arm = refused(run)
-        for arm in labels(run).values():
-            if arm not in by_arm:
+        for label in labels(run).values():
+            if label not in by_arm:
                 continue
-            counts, in_tags = counted.get((arm, "json_schema")), counted.get((arm, "structural_tag"))
+            counts, in_tags = counted.get((label, "json_schema")), counted.get((label, "structural_tag"))
             cells = [
                 f"{count.refused} of {count.accepted + count.refused}"
-                for count in (by_arm[arm][layout] for layout in LAYOUTS)
+                for count in (by_arm[label][layout] for layout in LAYOUTS)
             ]
             shares = [counts.share(kind) if counts else "" for kind in ("digits", "string")]
-            lines.append(f"| {' | '.join([arm, longest(counts), longest(in_tags), *cells, *shares])} |")
+            lines.append(f"| {' | '.join([label, longest(counts), longest(in_tags), *cells, *shares])} |")
     return "\n".join(lines)
 
 

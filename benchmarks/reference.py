@@ -28,7 +28,6 @@ quoted, those of --times are.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import shutil
@@ -36,7 +35,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -46,8 +44,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 from reference_page import again, case_of, minutes, problem_of, publish, stored, timeouts
+from stratified import Stratum, strata_of, stratified
 
-from harness.backend.grammar import Grammar
 from harness.backend.registry import parse_specs
 from harness.cases.suite import find_suite, read_cases, walked_by_default
 from harness.cli.main import main as grammarbench
@@ -55,7 +53,6 @@ from harness.cli.progress import progress_line
 from harness.cli.values import shard
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.oracle.judge.drafts import DRAFTS
-from harness.outcomes.constructs import constructs
 from harness.rows.folder import now
 from harness.rows.row import Row
 from harness.rows.store import Samples, Writer, has_begun, read_end, read_info, read_rows, read_samples
@@ -129,50 +126,19 @@ class Clock:
         return (ended - started) / (last - first)
 
 
-def sample(suites: Sequence[str], size: int) -> tuple[int, tuple[str, ...]]:
-    """Returns how many cases the suites have, and the ids of a sample of `size` of them that is spread over
-    keywords and sizes: always the same ones."""
-    cases = [(case.id, _stratum(case.grammar)) for suite in suites for case in read_cases(find_suite(suite))]
-    return len(cases), stratified(dict(cases), size)
-
-
-def _stratum(grammar: Grammar) -> tuple[tuple[str, ...], int]:
-    """Returns what a grammar is made of, and its length."""
-    return constructs(grammar), len(grammar.text)
-
-
-def stratified(strata: Mapping[str, tuple[tuple[str, ...], int]], size: int) -> tuple[str, ...]:
-    """Returns the ids of `size` cases, each case as likely as any other.
-
-    The cases are put in the order of their rarest construct among all of them, then of their length, and
-    every n-th is taken: so each construct and each size has its share. `strata` has for each case its
-    constructs and its length.
-    """
-    counts = Counter(name for names, _ in strata.values() for name in names)
-    ranked = sorted(
-        strata,
-        key=lambda case: (
-            min(((counts[name], name) for name in strata[case][0]), default=(0, "")),
-            strata[case][1],
-            case,
-        ),
-    )
-    if size >= len(ranked):
-        return tuple(sorted(ranked))
-    digest = hashlib.sha256("".join(ranked).encode()).digest()
-    offset = int.from_bytes(digest[:8], "big") / 2**64
-    step = len(ranked) / size
-    return tuple(sorted(ranked[int((place + offset) * step)] for place in range(size)))
-
-
-def estimate(options: argparse.Namespace, part: str, suites: Sequence[str]) -> Iterator[Estimate]:
-    """Walks the sample through each backend by itself, in a folder that is thrown away."""
-    cases, chosen = sample(suites, options.sample)
+def estimate(
+    options: argparse.Namespace, part: str, suites: Sequence[str], strata: Mapping[str, Stratum]
+) -> Iterator[Estimate]:
+    """Walks a sample through each backend by itself, in a folder that is thrown away. It tells what is to be
+    walked: the cases of a sample if one is walked, and a share of them if a share is."""
+    chosen = stratified(strata, options.sample)
+    cases = min(options.most or len(strata), len(strata)) // (options.shard.of if options.shard else 1)
+    here = changed(options, shard=None, executor="")
     for spec in parse_specs(options.backends):
         clock = Clock()
         with tempfile.TemporaryDirectory() as scratch:
             run(
-                request(options, part, suites, Path(scratch) / "run", str(spec), chosen),
+                request(here, part, suites, Path(scratch) / "run", str(spec), chosen),
                 lambda _: None,
                 clock,
             )
@@ -236,7 +202,7 @@ def request(
         out=out,
         resume=has_begun(out),
         jobs=options.jobs,
-        timeout_s=AGAIN_SECONDS if out == again(options.out, part) else options.timeout or DEADLINES[part],
+        timeout_s=options.timeout or DEADLINES[part],
         memory_gb=MEMORY_GB,
         effort=options.effort,
         checks=MASKS if options.effort else (),
@@ -284,21 +250,21 @@ def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) ->
     late = timeouts(whole)
     print(f"{part}: {len(late)} cases met a deadline", flush=True)
     if late:
+        seconds = max(AGAIN_SECONDS, read_info(whole).timeout_s)
         if not has_begun(second):
-            copy_without(late, whole, second)
-        options.jobs, options.shard, options.executor = 1, None, ""
-        walk(options, suites, part, second)
+            copy_without(late, whole, second, seconds)
+        walk(changed(options, jobs=1, shard=None, executor="", timeout=seconds), suites, part, second)
 
 
-def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path) -> None:
-    """A run to be gone on with, under the second deadline: the whole one but for the rows of those cases, by
-    `case_of`."""
+def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path, seconds: float) -> None:
+    """Writes a run to be gone on with under the second deadline: the whole one but for the rows of those
+    cases, by `case_of`."""
     samples = read_samples(whole)
     with tempfile.TemporaryDirectory(dir=into.parent) as scratch:
         folder = Path(scratch) / into.name
         folder.mkdir()
         shutil.copyfile(whole / "cases.jsonl", folder / "cases.jsonl")
-        info = replace(read_info(whole), timeout_s=max(AGAIN_SECONDS, read_info(whole).timeout_s))
+        info = replace(read_info(whole), timeout_s=seconds)
         with Writer(folder, info) as writer:
             for case, rows in groupby(read_rows(whole), case_of):
                 if case not in late:
@@ -374,6 +340,11 @@ def parser() -> argparse.ArgumentParser:
     return parsed
 
 
+def changed(options: argparse.Namespace, **values: object) -> argparse.Namespace:
+    """Returns a copy of the options with other values."""
+    return argparse.Namespace(**{**vars(options), **values})
+
+
 def installed(distribution: str) -> bool:
     try:
         return bool(version(distribution))
@@ -412,7 +383,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
     """Estimate what has not begun, then walk all of it; with --again what met a deadline."""
     suites = {part: suites_of(part, options.corpora) for part in parts}
-    options.chosen = {part: sample(suites[part], options.most)[1] if options.most else () for part in parts}
+    samples = options.most or options.sample
+    strata = {part: strata_of(suites[part]) if samples else {} for part in parts}
+    options.chosen = {part: stratified(strata[part], options.most) if options.most else () for part in parts}
     if options.again:
         for part in parts:
             walk_again(options, suites[part], part)
@@ -421,7 +394,7 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
     folders = {part: folder_of(options.out, part, options.shard) for part in parts}
     fresh = [part for part in parts if not has_begun(folders[part])]
     if fresh and options.sample:
-        estimates = [line for part in fresh for line in estimate(options, part, suites[part])]
+        estimates = [line for part in fresh for line in estimate(options, part, suites[part], strata[part])]
         kept = [line for line in stored(options.out / "estimate.jsonl") if line["part"] not in fresh]
         lines = [json.dumps(line) + "\n" for line in [*kept, *map(asdict, estimates)]]
         (options.out / "estimate.jsonl").write_text("".join(lines))
@@ -461,7 +434,7 @@ def measured(options: argparse.Namespace) -> int:
     """Measures a stratified sample of MaskBench's schemas with all backends, into DIR/times; returns the exit
     code of `grammarbench measure`."""
     (corpus,) = suites_of("maskbench", options.corpora)
-    chosen = set(sample([corpus], options.times)[1])
+    chosen = set(stratified(strata_of([corpus]), options.times))
     schemas = options.out / TIMES / "schemas"
     schemas.mkdir(parents=True, exist_ok=True)
     for file in sorted(Path(corpus).iterdir()):

@@ -233,9 +233,22 @@ def test_a_sample_is_the_same_wherever_the_files_lie(
 ) -> None:
     for number, file in enumerate(sorted((corpora / "maskbench").iterdir(), reverse=True)):
         (tmp_path / f"{number}.json").write_bytes(file.read_bytes())
-    assert script.sample([str(corpora / "maskbench")], 3) == script.sample([str(tmp_path)], 3)
-    cases, chosen = script.sample([str(tmp_path)], 3)
-    assert cases == 5 and len(set(chosen)) == 3
+    here, there = script.strata_of([str(corpora / "maskbench")]), script.strata_of([str(tmp_path)])
+    assert here == there and len(here) == 5
+    chosen = script.stratified(here, 3)
+    assert chosen == script.stratified(there, 3) and len(set(chosen)) == 3
+
+
+def test_the_estimate_of_a_share_walks_whole_samples_and_tells_of_the_share(
+    script: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A share of a sample could be empty."""
+    given = ["--out", str(tmp_path / "out"), "--corpora", str(corpora), "--only", "maskbench", "--estimate"]
+    given += ["--backends", "unconstrained", "--vocabularies", "bytes", "--jobs", "1", "--effort", "0"]
+    assert script.main([*given, "--sample", "2", "--shard", "5/5"]) == OK
+    assert "for 1 cases" in capsys.readouterr().out
+    assert script.main([*given, "--sample", "2", "--most", "4"]) == OK
+    assert "for 4 cases" in capsys.readouterr().out
 
 
 def test_corpora_are_found_as_fetched_too_and_asked_for_where_they_are_not(
