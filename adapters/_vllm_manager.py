@@ -90,9 +90,8 @@ def manager_of(backend: Any, name: str, config: Any, tokenizer: Any, vocabulary:
 
 
 class _Request(GrammarObject):
-    """One request of the engine, as its scheduler moves it. It has no rollback: of a draft the manager is
-    asked
-    what may come, and the rest never reaches it."""
+    """One request of the engine, as its scheduler moves it. It has no rollback: the manager is asked how much
+    of a draft may come, and the rest never reaches it."""
 
     def __init__(self, compiled: ThinkingGrammar) -> None:
         self._manager, self._vocabulary, self._twins = compiled.manager, compiled.vocabulary, compiled.twins

@@ -73,7 +73,7 @@ def _take_other_ways(subject: Subject, purpose: str, seam: Seam) -> Iterator[Fin
 
 
 def check_a_draft_ends_at_end_of_sequence(subject: Subject) -> Iterator[Finding]:
-    """Of a draft that holds end-of-sequence nothing behind it is taken, and the draft, taken back in one
+    """Where a draft holds end-of-sequence, nothing behind that is taken, and the draft, taken back in one
     step, leads back; raising for what comes behind the end is fine."""
     purpose = "a_draft_ends_at_end_of_sequence"
     for place, _, eos in endings(subject, purpose):

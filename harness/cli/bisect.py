@@ -61,6 +61,7 @@ def add(verbs: Verbs) -> None:
 
 def bisect(options: argparse.Namespace) -> int:
     """Finds the release and prints it. Raises BadInput."""
+    from harness.backend.vocabulary import prepare_vocabulary
     from harness.diagnose.bisect.outcome import Question
     from harness.diagnose.bisect.outcome import bisect as search
 
@@ -68,6 +69,7 @@ def bisect(options: argparse.Namespace) -> int:
     if not (good and dots and bad):
         raise BadInput(f'"{options.versions}" cannot be read; write GOOD..BAD, for example 1.2.0..1.4.1')
     say = progress_printer(options)
+    options.vocabulary = prepare_vocabulary(options.vocabulary)
     if options.growth is not None:
         answer: Any = _over_releases(options, good, bad, say)
         emit(options, answer.to_json, lambda: console().fit(answer.text(options.backend)))

@@ -18,9 +18,9 @@ class EndlessCounts:
     """What one arm's masks let go on, counted over cases."""
 
     possible: Counter[Kind] = field(default_factory=Counter)
-    """By kind, the cases in which a run can begin at a place that was looked at."""
+    """For each kind the number of cases in which a run can begin at a place that was looked at."""
     endless: Counter[Kind] = field(default_factory=Counter)
-    """By kind, the cases of these in which one has no end."""
+    """For each kind the number of those cases in which a run has no end."""
     by_spelling: int = 0
     """Cases in which digits have no end though the schema bounds the number."""
     longest_white_space: int | None = None

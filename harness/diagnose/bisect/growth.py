@@ -26,8 +26,8 @@ FORKS = 3
 """Fresh processes of every release; one where the compile takes longer than SLOW_NS."""
 
 CHANGED = 1.5
-"""By how much the cost must change from one release to the next, all processes of the one beyond all of the
-other, to be called a change."""
+"""The ratio of the costs of two neighbouring releases from which on it is called a change, if all processes
+of the one are beyond all of the other."""
 
 
 @dataclass(frozen=True)

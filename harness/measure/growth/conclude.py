@@ -14,6 +14,8 @@ from harness.measure.growth.fit import Growth, Slope, growth, slope
 from harness.measure.growth.record import SHORT_NS, Block, Grown, Point, Status
 
 Unit = Literal["ns", "bytes"]
+MemoryVerdict = Literal["bounded", "grows", "not judged"] | Status
+"""Whether the memory of a process grows with different schemas, or what ended it before that was known."""
 
 
 @dataclass(frozen=True)
@@ -190,9 +192,9 @@ class Caching:
     vocabulary: str
     arm: str
     again: float
-    """By the same adapter, as the arm's options have it."""
+    """The cost where the same adapter compiles it again, with the arm's options as they are."""
     cached: float | None
-    """By an adapter with its cache on; None where there is no such option."""
+    """The cost where an adapter with its cache on compiles it again; None where there is no such option."""
     sizes: int
 
 
@@ -238,7 +240,7 @@ class ManySchemas:
     compiled: int
     """The most that one process compiled."""
     slope: Slope | None
-    verdict: Literal["bounded", "grows", "not judged", "refused", "killed", "error", "harness_error"]
+    verdict: MemoryVerdict
     text: str
     first_bytes: int | None
     last_bytes: int | None
@@ -277,11 +279,13 @@ def _many(vocabulary: str, arm: str, forks: Sequence[Sequence[Block]]) -> ManySc
     rise = slope(series)
     last = [blocks[-1] for blocks in forks]
     ended = next((block for block in last if block.status != "ok"), None)
-    judged: Literal["bounded", "grows", "not judged"] = "not judged"
-    if rise is not None and rise.high < KEPT:
-        judged = "bounded"
+    verdict: MemoryVerdict = "not judged"
+    if ended is not None:
+        verdict = ended.status
+    elif rise is not None and rise.high < KEPT:
+        verdict = "bounded"
     elif rise is not None and rise.low > 0 and rise.per_step >= KEPT:
-        judged = "grows"
+        verdict = "grows"
     again = [
         block.first_again_ns / block.compile_ns for block in last if block.first_again_ns and block.compile_ns
     ]
@@ -291,7 +295,7 @@ def _many(vocabulary: str, arm: str, forks: Sequence[Sequence[Block]]) -> ManySc
         arm,
         max((one[-1][0] for one in series if one), default=0),
         rise,
-        judged if ended is None else ended.status if ended.status != "ok" else judged,
+        verdict,
         next((block.text for block in last if block.text), ""),
         int(longest[0][1]) if longest else None,
         int(longest[-1][1]) if longest else None,

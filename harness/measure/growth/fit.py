@@ -41,7 +41,7 @@ MARGIN = 0.15
 """How far an exponent may be from one for growth to be called linear."""
 
 BETTER = 4.0
-"""By how much the sum of squares of an exponential must be smaller than that of a power to be believed."""
+"""How many times smaller than that of a power the sum of squares of an exponential must be to be believed."""
 
 ROUGH = 0.2
 """The relative error with which an exponential must fit to be believed."""

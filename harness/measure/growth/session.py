@@ -4,6 +4,7 @@ killed or through; what ends it is written down as it is."""
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from harness.backend.environments.build import resolve
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.registry import parse_specs
+from harness.backend.vocabulary import prepare_vocabulary
+from harness.backend.vocabulary.fetched import with_all
 from harness.errors import BadInput
 from harness.measure.growth.axes import SCHEMAS, Axis, axes
 from harness.measure.growth.record import (
@@ -86,7 +89,8 @@ class GrowthRequest:
 def measure_growth(request: GrowthRequest, say: Say) -> None:
     """Measures what is asked for into the folder, or what of it is missing there. Raises BadInput."""
     specs, pythons = zip(*resolve(parse_specs(request.backends), say), strict=True)
-    found = describe([str(spec) for spec in specs], request.vocabularies, pythons)
+    vocabularies = tuple(map(prepare_vocabulary, with_all(request.vocabularies)))
+    found = describe([str(spec) for spec in specs], vocabularies, pythons)
     plan = planned(request, found)
     make_writable(request.out)
     with locked(request.out):
@@ -175,9 +179,8 @@ class GrowthSession:
         arguments = {"spec": one.spec, "vocabulary": vocabulary}
         environment = {"PYTHONHASHSEED": str(fork)}
         # An arm that was found in an environment of its own is loaded by that environment's interpreter.
-        if one.python:
-            return Service(LOADER, arguments, self.plan.memory_bytes, one.python, environment)
-        return Service(LOADER, arguments, self.plan.memory_bytes, environment=environment)
+        python = one.python or sys.executable
+        return Service(LOADER, arguments, self.plan.memory_bytes, python, environment)
 
     def _along(self, service: Service, one: GrowthArm, vocabulary: str, fork: int, axis: Axis) -> None:
         """Measures one arm size by size, until it is refused, killed or raises: larger sizes would only cost

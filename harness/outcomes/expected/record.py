@@ -12,6 +12,7 @@ from typing import Any, NotRequired, TypedDict
 from harness.backend.environments.releases import release
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import ArmFaults, Faults, RecordedArm, faults_of_run
+from harness.rows.row import RunInfo
 from harness.rows.sample import sample
 from harness.rows.store import read_info
 from harness.running.experiment import moved_suite, suites_of_run
@@ -98,6 +99,12 @@ def recorded_faults(
     return (None, None) if newest is None else (recorded[newest], newest)
 
 
+def refuse_some_checks(folder: Path, info: RunInfo) -> None:
+    """Raises BadInput for a run that made only some checks."""
+    if info.checks:
+        raise BadInput(f"{folder}: only some checks were made, and a record is of all; walk without --checks")
+
+
 def write_record(folder: Path, path: Path) -> int:
     """Writes what the cases of a run came to; returns how many. Raises BadInput for an incomplete run."""
     now = faults_of_run(folder)
@@ -107,8 +114,7 @@ def write_record(folder: Path, path: Path) -> int:
             f"{folder}: shard {info.shard} of a run makes no record; put the shards together "
             "first (grammarbench merge)"
         )
-    if info.checks:
-        raise BadInput(f"{folder}: only some checks were made, and a record is of all; walk without --checks")
+    refuse_some_checks(folder, info)
     value = {
         "format": FORMAT,
         "profile": info.profile,

@@ -18,7 +18,7 @@ from harness.outcomes.expected.arm_faults import (
     RunFaults,
     faults_of_run,
 )
-from harness.outcomes.expected.record import Recorded, read_record, recorded_faults
+from harness.outcomes.expected.record import Recorded, read_record, recorded_faults, refuse_some_checks
 from harness.outcomes.gate import EXIT_CODES
 from harness.outcomes.outcome import Outcome
 from harness.outcomes.repro_command import repro_words
@@ -81,8 +81,7 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
     """Compares a run with the record in a file. Raises BadInput, for one with other settings too."""
     recorded = read_record(path)
     info = read_info(folder)
-    if info.checks:
-        raise BadInput(f"{folder}: only some checks were made, and a record is of all; walk without --checks")
+    refuse_some_checks(folder, info)
     if different := recorded.different(info.effort, info.decode, info.vocabularies):
         raise BadInput(
             f"{folder} cannot be held against {path}: {different}; `grammarbench run --expect {path}` "

@@ -115,9 +115,9 @@ class Noticed:
         self.undocumented: dict[str, dict[tuple[str, str], set[str]]] = {}
         self.cases: dict[str, dict[tuple[str, str], outcome.CaseRows]] = {}
         self.messages: dict[tuple[str, str, str], tuple[tuple[int, int], str]] = {}
-        """By arm, suite and case: the order of the worst row's worst fault, and the row's message."""
+        """For each arm, suite and case the order of the worst row's worst fault, and the row's message."""
         self.order: dict[str, tuple[int, int]] = {}
-        """By name of a fault: its key in the order of gravity."""
+        """For each name of a fault its key in the order of gravity."""
         self.arms: dict[str, expected.RecordedArm] = {}
         self.names: dict[str, str] = {}
         self.delayed = DelayedCases()
