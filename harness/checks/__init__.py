@@ -36,6 +36,8 @@ from harness.walk.watched import OutOfTime
 Check = Callable[[Subject], Iterator[Finding]]
 
 BACKEND_ERROR = "backend_error"
+MASKS = "masks"
+"""The category of the checks that compare masks."""
 DECODING = "decoding"
 """The category of the checks that decode."""
 WRITES = "_writes_the_instance"
@@ -70,12 +72,15 @@ def prepare(vocabulary: Vocabulary, *, decode: bool = False) -> None:
 
 @cache
 def _modules() -> list[ModuleType]:
-    return [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+    """Returns the modules with checks, by name; those of masks come first, because the time for a case's
+    checks may be up before the last."""
+    found = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+    return sorted(found, key=lambda module: getattr(module, "CATEGORY", "") != MASKS)
 
 
 @cache
 def checks() -> dict[str, Check]:
-    """Returns all checks by name, module by module in the order in which they are written."""
+    """Returns all checks by name, module by module, in each in the order in which they are written."""
     return {
         check.__name__.removeprefix("check_"): check for module in _modules() for check in checks_of(module)
     }

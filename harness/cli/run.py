@@ -25,7 +25,7 @@ from harness.cli.options import (
 )
 from harness.cli.output import plain, progress_printer
 from harness.cli.progress import progress_line
-from harness.cli.values import effort, names, positive, shard, whole
+from harness.cli.values import effort, names, positive, positive_number, shard, whole
 from harness.errors import OK, BadInput
 from harness.text import console
 
@@ -131,6 +131,13 @@ def _add_workers(workers: Options) -> None:
         "workers at a time (default: 1, because more disturb each other's times; on Ray all processors)",
     )
     add_timeout(workers, "seconds for a compile and for each walk (default: the profile's)")
+    add_number(
+        workers,
+        "--check-timeout",
+        positive_number,
+        "processor seconds for the checks of a case, then no further one is begun (default: --timeout)",
+        metavar="S",
+    )
     add_memory(workers, 4.0)
     workers.add_argument(
         "--executor",
@@ -241,6 +248,7 @@ def _request(
         executor=options.executor or "",
         shards=options.shards,
         checks=tuple(options.checks),
+        check_timeout_s=options.check_timeout,
         decode=bool(recorded and recorded.decode) if options.decode is None else options.decode,
         seed=options.seed if options.seed is not None else recorded.seed if recorded else SEED,
         only=tuple(options.case),

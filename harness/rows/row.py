@@ -286,6 +286,8 @@ class RunInfo:
     """Were the checks made that decode?"""
     checks: tuple[str, ...] = ()
     """The names of the only checks that were made; empty: all of the effort."""
+    check_timeout_s: float | None = None
+    """The processor time of all checks of a case, after which no further one was begun; None: timeout_s."""
     shard: str = ""
     """`i/n` if only that share of the cases was walked; `suites` tells of all of them."""
     executor: str = ""

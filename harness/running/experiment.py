@@ -61,6 +61,7 @@ def write_experiment(folder: Path, request: Request, specs: Sequence[BackendSpec
     others = {
         "case": list(request.only),
         "checks": list(info.checks),
+        "check-timeout": info.check_timeout_s,
         "shard": str(request.shard or ""),
         "executor": request.executor,
         "shards": request.shards,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from harness.checks import Check, made
 from harness.rows.row import makes_checks
 
 
@@ -17,9 +18,16 @@ class Checking:
     decode: bool = False
     """Whether the checks of decoding are made too."""
     seconds: float = math.inf
-    """The deadline of one call; also the processor time after which no further check of a case is begun."""
+    """The deadline of one call."""
     only: tuple[str, ...] = ()
     """The names of the only checks that are made; empty for all of the effort."""
+    check_seconds: float = math.inf
+    """The processor time of all checks of a case, after which no further one is begun."""
+
+    @property
+    def made(self) -> dict[str, Check]:
+        """The checks that are made, by name."""
+        return made(self.effort, self.decode, self.only)
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,8 @@ class Limits:
     """Whether the valid instances are decoded too."""
     only: tuple[str, ...] = ()
     """The names of the only checks that are made; empty for all of the effort."""
+    check_timeout_s: float | None = None
+    """The processor time of all checks of a case, after which no further one is begun; None: timeout_s."""
 
     @property
     def checks(self) -> bool:
@@ -43,7 +53,8 @@ class Limits:
     @property
     def checking(self) -> Checking:
         """How much a worker checks within these limits."""
-        return Checking(self.effort, self.decode, self.timeout_s, self.only)
+        check_seconds = self.timeout_s if self.check_timeout_s is None else self.check_timeout_s
+        return Checking(self.effort, self.decode, self.timeout_s, self.only, check_seconds)
 
 
 @dataclass(frozen=True)

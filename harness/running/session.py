@@ -23,7 +23,7 @@ from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
 from harness.cases.plan import PROFILES, Plan, Profile, rows_owed, write_plan
 from harness.cases.suite import Suite, find_suite, walked_by_default
-from harness.checks import named_checks
+from harness.checks import made, named_checks
 from harness.errors import BadInput
 from harness.rows.ends import one_end_lines
 from harness.rows.folder import locked, make_writable, new_run_id, now
@@ -82,6 +82,8 @@ class Request:
     """Whether the valid instances are decoded by each strategy too, untimed."""
     checks: tuple[str, ...] = ()
     """The names or categories of the only checks that are made; empty for all of the effort."""
+    check_timeout_s: float | None = None
+    """The processor time of all checks of a case, after which no further one is begun; None: timeout_s."""
     seed: int = SEED
     """The seed that chooses the cases of a sample."""
 
@@ -123,8 +125,12 @@ def run(
     if request.decode and find_spec("torch") is None:
         raise BadInput('--decode needs torch; pip install "grammarbench[decode]", or leave it out')
     profile = PROFILES[request.profile]
-    if named_checks(request.checks) and not makes_checks(_effort(request, profile), request.decode):
-        raise BadInput("--checks names checks, and none is made: give --effort 1 or more, or leave it out")
+    named = named_checks(request.checks)
+    if named and not made(_effort(request, profile), request.decode, named):
+        raise BadInput(
+            "--checks names none of the checks that are made: give --effort 1 or more (--decode for those of "
+            "decoding), or leave it out"
+        )
     suites = [find_suite(name) for name in request.suites or walked_by_default()]
     specs = parse_specs(request.backends)
     address = parse_executor(request.executor) if request.executor else ""
@@ -222,7 +228,9 @@ def _walk_prepared(
         f"{counted(len(chosen), 'case')} x {counted(len(info.arms), 'backend')} x "
         f"{counted(len(info.vocabularies), 'tokenizer')} into {folder}"
     )
-    limits = Limits(info.timeout_s, info.memory_bytes, info.effort, info.decode, info.checks)
+    limits = Limits(
+        info.timeout_s, info.memory_bytes, info.effort, info.decode, info.checks, info.check_timeout_s
+    )
     with Writer(folder, None if request.resume else info, statuses) as writer:
         walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
         writer.finish(now())
@@ -245,6 +253,7 @@ def _info_of(prepared: Prepared, profile: Profile, plan: Plan, jobs: int) -> Run
         effort=_effort(request, profile),
         decode=request.decode,
         checks=named_checks(request.checks),
+        check_timeout_s=request.check_timeout_s,
         shard=str(request.shard or ""),
         executor=request.executor.partition(":")[0],
         asked=request.suites,

@@ -23,7 +23,7 @@ from harness.backend.process.state import ProcessState
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, case_from_line
-from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, made, prepare, run_check
+from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, prepare, run_check
 from harness.errors import describe
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status
 from harness.running.limits import Checking
@@ -45,7 +45,7 @@ def open_worker(
     (backend,) = parse_specs(spec)
     adapter = make(backend, loaded)
     page[LOADS], page[IS_OURS] = 0, adapter.is_ours
-    if made(wanted.effort, wanted.decode, wanted.only):
+    if wanted.made:
         prepare(adapter.vocabulary, decode=wanted.decode)
     return Streaming(partial(_begin, adapter, Path(cases), wanted, page)), {}
 
@@ -122,7 +122,7 @@ def serve_case(
             "samples": None,
         }
         answer("walked", observation.samples, observation=observed)
-    if made(checking.effort, checking.decode, checking.only):
+    if checking.made:
         _check(adapter, case, compiled, answer, progress, checking)
 
 
@@ -148,13 +148,13 @@ def _check(
     assert compiled.grammar is not None
     effort = checking.effort if checking.effort > 0 else None
     subject = Subject(
-        adapter, case, compiled.grammar, effort, compiled.compile_ns, checking.seconds, progress
+        adapter, case, compiled.grammar, effort, compiled.compile_ns, checking.check_seconds, progress
     )
     progress[0] = PHASES.index("oracle")
     raised: set[str] = set()
     began = process_time()
-    for name, check in made(checking.effort, checking.decode, checking.only).items():
-        if process_time() - began > checking.seconds:
+    for name, check in checking.made.items():
+        if process_time() - began > checking.check_seconds:
             answer("checked", check=name, outcome=OUT_OF_TIME, text="", findings=[])
             continue
         answer("checking", check=name)

@@ -11,6 +11,7 @@ import pytest
 from harness.checks import category, checks, made, named_checks
 from harness.cli.main import main
 from harness.errors import BadInput
+from harness.rows.row import OUT_OF_TIME
 from harness.rows.sample import sample_of
 from harness.rows.store import read_info, read_rows
 
@@ -69,3 +70,25 @@ def test_no_gate_takes_it_for_a_run_of_all(
     assert "expected outcomes are of all checks; leave --checks out" in capsys.readouterr().err
     assert main(["run", "regex", "--checks", "masks", "--effort", "0"]) == 2
     assert "give --effort 1 or more" in capsys.readouterr().err
+    assert main(["run", "regex", "--checks", "masks", "--effort", "0", "--decode"]) == 2
+    assert "none of the checks that are made" in capsys.readouterr().err
+
+
+def test_a_run_says_how_long_its_checks_might_take(tmp_path: Path) -> None:
+    suite, out = tmp_path / "small.jsonl", tmp_path / "run"
+    suite.write_text(json.dumps(CASE) + "\n")
+    options = [
+        "--backends",
+        "reference",
+        "--vocabularies",
+        "bytes",
+        "--effort",
+        "1",
+        "--check-timeout",
+        "1e-9",
+    ]
+    assert main(["run", str(suite), *options, "--out", str(out)]) == 0
+    (row,) = (row for row in read_rows(out) if row.mode == "checks")
+    assert OUT_OF_TIME in row.checks.values() and read_info(out).check_timeout_s == 1e-9
+    assert main(["run", str(out / "experiment.toml"), "--out", str(tmp_path / "again")]) == 0
+    assert read_info(tmp_path / "again").check_timeout_s == 1e-9

@@ -18,7 +18,7 @@ from harness.oracle.judge.second import violated_constraint
 from harness.outcomes.answer import Answer, CaseAnswer, Proof, evidence, read_answer, risks_by_backend
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.outcome import CaseRows, counts_of
-from harness.rows.row import CHECKS_MODE, Finding
+from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding
 
 DECLINES = {"status": "unsupported", "phase": "compile", "accepted": None, "text": "no `contains` here"}
 CHECKED = {"instance": None, "valid": None, "accepted": None, "mode": CHECKS_MODE}
@@ -191,6 +191,13 @@ def test_the_certainty_says_at_how_many_places_masks_were_compared(
     ways = [[{}, {**CHECKED, "counted": {TOKENS_LEAD: {"places": places, "sound": 0}}}] for places in (3, 5)]
     answer = _answer(synthetic, tmp_path, *ways)
     assert "At 5 places in 1 schema the whole mask was compared" in " ".join(answer.certainty)
+
+
+def test_the_certainty_says_where_the_time_for_checks_was_up(synthetic: ModuleType, tmp_path: Path) -> None:
+    cut_short = {**CHECKED, "checks": {"a_check": OUT_OF_TIME}}
+    answer = _answer(synthetic, tmp_path, [{}, cut_short], [{}, CHECKED])
+    said = "The time for the checks was up before all were made in 1 schema of alpha."
+    assert said in answer.certainty
 
 
 def test_what_a_walk_wrote_is_shown_with_the_constraint_that_it_violates(

@@ -23,6 +23,9 @@ EFFORT = 2
 """Places of a case at which each check looks."""
 TIMEOUT_S = 10.0
 """Seconds for a compile, beyond which a backend is too slow for a request that waits."""
+CHECK_TIMEOUT_S = 1.0
+"""Processor seconds for the checks of a case, so that a backend whose masks are slow does not keep the answer
+waiting; the checks that are left out are told as such on the proof's page."""
 VOCABULARY = "tekken"
 """The tokenizer where the user names none: one that people serve, and that needs no download."""
 
@@ -111,14 +114,16 @@ def advise(
         out=out,
         jobs=jobs or os.cpu_count() or 1,
         timeout_s=TIMEOUT_S,
+        check_timeout_s=CHECK_TIMEOUT_S,
         effort=EFFORT,
         argv=tuple(argv),
     )
     walked = run(request, say, report)
     folder = walked.folder
     answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
+    cases = [(suite, case) for suite, _, case in read_cases(folder)]
     changes, unchanged = rewritten(
-        [(suite, case) for suite, _, case in read_cases(folder)],
+        cases,
         answer,
         lambda suite: _answers_of(
             replace(request, suites=(str(suite),), out=folder / "rewrites", effort=1),
@@ -139,7 +144,7 @@ def advise(
         changes,
         unchanged,
         tuple(endless_sentences(folder)),
-        largest_budget([case for _, _, case in read_cases(folder)], vocabulary),
+        largest_budget([case for _, case in cases], vocabulary),
     )
     stored = StoredAdvice(engine, advice.engine_option, advice.notes, changes, unchanged)
     write_advice(folder, stored)

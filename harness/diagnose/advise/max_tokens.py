@@ -23,7 +23,7 @@ class CaseBudget:
     tokens: int
     """End-of-sequence included; where the search was ended it may be more."""
     looked_at: int
-    """Of how many cases this is the largest."""
+    """The number of cases that were looked at, of which this is the largest."""
 
 
 def largest_budget(cases: Sequence[Case], vocabulary: str) -> CaseBudget | None:

@@ -52,7 +52,7 @@ class Answer:
     """The gravest of what goes wrong with the best backend, or with those that are equal to it; at most
     three, the gravest first."""
     risks_elsewhere: tuple[Risk, ...]
-    """The same of the other backends."""
+    """The gravest risks of the other backends, chosen in the same way."""
     sure: str
     """How sure it is for these cases: `high`, `fair`, `low`, or `nothing is known`."""
     certainty: tuple[str, ...]
@@ -161,8 +161,7 @@ def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
     listed = []
     alike = Counter(_check_of(case, names) for case, names, _ in worst.values())
     for case, names, place in worst.values():
-        proof = case.proof
-        shown = proof.order[1:] if proof is not None else (True, True)
+        shown = case.proof.order[1:] if case.proof is not None else (True, True)
         check = _check_of(case, names)
         if check and check not in alike:
             continue  # the first case of this check has told it
@@ -180,5 +179,6 @@ def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
 def _check_of(case: CaseAnswer, names: Sequence[str]) -> tuple[str, ...]:
     """Returns the backends and the check of the interface that fails in the case; empty where an output is
     at fault, or another thing."""
-    is_of_interface = case.state == CaseState.OTHER_FAULT and case.proof is not None and case.proof.check
-    return (*names, case.proof.check) if is_of_interface and case.proof is not None else ()
+    if case.state != CaseState.OTHER_FAULT or case.proof is None or not case.proof.check:
+        return ()
+    return (*names, case.proof.check)

@@ -14,7 +14,7 @@ from harness.outcomes.case_state import WROTE_INVALID, CaseState, state_of_fault
 from harness.outcomes.controls import Enforcing
 from harness.outcomes.outcome import faults
 from harness.outcomes.summary import ArmKey, arm_key
-from harness.rows.row import CHECKS_MODE, DECLINED, Finding, Row
+from harness.rows.row import CHECKS_MODE, DECLINED, OUT_OF_TIME, Finding, Row
 from harness.rows.store import published_without, read_cases
 from harness.text import one_line
 
@@ -139,6 +139,8 @@ class Proofs:
     """The cases of which whole masks were compared with an exact reference."""
     places: dict[CaseKey, int] = field(default_factory=dict)
     """At how many places masks were compared with a case's documents, on the arm where they were most."""
+    cut_short: dict[str, set[CaseKey]] = field(default_factory=dict)
+    """For each backend the cases of which not every check was made before the time for them was up."""
 
     def add(self, row: Row) -> None:
         """Take in one row."""
@@ -155,6 +157,8 @@ class Proofs:
             self.masks_compared.add(key)
         if places := row.counted.get(TOKENS_LEAD, {}).get("places", 0):
             self.places[key] = max(places, self.places.get(key, 0))
+        if OUT_OF_TIME in row.checks.values():
+            self.cut_short.setdefault(row.backend, set()).add(key)
         proofs = list(_proofs_of(row))
         if proofs:
             kept = self.found.setdefault(arm_key(row), {}).setdefault(key, [])
@@ -194,6 +198,8 @@ def together(proofs: Iterable[Proofs]) -> Proofs:
         whole.masks_compared |= one.masks_compared
         for key, places in one.places.items():
             whole.places[key] = max(places, whole.places.get(key, 0))
+        for backend, cases in one.cut_short.items():
+            whole.cut_short.setdefault(backend, set()).update(cases)
     return whole
 
 

@@ -168,6 +168,12 @@ def certainty(
             f"At {places:,} {_plural('place', places)} in {number:,} {_plural(noun, number)} the whole mask "
             "was compared with what the possible documents allow."
         )
+    if proofs.cut_short:
+        short = [
+            f"{len(cases):,} {_plural(noun, len(cases))} of {backend}"
+            for backend, cases in proofs.cut_short.items()
+        ]
+        yield f"The time for the checks was up before all were made in {_and(short)}."
     if best.counts.not_judged:
         yield (
             f"Of {best.counts.not_judged:,} nothing is known but that {best.name} compiles "

@@ -52,6 +52,11 @@ def settings(run: RunSeen) -> list[tuple[str, str]]:
         ("profile", info.profile),
         ("seed", str(info.seed)),
         ("timeout", f"{info.timeout_s:g} s"),
+        *(
+            [("processor time for the checks of a case", f"{info.check_timeout_s:g} s")]
+            if info.check_timeout_s
+            else []
+        ),
         ("memory limit", f"{info.memory_bytes / 2**30:.3g} GiB"),
         ("jobs", str(info.jobs)),
         *([("shard", note(info))] if info.shard else []),
