@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from adapter_tools import BYTES, allowed
-from places import ROOT
+from scripts import script_of
 from synthetic import info, row, write_run
 
 from harness.backend.arm import Arm
@@ -170,12 +168,7 @@ def test_vllms_guidance_does_not_keep_the_schema_of_a_tag(backend: str) -> None:
 
 @pytest.fixture(scope="module")
 def wrappers() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_wrappers", ROOT / "benchmarks" / "wrappers.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["benchmark_wrappers"] = module  # dataclasses look their own module up
-    spec.loader.exec_module(module)
-    return module
+    return script_of("wrappers")
 
 
 def test_what_a_wrapper_breaks_is_told_against_the_library_behind_it(

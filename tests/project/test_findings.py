@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from types import ModuleType
 
 import pytest
 from places import ROOT
+from scripts import script_of
 
 STAMP = re.compile(
     r"^What this page found, it found with commit `[0-9a-f]{7,40}` of \d{4}-\d\d-\d\d; ", re.MULTILINE
@@ -17,11 +17,7 @@ STAMP = re.compile(
 @pytest.fixture(scope="module")
 def findings() -> ModuleType:
     """benchmarks/findings.py, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("findings", ROOT / "benchmarks" / "findings.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_of("findings")
 
 
 @pytest.mark.parametrize("name", ["faults.md", "known_bugs.md", "json_schema_masks.md"])

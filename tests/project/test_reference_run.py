@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import shutil
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import reference_page
-from places import ROOT
+from scripts import script_of
 
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.rows.row import Row
@@ -22,17 +20,11 @@ from harness.running.limits import Progress
 pytestmark = pytest.mark.long
 
 DRAFTS = ("draft4", "draft6", "draft7", "draft2019-09", "draft2020-12")
-SCRIPT = ROOT / "benchmarks" / "reference.py"
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_reference", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["benchmark_reference"] = module  # dataclasses look their own module up
-    spec.loader.exec_module(module)
-    return module
+    return script_of("reference")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,80 @@
+"""benchmarks/maskbench_table.py: how MaskBench counts what we walked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from scripts import script_of
+
+from harness.cli.main import main
+
+TAKEN: dict[str, Any] = {"valid": True, "accepted": True, "tokens": 4, "stopped_at": None}
+REFUSED: dict[str, Any] = {**TAKEN, "accepted": False, "stopped_at": 1}
+LET_IN: dict[str, Any] = {**TAKEN, "valid": False}
+UNFINISHED: dict[str, Any] = {**LET_IN, "accepted": False, "stopped_at": 4}
+"""An invalid instance that is refused only at end-of-sequence, which MaskBench's runner does not ask for."""
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    return script_of("maskbench_table")
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        ([TAKEN], "passing"),
+        ([{"instance": None, "valid": None, "accepted": None}], "passing"),
+        ([REFUSED], "validation error"),
+        ([LET_IN], "invalidation error"),
+        ([UNFINISHED], "invalidation error"),
+        ([LET_IN, REFUSED], "validation error"),
+        ([REFUSED, LET_IN, TAKEN], "invalidation error"),
+        ([{**LET_IN, "valid": None, "contested": False}], "invalidation error"),
+        ([{"status": "unsupported", "phase": "compile", "accepted": None}], "compile error"),
+        ([{"status": "backend_error", "phase": "compile", "accepted": None}], "compile error"),
+        ([{"status": "backend_error", "phase": "accept", "accepted": None}], "validation error"),
+        ([LET_IN, {"status": "timeout", "phase": "fill", "accepted": None}, REFUSED], "timeout"),
+        ([{"status": "crash", "phase": "fill", "accepted": None}], "segmentation fault"),
+        ([{"status": "oom", "phase": "compile", "accepted": None}], "out of memory"),
+    ],
+)
+def test_what_maskbench_counts(
+    script: ModuleType, synthetic: ModuleType, rows: list[dict[str, Any]], count: str
+) -> None:
+    case = script.MaskBenchCase("a schema")
+    for number, fields in enumerate(rows):
+        case.add(synthetic.row(**{"instance": number, **fields}), True)
+    assert case.count == count
+
+
+def test_an_instance_that_we_made_is_not_counted(script: ModuleType, synthetic: ModuleType) -> None:
+    case = script.MaskBenchCase("a schema")
+    case.add(synthetic.row(**LET_IN), False)
+    assert case.count == "passing" and case.ours.state == "silently_wrong"
+
+
+def test_a_run_is_told_in_both_ways(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The invalid text is a beginning of a valid one: every token is allowed, and the end is not."""
+    suite = tmp_path / "suite.json"
+    file = {
+        "description": "a number's beginning",
+        "schema": {"type": "integer"},
+        "tests": [{"data": 1, "valid": True}, {"text": "-", "valid": False}],
+    }
+    suite.write_text(json.dumps([file]))
+    options = ["--backends", "reference", "--vocabularies", "bytes", "--effort", "0"]
+    assert main(["run", str(suite), *options, "--out", str(tmp_path / "run")]) == 0
+    found = tmp_path / "differences.jsonl"
+    assert script.main([str(tmp_path / "run"), "--differences", str(found)]) == 0
+    told = capsys.readouterr().out
+    assert "1 of 11,306 files, a sample" in told
+    assert "| invalidation error | 1 (100.0%) |" in told and "| works | 1 (100.0%) |" in told
+    (difference,) = map(json.loads, found.read_text().splitlines())
+    assert (difference["maskbench"], difference["ours"]) == ("invalidation error", "works")
