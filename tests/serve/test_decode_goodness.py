@@ -22,7 +22,7 @@ import pytest
 import torch
 
 import harness
-from harness.backend.grammar import Grammar, GrammarObject
+from harness.backend.grammar import Grammar, GrammarObject, MaskFormat
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cli import main as cli
 from harness.errors import OK, BadInput
@@ -65,11 +65,13 @@ def ids_of(vocabulary: Vocabulary, *texts: bytes) -> list[int]:
     return [vocabulary.tokens.index(text) for text in texts] + [vocabulary.eos_token]
 
 
-def scores(model: Model, vocabulary: Vocabulary, ids: Sequence[int], prompt: bytes = b"[xy]ab") -> list[Any]:
+def scores(
+    model: Model, vocabulary: Vocabulary, ids: Sequence[int], mask_format: MaskFormat = "bitmask"
+) -> list[Any]:
     """Returns the columns of each place: tax and surprise as probabilities, and whether the favourite is
     masked."""
     started = Reference(vocabulary).compile(GRAMMAR).start()
-    table = scoring.score(model, vocabulary, vocabulary.encode(prompt), ids, started, "bitmask")
+    table = scoring.score(model, vocabulary, vocabulary.encode(b"[xy]ab"), ids, started, mask_format)
     assert model.length(0) == 0, "the row is given back"
     probabilities = np.exp(-table[:, :2] / goodness.NAT).round(6).tolist()
     return [(*row, masked) for row, masked in zip(probabilities, table[:, 2].tolist(), strict=True)]
@@ -90,6 +92,11 @@ def check_known_answers(model: Model, vocabulary: Vocabulary) -> None:
 
 def test_known_probabilities_give_the_known_scores(model: Model, vocabulary: Vocabulary) -> None:
     check_known_answers(model, vocabulary)
+
+
+def test_both_formats_of_masks_give_the_same_scores(model: Model, vocabulary: Vocabulary) -> None:
+    ids = ids_of(vocabulary, b"y", b"a", b"b")
+    assert scores(model, vocabulary, ids, "bool") == scores(model, vocabulary, ids)
 
 
 def test_a_text_in_many_parts_has_the_same_scores(folder: Path, vocabulary: Vocabulary) -> None:
@@ -160,6 +167,20 @@ def test_a_text_that_cannot_be_scored_is_left_out_by_name(model: Model, vocabula
     assert answer["left_out"] == {refused: 1}
     assert answer["texts"] == [{"name": "one", "places": 3, "ids": 2, "other": 0}]
     assert np.frombuffer(blob, "<i8").reshape(3, -1)[:, 3].tolist() == [0, 1, 0]
+
+
+def test_the_thinking_part_has_no_place(model: Model, vocabulary: Vocabulary) -> None:
+    """Behind the end of the thinking, which is `y`, only x and y are kept: both are among the rest there."""
+    end = vocabulary.tokens.index(b"y")
+    request = Request("one", (97,), 8, GRAMMAR, reasoning=True)
+    ids = [vocabulary.tokens.index(b"z"), end, *ids_of(vocabulary, b"x", b"ab")]
+    output = {"number": 0, "ids": ids, "moves": [(3, 1)]}
+    answer, blob = scoring.scored(model, Reference(vocabulary), [request], [output], (end,))
+    assert answer["left_out"] == {} and answer["texts"][0]["places"] == 3
+    table = np.frombuffer(blob, "<i8").reshape(3, -1)
+    rest = 2 * 0.1 / (vocabulary.size - 1)
+    assert np.exp(-table[:, 0] / goodness.NAT) == pytest.approx([rest, 0.8, 0.3])
+    assert table[:, 2:].tolist() == [[1, 0], [0, 1], [1, 0]]
 
 
 def test_what_was_written_is_what_no_later_move_took_back() -> None:
