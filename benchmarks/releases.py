@@ -1,0 +1,270 @@
+"""What every release of the last year makes of the same schemas: works, refused, silently wrong, and so on.
+
+    python benchmarks/releases.py --out DIR [--corpora PATH] [--since 2025-06-01] [--most 300] [--vocabulary probe]
+    python benchmarks/releases.py --out DIR --arms A,B==1.2          these arms, and no releases of an index
+    python benchmarks/releases.py --out DIR --page                   run nothing, write DIR/published of what is there
+
+The schemas are a sample of MaskBench that is spread over keywords and sizes, as `benchmarks/reference.py --most`
+draws it; they lie in DIR/schemas. The releases are those that the package index offers of each of
+DISTRIBUTIONS since that day, with the last one before it: of a version 0.X.Y each, because Y counts there what
+X counts later; from 1.0 on the last of each X.Y. Pre-releases and yanked ones are left out. Each release is
+installed as an arm of its own, as `grammarbench run --backends xgrammar==0.2.7` does, and all of them are arms
+of one run, DIR/run, one worker at a time: a verdict on every instance, no checks, no times, with the deadline
+that MaskBench's own runner has. The newest and the oldest come first, then those between, so that what is
+there at any time is spread over the year. The same command again goes on where it stopped; a release that
+cannot be installed or loaded here is noted with its reason (DIR/refused.json) and passed over.
+
+At the end, and with --page at any time, DIR/published is written: the table, a figure, every case's state
+under every release, and a README that answers first.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import urllib.request
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from reference import sample, suites_of  # type: ignore[import-not-found]  # a script beside this one
+from releases_page import REFUSED, RUN, Release, publish
+
+from harness.backend.describe import Description, describe
+from harness.backend.environments.build import environment_of
+from harness.backend.environments.releases import INDEX, released
+from harness.backend.vocabulary import prepare_vocabulary
+from harness.cases.suite import find_suite, read_cases
+from harness.cli.progress import progress_line
+from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
+from harness.rows.store import has_begun, read_end
+from harness.running.session import Request, run
+
+DISTRIBUTIONS = ("xgrammar", "llguidance", "outlines-core")
+
+DEADLINE = 10.0
+"""Seconds for a compile and for each walk, as MaskBench's own runner gives them."""
+
+MEMORY_GB = 4.0
+
+SECONDS = 30.0
+"""The most seconds that the index may take to tell the days of a distribution's releases."""
+
+
+def chosen(versions: Iterable[tuple[str, str]], since: str) -> list[tuple[str, str]]:
+    """Returns the releases to walk, out of pairs of version and day (`2025-06-30`), the oldest first: by the
+    rule that the module's docstring tells."""
+    final = sorted(
+        (pair for pair in versions if not Version(pair[0]).is_prerelease), key=lambda pair: Version(pair[0])
+    )
+
+    def series(pair: tuple[str, str]) -> tuple[int, ...]:
+        numbers = Version(pair[0]).release
+        return numbers[:3] if numbers[0] == 0 else numbers[:2]
+
+    last = [list(group)[-1] for _, group in groupby(final, series)]
+    before = [pair for pair in last if pair[1] < since]
+    return [*before[-1:], *(pair for pair in last if pair[1] >= since)]
+
+
+def days(page: dict[str, Any]) -> dict[str, str]:
+    """Returns the day on which each version's first file came, out of an index's page (PEP 700)."""
+    first: dict[str, str] = {}
+    for version in page["versions"]:
+        dated = [
+            file["upload-time"][:10]
+            for file in page["files"]
+            if file.get("upload-time") and f"-{version}-" in file["filename"].replace(".tar.gz", "-")
+        ]
+        if dated:
+            first[version] = min(dated)
+    return first
+
+
+def releases(distribution: str, since: str) -> list[Release]:
+    """Returns the releases of a distribution to walk, the oldest first. Raises BadInput without an index."""
+    index = os.environ.get("PIP_INDEX_URL") or INDEX
+    request = urllib.request.Request(
+        f"{index.rstrip('/')}/{distribution}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            dated = days(json.load(answer))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"the index does not tell when {distribution} was released: {error}") from error
+    offered = [(version, dated[version]) for version in released(distribution) if version in dated]
+    return [
+        Release(f"{distribution}=={version}", distribution, version, day)
+        for version, day in chosen(offered, since)
+    ]
+
+
+def spread(count: int) -> list[int]:
+    """Returns the places 0 to count - 1 in an order in which every beginning is spread over all of them: the
+    last, the first, then always the middle of the widest gap."""
+    order = list(dict.fromkeys((count - 1, 0))) if count else []
+    while len(order) < count:
+        known = sorted(order)
+        low, high = max(pairwise(known), key=lambda gap: gap[1] - gap[0])
+        order.append((low + high) // 2)
+    return order
+
+
+def in_turn(arms: Sequence[Release]) -> Iterator[Release]:
+    """Yields the arms in the order in which they are walked: by turns of the distributions, each spread."""
+    queues = []
+    for _, group in groupby(arms, lambda arm: arm.distribution):
+        of_one = list(group)
+        queues.append([of_one[place] for place in spread(len(of_one))])
+    for turn in range(max(map(len, queues), default=0)):
+        yield from (queue[turn] for queue in queues if turn < len(queue))
+
+
+def schemas(options: argparse.Namespace) -> Path:
+    """Returns the folder of the sample, which is made once. Raises BadInput."""
+    folder: Path = options.out / "schemas"
+    if not folder.is_dir():
+        (corpus,) = suites_of("maskbench", options.corpora)
+        ids = set(sample([corpus], options.most)[1])
+        making = options.out / "schemas.part"
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(parents=True)
+        for file in sorted(Path(corpus).glob("*.json")):
+            if any(case.id in ids for case in read_cases(find_suite(str(file)))):
+                shutil.copyfile(file, making / file.name)
+        making.rename(folder)
+    return folder
+
+
+def plan(options: argparse.Namespace) -> list[Release]:
+    """Returns the arms, the same ones whenever the command is given again. Raises BadInput."""
+    kept: Path = options.out / "releases.json"
+    if kept.is_file():
+        return [Release(**arm) for arm in json.loads(kept.read_text())]
+    arms = (
+        [
+            Release(arm, name, version, "")
+            for arm in options.arms.split(",")
+            for name, _, version in [arm.partition("==")]
+        ]
+        if options.arms
+        else [arm for distribution in DISTRIBUTIONS for arm in releases(distribution, options.since)]
+    )
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps([asdict(arm) for arm in arms], indent=1) + "\n")
+    return arms
+
+
+def placed(arms: Sequence[Release], vocabulary: str, refused: dict[str, str]) -> Description:
+    """Returns what those of the arms are that can be installed and loaded here; why others cannot is put into
+    `refused`, by arm. Raises BadInput if none can."""
+    found: dict[str, tuple[str, str]] = {}
+    for arm in arms:
+        print(f"{arm.arm} ({arm.day or 'no day'})", flush=True)
+        try:
+            spec, python = environment_of(arm.arm, lambda line: print(f"  {line}", flush=True))
+            found[arm.arm] = str(spec), python
+        except BadInput as error:
+            refused[arm.arm] = str(error)
+    try:
+        return _described(list(found.values()), vocabulary)
+    except BadInput:
+        for name, place in list(found.items()):
+            try:
+                _described([place], vocabulary)
+            except BadInput as error:
+                refused[name] = str(error)
+                del found[name]
+    if not found:
+        raise BadInput(f"no release can be loaded here; the first says: {next(iter(refused.values()), '')}")
+    return _described(list(found.values()), vocabulary)
+
+
+def _described(places: Sequence[tuple[str, str]], vocabulary: str) -> Description:
+    return describe(
+        [spec for spec, _ in places],
+        [prepare_vocabulary(vocabulary)],
+        [python for _, python in places],
+        reads=True,
+    )
+
+
+def walk(options: argparse.Namespace, arms: Sequence[Release], suite: Path) -> None:
+    """Begins the run of all arms or goes on with it. Raises BadInput."""
+    folder, notes = options.out / RUN, options.out / REFUSED
+    if has_begun(folder) and read_end(folder):
+        return
+    refused: dict[str, str] = json.loads(notes.read_text()) if notes.is_file() else {}
+    told = placed([arm for arm in in_turn(arms) if arm.arm not in refused], options.vocabulary, refused)
+    notes.write_text(json.dumps(refused, indent=1) + "\n")
+    asked = Request(
+        suites=(str(suite),),
+        backends=",".join(arm.arm for arm in in_turn(arms) if arm.arm not in refused),
+        vocabularies=(options.vocabulary,),
+        out=folder,
+        resume=has_begun(folder),
+        timeout_s=DEADLINE,
+        memory_gb=MEMORY_GB,
+        effort=0,
+        argv=options.argv,
+    )
+    with progress_line(sys.stdout) as report:
+        run(asked, lambda line: print(line, flush=True), report, told)
+
+
+def parser() -> argparse.ArgumentParser:
+    parsed = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parsed.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="runs and page; again to go on"
+    )
+    parsed.add_argument("--corpora", type=Path, default=Path("../shared/corpora"), metavar="PATH")
+    parsed.add_argument("--since", default="2025-06-01", metavar="DAY", help="default: %(default)s")
+    parsed.add_argument("--most", type=int, default=300, metavar="N", help="schemas (default: %(default)s)")
+    parsed.add_argument("--vocabulary", default="probe", metavar="V", help="default: %(default)s")
+    parsed.add_argument(
+        "--arms", default="", metavar="A,B==1.2", help="these, in place of the index's releases"
+    )
+    parsed.add_argument(
+        "--page", action="store_true", help="run nothing, write DIR/published of what is there"
+    )
+    return parsed
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code: 0, 2 for bad input, 3 where a release was not walked."""
+    options = parser().parse_args(argv)
+    options.argv = tuple(sys.argv[1:] if argv is None else argv)
+    try:
+        arms = plan(options)
+        suite = schemas(options)
+        if not options.page:
+            walk(options, arms, suite)
+        notes = options.out / REFUSED
+        refused: dict[str, str] = json.loads(notes.read_text()) if notes.is_file() else {}
+        complete = publish(options.out, arms, refused)
+    except BadInput as error:
+        print(f"releases: {error}", file=sys.stderr)
+        return BAD_INPUT
+    print(f"written: {options.out / 'published'}", flush=True)
+    return OK if complete else INCOMPLETE
+
+
+def ended(*_: object) -> None:
+    """Told to end: leave as after an interruption."""
+    sys.exit(128 + signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, ended)
+    sys.exit(main())

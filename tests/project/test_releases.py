@@ -1,0 +1,140 @@
+"""benchmarks/releases.py: which releases are walked and in which order, and a run of arms of ours on a
+made-up corpus, up to its page."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import json
+import re
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import releases_page
+from places import ROOT
+from releases_page import Release, Walked
+
+from harness.errors import BAD_INPUT, INCOMPLETE, OK
+from harness.outcomes.case_state import CaseState
+
+SCRIPT = ROOT / "benchmarks" / "releases.py"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("benchmark_releases", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["benchmark_releases"] = module  # dataclasses look their own module up
+    spec.loader.exec_module(module)
+    return module
+
+
+OFFERED = [
+    ("0.1.9", "2025-03-01"), ("0.1.10", "2025-04-01"), ("0.1.11", "2025-07-01"), ("0.2.0rc1", "2025-07-20"),
+    ("0.2.0", "2025-08-01"), ("0.2.0.post1", "2025-08-09"), ("1.0.0", "2025-09-01"), ("1.0.1", "2025-09-02"),
+    ("1.1.0", "2026-01-01"),
+]  # fmt: skip
+
+
+def test_every_minor_release_since_a_day_is_walked_and_the_one_before(script: ModuleType) -> None:
+    """The order of the versions is that of numbers, not of text; pre-releases and what a later patch
+    supersedes are left out."""
+    found = [version for version, _ in script.chosen(reversed(OFFERED), "2025-06-01")]
+    assert found == ["0.1.10", "0.1.11", "0.2.0.post1", "1.0.1", "1.1.0"]
+    assert [version for version, _ in script.chosen(OFFERED, "2026-06-01")] == ["1.1.0"]
+
+
+def test_a_release_has_the_day_of_its_first_file(script: ModuleType) -> None:
+    files = [
+        ("toy-1.0-py3-none-any.whl", "2025-07-02T10:00:00Z"),
+        ("toy-1.0.tar.gz", "2025-07-01T10:00:00Z"),
+        ("toy-1.0.1-py3-none-any.whl", "2025-06-01T10:00:00Z"),
+        ("toy-2.0-py3-none-any.whl", None),
+    ]
+    page = {
+        "versions": ["1.0", "1.0.1", "2.0"],
+        "files": [{"filename": name, "upload-time": day} for name, day in files],
+    }
+    assert script.days(page) == {"1.0": "2025-07-01", "1.0.1": "2025-06-01"}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 25])
+def test_every_beginning_is_spread_over_all(script: ModuleType, count: int) -> None:
+    order = script.spread(count)
+    assert sorted(order) == list(range(count)) and order[:2] == [count - 1, 0][:count]
+    for length in range(3, count + 1):
+        gaps = [after - before for before, after in pairwise(sorted(order[:length]))]
+        assert max(gaps) <= 2 * min(gaps) + 1
+
+
+def test_the_distributions_take_turns(script: ModuleType) -> None:
+    arms = [
+        Release(f"{name}=={v}", name, str(v), "")
+        for name, count in (("a", 3), ("b", 1))
+        for v in range(count)
+    ]
+    assert [arm.arm for arm in script.in_turn(arms)] == ["a==2", "b==0", "a==0", "a==1"]
+
+
+def walked(**states: CaseState) -> Walked:
+    return Walked(Release("a==1", "a", "1", "2025-07-01"), dict(states), {case: case for case in states})
+
+
+def test_what_changed_leaves_out_deadlines_and_refusals() -> None:
+    works, wrong, refused, late = (
+        CaseState.WORKS, CaseState.SILENTLY_WRONG, CaseState.REFUSED, CaseState.TOO_SLOW,
+    )  # fmt: skip
+    before = walked(a=works, b=wrong, c=late, d=works, e=refused, f=works)
+    after = walked(a=wrong, b=works, c=works, d=late, e=works, f=works)
+    assert releases_page.changes(before, after) == (["b"], ["a"], 2)
+
+
+@pytest.mark.long
+def test_arms_are_walked_gone_on_with_and_published(script: ModuleType, tmp_path: Path) -> None:
+    """Three schemas, an arm that is right, one that allows everything, and one that cannot be had."""
+    corpus = tmp_path / "corpora" / "maskbench"
+    corpus.mkdir(parents=True)
+    for number in range(5):
+        tests = [{"valid": True, "data": number}, {"valid": False, "data": number + 1}]
+        case = {"description": f"case {number}", "schema": {"const": number}, "tests": tests}
+        (corpus / f"file_{number}.json").write_text(json.dumps(case))
+    out = tmp_path / "out"
+    asked = [
+        "--out",
+        str(out),
+        "--corpora",
+        str(tmp_path / "corpora"),
+        "--most",
+        "3",
+        "--vocabulary",
+        "bytes",
+    ]
+    assert script.main([*asked, "--arms", "reference,unconstrained,xgrammar==0.0.0.1", "--page"]) == BAD_INPUT
+    assert script.main(asked) == OK, "the same arms as the first time, one of them refused"
+    published = out / "published"
+    lines = json.loads((published / "releases.json").read_text())
+    assert [(line["arm"], line["works"], line["silently_wrong"]) for line in lines] == [
+        ("reference", 3, 0),
+        ("unconstrained", 0, 3),
+    ]
+    page = (published / "README.md").read_text()
+    assert "| reference | - | 3 | 0 | 0 |" in page and "- xgrammar==0.0.0.1 (no day): " in page
+    assert re.search(r"- \*\*unconstrained\*\*.*silently wrong 3 → 3", page)
+    table = list(
+        csv.reader(gzip.decompress((published / "states.csv.gz").read_bytes()).decode().splitlines())
+    )
+    assert table[0] == ["case_id", "case", "reference", "unconstrained"]
+    assert [row[2:] for row in table[1:]] == [["works", "silently_wrong"]] * 3
+    assert (published / "releases.svg").read_text().count("<svg") == 1
+    first = (published / "README.md").read_bytes(), (published / "releases.svg").read_bytes()
+    (out / "refused.json").unlink()
+    assert script.main([*asked, "--page"]) == INCOMPLETE, "nothing says why the third is not there"
+    assert script.main(asked) == INCOMPLETE
+    (out / "refused.json").write_text(json.dumps({"xgrammar==0.0.0.1": "no such version"}))
+    assert script.main(asked) == OK
+    assert (published / "releases.svg").read_bytes() == first[1], "nothing was walked again"
