@@ -20,6 +20,8 @@ class KernelPlan:
     shares: tuple[float, ...] = (0.00001, 0.5, 0.999)
     shares_on_all_threads: tuple[float, ...] = (0.5,)
     effort: Effort = Effort()  # noqa: RUF009
+    probes: bool = True
+    """Whether each kernel is probed for correctness before anything is timed."""
 
     def points(self, on_all_threads: bool) -> Iterator[Point]:
         """Yields the points, one element type after the other, because a kernel that compiles itself does so

@@ -117,7 +117,7 @@ class KernelRun:
             plan=asdict(self.plan),
         )
         usable = self.load_all()
-        for number, kernel in enumerate(usable):
+        for number, kernel in enumerate(usable if self.plan.probes else ()):
             self.say(f"correctness {number + 1}/{len(usable)}: {kernel['kernel']}")
             self.probe_all(kernel)
         self.time_all(1)

@@ -1,0 +1,259 @@
+"""What a GPU makes of it: mask kernels, decoding, cold grammars and the share of structured requests.
+
+    python benchmarks/gpu.py --out DIR [--device cuda|cpu] [--seconds 480] [kernels] [decode] [cold] [share]
+    python benchmarks/gpu.py --out DIR --show
+
+Each part is made of cells (parts/gpu_plan.py). A cell is measured in a process of its own and stored in
+DIR/PART.json as soon as it is done; a part begins no cell that is not thought to end within its seconds, and
+kills one that runs a minute past them. The same command goes on where the last one stopped: first the cells
+that were never tried, then those that failed. DIR/gpu.md is the page of all that is stored, written after
+each part. The records of `grammarbench decode` and `measure kernels` behind the cells are in DIR-records.
+
+On a GPU the shapes are 1b and 8b in bfloat16; on a CPU the shape is tiny in float32, which shows that the
+script works, and of speed nothing is judged. docs/gpu.md says how to bring this to a machine without a
+network. Exit code 1: a figure is worse than what was asked; 2: wrong input; 3: a part is not complete.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from gpu_plan import LONG_LIMIT, PARTS, PROMPT, VOCABULARY, Cell, Plan, plan_of
+from gpu_report import is_worse, page, summary
+from gpu_store import Store, failed, opened, stored
+
+from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
+from harness.rows.folder import now
+from harness.text import one_line
+
+SECONDS = 480.0
+GRACE = 60.0
+"""Seconds after a part's end when a cell that still runs is killed."""
+POLITE = 15.0
+"""Seconds that a cell has to end its own processes before it is killed."""
+ROOM = 64
+"""Positions of a row beyond prompt and output, for a spelling that is longer for a moment."""
+
+# ------------------------------------------------------------------------------------------- one cell, alone
+
+
+def measured(cell: Cell, plan: Plan, device: str, folder: Path) -> dict[str, Any]:
+    """Measures the cell in this process, with records in the folder, and returns its result."""
+    import torch
+
+    from harness.rows.machine import usable_processors
+
+    if device == "cpu":
+        torch.set_num_threads(max(1, usable_processors() - 1))  # as in the children of `decode`
+    if cell.kind in ("times", "probes"):
+        from gpu_kernels import PROBES_PLAN, kernel_cell, times_plan
+
+        if cell.kind == "probes":
+            return kernel_cell(PROBES_PLAN, cell.backend, device, folder, say)
+        sizes = times_plan(cell.vocabulary, cell.dtype, plan.kernel_batches, plan.kernel_rounds)
+        return kernel_cell(sizes, ",".join(plan.kernel_backends), device, folder, say)
+    if cell.kind == "decode":
+        from gpu_decode import decode_cell
+
+        return decode_cell(cell, plan, device, folder, say)
+
+    from harness.backend.vocabulary import load_vocabulary
+
+    vocabulary = load_vocabulary(VOCABULARY)
+    if cell.kind == "floor":
+        from gpu_floor import floor_cell
+
+        return floor_cell(cell.shape, vocabulary, sorted(plan.batches), plan.copied, device)
+
+    from gpu_loads import Bench, cold_cell, share_cell
+
+    from harness.backend.registry import make, parse_specs
+    from harness.serve.decode.model.model import load_model
+
+    adapter = make(parse_specs(cell.backend)[0], vocabulary)
+    positions = PROMPT + LONG_LIMIT + ROOM
+    model = load_model(cell.shape, vocabulary.size, rows=cell.batch, positions=positions, device=device)
+    model.prepare((1, model.chunk))
+    run = cold_cell if cell.kind == "cold" else share_cell
+    return run(Bench(model, vocabulary, adapter), cell.batch, plan.repeats) | {"model": model.describe()}
+
+
+def say(message: str) -> None:
+    """Print a line of progress."""
+    print(f"    {one_line(message)}", flush=True)
+
+
+# ------------------------------------------------------------------------------------ many cells, in a budget
+
+
+def run_part(
+    part: str, plan: Plan, store: Store, out: Path, seconds: float, began: float | None = None
+) -> None:
+    """Measures the part's open cells for so many seconds, and stores each as it ends. A first cell is tried
+    however long it is thought to take."""
+    deadline = (time.monotonic() if began is None else began) + seconds
+    cells = plan.cells(part)
+    tried = store.cells
+    waiting = [cell for cell in cells if cell.name not in tried]
+    waiting += [cell for cell in cells if cell.name in tried and failed(tried[cell.name])]
+    done = len(cells) - len(waiting)
+    print(f"{part}: {done} of {len(cells)} cells are stored", flush=True)
+    first = True
+    for cell in waiting:
+        left = deadline - time.monotonic()
+        if not first and left < expected(cell, cells, tried):
+            continue
+        first = False
+        print(f"  {cell.name} ({left:.0f} s left) ...", flush=True)
+        start = time.monotonic()
+        result = in_process(cell, store.device, out, max(left, 0) + GRACE)
+        store.add(cell.name, result | {"seconds": round(time.monotonic() - start, 1), "at": now()})
+        if "error" in result:
+            print(f"    failed: {result['error']}", flush=True)
+
+
+def expected(cell: Cell, cells: Sequence[Cell], tried: Mapping[str, dict[str, Any]]) -> float:
+    """Returns how many seconds the cell will take: a tenth more than the longest one like it that was
+    measured, or else the plan's estimate."""
+    alike = [
+        tried[other.name]["seconds"]
+        for other in cells
+        if other.like == cell.like and other.name in tried and not failed(tried[other.name])
+    ]
+    return 1.1 * max(alike) if alike else cell.seconds
+
+
+def in_process(cell: Cell, device: str, out: Path, seconds: float) -> dict[str, Any]:
+    """Measures the cell in a process of its own, whose end gives the device's memory back; returns its
+    result, or `error`."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer.json"
+        command = [sys.executable, __file__, "--out", str(out), "--device", device]
+        process = subprocess.Popen([*command, "--cell", cell.name, "--answer", str(answer)])
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # it ends its own processes
+            try:
+                process.wait(POLITE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            return {"error": f"killed after {seconds:.0f} s; give the part more --seconds"}
+        if answer.exists():
+            result: dict[str, Any] = json.loads(answer.read_text("utf-8"))
+            return result
+        return {"error": f"its process ended with {code}"}
+
+
+def alone(name: str, plan: Plan, device: str, out: Path, answer: Path) -> None:
+    """Writes the result of the cell of that name to the file; `error` where it cannot be had."""
+    import torch
+
+    cell = next(cell for part in PARTS for cell in plan.cells(part) if cell.name == name)
+    folder = out.with_name(f"{out.name}-records") / cell.name
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        result = measured(cell, plan, device, folder)
+    except (BadInput, torch.OutOfMemoryError) as error:
+        result = {"error": one_line(str(error))[:500]}
+    except Exception as error:  # ours or a library's: it is told, and the other cells are measured
+        import traceback
+
+        traceback.print_exc()
+        result = {"error": one_line(repr(error))[:500]}
+    answer.write_text(json.dumps(result), "utf-8")
+
+
+# ------------------------------------------------------------------------------------------------- command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures what is asked for, and returns the exit code."""
+    parser = argparse.ArgumentParser(
+        usage="python benchmarks/gpu.py --out DIR [--device cuda|cpu] [--seconds S] [--show] [PART ...]"
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--device", choices=["cuda", "cpu"])
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--cell", help=argparse.SUPPRESS)  # what a process of its own is to do
+    parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
+    wanted = parser.parse_args(arguments)
+    try:
+        if wanted.cell:
+            signal.signal(
+                signal.SIGTERM, lambda *_: sys.exit("told to end")
+            )  # so that what it began ends too
+            alone(wanted.cell, plan_of(wanted.device), wanted.device, wanted.out, wanted.answer)
+            return OK
+        for part in wanted.parts:
+            if part not in PARTS:
+                raise BadInput(f'there is no part "{part}"; name {", ".join(PARTS)}, or none for all')
+        if not wanted.show:
+            measure(wanted.parts or list(PARTS), wanted.out, wanted.device, wanted.seconds)
+        return show(wanted.out, wanted.parts or list(PARTS))
+    except BadInput as error:
+        print(f"benchmarks/gpu.py: {error}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def measure(parts: Sequence[str], out: Path, device: str | None, seconds: float) -> None:
+    """Measures the parts, each for so many seconds. Raises BadInput where there is no such device, or where
+    the folder holds another one's results."""
+    from gpu_machine import device_here
+
+    here = device_here()
+    device = device or here
+    if device == "cuda" and here != "cuda":
+        raise BadInput("torch finds no GPU here; leave out --device, or take cpu")
+    out.mkdir(parents=True, exist_ok=True)
+    plan = plan_of(device)
+    for part in parts:
+        began = time.monotonic()
+        store = opened(out / f"{part}.json", part, device, sys.argv)
+        run_part(part, plan, store, out, seconds, began)
+        write_page(out)
+
+
+def write_page(out: Path) -> None:
+    """Replaces DIR/gpu.md by what is stored now."""
+    beside = out / "gpu.md.new"
+    beside.write_text(page(stored(out)), "utf-8")
+    os.replace(beside, out / "gpu.md")
+
+
+def show(out: Path, parts: Sequence[str]) -> int:
+    """Prints what is stored, beside what was asked and published; returns the exit code."""
+    stores = stored(out)
+    if not stores:
+        raise BadInput(f"{out} holds no part; leave out --show to measure one")
+    write_page(out)
+    print(summary(stores))
+    print(f"\nAll tables: {out / 'gpu.md'}")
+    missing = {part: stores[part].missing() if part in stores else ["all"] for part in parts}
+    for part, cells in missing.items():
+        if cells:
+            print(f"{part}: not complete; missing {', '.join(cells[:4])}{' ...' if len(cells) > 4 else ''}")
+    if any(missing.values()):
+        print("the same command goes on where this one stopped")
+        return INCOMPLETE
+    return GATE_FAILED if is_worse(stores) else OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

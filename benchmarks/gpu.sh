@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Measures what decoding and its masks cost on a GPU, in parts that go on where they stopped; docs/gpu.md.
+#
+#   bash benchmarks/gpu.sh wheels DIR                            where pip reaches an index: fill DIR (29 MB)
+#   bash benchmarks/gpu.sh [--wheels DIR] [--out DIR] [PART ...]  where the GPU is: kernels decode cold share
+#   bash benchmarks/gpu.sh [--wheels DIR] --out DIR --show        the page of what is stored
+#
+# The GPU's machine needs Python 3.11 or later with torch (2.11 or later, with CUDA), triton and transformers;
+# everything else is in the wheels (for Python 3.12 on x86-64; PYTHON_OF_WHEELS=3.13 for another). Without
+# --wheels the backends and this project must be installed there. Each part takes at most eight minutes and a
+# minute of grace; the same command goes on. PYTHON names the interpreter (python3). All else goes to
+# benchmarks/gpu.py, which has the exit codes: 0 done; 1 worse than asked; 2 wrong input; 3 not complete.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+python=${PYTHON:-python3}
+
+# What the backends and this project need besides torch, triton, transformers and what those bring
+# (numpy, packaging, regex, typing-extensions): nothing here pulls torch, because of --no-deps.
+packages=(
+  xgrammar apache-tvm-ffi pydantic pydantic-core annotated-types typing-inspection typing-extensions
+  llguidance outlines-core
+  mistral-common tiktoken regex
+  jsonschema jsonschema-specifications jsonschema-rs referencing rpds-py attrs
+  pyperf psutil packaging setuptools
+)
+
+fill() {
+  local folder=${1:?"give the folder to fill: gpu.sh wheels DIR"} version=${PYTHON_OF_WHEELS:-3.12} platforms=()
+  # pip matches each platform exactly, so the older ones are named too.
+  for platform in 2_35 2_34 2_31 2_28 2_27 2_24 2_17; do
+    platforms+=(--platform "manylinux_${platform}_x86_64")
+  done
+  platforms+=(--platform manylinux2014_x86_64 --platform manylinux1_x86_64)
+  mkdir -p "$folder"
+  "$python" -m pip download --quiet --no-deps --only-binary=:all: --python-version "$version" --implementation cp \
+    "${platforms[@]}" --constraint "$root/constraints.txt" --dest "$folder" "${packages[@]}"
+  du -sh "$folder"
+}
+
+# Installs wheels and this checkout into a folder of its own and puts it first on Python's path. A virtual
+# environment would not do: one that is made by the interpreter of another does not see that one's torch.
+install() {
+  local folder=$1 site=${SITE:-/tmp/grammarbench-gpu-site}
+  compgen -G "$folder/*.whl" > /dev/null || { echo "gpu.sh: $folder holds no wheel; fill it: gpu.sh wheels $folder" >&2; exit 2; }
+  rm -rf "$site"
+  "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --target "$site" "$folder"/*.whl
+  # A build of its own folder, because setuptools writes beside what it builds.
+  local copy
+  copy=$(mktemp -d)
+  cp -r "$root"/{harness,adapters,suites,reports,pyproject.toml,setup.py,README.md,LICENSE} "$copy"
+  mkdir "$copy/results"
+  cp "$root"/results/*.* "$copy/results"
+  PYTHONPATH="$site" "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir \
+    --no-build-isolation --target "$site" "$copy"
+  rm -rf "$copy"
+  export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
+}
+
+if [[ ${1:-} == wheels ]]; then
+  fill "${2:-}"
+  exit
+fi
+
+wheels= out=$root/results/runs/gpu rest=()
+while (($#)); do
+  case $1 in
+    --wheels) wheels=${2:?"--wheels needs a folder"}; shift 2 ;;
+    --out) out=${2:?"--out needs a folder"}; shift 2 ;;
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit ;;
+    *) rest+=("$1"); shift ;;
+  esac
+done
+[[ -z $wheels ]] || install "$wheels"
+# torch asks the driver's library, not the driver, whether there is a device: after that a process can still fork.
+export PYTORCH_NVML_BASED_CUDA_CHECK=1 PYTHONUNBUFFERED=1
+exec "$python" "$root/benchmarks/gpu.py" --out "$out" "${rest[@]}"

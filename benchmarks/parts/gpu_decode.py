@@ -1,0 +1,202 @@
+"""The cells of the part `decode`: a record of `grammarbench decode` with settings of our own and an A/A arm,
+and what is kept of it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gpu_plan import FORCED, LIMIT, MIXED, PROMPT, VOCABULARY, Cell, Plan
+
+from harness.serve.decode import overhead
+from harness.serve.decode.figures import DecodeCell, Decoded
+from harness.serve.decode.record import DecodedBatch, read_decoding
+from harness.serve.decode.session import DecodeRequest, decode
+from harness.serve.decode.setting import Setting
+from harness.serve.requests import latency
+from harness.walk.loop.outcome import STEP, Completed
+
+FILL_THREADS = 8
+
+STEP_TIMES = (
+    "forward_ns",
+    "fill_ns",
+    "exposed_ns",
+    "move_ns",
+    "apply_ns",
+    "sample_ns",
+    "accept_ns",
+    "wall_ns",
+)
+"""The columns of a step of which the median is kept."""
+
+
+def settings_of(batch: int, texts: int) -> tuple[Setting, ...]:
+    """Returns the settings of a batch: stepwise with masks filled beside the forward pass (in one thread and,
+    where there are several rows, by one call for all of them; in many rows also by FILL_THREADS threads), the
+    same without overlap, and the strategies. At batch 1 also texts of which everything is forced."""
+    base = Setting(MIXED, batch=batch, texts=max(texts, batch), prompt_tokens=PROMPT, limit=LIMIT)
+
+    def other(**changed: Any) -> Setting:
+        return Setting(**{**base.to_json(), **changed})
+
+    made = [base, other(overlap=False)]
+    if batch > 1:
+        made.append(other(batch_fill=True))
+    if batch >= 32:
+        made.append(other(fill_threads=FILL_THREADS))
+    made += [other(strategy="jump_forward"), other(strategy="speculative")]
+    if batch == 1:
+        made += [other(workload=FORCED), other(workload=FORCED, strategy="jump_forward")]
+    return tuple(made)
+
+
+def decode_cell(
+    cell: Cell, plan: Plan, device: str, folder: Path, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Decodes into the folder and returns what is kept. The backends change places from fork to fork, so that
+    each is the one that has an A/A arm."""
+    shift = cell.fork % len(plan.backends)
+    request = DecodeRequest(
+        workloads=(),
+        backends=",".join([*plan.backends[shift:], *plan.backends[:shift]]),
+        model=cell.shape,
+        vocabulary=VOCABULARY,
+        profile="quick",
+        usual=Setting(""),
+        strategies=None,
+        batches=None,
+        texts=None,
+        prompt_tokens=None,
+        forks=1,
+        rounds=plan.rounds,
+        device=device,
+        dtype=None,
+        out=folder,
+        timeout_s=300.0,
+        memory_gb=64.0,
+        argv=(),
+        settings=settings_of(cell.batch, plan.texts),
+        again=True,
+    )
+    decode(request, say)
+    return condensed(Decoded(read_decoding(folder)))
+
+
+def condensed(decoded: Decoded) -> dict[str, Any]:
+    """Returns the model, what each arm did in each setting, how the A/A arm compares with its reference, and
+    what was lost. Ratios are natural logarithms, each the mean over the requests of this one fork."""
+    decoding = decoded.decoding
+    backends = {arm.name: arm.backend for arm in decoding.setup.arms}
+    reference = next(arm.name for arm in decoding.setup.arms if arm.role == "reference")
+    again = next(arm.name for arm in decoding.setup.arms if arm.role == "a/a")
+    rows, twins = [], []
+    for cell in decoded.cells:
+        row = {"arm": cell.arm, "backend": backends[cell.arm], "again": cell.arm == again}
+        rows.append(row | setting_of(cell) | figures_of_cell(decoded, cell))
+        if cell.arm == again:
+            beside = decoded.runs(decoded.key_of(cell), (reference, cell.role, cell.place))
+            pair = overhead.paired(beside, latency.tpot)
+            twins.append(setting_of(cell) | {"backend": backends[again], "x": first(pair.x)})
+    return {
+        "model": decoding.model,
+        "rows": rows,
+        "again": twins,
+        "lost": [
+            {"arm": loss.arm, "setting": decoding.setup.settings[loss.setting].name, "why": loss.why}
+            for loss in decoding.losses
+        ],
+    }
+
+
+def setting_of(cell: DecodeCell) -> dict[str, Any]:
+    """Returns what tells the cell's setting apart within the record."""
+    setting = cell.setting
+    way = "one call" if setting.batch_fill else f"{setting.fill_threads} threads"
+    way = "one thread" if way == "1 threads" else way
+    return {
+        "workload": setting.workload,
+        "strategy": cell.strategy,
+        "way": "" if cell.role == "none" else way if setting.overlap else "no overlap",
+    }
+
+
+def figures_of_cell(decoded: Decoded, cell: DecodeCell) -> dict[str, Any]:
+    """Returns the figures of one arm in one setting: medians over the warm runs, and the logarithms."""
+    done = latency.answered(cell.completed)
+    over, gain = decoded.over_none(cell), decoded.speed_up(cell)
+    values = decoded.values(cell)
+    return {
+        "requests": len(cell.judged),
+        "answered": len(done),
+        "ends": dict(Counter(request.end for request in cell.completed)),
+        "right": dict(Counter(request.right for request in cell.judged)),
+        "fallback": sum(bool(request.fallback) for request in cell.completed),
+        "tpot_ns": median(latency.tpot(request) for request in done),
+        "ttft_ns": median(latency.ttft(request) for request in done),
+        "ttft_cold_ns": median(
+            latency.ttft(request)
+            for run in cell.cold
+            for request in latency.answered(one.completed for one in run.completed)
+        ),
+        "tokens_per_s": values["output_throughput"],
+        "tokens_per_pass": values["tokens_per_pass"],
+        "peak_bytes": values["peak"],
+        "step_ns": {
+            name.removesuffix("_ns"): float(
+                np.median(np.concatenate([run.steps[:, STEP.index(name)] for run in cell.warm]))
+            )
+            for name in STEP_TIMES
+            if any(len(run.steps) for run in cell.warm)
+        },
+        "over_none": first(over.x) if over else None,
+        "left_out": over.left_out if over else 0,
+        "per_byte": per_byte(decoded, cell) if cell.role == "none" else None,
+        "speed_up": first(gain.ratio.x) if gain else None,
+        "ceiling": gain.ceiling if gain else None,
+        "saved": gain.saved if gain else None,
+    }
+
+
+def per_byte(decoded: Decoded, cell: DecodeCell) -> float | None:
+    """Returns the mean over the requests of the logarithm of TPOT (nanoseconds) over the bytes that each of
+    its passes must read: the weights once, and the cache of every row of the pass at its length."""
+    model = decoded.decoding.model
+    logs = []
+    for run in cell.warm:
+        for request in latency.answered(one.completed for one in run.completed):
+            took = latency.tpot(request)
+            if took:
+                read = model["read_bytes"] + model["cache_bytes_per_token"] * tokens_read(request, run, cell)
+                logs.append(math.log(took / read))
+    return statistics.mean(logs) if logs else None
+
+
+def tokens_read(request: Completed, run: DecodedBatch, cell: DecodeCell) -> float:
+    """Returns how many tokens of cache the request's passes read on average, over all rows of the batch.
+
+    All requests of a batch begin together, unless a row serves several texts, which is so at batch 1 alone.
+    """
+    passes = len(request.ids) - 1
+    lengths = request.prompt + np.arange(1, passes + 1)
+    if cell.setting.batch == 1:
+        return float(lengths.mean())
+    widths = run.steps[:, STEP.index("fed")] > run.steps[:, STEP.index("rows")]
+    rows = run.steps[~widths, STEP.index("rows")][:passes]
+    return float((rows * lengths[: len(rows)]).mean())
+
+
+def median(values: Any) -> float | None:
+    """Returns the median of the values that are not None; None if there is none."""
+    known = [value for value in values if value is not None]
+    return float(statistics.median(known)) if known else None
+
+
+def first(x: Sequence[float]) -> float | None:
+    """Returns the one logarithm of a record of one fork; None if nothing could be compared."""
+    return x[0] if x else None

@@ -1,0 +1,109 @@
+"""The bandwidth of a copy, and bare steps of a model beside it: as a captured graph and eager, and how far
+their logits are apart."""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gpu_plan import LIMIT, PROMPT
+
+from harness.backend.vocabulary import Vocabulary
+from harness.errors import BadInput
+from harness.measure.kernels.clock import clock_of
+from harness.measure.kernels.rounds import Effort, by_turns
+from harness.measure.kernels.timing import copy_call
+from harness.text import one_line
+
+if TYPE_CHECKING:
+    import torch
+
+    from harness.serve.decode.model.model import Model
+
+STEPS, ROUNDS = 16, 8
+"""Bare steps of a round, and rounds, of a graph and of eager by turns."""
+
+
+def floor_cell(
+    shape: str, vocabulary: Vocabulary, batches: Sequence[int], copied: int, device: str
+) -> dict[str, Any]:
+    """Returns the copy's bandwidth, and for each batch the bare steps; a batch that does not fit says so."""
+    import torch
+
+    clock = clock_of(device)
+    call, moved = copy_call(copied, device)
+    call()
+    copy = by_turns({"copy": call}, clock, Effort(rounds=15), rewarm=False)["copy"]
+    del call
+    steps: dict[str, Any] = {}
+    for batch in batches:
+        gc.collect()
+        if device == "cuda":
+            torch.cuda.empty_cache()
+        try:
+            steps[str(batch)] = bare(shape, vocabulary, batch, device)
+        except (BadInput, torch.OutOfMemoryError) as error:
+            steps[str(batch)] = {"error": one_line(str(error))[:300]}
+    copy_ns = [total / copy.calls for total in copy.totals_ns]
+    return {"copy_bytes": moved, "copy_ns": copy_ns, "threads": torch.get_num_threads(), "steps": steps}
+
+
+def bare(shape: str, vocabulary: Vocabulary, batch: int, device: str) -> dict[str, Any]:
+    """Returns the times of bare steps, one median for each round, and how the logits of both ways agree. On a
+    CPU the same static buffers stand in for a captured graph."""
+    import torch
+
+    from harness.serve.decode.model.graphs import Direct, Static
+    from harness.serve.decode.model.model import load_model
+
+    model = load_model(shape, vocabulary.size, rows=batch, positions=PROMPT + LIMIT, device=device)
+    graph = model._runner if model._runner.static else Static(model.network, model.device, capture=False)
+    runners = {"graph": graph, "eager": Direct(model.network, model.device)}
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(vocabulary.size, (batch, PROMPT), generator=generator).tolist()
+    model.extend(dict(enumerate(ids)))
+    logits = {}
+    for which, runner in runners.items():
+        model._runner = runner
+        bare_steps(model, batch, 3)
+        logits[which] = model.extend({row: [row + 1] for row in range(batch)}).float()
+        for row in range(batch):
+            model.rollback(row, PROMPT)
+    step_ns: dict[str, list[float]] = {which: [] for which in runners}
+    for number in range(ROUNDS):
+        for which in list(runners)[:: -1 if number % 2 else 1]:
+            model._runner = runners[which]
+            step_ns[which].append(bare_steps(model, batch, STEPS))
+    return {
+        "model": model.describe(),
+        "length": PROMPT + (STEPS + 1) / 2,
+        "step_ns": step_ns,
+        "logits_apart": apart(logits["graph"], logits["eager"]),
+        "same_choice": float((logits["graph"].argmax(-1) == logits["eager"].argmax(-1)).float().mean()),
+        "peak_bytes": model.peak_bytes(),
+    }
+
+
+def bare_steps(model: Model, batch: int, steps: int) -> float:
+    """Returns the median time of a pass by a token a row, nanoseconds, until the device is done; the rows are
+    then as before."""
+    known = []
+    for step in range(steps):
+        tokens = {row: [step + 1] for row in range(batch)}
+        start = time.perf_counter_ns()
+        model.extend(tokens)
+        model.finish()
+        known.append(time.perf_counter_ns() - start)
+    for row in range(batch):
+        model.rollback(row, PROMPT)
+    return statistics.median(known)
+
+
+def apart(ours: torch.Tensor, theirs: torch.Tensor) -> float:
+    """Returns the relative distance, over all values; infinite where one is not a number."""
+    distance = float((ours - theirs).norm() / theirs.norm())
+    return math.inf if math.isnan(distance) else distance

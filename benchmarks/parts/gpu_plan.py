@@ -1,0 +1,154 @@
+"""What benchmarks/gpu.py measures: four parts, each of cells. A cell is what one process measures and what
+is stored in one piece, so that an interrupted part goes on with the next cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+PARTS = {
+    "kernels": "mask kernels of every library against the bandwidth of a copy",
+    "decode": "decoding: the bandwidth floor, what a grammar adds, and what each strategy gains",
+    "cold": "a grammar that is not compiled yet comes into a warm batch",
+    "share": "the share of requests with a grammar, from 0 to 100 %",
+}
+"""The parts by name, in the order in which they are measured, and what each measures."""
+
+Kind = Literal["times", "probes", "floor", "decode", "cold", "share"]
+
+VOCABULARY = "tekken"
+PROMPT, LIMIT = 32, 64
+"""Tokens of each prompt and, at most, of each output."""
+LONG_LIMIT = 128
+"""The most tokens of an output in the part `cold`, where the others run on while a grammar is compiled."""
+
+FORCED, MIXED, LONG = "all_forced", "function_calls", "long_arrays"
+"""The workloads. Every text of LONG is longer than LONG_LIMIT, so that all rows of a batch end together."""
+
+BACKENDS = ("xgrammar", "llguidance")
+"""The backends that decode."""
+KERNEL_BACKENDS = ("xgrammar", "llguidance", "outlines-core")
+"""The backends that have kernels which apply masks."""
+
+JUDGED_BATCH = 32
+"""The batch at which constrained runs are held against unconstrained ones."""
+
+SHAPE_SECONDS = {"1b": 0.75, "8b": 1.0}
+"""How long a shape takes, as a share of 8b's time."""
+DECODE_SECONDS = {1: 80.0, 8: 90.0, 32: 110.0, 128: 160.0, 512: 330.0}
+"""Seconds that a cell of `decode` is thought to take at that batch with 8b on an H200. They are estimates:
+nothing was measured. Once such a cell is measured, its own time stands in their place."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one process measures."""
+
+    part: str
+    kind: Kind
+    seconds: float
+    """How long it is thought to take, until one like it was measured."""
+    shape: str = ""
+    batch: int = 0
+    fork: int = 0
+    """Cells that differ in this alone repeat one another in fresh processes; intervals are over them."""
+    backend: str = ""
+    dtype: str = ""
+    vocabulary: int = 0
+    """The ids of a kernel's logits."""
+
+    @property
+    def like(self) -> str:
+        """Returns what cells that take equally long have in common."""
+        parts = [self.kind, self.shape, self.batch, self.backend, self.dtype, self.vocabulary]
+        return "-".join(str(part) for part in parts if part)
+
+    @property
+    def name(self) -> str:
+        """Returns the cell's name, which is also that of a folder."""
+        return f"{self.like}-fork-{self.fork + 1}" if self.kind == "decode" else self.like
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured on a kind of device."""
+
+    shapes: tuple[str, ...] = ("8b", "1b")
+    batches: tuple[int, ...] = (32, 1, 8, 128, 512)
+    """Batches of `decode`, in the order of what matters most."""
+    judged_batch: int = JUDGED_BATCH
+    forks: int = 3
+    rounds: int = 2
+    """Warm rounds of a cell of `decode`."""
+    texts: int = 4
+    """How many texts are decoded at batch 1; at larger batches each row has one."""
+    vocabularies: tuple[int, ...] = (131_072, 32_768, 262_208)
+    dtypes: tuple[str, ...] = ("float32", "bfloat16")
+    kernel_batches: tuple[int, ...] = (1, 8, 32, 128, 512)
+    kernel_rounds: int = 30
+    cold_batches: tuple[int, ...] = (32, 8)
+    share_batches: tuple[int, ...] = (32, 512)
+    repeats: int = 5
+    """Warm repetitions of `cold` and `share`."""
+    copied: int = 2 << 30
+    """Bytes that the copy touches by which bandwidth is measured: more than any cache holds."""
+    backends: tuple[str, ...] = BACKENDS
+    kernel_backends: tuple[str, ...] = KERNEL_BACKENDS
+
+    def cells(self, part: str) -> list[Cell]:
+        """Returns the cells of a part, in the order in which they are measured."""
+        return list(getattr(self, f"_{part}")())
+
+    def _kernels(self) -> Iterator[Cell]:
+        for vocabulary in self.vocabularies:
+            for dtype in self.dtypes:
+                yield Cell("kernels", "times", 75, dtype=dtype, vocabulary=vocabulary)
+        for backend in self.kernel_backends:
+            yield Cell("kernels", "probes", 120, backend=backend)
+
+    def _decode(self) -> Iterator[Cell]:
+        for shape in self.shapes:
+            yield Cell("decode", "floor", 90 * SHAPE_SECONDS.get(shape, 1), shape)
+        for fork in range(self.forks):
+            for batch in self.batches:
+                for shape in self.shapes:
+                    seconds = DECODE_SECONDS.get(batch, 60.0) * SHAPE_SECONDS.get(shape, 1)
+                    yield Cell("decode", "decode", seconds, shape, batch, fork)
+
+    def _cold(self) -> Iterator[Cell]:
+        yield from self._loads("cold", self.cold_batches, {})
+
+    def _share(self) -> Iterator[Cell]:
+        yield from self._loads("share", self.share_batches, {512: 150.0})
+
+    def _loads(
+        self, kind: Literal["cold", "share"], batches: tuple[int, ...], seconds: dict[int, float]
+    ) -> Iterator[Cell]:
+        for batch in batches:
+            for shape in self.shapes:
+                for backend in self.backends:
+                    guess = seconds.get(batch, 60.0) * SHAPE_SECONDS.get(shape, 1)
+                    yield Cell(kind, kind, guess, shape, batch, backend=backend)
+
+
+def plan_of(device: str) -> Plan:
+    """Returns the plan of the device `cuda`; or that of `cpu`, which shows that the script works and says
+    nothing about a GPU."""
+    if device == "cuda":
+        return Plan()
+    return Plan(
+        shapes=("tiny",),
+        batches=(8, 1),
+        judged_batch=8,
+        forks=1,
+        rounds=1,
+        texts=2,
+        vocabularies=(32_768,),
+        kernel_batches=(1, 8),
+        kernel_rounds=5,
+        cold_batches=(4,),
+        share_batches=(4,),
+        repeats=2,
+        copied=64 << 20,
+    )

@@ -1,0 +1,112 @@
+"""The file of one part: what was measured, on what, with which commands. It is replaced in one piece after
+each cell, so that it is complete at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpu_machine import environment
+from gpu_plan import PARTS, Plan, plan_of
+
+from harness.errors import BadInput
+from harness.rows.folder import now
+
+FORMAT = 1
+SAME = ("device", "torch", "versions")
+"""What must be the same in all calls that fill one file."""
+
+
+@dataclass(eq=False)
+class Store:
+    """One part's file."""
+
+    path: Path
+    part: str
+    device: str
+    """`cuda` or `cpu`."""
+    environment: dict[str, Any]
+    """Of the first call; the code of later ones is with their commands."""
+    commands: list[dict[str, Any]] = field(default_factory=list)
+    cells: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        """Returns the plan of the store's device."""
+        return plan_of(self.device)
+
+    def add(self, name: str, result: dict[str, Any]) -> None:
+        """Keeps the result of a cell and writes the file. A failure does not replace a result."""
+        known = self.cells.get(name)
+        if known is None or failed(known) or not failed(result):
+            self.cells[name] = result
+        self.save()
+
+    def save(self) -> None:
+        """Replaces the file in one piece: the old one stays until the new one is whole."""
+        value = {
+            "format": FORMAT,
+            "part": self.part,
+            "device": self.device,
+            "environment": self.environment,
+            "commands": self.commands,
+            "cells": self.cells,
+        }
+        beside = self.path.with_suffix(".new")
+        beside.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+        os.replace(beside, self.path)
+
+    def missing(self) -> list[str]:
+        """Returns the names of the cells that have no result."""
+        return [
+            cell.name
+            for cell in self.plan.cells(self.part)
+            if cell.name not in self.cells or failed(self.cells[cell.name])
+        ]
+
+    def results(self) -> dict[str, dict[str, Any]]:
+        """Returns the cells that have a result."""
+        return {name: result for name, result in self.cells.items() if not failed(result)}
+
+
+def failed(result: dict[str, Any]) -> bool:
+    """Returns whether the cell came to nothing."""
+    return "error" in result
+
+
+def opened(path: Path, part: str, device: str, argv: Sequence[str]) -> Store:
+    """Returns the file's content, or a new one, with this call among its commands. Raises BadInput if the
+    file is of another device or of other versions."""
+    here = environment(device)
+    command = {"argv": list(argv), "at": now(), "commit": here["commit"], "code_sha256": here["code_sha256"]}
+    if not path.exists():
+        return Store(path, part, device, here, [command])
+    store = read(path)
+    for name in SAME:
+        known, ours = store.environment.get(name), here[name]
+        if known != ours or store.device != device:
+            raise BadInput(f"{path} is of another {name} ({known}, here {ours}); give another --out")
+    store.commands.append(command)
+    return store
+
+
+def read(path: Path) -> Store:
+    """Returns the file's content. Raises BadInput if it is no file of ours."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+        if value["format"] != FORMAT or value["part"] not in PARTS:
+            raise ValueError("another format")
+        return Store(
+            path, value["part"], value["device"], value["environment"], value["commands"], value["cells"]
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{path} is no file of benchmarks/gpu.py ({error!r}); give another --out") from error
+
+
+def stored(out: Path) -> dict[str, Store]:
+    """Returns the parts that the folder holds, by name."""
+    return {part: read(out / f"{part}.json") for part in PARTS if (out / f"{part}.json").exists()}

@@ -1,0 +1,584 @@
+"""benchmarks/gpu.py without a GPU: what is planned fits, cells are stored and not done again, one that fails
+or hangs costs itself only, and figures are held against what was asked."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import gpu_decode
+import gpu_floor
+import gpu_loads
+import gpu_report
+import gpu_store
+import pytest
+from decode_runs import Played, arm, decoding
+from decode_tools import FakeModel
+from gpu_figures import CONSTRAINED, FLOOR, JUMPS, LOGITS, LOGITS32, Asked, Figures, verdict
+from gpu_plan import FORCED, LIMIT, MIXED, PARTS, PROMPT, Cell, Plan, plan_of
+from gpu_store import Store
+from places import ROOT
+
+from harness.backend.registry import make, parse_specs
+from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
+from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
+from harness.serve.decode.figures import Decoded
+from harness.serve.decode.model.graphs import Static
+from harness.serve.decode.model.shapes import SHAPES
+from harness.serve.decode.setting import Setting
+from harness.serve.decode.workloads import find_workload, requests
+
+SCRIPT = ROOT / "benchmarks" / "gpu.py"
+ENVIRONMENT: dict[str, Any] = {
+    "device": "made up",
+    "torch": "2",
+    "cuda": None,
+    "versions": {"xgrammar": "1"},
+    "packages": {},
+    "commit": "c",
+    "code_sha256": "0" * 64,
+}
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("benchmark_gpu", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def store(
+    part: str, cells: Mapping[str, dict[str, Any]], device: str = "cuda", path: Path = Path("x")
+) -> Store:
+    return Store(path, part, device, ENVIRONMENT, [], dict(cells))
+
+
+# ---------------------------------------------------------------------------------------------------- plan
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_every_cell_has_a_name_of_its_own_and_fits_into_a_part(device: str) -> None:
+    cells = [cell for part in PARTS for cell in plan_of(device).cells(part)]
+    assert len({cell.name for cell in cells}) == len(cells)
+    assert max(cell.seconds for cell in cells) < 480
+
+
+def test_all_that_is_asked_is_planned() -> None:
+    plan = plan_of("cuda")
+    decoded = {(cell.shape, cell.batch) for cell in plan.cells("decode") if cell.kind == "decode"}
+    assert decoded == {(shape, batch) for shape in ("1b", "8b") for batch in (1, 8, 32, 128, 512)}
+    times = {(cell.vocabulary, cell.dtype) for cell in plan.cells("kernels") if cell.kind == "times"}
+    assert len(times) == 6 and {1, 512} <= set(plan.kernel_batches)
+    for batch in plan.batches:
+        settings = gpu_decode.settings_of(batch, plan.texts)
+        assert {setting.strategy for setting in settings} == {"stepwise", "jump_forward", "speculative"}
+        assert {setting.overlap for setting in settings} == {True, False}
+        assert {setting.batch for setting in settings} == {batch}
+
+
+def test_the_first_forks_of_all_batches_come_before_second_ones() -> None:
+    forks = [cell.fork for cell in plan_of("cuda").cells("decode") if cell.kind == "decode"]
+    assert forks == sorted(forks)
+
+
+def test_the_largest_cell_fits_into_an_h200() -> None:
+    """8b in bfloat16 at batch 512: weights, cache, and float32 logits of every drafted token, twice."""
+    shape, vocabulary = SHAPES["8b"], 131_072
+    dim = shape.hidden_size // shape.num_attention_heads
+    layer = shape.hidden_size * (2 * shape.hidden_size + 2 * shape.num_key_value_heads * dim)
+    layer += 3 * shape.hidden_size * shape.intermediate_size
+    weights = 2 * (shape.num_hidden_layers * layer + 2 * vocabulary * shape.hidden_size)
+    capacity = -(-(PROMPT + LIMIT + 4 + 64 + 64) // 64) * 64  # positions with room, and a chunk
+    cache = 2 * 2 * shape.num_hidden_layers * shape.num_key_value_heads * dim * capacity * 512
+    logits = 4 * 512 * 8 * vocabulary  # five tokens a row, in a graph of eight
+    assert 15e9 < weights < 17e9 and 16e9 < cache < 18e9
+    assert weights + 2 * cache + 6 * logits < 100e9 < 139 * 2**30
+
+
+# -------------------------------------------------------------------------------- cells, stored one by one
+
+
+PLANNED = Plan(shapes=("1b",), batches=(32, 1), forks=1)
+
+
+def answers(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, result: Callable[[str], dict[str, Any]]
+) -> list[str]:
+    """Let every cell be answered by that function; returns the names in the order in which they are asked."""
+    asked: list[str] = []
+
+    def in_process(cell: Cell, *_: Any) -> dict[str, Any]:
+        asked.append(cell.name)
+        return result(cell.name)
+
+    monkeypatch.setattr(script, "in_process", in_process)
+    return asked
+
+
+def test_a_cell_that_is_done_is_not_done_again_and_failures_come_last(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    held = store("decode", {}, path=tmp_path / "decode.json")
+    names = [cell.name for cell in PLANNED.cells("decode")]
+    assert names == ["floor-1b", "decode-1b-32-fork-1", "decode-1b-1-fork-1"]
+
+    def interrupted(name: str) -> dict[str, Any]:
+        if name == names[2]:
+            raise KeyboardInterrupt
+        return {"error": "it fell"} if name == names[0] else {"rows": []}
+
+    asked = answers(script, monkeypatch, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        script.run_part("decode", PLANNED, held, tmp_path, 480.0)
+    known = gpu_store.read(tmp_path / "decode.json")
+    assert list(known.cells) == asked[:2] == names[:2]
+    asked = answers(script, monkeypatch, lambda _: {"rows": []})
+    script.run_part("decode", PLANNED, known, tmp_path, 480.0)
+    assert asked == [names[2], names[0]], "first what was never tried, then what failed"
+    known = gpu_store.read(tmp_path / "decode.json")
+    assert set(known.results()) == set(names)
+    asked = answers(script, monkeypatch, lambda _: {"error": "never asked"})
+    script.run_part("decode", PLANNED, known, tmp_path, 480.0)
+    assert not asked
+
+
+def test_no_cell_begins_that_is_not_thought_to_end(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = answers(script, monkeypatch, lambda _: {"rows": []})
+    held = store("decode", {}, path=tmp_path / "decode.json")
+    script.run_part("decode", PLANNED, held, tmp_path, 65.0)
+    assert asked == ["floor-1b", "decode-1b-1-fork-1"], "one thought to take 60 s fits, one of 82 s does not"
+    asked.clear()
+    script.run_part("decode", PLANNED, held, tmp_path, 1.0)
+    assert asked == ["decode-1b-32-fork-1"], "a first one is tried however little time there is"
+
+
+def test_a_cell_takes_as_long_as_one_like_it_took(script: ModuleType) -> None:
+    cells = plan_of("cuda").cells("decode")
+    first, second = (cell for cell in cells if (cell.shape, cell.batch) == ("8b", 32) and cell.fork < 2)
+    assert script.expected(second, cells, {}) == second.seconds
+    assert script.expected(second, cells, {first.name: {"seconds": 200.0}}) == pytest.approx(220)
+    assert script.expected(second, cells, {first.name: {"seconds": 1.0, "error": "x"}}) == second.seconds
+
+
+HANGS = """
+import sys, time
+if "decode-1b-32-fork-1" in sys.argv:
+    time.sleep(60)
+if "floor-1b" in sys.argv:
+    open(sys.argv[sys.argv.index("--answer") + 1], "w").write('{"steps": {}}')
+else:
+    sys.exit(5)
+"""
+
+
+def test_a_cell_that_hangs_or_dies_costs_itself_only(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cell.py").write_text(HANGS)
+    monkeypatch.setattr(script, "__file__", str(tmp_path / "cell.py"))
+    begin = time.monotonic()
+    floor, hangs, dies = PLANNED.cells("decode")
+    assert script.in_process(floor, "cuda", tmp_path, 30.0) == {"steps": {}}
+    assert script.in_process(hangs, "cuda", tmp_path, 0.3)["error"].startswith("killed after 0 s")
+    assert script.in_process(dies, "cuda", tmp_path, 30.0) == {"error": "its process ended with 5"}
+    assert time.monotonic() - begin < 20
+
+
+def test_an_error_of_a_cell_is_its_answer(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for error, told in (
+        (BadInput("it does not fit"), "it does not fit"),
+        (KeyError("rows"), "KeyError('rows')"),
+    ):
+
+        def fails(*_: object, error: Exception = error) -> dict[str, Any]:
+            raise error
+
+        monkeypatch.setattr(script, "measured", fails)
+        script.alone("floor-tiny", plan_of("cpu"), "cpu", tmp_path / "out", tmp_path / "answer.json")
+        assert json.loads((tmp_path / "answer.json").read_text()) == {"error": told}
+    assert "KeyError" in capsys.readouterr().err, "a fault of ours has its traceback in the log"
+
+
+def test_a_folder_of_another_device_or_version_is_not_filled_further(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(gpu_store, "environment", lambda _: ENVIRONMENT)
+    held = gpu_store.opened(tmp_path / "share.json", "share", "cuda", ["gpu.py"])
+    held.add("share-8b-32-xgrammar", {"runs": []})
+    again = gpu_store.opened(tmp_path / "share.json", "share", "cuda", ["gpu.py", "share"])
+    assert [command["argv"] for command in again.commands] == [["gpu.py"], ["gpu.py", "share"]]
+    again.add("share-8b-32-xgrammar", {"error": "a second try"})
+    assert again.cells["share-8b-32-xgrammar"] == {"runs": []}, "a failure replaces no result"
+    monkeypatch.setattr(gpu_store, "environment", lambda _: ENVIRONMENT | {"versions": {"xgrammar": "2"}})
+    with pytest.raises(BadInput, match="another versions"):
+        gpu_store.opened(tmp_path / "share.json", "share", "cuda", [])
+    (tmp_path / "share.json").write_text("[]")
+    with pytest.raises(BadInput, match=r"no file of benchmarks/gpu\.py"):
+        gpu_store.stored(tmp_path)
+
+
+def test_the_exit_code_says_whether_it_is_complete_and_good(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert script.main(["--out", str(tmp_path), "--show"]) == BAD_INPUT
+    assert script.main(["--out", str(tmp_path), "decoding"]) == BAD_INPUT
+    assert 'there is no part "decoding"; name kernels' in capsys.readouterr().err
+    plan = plan_of("cuda")
+    cells: dict[str, dict[str, Any]] = {cell.name: {"runs": []} for cell in plan.cells("share")}
+    store("share", cells, path=tmp_path / "share.json").save()
+    assert script.main(["--out", str(tmp_path), "--show", "share"]) == OK
+    assert script.main(["--out", str(tmp_path), "--show"]) == INCOMPLETE
+    assert "decode: not complete; missing all" in capsys.readouterr().out
+    del cells["share-8b-32-xgrammar"]
+    store("share", cells, path=tmp_path / "share.json").save()
+    assert script.main(["--out", str(tmp_path), "--show", "share"]) == INCOMPLETE
+    assert "missing share-8b-32-xgrammar\n" in capsys.readouterr().out
+    cells["share-8b-32-xgrammar"] = {"error": "| `x` |"}
+    store("share", cells, path=tmp_path / "share.json").save()
+    assert script.main(["--out", str(tmp_path), "--show", "share"]) == INCOMPLETE
+    assert "`share-8b-32-xgrammar` failed: / 'x' /" in (tmp_path / "gpu.md").read_text()
+    monkeypatch.setattr(script, "is_worse", lambda _: True)
+    store(
+        "share", {cell.name: {"runs": []} for cell in plan.cells("share")}, path=tmp_path / "share.json"
+    ).save()
+    assert script.main(["--out", str(tmp_path), "--show", "share"]) == GATE_FAILED
+
+
+# ---------------------------------------------------------------------------------------- what was decoded
+
+
+def floor_cell(ratio: float, apart: float = 0.01) -> dict[str, Any]:
+    """A device of 1 GB/s whose bare steps take so many times their floor, which is 8 ms."""
+    step = {
+        "model": {"read_bytes": 8_000_000, "cache_bytes_per_token": 0, "dtype": "bfloat16"},
+        "length": 40.0,
+        "step_ns": {"graph": [ratio * 8e6] * 8, "eager": [2 * ratio * 8e6] * 8},
+        "logits_apart": apart,
+    }
+    return {"copy_bytes": 1_000_000, "copy_ns": [1e6, 1e6, 9e6], "steps": {"1": step, "32": step}}
+
+
+def decoded_cell(
+    batch: int, cost: Mapping[str, float], jump_ms: float = 10.5, again: float = 10.0
+) -> dict[str, Any]:
+    """8b where a pass takes 10 ms without a grammar; `cost` has the milliseconds with one, by way to fill.
+    Half of the forced text needs no pass."""
+    texts = {"a": [1] * 40, "b": [1] * 40}
+    arms = [arm("xgrammar", "reference"), arm("llguidance"), arm("xgrammar (again)", "a/a")]
+    arms[2] = replace(arms[2], backend="xgrammar")
+    base = Setting(MIXED, batch=batch, texts=2)
+    ways = {
+        "one thread": base,
+        "one call": replace(base, batch_fill=True),
+        "no overlap": replace(base, overlap=False),
+    }
+    settings = {
+        setting: {
+            "xgrammar": Played(texts, cost[way]),
+            "llguidance": Played(texts, 10.0),
+            "xgrammar (again)": Played(texts, cost[way] * again / 10),
+        }
+        for way, setting in ways.items()
+    }
+    forced = Setting(FORCED, batch=batch, texts=2)
+    settings[forced] = {name.name: Played(texts) for name in arms}
+    jumps = Played({name: [2] * 20 for name in texts}, jump_ms)
+    settings[replace(forced, strategy="jump_forward")] = {name.name: jumps for name in arms}
+    record = decoding(settings, plain=Played(texts), arms=arms, forks=1)
+    model = {"read_bytes": 8_000_000, "cache_bytes_per_token": 0}
+    record = replace(record, children=(replace(record.children[0], model=model),))
+    return json.loads(json.dumps(gpu_decode.condensed(Decoded(record))))  # type: ignore[no-any-return]
+
+
+def figures_of(
+    first: Mapping[str, float], jump_ms: float = 10.5, apart: float = 0.01, again: float = 10.0
+) -> Figures:
+    cells = {"floor-8b": floor_cell(1.1, apart)}
+    for batch in (1, 32):
+        cells[f"decode-8b-{batch}-fork-1"] = decoded_cell(batch, first, jump_ms, again)
+    figures = Figures({"decode": store("decode", cells)})
+    figures.plan = Plan(shapes=("8b",), batches=(1, 32))
+    return figures
+
+
+COST = {"one thread": 10.8, "one call": 10.4, "no overlap": 9.0}
+
+
+@pytest.mark.parametrize(
+    ("figures", "broken"),
+    [
+        (figures_of(COST), set()),
+        (figures_of(COST | {"one call": 10.6}), {CONSTRAINED.what}),
+        (figures_of(COST, jump_ms=12.5), {JUMPS.what}),
+        (figures_of(COST, apart=math.inf), {LOGITS.what}),
+    ],
+)
+def test_records_are_held_against_what_was_asked(figures: Figures, broken: set[str]) -> None:
+    asked = figures.asked()
+    assert {figure.asked.what for figure in asked if figure.verdict == "NOT KEPT"} == broken
+    assert all(figure.verdict != "not measured" for figure in asked)
+
+
+def test_the_figures_of_a_record() -> None:
+    figures = figures_of(COST, again=11.0)
+    where = ("8b", 32)
+    assert figures.bandwidth("8b") == pytest.approx(1.0), "bytes a nanosecond, of the median copy"
+    assert figures.least_ns(where) == pytest.approx(8e6)
+    floor = figures.over_floor(("8b", 1))
+    assert floor is not None and floor.value == pytest.approx(10 / 8) and floor.low is None
+    way, best = figures.best_way(where, "xgrammar")
+    assert way == "one call" and best is not None and best.value == pytest.approx(1.04)
+    gain, share, ceiling = figures.speed_up(("8b", 1), "xgrammar", "jump_forward", FORCED)
+    assert gain is not None and gain.value == pytest.approx(2 * 10 / 10.5) and ceiling == 2
+    assert share is not None and share.value == pytest.approx(10 / 10.5)
+    apart = figures.ways_apart(where, "xgrammar", "one call", "one thread")
+    assert apart is not None and apart.value == pytest.approx(10.4 / 10.8)
+    noise = figures.noise(where)
+    assert noise is not None and noise.value == pytest.approx(1.1), "the A/A arm's own difference"
+    assert all(row["arm"] != "xgrammar (again)" for row in figures.rows(where))
+
+
+def test_forks_are_put_together_and_give_an_interval() -> None:
+    cells = {
+        f"decode-8b-32-fork-{fork + 1}": decoded_cell(32, COST | {"one thread": 10 * 1.1**fork})
+        for fork in range(3)
+    }
+    figures = Figures({"decode": store("decode", cells)})
+    found = figures.over_none(("8b", 32), "xgrammar", "one thread")
+    assert found is not None and found.number == 3 and found.value == pytest.approx(1.1)
+    assert found.low is not None and found.high is not None and found.low < found.value < found.high
+
+
+def test_the_floor_counts_the_cache_of_every_row_that_a_pass_has() -> None:
+    """Two rows, one of which ends early: the other's later passes read one row's cache."""
+    texts = {"a": [1] * 5, "b": [1] * 3}
+    setting = Setting(MIXED, batch=2, texts=2)
+    record = decoding({setting: {"xgrammar": Played(texts)}}, plain=Played(texts), forks=1)
+    record = replace(
+        record, children=(replace(record.children[0], model={"read_bytes": 0, "cache_bytes_per_token": 10}),)
+    )
+    decoded = Decoded(record)
+    cell = next(cell for cell in decoded.cells if cell.role == "none")
+    run = cell.warm[0]
+    longest = next(judged.completed for judged in run.completed if judged.completed.name == "a")
+    # Prompts of 4: its four passes behind the first have 2, 2, 1, 1 rows at lengths 5, 6, 7, 8.
+    assert gpu_decode.tokens_read(longest, run, cell) == pytest.approx((2 * 5 + 2 * 6 + 7 + 8) / 4)
+
+
+@pytest.mark.parametrize(
+    ("asked", "value", "on_gpu", "on_cpu"),
+    [
+        (FLOOR, 1.3, "kept", "not judged on a CPU"),
+        (FLOOR, 1.31, "NOT KEPT", "not judged on a CPU"),
+        (CONSTRAINED, 1.06, "NOT KEPT", "not judged on a CPU"),
+        (JUMPS, 0.85, "kept", "not judged on a CPU"),
+        (JUMPS, 0.84, "NOT KEPT", "not judged on a CPU"),
+        (LOGITS32, 0.0011, "NOT KEPT", "NOT KEPT"),
+        (LOGITS, None, "not measured", "not measured"),
+    ],
+)
+def test_what_is_asked_is_judged_where_it_can_be(
+    asked: Asked, value: float | None, on_gpu: str, on_cpu: str
+) -> None:
+    assert (verdict(asked, value, "cuda"), verdict(asked, value, "cpu")) == (on_gpu, on_cpu)
+
+
+# ------------------------------------------------------------------------------- cold grammars, and shares
+
+
+class Slow:
+    """An adapter whose compiles take so many seconds more."""
+
+    def __init__(self, inner: Any, seconds: float) -> None:
+        self.inner, self.seconds = inner, seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def compile(self, grammar: Any) -> Any:
+        time.sleep(self.seconds)
+        return self.inner.compile(grammar)
+
+
+@pytest.fixture(scope="module")
+def bench() -> gpu_loads.Bench:
+    """A model without a network, and the backend whose compiles take a millisecond."""
+    vocabulary = load_vocabulary("probe")
+    model = FakeModel(vocabulary, rows=3, positions=512, chunk=64)
+    return gpu_loads.Bench(model, vocabulary, make(parse_specs("llguidance")[0], vocabulary))
+
+
+def test_a_cold_grammar_holds_up_the_batch_in_the_foreground_alone(
+    bench: gpu_loads.Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_loads, "LENGTHS", {"plain strings": None})
+    monkeypatch.setattr(gpu_loads, "LONG_LIMIT", 60)
+    slow = replace(bench, adapter=Slow(bench.adapter, 0.1))  # type: ignore[arg-type]
+    cell = gpu_loads.cold_cell(slow, 3, 1)
+    runs = {run["mode"]: run for run in cell["runs"]}
+    assert list(sorted(runs)) == sorted(gpu_loads.MODES)
+    assert {mode: run["how"] for mode, run in runs.items()} == {
+        "warm": "hit",
+        "warm again": "hit",
+        "foreground": "miss",
+        "thread": "miss",
+    }
+    assert all(run["others_ends"] == ["limit"] and len(run["others_tpot_ns"]) == 2 for run in runs.values())
+    assert runs["foreground"]["others_gap_ns"] > 1e8
+    assert runs["thread"]["others_gap_ns"] < runs["foreground"]["others_gap_ns"], "a thread compiles beside"
+    assert min(runs["foreground"]["ttft_ns"], runs["thread"]["ttft_ns"]) > 1e8
+    figures = Figures({"cold": store("cold", {})})
+    known = figures.cold(cell, "plain strings", "foreground")
+    assert known["others"].value > 1 and known["compile_ns"] > 1e8
+    assert figures.cold(cell, "plain strings", "warm")["others"].value == 1
+
+
+def test_a_share_of_the_requests_keeps_its_grammar(bench: gpu_loads.Bench) -> None:
+    made = requests(find_workload(MIXED), bench.vocabulary, count=10, prompt_tokens=4)
+    for share in gpu_loads.SHARES:
+        kept = gpu_loads.with_share(made, share)
+        assert sum(request.grammar is not None for request in kept) == round(10 * share)
+    cell = gpu_loads.share_cell(bench, 3, 1)
+    counts = [(run["share"], run["again"], run["structured"], run["answered"]) for run in cell["runs"]]
+    assert sorted(counts) == [
+        (0.0, False, 0, 3),
+        (0.2, False, 0, 3),
+        (0.5, False, 1, 3),
+        (0.8, False, 2, 3),
+        (1.0, False, 3, 3),
+        (1.0, True, 3, 3),
+    ]
+    figures = Figures({"share": store("share", {})})
+    assert figures.share(cell, 0.0)["throughput"].value == 1
+    assert figures.share(cell, 1.0)["tokens_per_s"] > 0
+
+
+# ------------------------------------------------------------------------------------------------ the page
+
+
+def test_the_page_has_a_table_for_everything_that_is_stored(tmp_path: Path) -> None:
+    time_row = {"kernel": "xgrammar/cuda", "batch": 1, "share": 0.5, "outcome": "ok", "median_ns": 2_000.0}
+    wrong = time_row | {
+        "batch": 32,
+        "outcome": "wrong",
+        "gb_per_s": 900.0,
+        "of_copy": 0.5,
+        "no_graph": "it waits",
+    }
+    copy = time_row | {"kernel": "copy", "gb_per_s": 1800.0}
+    kernels = {
+        "unusable": {"x/y": "no <b> here"},
+        "times": [time_row, wrong, copy],
+        "failed": [],
+        "probed": {},
+    }
+    run = {"newcomer": "plain strings", "repeat": 0, "others_tpot_ns": [2e6], "others_gap_ns": 3e6, "why": ""}
+    cold = [
+        run | {"mode": "warm", "how": "hit", "ttft_ns": 1e6, "compile_ns": None},
+        run | {"mode": "thread", "how": "miss", "ttft_ns": 9e6, "compile_ns": 7e6, "others_tpot_ns": [3e6]},
+    ]
+    rates = {"repeat": 0, "again": False, "tpot_ns": 1e6, "tpot_structured_ns": None, "tpot_free_ns": 1e6}
+    shares = [
+        rates | {"share": at, "tokens_per_s": 100 - 10 * at, "structured": at * 32} for at in (0.0, 1.0)
+    ]
+    stores = {
+        "kernels": store("kernels", {"times-float32-131072": kernels}),
+        "decode": store(
+            "decode",
+            {
+                "floor-8b": floor_cell(1.1),
+                **{f"decode-8b-{batch}-fork-1": decoded_cell(batch, COST) for batch in (1, 32)},
+            },
+        ),
+        "cold": store("cold", {"cold-8b-32-xgrammar": {"runs": cold}}),
+        "share": store("share", {"share-1b-512-xgrammar": {"runs": shares}}),
+    }
+    page = gpu_report.page(stores)
+    lines = page.splitlines()
+    assert page.startswith("# made up\n") and "`kernels`" in page
+    assert (
+        "| TPOT constrained over not, batch 1 / 8 / 32 (8b) | xgrammar +4.0 % / not measured / +4.0 %;"
+        in page
+    )
+    assert (
+        "| `xgrammar/cuda` | 2.0 us | !~2.0 us 50% |" in lines and "| `copy` | 2.0 us 1800 GB/s |  |" in lines
+    )
+    assert "`x/y`: no (b) here" in page
+    assert "| 8b | 32 | xgrammar | plain strings | thread | 1.5 | 3.00 ms | 9.00 ms | 7.00 ms |" in lines
+    assert "| 1b | 512 | xgrammar | 100% (32 rows) | 90 | 0.9 |  | 1.00 ms |" in lines
+    assert "| 8b | 32 | xgrammar | one call | 10.40 ms | 1.04 | 0.0 % | 0.0 us | 0.0 us | 4/4 |" in lines
+    assert "| 8b | 1 | all_forced | jump_forward | xgrammar | 1.9 | 2.00 | 0.952 | 4/4 |" in lines
+    widths = {line.count("|") for line in lines if line.startswith("| 8b | 32 | xgrammar | one")}
+    assert len(widths) == 1
+    assert not gpu_report.is_worse(stores)
+
+
+def test_what_was_not_measured_is_said_so() -> None:
+    page = gpu_report.page({"cold": store("cold", {}, device="cpu")})
+    assert "No GPU: this shows that the script works" in page and "`share`" in page
+    assert "Nothing yet." in page and "not measured" in page
+
+
+# ------------------------------------------------------------------------------------------ the real thing
+
+
+@pytest.mark.long
+def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a CPU the graph's place is taken by the same static buffers."""
+    vocabulary = byte_vocabulary()
+
+    def judged() -> tuple[dict[str, Any], str]:
+        cell = gpu_floor.floor_cell("tiny", vocabulary, (2,), 1 << 20, "cpu")
+        figures = Figures({"decode": store("decode", {"floor-tiny": cell}, device="cpu")})
+        figures.plan = Plan(shapes=("tiny",), batches=(2,))
+        (figure,) = (figure for figure in figures.asked() if figure.asked.what == LOGITS.what)
+        return cell, figure.verdict
+
+    cell, said = judged()
+    steps = cell["steps"]["2"]
+    assert said == "kept" and steps["same_choice"] == 1
+    assert min(cell["copy_ns"] + steps["step_ns"]["graph"] + steps["step_ns"]["eager"]) > 0
+    run = Static.run
+    monkeypatch.setattr(
+        Static, "run", lambda self, size, values: run(self, size, [0, *values[1:]])
+    )  # another token goes in
+    assert judged()[1] == "NOT KEPT"
+
+
+@pytest.mark.long
+def test_the_script_runs_here(tmp_path: Path) -> None:
+    """The shell script, in this environment, with a model of the shape tiny; the second call has nothing to
+    do."""
+    command = [
+        "bash",
+        str(ROOT / "benchmarks" / "gpu.sh"),
+        "--out",
+        str(tmp_path / "out"),
+        "--device",
+        "cpu",
+        "share",
+    ]
+    environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
+    first = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert first.returncode == OK, first.stdout + first.stderr
+    held = gpu_store.read(tmp_path / "out" / "share.json")
+    assert not held.missing() and held.environment["versions"]["xgrammar"] and held.environment["code_sha256"]
+    assert {run["answered"] for cell in held.cells.values() for run in cell["runs"]} == {4}
+    second = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert second.returncode == OK and "share: 2 of 2 cells are stored" in second.stdout
+    assert gpu_store.read(tmp_path / "out" / "share.json").cells == held.cells
