@@ -90,7 +90,12 @@ def check_known_answers(model: Model, vocabulary: Vocabulary) -> None:
     assert other == [(0.3, 0.1, 1), (rest, 0.9, 0), (0.3, 0.3, 1)]
 
 
-def test_known_probabilities_give_the_known_scores(model: Model, vocabulary: Vocabulary) -> None:
+CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")]
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=CUDA)])
+def test_known_probabilities_give_the_known_scores(device: str, folder: Path, vocabulary: Vocabulary) -> None:
+    model = load_model(str(folder), vocabulary.size, rows=2, positions=64, device=device, dtype="float32")
     check_known_answers(model, vocabulary)
 
 

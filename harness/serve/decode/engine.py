@@ -195,6 +195,8 @@ class DecodeEngine:
     def _score(self, fork: int, place: int, running_arm: DecodingArm) -> None:
         """Has the texts of every setting scored, and writes the scores down. The arm's child has made its
         last run, and ends afterwards. Nothing is done for a shape, whose weights are random."""
+        if running_arm.kind == "real" and self.outputs:
+            self.say(f"{running_arm.arm.name}: asking the model about the texts that it wrote")
         for number, outputs in self.outputs.items():
             if not self._open(fork, place, running_arm) or running_arm.kind != "real":
                 return

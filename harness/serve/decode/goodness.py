@@ -3,7 +3,7 @@ scored (`harness.serve.decode.scoring`).
 
 P is the model, x the output's ids, and A_t the ids that the mask allows at place t. The mask keeps
 Z_t = sum of P(v | x before t) over v in A_t; the decode loop draws from Q_t = P / Z_t on A_t, which is
-grammar-constrained decoding (arXiv:2405.21047, section 2). So -log Z_t is the Kullback-Leibler divergence of
+grammar-constrained decoding (arXiv:2405.21047). So -log Z_t is the Kullback-Leibler divergence of
 Q_t from P, the "projection tax" of the step (arXiv:2603.03305), and its sum over a text is log Q(x) / P(x).
 """
 
