@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any, cast
 
-from llguidance import LLMatcher, LLTokenizer, StructTag, TokenizerWrapper, grammar_from
+from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper, grammar_from
 from llguidance.gbnf_to_lark import GbnfToLarkError, gbnf_to_lark
 
 from harness import Grammar, InvalidGrammar, Layout, UnsupportedGrammar
@@ -149,6 +149,10 @@ def _lark_of_gbnf(text: str) -> str:
 
 
 def _structural_tag(text: str, options: Options) -> str:
+    try:
+        from llguidance import StructTag
+    except ImportError as error:  # releases before 0.7.11 have no tags
+        raise UnsupportedGrammar("structural_tag: this release of llguidance has none") from error
     triggers, structures = parts.structural_tag_of(text)
     try:
         tags = [

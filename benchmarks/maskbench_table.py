@@ -98,12 +98,14 @@ def _ending(row: Row) -> Count | None:
 
 def _error(row: Row) -> Count | None:
     """Returns the error that the instance is for MaskBench; None where it is none, or was not walked."""
-    if row.status == "backend_error":
+    raised = row.status == "backend_error"
+    if raised and row.phase != "end":
         return "validation error"
     valid = row.contested if row.valid is None else row.valid
-    if valid is None or row.accepted is None:
+    if valid is None or (row.accepted is None and not raised):
         return None
-    taken = row.accepted or row.stopped_at == row.tokens
+    # What is raised behind the last token, at end-of-sequence, MaskBench does not get to see.
+    taken = raised or row.accepted or row.stopped_at == row.tokens
     if taken == valid:
         return None
     return "validation error" if valid else "invalidation error"

@@ -38,8 +38,9 @@ from packaging.version import Version
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from reference import sample, suites_of  # type: ignore[import-not-found]  # a script beside this one
+from reference import suites_of  # type: ignore[import-not-found]  # a script beside this one
 from releases_page import REFUSED, RUN, Release, publish
+from stratified import strata_of, stratified
 
 from harness.backend.describe import Description, describe
 from harness.backend.environments.build import environment_of
@@ -136,7 +137,7 @@ def schemas(options: argparse.Namespace) -> Path:
     folder: Path = options.out / "schemas"
     if not folder.is_dir():
         (corpus,) = suites_of("maskbench", options.corpora)
-        ids = set(sample([corpus], options.most)[1])
+        ids = set(stratified(strata_of([corpus]), options.most))
         making = options.out / "schemas.part"
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)

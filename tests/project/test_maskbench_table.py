@@ -38,6 +38,7 @@ def script() -> ModuleType:
         ([{"status": "unsupported", "phase": "compile", "accepted": None}], "compile error"),
         ([{"status": "backend_error", "phase": "compile", "accepted": None}], "compile error"),
         ([{"status": "backend_error", "phase": "accept", "accepted": None}], "validation error"),
+        ([{**TAKEN, "status": "backend_error", "phase": "end", "accepted": None}], "passing"),
         ([LET_IN, {"status": "timeout", "phase": "fill", "accepted": None}, REFUSED], "timeout"),
         ([{"status": "crash", "phase": "fill", "accepted": None}], "segmentation fault"),
         ([{"status": "oom", "phase": "compile", "accepted": None}], "out of memory"),
