@@ -60,7 +60,7 @@ def test_the_automaton_says_what_was_written(case: dict[str, Any]) -> None:
     format = read_tag(case["structural_tag"])
     styles = {each.style for each in formats_in(format) if isinstance(each, JsonSchema)}
     grammar = Grammar("structural_tag", json.dumps(case["structural_tag"]))
-    if styles - {"json"}:
+    if styles & {"cohere_xml", "minimax_m3_xml"}:
         with pytest.raises(NoOracle, match="in the style"):
             outputs_of(grammar)
         return

@@ -282,7 +282,7 @@ def test_a_format_may_say_how_a_document_is_written() -> None:
 @pytest.mark.parametrize(
     ("format", "reason"),
     [
-        ({**INTEGER, "style": "qwen_xml"}, "style qwen_xml"),
+        ({**INTEGER, "style": "cohere_xml"}, "style cohere_xml"),
         ({**INTEGER, "excludes": ["a"]}, "with excludes"),
         ({"type": "any_text", "max_tokens": 3}, "max_tokens of any_text"),
         ({"type": "token", "token": 1}, "ids of a vocabulary"),

@@ -86,6 +86,18 @@ class JsonSchemaAutomaton(Automaton[Key]):
             return "escape" if frame.escape else "name" if frame.is_name else "string"
         return "number" if isinstance(frame, Number) else "between"
 
+    def ends_member(self, state: int) -> bool:
+        """Returns whether the value of a member is complete, the document being an object around it."""
+        keys = [self._keys[self.step(state, byte)] for byte in b",}"]
+        return any(key is not None and key[1] is None and isinstance(key[0], Comma | Done) for key in keys)
+
+    def nesting(self, state: int) -> int:
+        """Returns how many values are begun around the place."""
+        count, key = 0, self._keys[state]
+        while key is not None and key[1] is not None:
+            count, key = count + 1, key[1]
+        return count
+
     # --------------------------------------------------------------------------------------------- automaton
 
     def _is_accepting(self, key: Key) -> bool:

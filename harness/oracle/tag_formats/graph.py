@@ -15,7 +15,9 @@ from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.json_schema.budget import Budget
+from harness.oracle.tag_formats.members import MembersAutomaton
 from harness.oracle.tag_formats.parts import Described, FreeText, Part, Texts, TokenPart
+from harness.oracle.tag_formats.styles import STYLES
 
 MOST_NODES = 20_000
 """Nodes of a graph; a format that is repeated often and in itself unrolls to more."""
@@ -48,6 +50,8 @@ class Graph:
         self._budget = budget
         self._vocabulary = vocabulary
         self._described_parts: dict[int, Described] = {}
+        self._members: dict[tuple[int, str], Described] = {}
+        """The objects of a schema in a style of XML; the schemas live as long as `documents` does."""
         self._text_parts: dict[tuple[str, ...], Texts] = {}
         self._token_parts: dict[tuple[int, ...], TokenPart] = {}
         self._free_parts: dict[tuple[tuple[str, ...], int | None], FreeText] = {}
@@ -315,13 +319,18 @@ class Graph:
 
         match format:
             case forms.JsonSchema():
-                if format.style != "json":
+                if format.style != "json" and format.style not in STYLES:
                     raise NoOracle(f"no reference for documents in the style {format.style}")
                 if format.excludes:
                     raise NoOracle("no reference for documents with excludes")
                 documents = self._documents_of(format)
                 self.documents.append(documents)
-                return Described(documents)
+                if format.style == "json":
+                    return Described(documents)
+                key = id(documents), format.style
+                if key not in self._members:
+                    self._members[key] = Described(MembersAutomaton(documents, STYLES[format.style]))
+                return self._members[key]
             case forms.Regex(pattern):
                 return Described(language_of(Grammar("regex", pattern)))
             case forms.Ebnf(text):

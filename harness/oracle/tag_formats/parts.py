@@ -18,6 +18,7 @@ from harness.oracle.choice import ChoiceAutomaton
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.json_schema.automaton import Place as PlaceInDocument
 from harness.oracle.json_schema.strings import UTF8
+from harness.oracle.tag_formats.members import MembersAutomaton
 
 Place: TypeAlias = Literal["free_text", "fixed_text", "pattern", "token"] | PlaceInDocument
 """Where in a format something stands: in free text, in a text that the format gives, in what a regex or a
@@ -51,7 +52,9 @@ class Described:
 
     def place_of(self, state: int) -> Place:
         automaton = self._automaton
-        return automaton.place(state) if isinstance(automaton, JsonSchemaAutomaton) else "pattern"
+        if isinstance(automaton, JsonSchemaAutomaton | MembersAutomaton):
+            return automaton.place(state)
+        return "pattern"
 
 
 class Texts(ChoiceAutomaton):
