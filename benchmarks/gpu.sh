@@ -25,8 +25,13 @@ packages=(
   pyperf psutil packaging setuptools
 )
 
+wrong() {
+  echo "gpu.sh: $1" >&2
+  exit 2
+}
+
 fill() {
-  local folder=${1:?"give the folder to fill: gpu.sh wheels DIR"} version=${PYTHON_OF_WHEELS:-3.12} platforms=()
+  local folder=$1 version=${PYTHON_OF_WHEELS:-3.12} platforms=()
   # pip matches each platform exactly, so the older ones are named too.
   for platform in 2_35 2_34 2_31 2_28 2_27 2_24 2_17; do
     platforms+=(--platform "manylinux_${platform}_x86_64")
@@ -41,37 +46,55 @@ fill() {
 # Installs wheels and this checkout into a folder of its own and puts it first on Python's path. A virtual
 # environment would not do: one that is made by the interpreter of another does not see that one's torch.
 install() {
-  local folder=$1 site=${SITE:-/tmp/grammarbench-gpu-site}
-  compgen -G "$folder/*.whl" > /dev/null || { echo "gpu.sh: $folder holds no wheel; fill it: gpu.sh wheels $folder" >&2; exit 2; }
-  rm -rf "$site"
-  "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --target "$site" "$folder"/*.whl
-  # A build of its own folder, because setuptools writes beside what it builds.
-  local copy
-  copy=$(mktemp -d)
+  local folder=$1
+  compgen -G "$folder/*.whl" > /dev/null || wrong "$folder holds no wheel; where pip reaches an index: gpu.sh wheels $folder"
+  made=$(mktemp -d)
+  trap 'rm -rf "$made"' EXIT
+  local site=$made/site copy=$made/copy
+  mkdir "$copy"
+  "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --target "$site" "$folder"/*.whl \
+    || wrong "the wheels of $folder do not fit $("$python" -V); fill another folder with PYTHON_OF_WHEELS"
+  # The build has a folder of its own, because setuptools writes beside what it builds.
   cp -r "$root"/{harness,adapters,suites,reports,pyproject.toml,setup.py,README.md,LICENSE} "$copy"
   mkdir "$copy/results"
   cp "$root"/results/*.* "$copy/results"
   PYTHONPATH="$site" "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir \
     --no-build-isolation --target "$site" "$copy"
-  rm -rf "$copy"
   export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
 }
 
+# Says what is missing, and the hint, before anything is imported.
+look() {
+  local hint=$1 missing
+  shift
+  missing=$("$python" -P -c '
+import sys
+from importlib.util import find_spec
+print(*(name for name in sys.argv[1:] if find_spec(name.partition(".")[0]) is None))' "$@") || wrong "$python does not run"
+  [[ -z $missing ]] || wrong "$python has no $missing; $hint (docs/gpu.md)"
+}
+
 if [[ ${1:-} == wheels ]]; then
-  fill "${2:-}"
+  [[ -n ${2:-} ]] || wrong "give the folder to fill: gpu.sh wheels DIR"
+  fill "$2"
   exit
 fi
 
-wheels= out=$root/results/runs/gpu rest=()
+wheels='' out=$root/results/runs/gpu rest=()
 while (($#)); do
   case $1 in
-    --wheels) wheels=${2:?"--wheels needs a folder"}; shift 2 ;;
-    --out) out=${2:?"--out needs a folder"}; shift 2 ;;
+    --wheels | --out)
+      [[ -n ${2:-} ]] || wrong "$1 needs a folder"
+      [[ $1 == --out ]] && out=$2 || wheels=$2
+      shift 2
+      ;;
     -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit ;;
     *) rest+=("$1"); shift ;;
   esac
 done
+look "install it there" torch transformers numpy
 [[ -z $wheels ]] || install "$wheels"
+look "give --wheels, or install the project there" harness xgrammar llguidance pyperf
 # torch asks the driver's library, not the driver, whether there is a device: after that a process can still fork.
 export PYTORCH_NVML_BASED_CUDA_CHECK=1 PYTHONUNBUFFERED=1
-exec "$python" "$root/benchmarks/gpu.py" --out "$out" "${rest[@]}"
+"$python" "$root/benchmarks/gpu.py" --out "$out" "${rest[@]}"

@@ -17,6 +17,7 @@ from typing import Any
 
 import gpu_decode
 import gpu_floor
+import gpu_kernels
 import gpu_loads
 import gpu_report
 import gpu_store
@@ -34,6 +35,7 @@ from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.model.graphs import Static
 from harness.serve.decode.model.shapes import SHAPES
+from harness.serve.decode.session import DecodeRequest
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import find_workload, requests
 
@@ -104,6 +106,29 @@ def test_the_largest_cell_fits_into_an_h200() -> None:
     logits = 4 * 512 * 8 * vocabulary  # five tokens a row, in a graph of eight
     assert 15e9 < weights < 17e9 and 16e9 < cache < 18e9
     assert weights + 2 * cache + 6 * logits < 100e9 < 139 * 2**30
+
+
+def test_the_page_tells_the_plan() -> None:
+    rows = [line.split("|") for line in (ROOT / "docs" / "gpu.md").read_text("utf-8").splitlines()]
+    told = {row[1].strip(" `"): (row[3].strip(), row[4].strip()) for row in rows if len(row) == 6}
+    for part in PARTS:
+        cells = plan_of("cuda").cells(part)
+        assert told[part] == (str(len(cells)), f"{sum(cell.seconds for cell in cells) / 60:.0f} min")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["wheels"], "give the folder to fill"),
+        (["--out"], "--out needs a folder"),
+        (["--wheels", "/nowhere", "share"], "/nowhere holds no wheel"),
+    ],
+)
+def test_the_shell_script_says_what_is_wrong(arguments: list[str], says: str) -> None:
+    command = ["bash", str(ROOT / "benchmarks" / "gpu.sh"), *arguments]
+    environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == BAD_INPUT and says in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 # -------------------------------------------------------------------------------- cells, stored one by one
@@ -380,6 +405,24 @@ def test_the_floor_counts_the_cache_of_every_row_that_a_pass_has() -> None:
     assert gpu_decode.tokens_read(longest, run, cell) == pytest.approx((2 * 5 + 2 * 6 + 7 + 8) / 4)
 
 
+def test_each_backend_is_the_one_with_an_arm_of_its_own_in_some_fork(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[DecodeRequest] = []
+    monkeypatch.setattr(gpu_decode, "decode", lambda request, say: asked.append(request))
+    monkeypatch.setattr(gpu_decode, "read_decoding", lambda folder: folder)
+    monkeypatch.setattr(gpu_decode, "condensed", lambda decoded: {})
+    for cell in plan_of("cuda").cells("decode"):
+        if (cell.shape, cell.batch) == ("8b", 32) and cell.kind == "decode":
+            gpu_decode.decode_cell(cell, plan_of("cuda"), "cuda", tmp_path, lambda _: None)
+    assert [request.backends for request in asked] == [
+        "xgrammar,llguidance",
+        "llguidance,xgrammar",
+        "xgrammar,llguidance",
+    ]
+    assert all(request.again and request.forks == 1 and request.settings for request in asked)
+
+
 @pytest.mark.parametrize(
     ("asked", "value", "on_gpu", "on_cpu"),
     [
@@ -558,6 +601,20 @@ def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.
         Static, "run", lambda self, size, values: run(self, size, [0, *values[1:]])
     )  # another token goes in
     assert judged()[1] == "NOT KEPT"
+
+
+@pytest.mark.long
+def test_kernels_are_timed_and_probed_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")  # no compiler, which takes a minute
+    sizes = gpu_kernels.times_plan(512, "bfloat16", (1, 2), 2)
+    times = gpu_kernels.kernel_cell(sizes, "llguidance", "cpu", tmp_path / "times", lambda _: None)
+    assert {(row["kernel"], row["batch"]) for row in times["times"]} >= {("copy", 1), ("llguidance/torch", 2)}
+    assert all(row["outcome"] == "ok" and row["median_ns"] > 0 for row in times["times"])
+    assert not times["probed"] and times["moves"]
+    probes = gpu_kernels.kernel_cell(
+        gpu_kernels.PROBES_PLAN, "llguidance", "cpu", tmp_path / "probes", lambda _: None
+    )
+    assert probes["probed"]["llguidance/torch"]["passed"] > 20 and not probes["times"] and not probes["moves"]
 
 
 @pytest.mark.long
