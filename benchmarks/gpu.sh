@@ -50,7 +50,7 @@ install() {
   compgen -G "$folder/*.whl" > /dev/null || wrong "$folder holds no wheel; where pip reaches an index: gpu.sh wheels $folder"
   made=$(mktemp -d)
   trap 'rm -rf "$made"' EXIT
-  local site=$made/site copy=$made/copy
+  local site=$made/wheels own=$made/own copy=$made/copy
   mkdir "$copy"
   "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --target "$site" "$folder"/*.whl \
     || wrong "the wheels of $folder do not fit $("$python" -V); fill another folder with PYTHON_OF_WHEELS"
@@ -59,8 +59,8 @@ install() {
   mkdir "$copy/results"
   cp "$root"/results/*.* "$copy/results"
   PYTHONPATH="$site" "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir \
-    --no-build-isolation --target "$site" "$copy"
-  export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
+    --no-build-isolation --target "$own" "$copy"
+  export PYTHONPATH="$own:$site${PYTHONPATH:+:$PYTHONPATH}"
 }
 
 # Says what is missing, and the hint, before anything is imported.

@@ -86,7 +86,7 @@ def code_hash(root: Path) -> str:
     """Returns the hash of the code's files, by name and content: what ran, also where there is no git."""
     digest = hashlib.sha256()
     for folder in CODE:
-        for path in sorted((root / folder).rglob("*.py")):
+        for path in sorted(path for path in (root / folder).rglob("*") if path.suffix in (".py", ".jsonl")):
             digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()

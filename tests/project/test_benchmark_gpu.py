@@ -470,7 +470,7 @@ def test_a_cold_grammar_holds_up_the_batch_in_the_foreground_alone(
     bench: gpu_loads.Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpu_loads, "LENGTHS", {"plain strings": None})
-    monkeypatch.setattr(gpu_loads, "LONG_LIMIT", 60)
+    monkeypatch.setattr(gpu_loads, "LONG_LIMIT", 30)
     slow = replace(bench, adapter=Slow(bench.adapter, 0.1))  # type: ignore[arg-type]
     cell = gpu_loads.cold_cell(slow, 3, 1)
     runs = {run["mode"]: run for run in cell["runs"]}
@@ -491,7 +491,10 @@ def test_a_cold_grammar_holds_up_the_batch_in_the_foreground_alone(
     assert figures.cold(cell, "plain strings", "warm")["others"].value == 1
 
 
-def test_a_share_of_the_requests_keeps_its_grammar(bench: gpu_loads.Bench) -> None:
+def test_a_share_of_the_requests_keeps_its_grammar(
+    bench: gpu_loads.Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_loads, "LIMIT", 16)
     made = requests(find_workload(MIXED), bench.vocabulary, count=10, prompt_tokens=4)
     for share in gpu_loads.SHARES:
         kept = gpu_loads.with_share(made, share)
@@ -584,6 +587,8 @@ def test_what_was_not_measured_is_said_so() -> None:
 def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a CPU the graph's place is taken by the same static buffers."""
     vocabulary = byte_vocabulary()
+    monkeypatch.setattr(gpu_floor, "STEPS", 4)
+    monkeypatch.setattr(gpu_floor, "ROUNDS", 2)
 
     def judged() -> tuple[dict[str, Any], str]:
         cell = gpu_floor.floor_cell("tiny", vocabulary, (2,), 1 << 20, "cpu")
@@ -601,6 +606,37 @@ def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.
         Static, "run", lambda self, size, values: run(self, size, [0, *values[1:]])
     )  # another token goes in
     assert judged()[1] == "NOT KEPT"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_cell_is_decoded_here(batch: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every setting, by a real backend and its A/A arm, with a model of the shape tiny."""
+    monkeypatch.setattr(gpu_decode, "VOCABULARY", "probe")
+    plan = Plan(shapes=("tiny",), batches=(batch,), forks=1, rounds=1, texts=1, backends=("llguidance",))
+    (asked,) = (cell for cell in plan.cells("decode") if cell.kind == "decode")
+    cell = gpu_decode.decode_cell(asked, plan, "cpu", tmp_path / "record", lambda _: None)
+    settings = gpu_decode.settings_of(batch, plan.texts)
+    loads = {setting.plain for setting in settings}
+    assert not cell["lost"] and len(cell["rows"]) == 2 * (len(settings) + len(loads))
+    # Where all of a text is forced its ids are known at once, and then there is no time between them.
+    assert all(twin["x"] is not None for twin in cell["again"] if twin["workload"] == MIXED)
+    for row in cell["rows"]:
+        assert row["answered"] == row["requests"] == batch
+        at_once = (row["workload"], row["strategy"]) == (FORCED, "jump_forward")
+        assert row["tpot_ns"] > 0 or at_once
+        none = row["strategy"] == "none"
+        assert none or row["right"] == {"valid": batch} or row["ends"] == {"limit": batch}
+        assert (row["per_byte"] is not None) == none
+        assert at_once or (row["over_none"] is None) == none
+        assert (row["speed_up"] is None) == (row["strategy"] in ("none", "stepwise"))
+    figures = Figures({"decode": store("decode", {asked.name: cell}, device="cpu")})
+    figures.plan = plan
+    where = ("tiny", batch)
+    assert figures.best_way(where, "llguidance")[1] is not None and figures.noise(where) is not None
+    if batch == 1:
+        _, share, ceiling = figures.speed_up(where, "llguidance", "jump_forward", FORCED)
+        assert share is not None and ceiling is not None and ceiling > 1.5
 
 
 @pytest.mark.long
