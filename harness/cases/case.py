@@ -13,6 +13,9 @@ from typing import Any
 
 from harness.backend.grammar import DIALECTS, Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
+from harness.backend.tag_formats.forms import TokenName
+from harness.backend.tag_formats.tokens import token_id
+from harness.backend.vocabulary import Vocabulary
 from harness.cases.tool_lists import is_tool, tool_list, tool_schema
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS
@@ -55,6 +58,16 @@ class Instance:
     made_for: tuple[str, ...] = ()
     """The keywords of the schema, as JSON Pointers, for which we made the document: an invalid one breaks
     just these. Empty for an instance that came with its case."""
+    tokens: tuple[TokenName, ...] = ()
+    """The tokens of which the output consists, by id or name, where the case says them and not a text:
+    `content` only shows them then."""
+
+    def ids(self, vocabulary: Vocabulary) -> list[int]:
+        """Returns the output's tokens: those that the case says, or those that the tokenizer writes for the
+        text. Raises ValueError where the vocabulary has none for them."""
+        if self.tokens:
+            return [token_id(vocabulary, token) for token in self.tokens]
+        return vocabulary.encode(self.content)
 
 
 @dataclass(frozen=True)
@@ -262,13 +275,15 @@ def _instance(value: Any, where: str, number: int) -> Instance:
     valid = value.get("valid")
     if not (valid is None or isinstance(valid, bool)):
         raise BadInput(f'{where}: "valid" is {_kind(valid)}, not true or false')
-    forms = [key for key in ("data", "text", "bytes") if key in value]
+    forms = [key for key in ("data", "text", "bytes", "tokens") if key in value]
     if len(forms) != 1:
         raise BadInput(
-            f'{where} needs exactly one of "data", "text" and "bytes" (hex); it has '
+            f'{where} needs exactly one of "data", "text", "bytes" (hex) and "tokens"; it has '
             f"{' and '.join(forms) or 'none'}"
         )
     content = value[forms[0]]
+    if forms[0] == "tokens":
+        return _instance_of_tokens(value, where, number)
     if forms[0] == "data":
         encoded = json_text(content).encode("utf-8")
     elif not isinstance(content, str):
@@ -286,6 +301,21 @@ def _instance(value: Any, where: str, number: int) -> Instance:
         except ValueError as error:
             raise BadInput(f'{where}: "bytes" is no hex: {error}') from error
     return Instance(str(value.get("description", f"test {number}")), encoded, valid)
+
+
+def _instance_of_tokens(value: dict[str, Any], where: str, number: int) -> Instance:
+    tokens, valid = value["tokens"], value.get("valid")
+    if not (isinstance(tokens, list) and tokens and all(map(_is_token, tokens))):
+        raise BadInput(f'{where}: "tokens" must be a list of ids (0 or more) and names, and not empty')
+    if valid is None:
+        raise BadInput(f'{where}: "tokens" need a "valid", because no judge reads ids')
+    shown = "".join(token if isinstance(token, str) else f"<[{token}]>" for token in tokens)
+    content = shown.encode("utf-8", "backslashreplace")
+    return Instance(str(value.get("description", f"test {number}")), content, valid, tokens=tuple(tokens))
+
+
+def _is_token(value: object) -> bool:
+    return (isinstance(value, str) and value != "") or (type(value) is int and value >= 0)
 
 
 def _kind(value: object) -> str:
@@ -323,6 +353,8 @@ def case_to_line(suite: str, suite_version: str, case: Case) -> bytes:
 def _flags(instance: Instance) -> list[Any]:
     """Returns the values behind `valid` in an instance's line; most instances have none."""
     flags: list[Any] = [instance.contested, list(instance.contrary), list(instance.made_for)]
+    if instance.tokens:
+        return [*flags, list(instance.tokens)]
     if instance.made_for:
         return flags
     return flags[:2] if instance.contrary else flags[:1] if instance.contested is not None else []
@@ -381,6 +413,7 @@ class _InstanceParts:
     contested: bool | None = None
     contrary: tuple[str, ...] = ()
     made_for: tuple[str, ...] = ()
+    tokens: tuple[int | str, ...] = ()
 
 
 _ID = re.compile(r"[0-9a-f]{12}(-[0-9]+)?")
@@ -399,6 +432,7 @@ def _instance_of(parts: tuple[Any, ...]) -> Instance:
         stored.contested,
         stored.contrary,
         stored.made_for,
+        stored.tokens,
     )
 
 

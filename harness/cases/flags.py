@@ -43,6 +43,8 @@ def with_verdicts(
 
 
 def _verdict(case: Case, instance: Instance, judge: Judge, both: bool) -> bool | None:
+    if instance.tokens:
+        return None
     draft, formats = case.draft, case.asserts_formats
     valid = judge.verdict(case.grammar, instance.content, draft=draft, assert_formats=formats)
     if both and valid is not None and case.grammar.dialect == "json_schema":
@@ -54,6 +56,8 @@ def _verdict(case: Case, instance: Instance, judge: Judge, both: bool) -> bool |
 def _objection(case: Case, instance: Instance, judge: Judge) -> str:
     """Returns why the `valid` that the case states is not believed; empty where it is. Where the case does
     not say whether formats are constraints, both readings must contradict it."""
+    if instance.tokens:
+        return ""
     draft = case.draft
     readings = (
         [True] if case.asserts_formats else [False, True] if '"format"' in case.grammar.text else [False]

@@ -96,7 +96,7 @@ def _requests(subject: Subject) -> list[Request]:
     """Returns one request for each valid instance, in a seeded choice where they are too many; a request's
     name is the instance's number."""
     vocabulary, grammar = subject.vocabulary, subject.case.grammar
-    numbers = [number for number, instance in enumerate(subject.case.instances) if instance.valid]
+    numbers = subject.valid()
     subject.random("decoding").shuffle(numbers)
     prompt = _prompt(grammar, vocabulary)
     requests: list[Request] = []

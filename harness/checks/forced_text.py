@@ -31,7 +31,7 @@ def places_and_insides(subject: Subject, purpose: str) -> Iterator[Place]:
     vocabulary = subject.vocabulary
     inside: dict[bytes, tuple[int, int]] = {}
     for number, instance in enumerate(subject.case.instances):
-        content = instance.content[: LONGEST_WALK * 4]
+        content = b"" if instance.tokens else instance.content[: LONGEST_WALK * 4]
         for at, byte in enumerate(content):
             if 0x80 <= byte < 0xC0:
                 inside.setdefault(content[:at], (number, _character_start(content, at)))

@@ -66,6 +66,8 @@ def _ways(subject: Subject) -> Iterator[tuple[int, tuple[int, ...]]]:
     for number in numbers if subject.effort is None else numbers[:MOST_WAYS]:
         path = subject.paths[number][:most]
         yield number, tuple(path)
+        if subject.case.instances[number].tokens:
+            continue
         single = [ids.get(bytes([byte])) for byte in subject.vocabulary.decode(path)[:most]]
         spelled = [token for token in single if token is not None]
         if spelled != path and len(spelled) == len(single):

@@ -119,7 +119,7 @@ class Subject:
         paths = []
         for instance in self.case.instances:
             try:
-                tokens = self.vocabulary.encode(instance.content)[:LONGEST_WALK]
+                tokens = instance.ids(self.vocabulary)[:LONGEST_WALK]
             except ValueError:  # the vocabulary cannot spell it
                 tokens = []
             grammar_object = self.compiled.start()
@@ -237,5 +237,7 @@ class Subject:
             return None
 
     def valid(self) -> list[int]:
-        """Returns the numbers of the instances that are known to be valid."""
-        return [number for number, instance in enumerate(self.case.instances) if instance.valid]
+        """Returns the numbers of the texts that are known to be valid; an instance that is said by its tokens
+        is none."""
+        instances = enumerate(self.case.instances)
+        return [number for number, instance in instances if instance.valid and not instance.tokens]

@@ -102,7 +102,7 @@ class MeasureHandler:
         agree."""
         case = case_at(self.cases, offset)
         tokens = [
-            *self.adapter.vocabulary.encode(case.instances[instance].content),
+            *case.instances[instance].ids(self.adapter.vocabulary),
             self.adapter.vocabulary.eos_token,
         ]
         compile_ns, compiled = passes.timed(partial(self.adapter.compile, case.grammar))

@@ -22,7 +22,7 @@ from harness.backend.process.fork import peak_rss, reset_peak_rss
 from harness.backend.process.state import ProcessState
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
-from harness.cases.case import Case, case_from_line
+from harness.cases.case import Case, Instance, case_from_line
 from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, prepare, run_check
 from harness.errors import describe
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status
@@ -103,9 +103,7 @@ def serve_case(
             # One instance says whose time it was; a case with skipped instances alone would not.
             observation = _without_time(is_out_of_time, SLOW * checking.seconds)
         elif case.instances:
-            observation = _walk_instance(
-                compiled.grammar, adapter, case.instances[number].content, progress, left_ns
-            )
+            observation = _walk_instance(compiled.grammar, adapter, case.instances[number], progress, left_ns)
         else:
             observation = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
         gc.enable()
@@ -184,12 +182,12 @@ def _status_with_blame(status: Status, adapter: Adapter) -> Status:
 
 
 def _walk_instance(
-    grammar: Any, adapter: Adapter, content: bytes, progress: Progress, most_ns: float
+    grammar: Any, adapter: Adapter, instance: Instance, progress: Progress, most_ns: float
 ) -> Observation:
     progress[0] = PHASES.index("encode")
     try:
-        tokens = adapter.vocabulary.encode(content)
-    except ValueError as error:  # the vocabulary has no token for a byte: nothing to see here
+        tokens = instance.ids(adapter.vocabulary)
+    except ValueError as error:  # the vocabulary has no token for a byte or a name: nothing to see here
         return Observation("skipped", "encode", str(error))
     except (
         BaseException

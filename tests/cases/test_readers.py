@@ -138,8 +138,11 @@ BAD: dict[str, tuple[Any, str]] = {
     "test.json": ({"regex": "a", "tests": ["a"]}, "test 1 is a string"),
     "no_content.json": (
         {"regex": "a", "tests": [{"valid": True}]},
-        'exactly one of "data", "text" and "bytes"',
+        'exactly one of "data", "text", "bytes"',
     ),
+    "no_tokens.json": ({"regex": "a", "tests": [{"tokens": [], "valid": True}]}, '"tokens" must be a list'),
+    "tokens.json": ({"regex": "a", "tests": [{"tokens": [True], "valid": True}]}, '"tokens" must be a list'),
+    "unsaid.json": ({"regex": "a", "tests": [{"tokens": ["a"]}]}, '"tokens" need a "valid"'),
     "valid.json": ({"regex": "a", "tests": [{"text": "a", "valid": "yes"}]}, '"valid" is a string'),
     "hex.json": ({"regex": "a", "tests": [{"bytes": "xyz"}]}, '"bytes" is no hex'),
     "choice.json": ({"choice": []}, "non-empty list of strings"),

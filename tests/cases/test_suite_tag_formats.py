@@ -13,36 +13,43 @@ from recognising_formats import is_output, is_output_of_tokens
 from harness.backend.tag_formats import read_tag
 from harness.backend.tag_formats.forms import has_tokens
 from harness.backend.tag_formats.read import READERS
-from harness.backend.vocabulary import byte_vocabulary
+from harness.backend.tag_formats.tokens import token_id
+from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
 from harness.cases.suite import find_suite, read_cases
 from harness.oracle.language import outputs_of
 
 SUITE = ROOT / "suites" / "tag_formats.jsonl"
 HEADER, *CASES = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
-BYTES = byte_vocabulary()
-TEXTS = [chr(token) if token < 128 else "" for token in range(257)]
+BYTES, PROBE = byte_vocabulary(), load_vocabulary("probe")
+OF_TEXTS = [case for case in CASES if "token_ids" not in case["tags"]]
+OF_TOKENS = [case for case in CASES if "token_ids" in case["tags"]]
 
 
-def with_ids(value: Any) -> Any:
-    """Returns the form with the ids of the byte vocabulary in the place of tokens' names."""
+def with_ids(value: Any, vocabulary: Vocabulary) -> Any:
+    """Returns the form with the ids of a vocabulary in the place of tokens' names."""
     if isinstance(value, list):
-        return [with_ids(each) for each in value]
+        return [with_ids(each, vocabulary) for each in value]
     if not isinstance(value, dict):
         return value
-    form = {name: with_ids(each) for name, each in value.items()}
+    form = {name: with_ids(each, vocabulary) for name, each in value.items()}
     for name in ("exclude_tokens", "trigger_tokens"):
         if name in form:
-            form[name] = [ord(each) for each in form[name]]
+            form[name] = [token_id(vocabulary, each) for each in form[name]]
     if isinstance(form.get("token"), str):
-        form["token"] = ord(form["token"])
+        form["token"] = token_id(vocabulary, form["token"])
     if form.get("type") == "token_dispatch":
-        form["rules"] = [[ord(token), content] for token, content in form["rules"]]
+        form["rules"] = [[token_id(vocabulary, token), content] for token, content in form["rules"]]
     return form
+
+
+def allows_tokens(form: dict[str, Any], ids: list[int], vocabulary: Vocabulary) -> bool:
+    texts = [text.decode() if text.isascii() else "" for text in vocabulary.tokens]
+    return is_output_of_tokens(with_ids(form, vocabulary), ids, texts, frozenset(vocabulary.eos_tokens))
 
 
 def allows(form: dict[str, Any], content: bytes) -> bool:
     if has_tokens(read_tag(form)):
-        return is_output_of_tokens(with_ids(form), [*content], TEXTS, frozenset({256}))
+        return allows_tokens(form, [*content], BYTES)
     try:
         return is_output(form, content.decode())
     except UnicodeDecodeError:
@@ -57,7 +64,7 @@ def content(test: dict[str, Any]) -> bytes:
     return bytes.fromhex(test["bytes"]) if "bytes" in test else test["text"].encode()
 
 
-@pytest.mark.parametrize("case", CASES, ids=names)
+@pytest.mark.parametrize("case", OF_TEXTS, ids=names)
 def test_judge_and_automaton_say_what_was_written_by_hand(case: dict[str, Any]) -> None:
     (read,) = [each for each in read_cases(find_suite(str(SUITE))) if each.name == case["description"]]
     automaton = outputs_of(read.grammar, vocabulary=BYTES)
@@ -68,6 +75,20 @@ def test_judge_and_automaton_say_what_was_written_by_hand(case: dict[str, Any]) 
         for byte in output:
             states[output] = automaton.after_token(states[output], byte, bytes((byte,)))
     assert {output: automaton.accepting(states[output]) for output in written} == written
+
+
+@pytest.mark.parametrize("case", OF_TOKENS, ids=names)
+def test_judge_and_automaton_say_of_tokens_what_was_written_by_hand(case: dict[str, Any]) -> None:
+    (read,) = [each for each in read_cases(find_suite(str(SUITE))) if each.name == case["description"]]
+    automaton = outputs_of(read.grammar, vocabulary=PROBE)
+    assert len(read.instances) == len(case["tests"])
+    for instance in read.instances:
+        ids = instance.ids(PROBE)
+        assert allows_tokens(case["structural_tag"], ids, PROBE) is instance.valid, instance.name
+        state = automaton.start
+        for token in ids:
+            state = automaton.after_token(state, token, PROBE.tokens[token])
+        assert automaton.accepting(state) is instance.valid, instance.name
 
 
 def test_every_case_allows_something_and_forbids_something() -> None:
@@ -101,7 +122,9 @@ def test_the_file_has_the_form_of_a_suite() -> None:
     )
     for case in CASES:
         assert case.keys() - {"notes"} == {"description", "structural_tag", "tests", "tags"}
-        outputs = [content(test) for test in case["tests"]]
+        outputs = [
+            str(test["tokens"]).encode() if "tokens" in test else content(test) for test in case["tests"]
+        ]
         assert len(set(outputs)) == len(outputs), case["description"]
         read_tag(case["structural_tag"])
     grammars = {json.dumps(case["structural_tag"]) for case in CASES}

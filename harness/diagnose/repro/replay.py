@@ -12,6 +12,7 @@ from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.vocabulary import Vocabulary
+from harness.cases.case import Instance
 from harness.checks import asks_for_forced_text
 from harness.diagnose.repro.find import Failure
 from harness.diagnose.shrink.stepping import small_vocabulary, spelled, stepped, tokens_of, words_of
@@ -33,6 +34,7 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
         "dialect": failure.case.grammar.dialect,
         "grammar": failure.case.grammar.text,
         "content": failure.instance.content.hex(),
+        "tokens": failure.instance.tokens,
         "walk": walk_of(failure.finding),
     }
     messages: list[dict[str, Any]] = []
@@ -85,7 +87,8 @@ def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     # A finding's own walk ends with the token in question, an instance's with the end of the output.
     tokens = question["walk"]
     if tokens is None:
-        tokens = [*vocabulary.encode(bytes.fromhex(question["content"])), vocabulary.eos_token]
+        instance = Instance("", bytes.fromhex(question["content"]), None, tokens=tuple(question["tokens"]))
+        tokens = [*instance.ids(vocabulary), vocabulary.eos_token]
     walk = spelled(vocabulary, tokens)
     library = f"{adapter.distribution} {installed_version(adapter.distribution)}"
     yield {"script": "" if walk is None else adapter.script(grammar), "library": library, "walk": walk}

@@ -193,7 +193,7 @@ def details(
                     name = note.who[1][3]
                     sha256 = str(known.get(name, {}).get("sha256", ""))
                     vocabulary = vocabulary_of(name, sha256, vocabularies)
-                    _refused(raw, source.instances[note.instance].content, vocabulary)
+                    _refused(raw, source.instances[note.instance], vocabulary)
     return made
 
 
@@ -253,13 +253,13 @@ def vocabulary_of(name: str, sha256: str, known: Vocabularies) -> Vocabulary | N
     return known[name, sha256]
 
 
-def _refused(raw: dict[str, Any], content: bytes, vocabulary: Vocabulary | None) -> None:
+def _refused(raw: dict[str, Any], instance: Instance, vocabulary: Vocabulary | None) -> None:
     """Adds the bytes of the refused token and where they begin; nothing where it cannot be told."""
     at, count = raw.get("at"), raw.get("tokens", 0)
-    if vocabulary is None or at is None or at >= count or len(content) > TEXT:
+    if vocabulary is None or at is None or at >= count or len(instance.content) > TEXT or instance.tokens:
         return
     try:
-        tokens = vocabulary.encode(content)
+        tokens = vocabulary.encode(instance.content)
     except ValueError:
         return
     if len(tokens) == count:  # another spelling was walked, or another tokenization

@@ -64,7 +64,8 @@ def _of_case(case: Case, trie: TokenTrie) -> tuple[int, Ceilings]:
     outputs, total = 0, Ceilings()
     try:
         for instance in case.instances:
-            language = _language(case, instance.content) if instance.valid else None
+            is_text = instance.valid and not instance.tokens
+            language = _language(case, instance.content) if is_text else None
             if language is not None:
                 total += ceilings(language, trie, trie.vocabulary.encode(instance.content)[:LONGEST_WALK])
                 outputs += 1

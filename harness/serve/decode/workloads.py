@@ -98,7 +98,7 @@ def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
     texts: list[ReferenceText] = []
     counts: dict[str, int] = {}
     for case in cases:
-        for instance in (instance for instance in case.instances if instance.valid):
+        for instance in (each for each in case.instances if each.valid and not each.tokens):
             name = f"{case.name}: {instance.name}"
             counts[name] = counts.get(name, 0) + 1
             unique = name if counts[name] == 1 else f"{name} #{counts[name]}"
