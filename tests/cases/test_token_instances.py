@@ -12,7 +12,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.registry import make, parse_spec
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance, case_from_line, case_from_suite_line, case_to_line
-from harness.rows.row import verdict
+from harness.rows.row import Verdict, verdict
 from harness.running.worker import _walk_instance
 from harness.walk.watched import unwatched
 
@@ -42,7 +42,7 @@ def test_a_token_that_a_vocabulary_lacks_is_a_value_error() -> None:
         Instance("", b"in", True, tokens=("in",)).ids(byte_vocabulary())
 
 
-def verdicts(form: dict[str, Any]) -> list[str]:
+def verdicts(form: dict[str, Any]) -> list[Verdict]:
     """Returns what becomes of the outputs with a backend that takes the case for this form."""
     spec = parse_spec("reference")
     adapter = make(spec, PROBE)
