@@ -95,6 +95,5 @@ done
 look "install it there" torch transformers numpy
 [[ -z $wheels ]] || install "$wheels"
 look "give --wheels, or install the project there" harness xgrammar llguidance pyperf
-# torch asks the driver's library, not the driver, whether there is a device: after that a process can still fork.
-export PYTORCH_NVML_BASED_CUDA_CHECK=1 PYTHONUNBUFFERED=1
+export PYTHONUNBUFFERED=1
 "$python" "$root/benchmarks/gpu.py" --out "$out" "${rest[@]}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import select
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +15,7 @@ from places import SUPPORT
 from harness.backend.process.lost import Lost
 from harness.backend.process.process import Start, start
 from harness.backend.process.service import Service, ask_all
-from harness.backend.process.system import descendants, is_running
+from harness.backend.process.system import ENVIRONMENT, descendants, is_running
 from harness.errors import BadInput
 
 LOADER = "answering:open_answering"
@@ -147,3 +149,33 @@ def test_all_are_asked_at_once_and_each_has_its_answer_or_loss() -> None:
     finally:
         for service in services.values():
             service.close()
+
+
+ASKED = """
+import torch
+
+def driver(*_):
+    raise SystemExit("the driver was asked")
+
+torch.cuda._is_compiled = lambda: True
+torch.cuda._device_count_nvml = lambda: 1
+torch._C._cuda_getDeviceCount = driver
+import xgrammar
+print(torch.cuda.is_available())
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [(ENVIRONMENT, "True"), pytest.param({}, "the driver was asked", marks=pytest.mark.long)],
+)
+def test_a_backends_import_does_not_begin_the_driver(environment: dict[str, str], says: str) -> None:
+    """xgrammar asks torch for a GPU when it is imported. A process in which the driver has begun cannot fork
+    children that use the device."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED],
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert says in done.stdout + done.stderr

@@ -10,14 +10,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-# One thread each unless a backend's own option says otherwise; and the hub's libraries look at local files
-# only.
+# One thread each unless a backend's own option says otherwise; the hub's libraries look at local files only;
+# and torch asks the driver's library, not the driver, whether there is a GPU (a backend asks when it is
+# imported): after that a process can still fork children that use it.
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "OMP_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
 
 

@@ -89,10 +89,8 @@ class KernelRun:
     def open(self, threads: int) -> None:
         """Start a service with that many threads, in place of the one before it. Raises BadInput."""
         self.close()
-        # The second variable asks the driver's library, not the driver, whether there is a device: after that
-        # one can still fork.
-        environment = {"OMP_NUM_THREADS": str(threads), "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
         arguments = {"specs": self.specs, "device": self.device, "threads": threads}
+        environment = {"OMP_NUM_THREADS": str(threads)}
         self._service = Service(LOADER, arguments, MEMORY_BYTES, environment=environment)
         try:
             self._service.start()
