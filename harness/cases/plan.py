@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.cases.case import LONGEST_CASE, Case, case_from_line, case_to_line
-from harness.cases.flags import with_verdicts
-from harness.cases.generated.generator import Generator
-from harness.cases.spellings import spelled
-from harness.cases.suite import Suite, deep, read_cases
+from harness.cases.prepared import Preparers
+from harness.cases.suite import Suite, read_cases
 from harness.errors import LISTED, BadInput, did_you_mean
-from harness.oracle.judge import Judge, check_schema
 
-JUDGE_SECONDS = 5.0
 NAMED = 200
 """Most characters of a contested instance's name in the run's first line."""
 ALL = -1
@@ -68,6 +65,7 @@ def write_plan(
     respell: bool = False,
     only: Collection[str] = (),
     unicode: Collection[str] = (),
+    workers: int = 1,
 ) -> Plan:
     """Writes every case that is to be walked to `path`, and returns the plan.
 
@@ -76,13 +74,14 @@ def write_plan(
     Instances of regular expressions are judged by other dialects too, with the newest tables of Unicode and
     with those of `unicode`, the versions that the backends have. A JSON Schema without instances gets
     documents that are made for it. `only` selects cases by name or id. With `respell` a JSON Schema's
-    instances are the spellings of its valid ones, and other cases are left out.
+    instances are the spellings of its valid ones, and other cases are left out. So many `workers` judge and
+    generate side by side.
     """
     offsets = array("q")
     dialects: list[str] = []
     described: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
-    with open(path, "wb") as file, Judge(JUDGE_SECONDS) as judge, Generator() as generator:
+    with open(path, "wb") as file, Preparers(workers, unicode, respell=respell) as preparers:
         for suite in suites:
             name = _unused_name(suite.name, described)
             digest = hashlib.sha256()
@@ -92,37 +91,21 @@ def write_plan(
             limits = [profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None]
             limit = min((limit for limit in limits if limit is not None), default=None)
             chosen = _chosen(suite, limit, seed, only)
-            for case in read_cases(suite):
-                if not chosen(case):
-                    counts["cases_in_all"] += not respell or case.grammar.dialect == "json_schema"
+            left_out: Counter[str] = Counter()
+            for prepared in preparers.each(_chosen_of(suite, chosen, left_out), ours=suite.is_ours):
+                case = prepared.case
+                if prepared.problem:
+                    where = suite.files[0] if len(suite.files) == 1 else suite.name
+                    problems.append(f"{where}: {case.name}: {prepared.problem}")
                     continue
-                if problem := _problem(case):
-                    problems.append(
-                        f"{suite.files[0] if len(suite.files) == 1 else suite.name}: {case.name}: {problem}"
-                    )
+                if respell and not case.instances:
                     continue
-                if not case.instances:
-                    case = generator.with_instances(case)
-                    generated += len(case.instances)
-                if respell:
-                    case = (
-                        spelled(case)
-                        if case.grammar.dialect == "json_schema"
-                        else replace(case, instances=())
-                    )
-                    if not case.instances:
-                        continue
-                case, doubted = with_verdicts(
-                    case,
-                    judge,
-                    questioned=not (suite.is_ours or respell or _is_generated(case)),
-                    both=not respell,
-                )
-                for why, names in doubted.items():
+                generated += prepared.generated
+                for why, names in prepared.contested.items():
                     contested.setdefault(why, []).extend(f"{case.name}: {name}"[:NAMED] for name in names)
                 digest.update(case_to_line(name, suite.version, case))
                 # Not in the digest: the same cases are the same, whichever backends they are judged for.
-                line = case_to_line(name, suite.version, _read_otherwise(case, judge, unicode))
+                line = case_to_line(name, suite.version, prepared.read_otherwise)
                 if len(line) > LONGEST_CASE:
                     raise BadInput(
                         f"{suite.name}: {case.name}: a case of {len(line) >> 20} MiB as a run stores it; the "
@@ -134,6 +117,7 @@ def write_plan(
                 counts["cases"] += 1
                 counts["cases_in_all"] += 1
                 counts["instances"] += len(case.instances)
+            counts["cases_in_all"] += left_out["json_schema"] if respell else left_out.total()
             described[name] = {"version": suite.version, "sha256": digest.hexdigest(), **counts}
             if generated:
                 described[name]["generated"] = generated
@@ -191,6 +175,15 @@ def _chosen(suite: Suite, limit: int | None, seed: int, only: Collection[str]) -
     return lambda case: case.id in chosen
 
 
+def _chosen_of(suite: Suite, chosen: Callable[[Case], bool], left_out: Counter[str]) -> Iterator[Case]:
+    """Yields the chosen cases of the suite, and counts the others by dialect."""
+    for case in read_cases(suite):
+        if chosen(case):
+            yield case
+        else:
+            left_out[case.grammar.dialect] += 1
+
+
 def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
     """Raises BadInput, in one short line, if the suites have none of these cases."""
     names = []
@@ -203,33 +196,3 @@ def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
         f" and {len(suites) - LISTED} more" if len(suites) > LISTED else ""
     )
     raise BadInput(f'no case "{first[:100]}" in {where}{did_you_mean(first, names)}')
-
-
-def _is_generated(case: Case) -> bool:
-    return any(instance.made_for for instance in case.instances)
-
-
-def _problem(case: Case) -> str:
-    """Returns what is wrong with the case's schema; empty if it is a schema, or if the grammar is of another
-    dialect."""
-    if case.grammar.dialect != "json_schema":
-        return ""
-    check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.draft)  # noqa: E731
-    problem = deep(check, case.name)
-    return f"not a JSON Schema: {problem}" if problem else ""
-
-
-def _read_otherwise(case: Case, judge: Judge, unicode: Collection[str]) -> Case:
-    """Returns the case with each instance's `contrary` filled in, if it is a regular expression or a Lark
-    grammar: the readings by which the verdict is the opposite."""
-    if case.grammar.dialect not in ("regex", "lark"):
-        return case
-    instances = tuple(
-        instance
-        if instance.valid is None
-        else replace(
-            instance, contrary=judge.readings_against(case.grammar, instance.content, instance.valid, unicode)
-        )
-        for instance in case.instances
-    )
-    return replace(case, instances=instances)

@@ -27,7 +27,7 @@ from harness.checks import made, named_checks
 from harness.errors import BadInput
 from harness.rows.ends import one_end_lines
 from harness.rows.folder import locked, make_writable, new_run_id, now
-from harness.rows.machine import describe_machine
+from harness.rows.machine import describe_machine, usable_processors
 from harness.rows.reading import reading_lines
 from harness.rows.resume import resume
 from harness.rows.row import RunInfo, contested_lines, makes_checks
@@ -205,6 +205,7 @@ def _walk_prepared(
             respell=request.spellings,
             only=request.only,
             unicode=versions,
+            workers=usable_processors(),
         )
         for line in contested_lines(plan.suites):
             say(one_line(line, spelled=True))

@@ -18,6 +18,7 @@ from harness.errors import BadInput
 from harness.rows.store import Writer, read_rows
 
 SOME = Profile(5, 1.0, ("bytes",))
+SOME_MORE = Profile(10, 1.0, ("bytes",))
 
 
 def suite_file(folder: Path, name: str, cases: list[dict[str, object]]) -> Path:
@@ -52,6 +53,22 @@ def test_a_profile_takes_the_same_sample_wherever_the_cases_stand(tmp_path: Path
     assert {case.id for _, case in planned(tmp_path / "plan")} != chosen[0], (
         "another seed takes another sample"
     )
+
+
+def test_a_plan_is_the_same_however_many_work_on_it(tmp_path: Path) -> None:
+    """Schemas that are slow to make documents for stand before quick ones; the order stays."""
+    slow = {"type": "array", "items": {"type": "string", "pattern": "^[a-z]{3}[0-9]{3}$"}, "minItems": 3}
+    quick = {"const": 1}
+    cases: list[dict[str, object]] = [
+        {"description": str(number), "schema": {**schema, "title": str(number)}}
+        for number, schema in enumerate([slow, quick, quick, slow, quick])
+    ]
+    suites = [find_suite(str(suite_file(tmp_path, "x.jsonl", [*cases, *MANY[:5]])))]
+    written = [
+        write_plan(suites, SOME_MORE, 0, tmp_path / str(workers), workers=workers) for workers in (1, 3)
+    ]
+    assert written[0] == written[1] and written[0].suites["x"]["generated"] > 5
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "3").read_bytes()
 
 
 def test_each_offset_is_where_its_case_begins(tmp_path: Path) -> None:

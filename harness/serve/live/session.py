@@ -20,7 +20,7 @@ from harness.cases.suite import find_suite
 from harness.errors import BadInput
 from harness.oracle.judge import Judge
 from harness.rows.folder import locked, make_writable, new_run_id, now
-from harness.rows.machine import describe_machine, hardware, hardware_key
+from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
 from harness.rows.row import RunInfo
 from harness.rows.store import Writer, has_begun
 from harness.serve.live import asking
@@ -93,7 +93,9 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
     with locked(folder):
         draft = folder / f"cases.{secrets.token_hex(4)}.new"
         try:
-            plan = write_plan(suites, Profile(request.cases, JUDGE_SECONDS, ()), request.sampling.seed, draft)
+            profile = Profile(request.cases, JUDGE_SECONDS, ())
+            workers = usable_processors()
+            plan = write_plan(suites, profile, request.sampling.seed, draft, workers=workers)
             with open(draft, "rb") as file:
                 sources = [Source(*parts) for parts in map(case_from_line, file)]
             os.replace(draft, folder / "cases.jsonl")

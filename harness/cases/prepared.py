@@ -1,0 +1,134 @@
+"""Cases made ready to be walked, several at a time: documents for schemas without any, and verdicts.
+
+Nearly all of the time is spent in the processes of judges and generators, so that threads that wait for them
+use all processors.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Self
+
+from harness.cases.case import Case
+from harness.cases.flags import with_verdicts
+from harness.cases.generated.generator import Generator
+from harness.cases.spellings import spelled
+from harness.cases.suite import deep
+from harness.oracle.judge import Judge, check_schema
+
+JUDGE_SECONDS = 5.0
+MOST_WORKERS = 8
+"""Each worker has a generator, which may take gigabytes."""
+AHEAD = 4
+"""For each worker, how many cases are read before the first of them is ready."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One case, ready to be walked."""
+
+    case: Case
+    read_otherwise: Case
+    """The same case, each of its instances with the other readings by which its verdict would be the
+    opposite."""
+    problem: str = ""
+    """What is wrong with the case, so that no run can have it; empty if nothing is."""
+    contested: dict[str, list[str]] = field(default_factory=dict)
+    """The names of the instances that are not judged, by reason."""
+    generated: int = 0
+    """The number of documents that were made for it."""
+
+
+class Preparers:
+    """So many workers, at most MOST_WORKERS, each with a judge and a generator of its own.
+
+    `unicode` are the versions whose tables regular expressions are judged by too. With `respell` the
+    instances of a JSON Schema become the spellings of its valid ones, and other cases get none.
+    """
+
+    def __init__(self, workers: int, unicode: Collection[str] = (), *, respell: bool = False) -> None:
+        self._workers = min(workers, MOST_WORKERS)
+        self._unicode = unicode
+        self._respell = respell
+        self._tools = [(Judge(JUDGE_SECONDS), Generator()) for _ in range(self._workers)]
+        self._idle: SimpleQueue[tuple[Judge, Generator]] = SimpleQueue()
+        self._threads = ThreadPoolExecutor(self._workers)
+
+    def __enter__(self) -> Self:
+        for judge, generator in self._tools:
+            judge.__enter__()
+            generator.__enter__()
+            self._idle.put((judge, generator))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for judge, generator in self._tools:  # a thread that still waits for one of them gets no answer now
+            judge.__exit__(kind, error, trace)
+            generator.__exit__(kind, error, trace)
+        self._threads.shutdown()
+
+    def each(self, cases: Iterable[Case], *, ours: bool) -> Iterator[Prepared]:
+        """Yields the cases in their order, each as soon as it and those before it are ready; verdicts that
+        `ours` state are believed."""
+        waiting: deque[Future[Prepared]] = deque()
+        for case in cases:
+            waiting.append(self._threads.submit(self._prepare, case, ours))
+            if len(waiting) >= AHEAD * self._workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def _prepare(self, case: Case, ours: bool) -> Prepared:
+        tools = self._idle.get()
+        try:
+            return self._prepared(case, ours, *tools)
+        finally:
+            self._idle.put(tools)
+
+    def _prepared(self, case: Case, ours: bool, judge: Judge, generator: Generator) -> Prepared:
+        if problem := _problem(case):
+            return Prepared(case, case, problem)
+        generated = 0
+        if not case.instances:
+            case = generator.with_instances(case)
+            generated = len(case.instances)
+        if self._respell:
+            case = spelled(case) if case.grammar.dialect == "json_schema" else replace(case, instances=())
+        made = any(instance.made_for for instance in case.instances)
+        questioned = not (ours or self._respell or made)
+        case, contested = with_verdicts(case, judge, questioned=questioned, both=not self._respell)
+        return Prepared(case, _read_otherwise(case, judge, self._unicode), "", contested, generated)
+
+
+def _problem(case: Case) -> str:
+    """Returns what is wrong with the case's schema; empty if it is a schema, or if the grammar is of another
+    dialect."""
+    if case.grammar.dialect != "json_schema":
+        return ""
+    check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.draft)  # noqa: E731
+    problem = deep(check, case.name)
+    return f"not a JSON Schema: {problem}" if problem else ""
+
+
+def _read_otherwise(case: Case, judge: Judge, unicode: Collection[str]) -> Case:
+    """Returns the case with each instance's `contrary` filled in, if it is a regular expression or a Lark
+    grammar: the readings by which the verdict is the opposite."""
+    if case.grammar.dialect not in ("regex", "lark"):
+        return case
+    instances = tuple(
+        instance
+        if instance.valid is None
+        else replace(
+            instance, contrary=judge.readings_against(case.grammar, instance.content, instance.valid, unicode)
+        )
+        for instance in case.instances
+    )
+    return replace(case, instances=instances)
