@@ -57,8 +57,12 @@ def test_a_profile_takes_the_same_sample_wherever_the_cases_stand(tmp_path: Path
 
 def test_a_plan_is_the_same_however_many_work_on_it(tmp_path: Path) -> None:
     """Schemas that are slow to make documents for stand before quick ones; the order stays."""
-    slow = {"type": "array", "items": {"type": "string", "pattern": "^[a-z]{3}[0-9]{3}$"}, "minItems": 3}
-    quick = {"const": 1}
+    slow: dict[str, object] = {
+        "type": "array",
+        "items": {"type": "string", "pattern": "^[a-z]{3}[0-9]{3}$"},
+        "minItems": 3,
+    }
+    quick: dict[str, object] = {"const": 1}
     cases: list[dict[str, object]] = [
         {"description": str(number), "schema": {**schema, "title": str(number)}}
         for number, schema in enumerate([slow, quick, quick, slow, quick])
