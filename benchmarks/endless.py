@@ -2,15 +2,21 @@
 documents it refuses in each layout. The table of docs/endless.md.
 
     python benchmarks/endless.py --endless RUN ... --spellings RUN ...
+    python benchmarks/endless.py --endless RUN ...
+    python benchmarks/endless.py --publish RUN --into DIR
 
 The runs are made with the commands that the page names: `run --checks runs_end_where_they_must`, and
 `run --spellings`, over the same cases and backends. A document counts where the backend takes it in some
-layout, so that what it refuses for another reason is not held against white space.
+layout, so that what it refuses for another reason is not held against white space. Without runs over
+spellings the table has in how many cases what has no end. The third form packs the rows of the check, without
+those of the walks, of which there are more.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +24,7 @@ from pathlib import Path
 from harness.backend.arm import arm, arm_names
 from harness.outcomes.endless import EndlessCounts, endless_counts
 from harness.report.tables.spelling import Count, spelling_table
+from harness.rows.row import CHECKS_MODE
 from harness.rows.store import read_info, read_rows
 
 LAYOUTS = ("compact", "spaced", "indented_2", "indented_tab", "padded", "blanks_16")
@@ -73,12 +80,62 @@ def table(endless: Sequence[Path], spellings: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
+def counts_table(endless: Sequence[Path]) -> str:
+    """Returns as Markdown how long white space goes on, and in how many of the cases where a run can begin it
+    has no end, in JSON Schemas and in structural tags; and the same of digits and strings."""
+    lines = [
+        "| backend | white space | longest | in structural tags | longest | digits | strings |",
+        "| --- " * 7 + "|",
+    ]
+    for run in endless:
+        counted = white_space(run)
+        for label in labels(run).values():
+            schemas, tags = (counted.get((label, dialect)) for dialect in ("json_schema", "structural_tag"))
+            cells = [
+                schemas.share("white_space") if schemas else "",
+                longest_that_ends(schemas),
+                tags.share("white_space") if tags else "",
+                longest_that_ends(tags),
+                *((schemas.share(kind) if schemas else "") for kind in ("digits", "string")),
+            ]
+            lines.append(f"| {' | '.join([label, *cells])} |")
+    return "\n".join(lines)
+
+
+def longest_that_ends(counts: EndlessCounts | None) -> str:
+    """Returns the longest white space that was over, in characters; empty where none was."""
+    return str(counts.longest_white_space) if counts and counts.longest_white_space is not None else ""
+
+
+def publish(run: Path, into: Path) -> None:
+    """Packs the rows of the checks of a run."""
+    into.mkdir(parents=True, exist_ok=True)
+    with (
+        (run / "rows.jsonl").open("rb") as rows,
+        gzip.GzipFile(into / "rows.jsonl.gz", "wb", 9, mtime=0) as out,
+    ):
+        for line in rows:
+            if json.loads(line).get("mode", CHECKS_MODE) == CHECKS_MODE:
+                out.write(line)
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="What bounding white space costs, as a table.")
-    parser.add_argument("--endless", type=Path, nargs="+", required=True, metavar="RUN")
-    parser.add_argument("--spellings", type=Path, nargs="+", required=True, metavar="RUN")
+    parser.add_argument("--endless", type=Path, nargs="+", default=[], metavar="RUN")
+    parser.add_argument("--spellings", type=Path, nargs="+", default=[], metavar="RUN")
+    parser.add_argument("--publish", type=Path, metavar="RUN", help="pack the rows of this run")
+    parser.add_argument("--into", type=Path, metavar="DIR", help="where they are packed, with --publish")
     options = parser.parse_args(arguments)
-    print(table(options.endless, options.spellings))
+    if options.publish:
+        if options.into is None:
+            parser.error("--publish needs --into DIR, a folder of results/published")
+        publish(options.publish, options.into)
+    elif not options.endless:
+        parser.error("--endless RUN ... or --publish RUN --into DIR")
+    elif options.spellings:
+        print(table(options.endless, options.spellings))
+    else:
+        print(counts_table(options.endless))
     return 0
 
 

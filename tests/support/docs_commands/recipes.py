@@ -392,6 +392,9 @@ RECIPES: dict[str, Recipe] = {
             "run json_schema choice_and_tags --backends xgrammar,xgrammar:max_whitespace=20,llguidance,": (
                 "run my_schemas --backends llguidance,"
             ),
+            "run json_schema choice_and_tags --backends xgrammar,llguidance --vocabularies bytes --profile": (
+                "run my_schemas --backends llguidance --vocabularies bytes --profile"
+            ),
             "run json_schema --spellings --backends xgrammar,xgrammar:max_whitespace=20,llguidance,": (
                 "run my_schemas --spellings --backends llguidance,"
             ),
@@ -401,9 +404,10 @@ RECIPES: dict[str, Recipe] = {
             "--out advice": "go on until max_tokens",
             "ends endless": "white_space",
             "ends budgets": "least_tokens",
-            "benchmarks/endless.py": "llguidance:max_whitespace=20",
+            "--endless runs": "llguidance:max_whitespace=20",
+            "--endless whole": "white space",
         },
-        least=6,
+        least=8,
     ),
     "docs/growth.md": Recipe(
         smaller={
@@ -456,10 +460,11 @@ RECIPES: dict[str, Recipe] = {
     "docs/tools.md": Recipe(
         smaller={
             "suites/tools.jsonl --backends xgrammar,llguidance --vocabularies tekken": "tools --backends "
-            "llguidance --vocabularies probe"
+            "llguidance --vocabularies probe",
+            "table results/published": f"table {ROOT / 'results' / 'published'}",
         },
-        says={"table called tools": "declines all"},
-        least=2,
+        says={"table called tools": "declines all", "/called tools": "15/15 right"},
+        least=3,
     ),
     "docs/live.md": Recipe(
         seeds={"choices.jsonl": "choices.jsonl"},
