@@ -17,7 +17,7 @@ from harness.serve.decode import overhead
 from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.decode.record import DecodedBatch, read_decoding
 from harness.serve.decode.session import DecodeRequest, decode
-from harness.serve.decode.setting import Setting
+from harness.serve.decode.setting import OWN, Setting
 from harness.serve.requests import latency
 from harness.walk.loop.outcome import STEP, Completed
 
@@ -36,16 +36,19 @@ STEP_TIMES = (
 """The columns of a step of which the median is kept."""
 
 
-def settings_of(batch: int, texts: int) -> tuple[Setting, ...]:
+def settings_of(batch: int, texts: int, own_kernel: bool) -> tuple[Setting, ...]:
     """Returns the settings of a batch: stepwise with masks filled beside the forward pass (in one thread and,
-    where there are several rows, by one call for all of them; in many rows also by FILL_THREADS threads), the
-    same without overlap, and the strategies. At batch 1 also texts of which everything is forced."""
+    where there are several rows, by one call for all of them; in many rows also by FILL_THREADS threads),
+    with masks applied by the backend's own kernel where that is wanted, without overlap, and the strategies.
+    At batch 1 also texts of which everything is forced."""
     base = Setting(MIXED, batch=batch, texts=max(texts, batch), prompt_tokens=PROMPT, limit=LIMIT)
 
     def other(**changed: Any) -> Setting:
         return Setting(**{**base.to_json(), **changed})
 
     made = [base, other(overlap=False)]
+    if own_kernel:
+        made.append(other(kernel=OWN))
     if batch > 1:
         made.append(other(batch_fill=True))
     if batch >= 32:
@@ -81,7 +84,7 @@ def decode_cell(
         timeout_s=300.0,
         memory_gb=64.0,
         argv=(),
-        settings=settings_of(cell.batch, plan.texts),
+        settings=settings_of(cell.batch, plan.texts, plan.own_kernel),
         again=True,
     )
     decode(request, say)
@@ -119,6 +122,7 @@ def setting_of(cell: DecodeCell) -> dict[str, Any]:
     setting = cell.setting
     way = "one call" if setting.batch_fill else f"{setting.fill_threads} threads"
     way = "one thread" if way == "1 threads" else way
+    way += ", own kernel" if setting.kernel else ""
     return {
         "workload": setting.workload,
         "strategy": cell.strategy,

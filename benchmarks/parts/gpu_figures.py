@@ -223,8 +223,13 @@ class Figures:
 
     def cold(self, cell: Row, newcomer: str, mode: str) -> Row:
         """Returns how the others' TPOT compares with a warm newcomer's run of the same repeat, their longest
-        gap, and the newcomer's own TTFT and compile (medians, nanoseconds)."""
-        runs = {(run["newcomer"], run["mode"], run["repeat"]): run for run in cell["runs"]}
+        gap, and the newcomer's own TTFT and compile (medians, nanoseconds). A run in which the newcomer came
+        when some of the others were done already does not count."""
+        runs = {
+            (run["newcomer"], run["mode"], run["repeat"]): run
+            for run in cell["runs"]
+            if run["beside"] == len(run["others_tpot_ns"])
+        }
         mine = [run for (name, how, _), run in runs.items() if (name, how) == (newcomer, mode)]
         logs = []
         for run in mine:

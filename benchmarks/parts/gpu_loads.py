@@ -117,10 +117,12 @@ def cold_cell(bench: Bench, batch: int, repeats: int) -> dict[str, Any]:
 
 
 def of_cold(served: Served) -> dict[str, Any]:
-    """Returns the figures of one run, nanoseconds; those of the others are in the order of their requests."""
+    """Returns the figures of one run, nanoseconds; those of the others are in the order of their requests.
+    `beside` is how many of them were still being served when the newcomer arrived."""
     others = [done for done in served.completed if done.name != "newcomer"]
     (newcomer,) = (done for done in served.completed if done.name == "newcomer")
     return {
+        "beside": sum(done.done_ns > newcomer.arrived_ns for done in others),
         "others_ends": sorted({done.end for done in others}),
         "others_tpot_ns": [latency.tpot(done) for done in others],
         "others_gap_ns": max((gap for done in others for gap in latency.itl_per_message(done)), default=None),

@@ -48,7 +48,7 @@ def summary(stores: Mapping[str, Store]) -> str:
 def page(stores: Mapping[str, Store]) -> str:
     """Returns the whole page."""
     figures = Figures(stores)
-    sections = (floor, cost, strategies, cold, share, kernels, probes, commands)
+    sections = (floor, cost, strategies, lost, cold, share, kernels, probes, commands)
     tables = [line for section in sections for line in section(figures)]
     return "\n".join([*head(stores, figures), *asked(figures), *anchors(figures), *tables, ""])
 
@@ -204,6 +204,20 @@ def cost(figures: Figures) -> Iterator[str]:
             ],
             rows,
         )
+
+
+def lost(figures: Figures) -> Iterator[str]:
+    """Yields the settings of `decode` that could not be measured, and why."""
+    known = {
+        (one["arm"], one["setting"]): one["why"]
+        for _, cell in figures.results("decode", "decode").values()
+        for one in cell["lost"]
+    }
+    if known:
+        yield "Not measured:"
+        yield ""
+        yield from (f"- {arm}, {setting}: {plain(why)}" for (arm, setting), why in known.items())
+        yield ""
 
 
 def strategies(figures: Figures) -> Iterator[str]:

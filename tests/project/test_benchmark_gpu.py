@@ -35,6 +35,7 @@ from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.model.graphs import Static
 from harness.serve.decode.model.shapes import SHAPES
+from harness.serve.decode.record import Loss
 from harness.serve.decode.session import DecodeRequest
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import find_workload, requests
@@ -83,9 +84,10 @@ def test_all_that_is_asked_is_planned() -> None:
     times = {(cell.vocabulary, cell.dtype) for cell in plan.cells("kernels") if cell.kind == "times"}
     assert len(times) == 6 and {1, 512} <= set(plan.kernel_batches)
     for batch in plan.batches:
-        settings = gpu_decode.settings_of(batch, plan.texts)
+        settings = gpu_decode.settings_of(batch, plan.texts, plan.own_kernel)
         assert {setting.strategy for setting in settings} == {"stepwise", "jump_forward", "speculative"}
         assert {setting.overlap for setting in settings} == {True, False}
+        assert {bool(setting.kernel) for setting in settings} == {True, False}
         assert {setting.batch for setting in settings} == {batch}
 
 
@@ -183,8 +185,8 @@ def test_no_cell_begins_that_is_not_thought_to_end(
 ) -> None:
     asked = answers(script, monkeypatch, lambda _: {"rows": []})
     held = store("decode", {}, path=tmp_path / "decode.json")
-    script.run_part("decode", PLANNED, held, tmp_path, 65.0)
-    assert asked == ["floor-1b", "decode-1b-1-fork-1"], "one thought to take 60 s fits, one of 82 s does not"
+    script.run_part("decode", PLANNED, held, tmp_path, 75.0)
+    assert asked == ["floor-1b", "decode-1b-1-fork-1"], "one thought to take 68 s fits, one of 90 s does not"
     asked.clear()
     script.run_part("decode", PLANNED, held, tmp_path, 1.0)
     assert asked == ["decode-1b-32-fork-1"], "a first one is tried however little time there is"
@@ -324,7 +326,8 @@ def decoded_cell(
     settings[forced] = {name.name: Played(texts) for name in arms}
     jumps = Played({name: [2] * 20 for name in texts}, jump_ms)
     settings[replace(forced, strategy="jump_forward")] = {name.name: jumps for name in arms}
-    record = decoding(settings, plain=Played(texts), arms=arms, forks=1)
+    losses = [Loss(0, "llguidance", 1, "not_offered", "no <such> | call")]
+    record = decoding(settings, plain=Played(texts), arms=arms, forks=1, losses=losses)
     model = {"read_bytes": 8_000_000, "cache_bytes_per_token": 0}
     record = replace(record, children=(replace(record.children[0], model=model),))
     return json.loads(json.dumps(gpu_decode.condensed(Decoded(record))))  # type: ignore[no-any-return]
@@ -445,7 +448,7 @@ def test_what_is_asked_is_judged_where_it_can_be(
 
 
 class Slow:
-    """An adapter whose compiles take so many seconds more."""
+    """An adapter whose compiles of the newcomer's grammar take so many seconds more."""
 
     def __init__(self, inner: Any, seconds: float) -> None:
         self.inner, self.seconds = inner, seconds
@@ -454,7 +457,7 @@ class Slow:
         return getattr(self.inner, name)
 
     def compile(self, grammar: Any) -> Any:
-        time.sleep(self.seconds)
+        time.sleep(self.seconds if "field_" in grammar.text else 0)
         return self.inner.compile(grammar)
 
 
@@ -463,6 +466,7 @@ def bench() -> gpu_loads.Bench:
     """A model without a network, and the backend whose compiles take a millisecond."""
     vocabulary = load_vocabulary("probe")
     model = FakeModel(vocabulary, rows=3, positions=512, chunk=64)
+    model.during = lambda: time.sleep(0.002)
     return gpu_loads.Bench(model, vocabulary, make(parse_specs("llguidance")[0], vocabulary))
 
 
@@ -471,6 +475,7 @@ def test_a_cold_grammar_holds_up_the_batch_in_the_foreground_alone(
 ) -> None:
     monkeypatch.setattr(gpu_loads, "LENGTHS", {"plain strings": None})
     monkeypatch.setattr(gpu_loads, "LONG_LIMIT", 30)
+    monkeypatch.setattr(gpu_loads, "LIMIT", 8)
     slow = replace(bench, adapter=Slow(bench.adapter, 0.1))  # type: ignore[arg-type]
     cell = gpu_loads.cold_cell(slow, 3, 1)
     runs = {run["mode"]: run for run in cell["runs"]}
@@ -485,10 +490,13 @@ def test_a_cold_grammar_holds_up_the_batch_in_the_foreground_alone(
     assert runs["foreground"]["others_gap_ns"] > 1e8
     assert runs["thread"]["others_gap_ns"] < runs["foreground"]["others_gap_ns"], "a thread compiles beside"
     assert min(runs["foreground"]["ttft_ns"], runs["thread"]["ttft_ns"]) > 1e8
+    assert {run["beside"] for run in runs.values()} == {2}
     figures = Figures({"cold": store("cold", {})})
     known = figures.cold(cell, "plain strings", "foreground")
     assert known["others"].value > 1 and known["compile_ns"] > 1e8
     assert figures.cold(cell, "plain strings", "warm")["others"].value == 1
+    runs["foreground"]["beside"] = 1
+    assert figures.cold(cell, "plain strings", "foreground")["others"] is None, "it came too late"
 
 
 def test_a_share_of_the_requests_keeps_its_grammar(
@@ -533,7 +541,14 @@ def test_the_page_has_a_table_for_everything_that_is_stored(tmp_path: Path) -> N
         "failed": [],
         "probed": {},
     }
-    run = {"newcomer": "plain strings", "repeat": 0, "others_tpot_ns": [2e6], "others_gap_ns": 3e6, "why": ""}
+    run = {
+        "newcomer": "plain strings",
+        "beside": 1,
+        "repeat": 0,
+        "others_tpot_ns": [2e6],
+        "others_gap_ns": 3e6,
+        "why": "",
+    }
     cold = [
         run | {"mode": "warm", "how": "hit", "ttft_ns": 1e6, "compile_ns": None},
         run | {"mode": "thread", "how": "miss", "ttft_ns": 9e6, "compile_ns": 7e6, "others_tpot_ns": [3e6]},
@@ -565,6 +580,7 @@ def test_the_page_has_a_table_for_everything_that_is_stored(tmp_path: Path) -> N
         "| `xgrammar/cuda` | 2.0 us | !~2.0 us 50% |" in lines and "| `copy` | 2.0 us 1800 GB/s |  |" in lines
     )
     assert "`x/y`: no (b) here" in page
+    assert "- llguidance, function_calls stepwise batch 32 batch_fill=on: no (such) / call" in lines
     assert "| 8b | 32 | xgrammar | plain strings | thread | 1.5 | 3.00 ms | 9.00 ms | 7.00 ms |" in lines
     assert "| 1b | 512 | xgrammar | 100% (32 rows) | 90 | 0.9 |  | 1.00 ms |" in lines
     assert "| 8b | 32 | xgrammar | one call | 10.40 ms | 1.04 | 0.0 % | 0.0 us | 0.0 us | 4/4 |" in lines
@@ -613,10 +629,18 @@ def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.
 def test_a_cell_is_decoded_here(batch: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every setting, by a real backend and its A/A arm, with a model of the shape tiny."""
     monkeypatch.setattr(gpu_decode, "VOCABULARY", "probe")
-    plan = Plan(shapes=("tiny",), batches=(batch,), forks=1, rounds=1, texts=4, backends=("llguidance",))
+    plan = Plan(
+        shapes=("tiny",),
+        batches=(batch,),
+        forks=1,
+        rounds=1,
+        texts=4,
+        backends=("llguidance",),
+        own_kernel=False,
+    )
     (asked,) = (cell for cell in plan.cells("decode") if cell.kind == "decode")
     cell = gpu_decode.decode_cell(asked, plan, "cpu", tmp_path / "record", lambda _: None)
-    settings = gpu_decode.settings_of(batch, plan.texts)
+    settings = gpu_decode.settings_of(batch, plan.texts, plan.own_kernel)
     loads, texts = {setting.plain for setting in settings}, settings[0].texts
     assert not cell["lost"] and len(cell["rows"]) == 2 * (len(settings) + len(loads))
     # Where all of a text is forced its ids are known at once, and then there is no time between them.
