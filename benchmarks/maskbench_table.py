@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from harness.backend.arm import arm_names
 from harness.outcomes.case_state import CaseState
@@ -39,15 +39,7 @@ Count = Literal[
     "validation error",
     "invalidation error",
 ]
-COUNTS: tuple[Count, ...] = (
-    "passing",
-    "compile error",
-    "segmentation fault",
-    "out of memory",
-    "timeout",
-    "validation error",
-    "invalidation error",
-)
+COUNTS: tuple[Count, ...] = get_args(Count)
 
 PUBLISHED: dict[tuple[str, str], dict[Count, int]] = {
     (backend, version): dict(zip(COUNTS, counts, strict=True))
