@@ -1,5 +1,5 @@
-"""The tables of docs/faults.md, docs/known_bugs.md and docs/json_schema_masks.md, made from the runs that are
-published beside them.
+"""The tables of docs/results.md, docs/faults.md, docs/known_bugs.md and docs/json_schema_masks.md, made from
+the runs that are published beside them.
 
     python benchmarks/findings.py            # writes the tables of these pages anew
     python benchmarks/findings.py --publish NAME=RUN ... --into DIR
@@ -16,15 +16,17 @@ import gzip
 import re
 import shutil
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.backend.arm import arm_names
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.faults import fault_frame
-from harness.outcomes.outcome import is_documented, walk_verdict
+from harness.outcomes.outcome import CaseRows, is_documented, walk_verdict
+from harness.report.page.page import write_report
 from harness.report.tables.instances import to_text
 from harness.report.tables.masks import masks_frame
 from harness.report.tables.spelling import spelling_frame
@@ -32,7 +34,8 @@ from harness.rows.row import Row
 from harness.rows.store import read_info, read_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("faults", "known_bugs", "json_schema_masks"))
+NAMES = ("results", "faults", "known_bugs", "json_schema_masks")
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in NAMES)
 
 BLOCK = re.compile(
     r"(<!-- table (\w+) of (\S+), made by benchmarks/findings\.py -->\n).*?(<!-- end of the "
@@ -98,6 +101,26 @@ def cell(rows: Sequence[Row]) -> str:
     return f"**{wrong}**" if wrong else "right"
 
 
+def states(run: Path, _: str) -> str:
+    """Returns in how many cases each backend works, is refused, and goes wrong, by vocabulary."""
+    info = read_info(run)
+    names = arm_names(info.arms)
+    cases: dict[tuple[str, str], dict[tuple[str, str], CaseRows]] = defaultdict(lambda: defaultdict(CaseRows))
+    for row in read_rows(run):
+        arm = names[row.backend, row.backend_version, row.options]
+        cases[row.vocabulary, arm][row.suite, row.case_id].add(row)
+    counts = {arm: Counter(case.state for case in by_case.values()) for arm, by_case in cases.items()}
+    columns = [state for state in reversed(CaseState) if any(count[state] for count in counts.values())]
+    lines = [
+        f"| backend | vocabulary | cases | {' | '.join(state.words.title for state in columns)} |",
+        "| --- | --- " + "| ---: " * (len(columns) + 1) + "|",
+    ]
+    for (vocabulary, arm), count in counts.items():
+        cells = [f"{count[state]:,}" for state in columns]
+        lines.append(f"| {arm} | {vocabulary} | {count.total():,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def masks(run: Path, _: str) -> str:
     """Returns at how many places the masks are right, by vocabulary, arm and dialect."""
     return to_text(masks_frame(run), "markdown").strip()
@@ -147,17 +170,19 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "faults": faults,
     "spellings": spellings,
     "known_bugs": known_bugs,
+    "states": states,
     "masks": masks,
     "mask_causes": mask_causes,
 }
 
 
 def publish(runs: Sequence[str], into: Path) -> None:
-    """Packs the rows of each run, given as NAME=RUN, without the samples of times."""
+    """Packs the rows of each run, given as NAME=RUN, without the samples of times, and writes its page."""
     for name, _, path in (given.partition("=") for given in runs):
         folder, run = into / name, Path(path)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
+        write_report([run], folder / "report.html")
         (folder / "rows.jsonl.gz").write_bytes(gzip.compress((run / "rows.jsonl").read_bytes(), 9, mtime=0))
 
 

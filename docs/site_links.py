@@ -1,5 +1,5 @@
-"""Files outside docs/, for the site: published reports are taken into it, and links to other files lead to the
-repository.
+"""Files outside docs/, for the site: published reports are taken into it, and links to other files lead
+to the repository.
 
 MkDocs calls `on_files` once and `on_page_markdown` for every page (mkdocs.yml, `hooks`).
 """

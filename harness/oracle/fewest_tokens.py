@@ -29,10 +29,6 @@ class FewestTokens:
     least: int
     most: int | None
 
-    @property
-    def is_exact(self) -> bool:
-        return self.least == self.most
-
 
 def fewest_tokens(
     automaton: Automaton[Any], state: int, trie: TokenTrie, most_states: int = MOST_STATES

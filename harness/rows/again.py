@@ -8,10 +8,9 @@ runs as printed in the folder in which the run was made.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from harness.backend.arm import Arm
 from harness.cases.suite import suite_names
 from harness.rows.row import RunInfo
 
@@ -35,15 +34,6 @@ def spec_of(backend: str, version: str, options: str, pinned: bool = True) -> st
     """
     wanted = f"=={version}" if pinned and version and "+" not in version else ""
     return f"{backend}{wanted}{':' if options else ''}{options}"
-
-
-def specs_of(arms: Iterable[Arm]) -> list[str]:
-    """Returns the arms of a run as `--backends` takes them, with versions where they have a release to be
-    pinned to.
-    """
-    return list(
-        dict.fromkeys(spec_of(arm.backend, arm.version, arm.options, bool(arm.distribution)) for arm in arms)
-    )
 
 
 def more(verb: str, runs: Sequence[tuple[Path, RunInfo]], specs: Sequence[str], *options: str) -> str:
