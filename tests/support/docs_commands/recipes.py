@@ -462,9 +462,15 @@ RECIPES: dict[str, Recipe] = {
             "suites/tools.jsonl --backends xgrammar,llguidance --vocabularies tekken": "tools --backends "
             "llguidance --vocabularies probe",
             "table results/published": f"table {ROOT / 'results' / 'published'}",
+            "benchmarks/tool_tags.py": f"{ROOT / 'benchmarks' / 'tool_tags.py'}",
         },
-        says={"table called tools": "declines all", "/called tools": "15/15 right"},
-        least=3,
+        says={
+            "table called tools": "declines all",
+            "/called tools": "15/15 right",
+            "tool_tags": "13 of 13 right",
+        },
+        needs={"--vllm": "vllm"},
+        least=6,
     ),
     "docs/live.md": Recipe(
         seeds={"choices.jsonl": "choices.jsonl"},
