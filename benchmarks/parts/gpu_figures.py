@@ -59,6 +59,8 @@ class Figure:
     estimate: Estimate | None
     """None: not measured."""
     verdict: str
+    noise: Estimate | None = None
+    """The most by which two identical arms differ at that shape and batch (`Figures.noise`)."""
 
 
 def over(logs: Iterable[float | None]) -> Estimate | None:
@@ -268,14 +270,15 @@ class Figures:
             return []
         figures = []
         for shape in sorted(self.plan.shapes):
-            figures.append(self._figure(FLOOR, shape, self.over_floor((shape, 1))))
+            alone = (shape, 1)
+            figures.append(self._figure(FLOOR, shape, self.over_floor(alone), alone))
             for backend in self.plan.backends:
                 where = (shape, self.plan.judged_batch)
                 way, cost = self.best_way(where, backend)
                 label = f"{shape}, batch {where[1]}, {backend}{f', {way}' if way else ''}"
-                figures.append(self._figure(CONSTRAINED, label, cost))
-                _, share, _ = self.speed_up((shape, 1), backend, "jump_forward", FORCED)
-                figures.append(self._figure(JUMPS, f"{shape}, batch 1, {backend}", share))
+                figures.append(self._figure(CONSTRAINED, label, cost, where))
+                _, share, _ = self.speed_up(alone, backend, "jump_forward", FORCED)
+                figures.append(self._figure(JUMPS, f"{shape}, batch 1, {backend}", share, alone))
             for batch in sorted(self.plan.batches):
                 step = self.step((shape, batch))
                 apart = Estimate(step["logits_apart"], None, None, 1) if step else None
@@ -283,9 +286,11 @@ class Figures:
                 figures.append(self._figure(LOGITS32 if single else LOGITS, f"{shape}, batch {batch}", apart))
         return sorted(figures, key=lambda figure: list(ORDER).index(figure.asked.what))
 
-    def _figure(self, asked: Asked, where: str, estimate: Estimate | None) -> Figure:
+    def _figure(
+        self, asked: Asked, label: str, estimate: Estimate | None, where: Where | None = None
+    ) -> Figure:
         judged = verdict(asked, estimate.value if estimate else None, self.device)
-        return Figure(asked, where, estimate, judged)
+        return Figure(asked, label, estimate, judged, self.noise(where) if where else None)
 
 
 ORDER = dict.fromkeys(asked.what for asked in (FLOOR, CONSTRAINED, JUMPS, LOGITS))

@@ -376,6 +376,10 @@ def test_the_figures_of_a_record() -> None:
     assert share is not None and share.value == pytest.approx(10 / 10.5)
     apart = figures.ways_apart(where, "xgrammar", "one call", "one thread")
     assert apart is not None and apart.value == pytest.approx(10.4 / 10.8)
+    constrained = [figure for figure in figures.asked() if figure.asked is CONSTRAINED]
+    assert all(
+        figure.noise is not None and figure.noise.value == pytest.approx(1.1) for figure in constrained
+    )
     noise = figures.noise(where)
     assert noise is not None and noise.value == pytest.approx(1.1), "the A/A arm's own difference"
     assert all(row["arm"] != "xgrammar (again)" for row in figures.rows(where))
