@@ -416,13 +416,17 @@ RECIPES: dict[str, Recipe] = {
             "unconstrained --vocabularies bytes",
             "growth schemas --backends xgrammar,xgrammar:cache=true": f"{GROWTH} schemas --schemas 50 "
             "--backends unconstrained",
-            "tools tags properties enum nesting maxLength repetition items alternatives output excluded "
+            "tools tags properties optional nesting enum --backends xgrammar,llguidance --vocabularies tekken": (
+                "excluded --most 1 --backends unconstrained"
+            ),
+            "tools tags properties optional enum nesting maxLength repetition items alternatives output "
+            "excluded "
             "--backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp --forks 1": "excluded "
             "--most 1 --backends unconstrained --forks 1",
         },
         not_run={"grammarbench bisect": RELEASES_OF_GROWTH},
         says={"--show": "cold compile", "list axes": "nesting"},
-        least=5,
+        least=6,
     ),
     "docs/kernels.md": Recipe(
         smaller={
