@@ -416,9 +416,8 @@ RECIPES: dict[str, Recipe] = {
             "unconstrained --vocabularies bytes",
             "growth schemas --backends xgrammar,xgrammar:cache=true": f"{GROWTH} schemas --schemas 50 "
             "--backends unconstrained",
-            "tools tags properties optional nesting enum --backends xgrammar,llguidance --vocabularies tekken": (
-                "excluded --most 1 --backends unconstrained"
-            ),
+            "tools tags properties optional nesting enum --backends xgrammar,llguidance --vocabularies "
+            "tekken": ("excluded --most 1 --backends unconstrained"),
             "tools tags properties optional enum nesting maxLength repetition items alternatives output "
             "excluded "
             "--backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp --forks 1": "excluded "
