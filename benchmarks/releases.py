@@ -9,7 +9,7 @@ draws it; they lie in DIR/schemas. The releases are those that the package index
 DISTRIBUTIONS since that day, with the last one before it: of a version 0.X.Y each, because Y counts there what
 X counts later; from 1.0 on the last of each X.Y. Pre-releases and yanked ones are left out. Each release is
 installed as an arm of its own, as `grammarbench run --backends xgrammar==0.2.7` does, and all of them are arms
-of one run, DIR/run, one worker at a time: a verdict on every instance, no checks, no times, with the deadline
+of one run, DIR/run, --jobs workers at a time: a verdict on every instance, no checks, no times, with the deadline
 that MaskBench's own runner has. The newest and the oldest come first, then those between, so that what is
 there at any time is spread over the year. The same command again goes on where it stopped; a release that
 cannot be installed or loaded here is noted with its reason (DIR/refused.json) and passed over.
@@ -215,6 +215,7 @@ def walk(options: argparse.Namespace, arms: Sequence[Release], suite: Path) -> N
         vocabularies=(options.vocabulary,),
         out=folder,
         resume=has_begun(folder),
+        jobs=options.jobs,
         timeout_s=DEADLINE,
         memory_gb=MEMORY_GB,
         effort=0,
@@ -233,6 +234,7 @@ def parser() -> argparse.ArgumentParser:
     parsed.add_argument("--since", default="2025-06-01", metavar="DAY", help="default: %(default)s")
     parsed.add_argument("--most", type=int, default=300, metavar="N", help="schemas (default: %(default)s)")
     parsed.add_argument("--vocabulary", default="probe", metavar="V", help="default: %(default)s")
+    parsed.add_argument("--jobs", type=int, default=1, metavar="N", help="workers at a time (default: 1)")
     parsed.add_argument(
         "--arms", default="", metavar="A,B==1.2", help="these, in place of the index's releases"
     )
