@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from harness.backend.grammar import CompiledGrammar, Grammar
+from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import run_check
 from harness.checks.documents import check_every_allowed_token_leads_to_a_document
 from harness.checks.subject import Subject
-from harness.oracle.reference import Reference
+from harness.oracle.reference import Reference, ReferenceGrammar
 from harness.rows.row import Finding
 
 BYTES = byte_vocabulary()
@@ -57,7 +57,7 @@ class Mistaking(Reference):
 
     form: dict[str, Any]
 
-    def compile(self, grammar: Grammar) -> CompiledGrammar:
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
         return super().compile(tag(self.form))
 
 
