@@ -5,7 +5,7 @@
 
 Each part is made of cells (parts/gpu_plan.py). A cell is measured in a process of its own and stored in
 DIR/PART.json as soon as it is done; a part begins no cell that is not thought to end within its seconds, and
-kills one that runs a minute past them. The same command goes on where the last one stopped: first the cells
+kills one that runs 45 s past them. The same command goes on where the last one stopped: first the cells
 that were never tried, then those that failed. DIR/gpu.md is the page of all that is stored, written after
 each part. The records of `grammarbench decode` and `measure kernels` behind the cells are in DIR-records.
 
@@ -40,7 +40,7 @@ from harness.rows.folder import now
 from harness.text import one_line
 
 SECONDS = 480.0
-GRACE = 60.0
+GRACE = 45.0
 """Seconds after a part's end when a cell that still runs is killed."""
 POLITE = 15.0
 """Seconds that a cell has to end its own processes before it is killed."""

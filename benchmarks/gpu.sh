@@ -7,8 +7,8 @@
 #
 # The GPU's machine needs Python 3.11 or later with torch (2.11 or later, with CUDA), triton and transformers;
 # everything else is in the wheels (for Python 3.12 on x86-64; PYTHON_OF_WHEELS=3.13 for another). Without
-# --wheels the backends and this project must be installed there. Each part takes at most eight minutes and a
-# minute of grace; the same command goes on. PYTHON names the interpreter (python3). All else goes to
+# --wheels the backends and this project must be installed there. Each part takes at most eight minutes and 45
+# seconds of grace; the same command goes on. PYTHON names the interpreter (python3). All else goes to
 # benchmarks/gpu.py, which has the exit codes: 0 done; 1 worse than asked; 2 wrong input; 3 not complete.
 set -euo pipefail
 
