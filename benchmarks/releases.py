@@ -4,8 +4,9 @@
     python benchmarks/releases.py --out DIR --arms A,B==1.2          these arms, and no releases of an index
     python benchmarks/releases.py --out DIR --page                   run nothing, write DIR/published of what is there
 
-The schemas are a sample of MaskBench that is spread over keywords and sizes, as `benchmarks/reference.py --most`
-draws it; they lie in DIR/schemas. The releases are those that the package index offers of each of
+The schemas are a sample of those of MaskBench that have outputs of their own, spread over keywords and sizes as
+`benchmarks/reference.py --most` draws it; they lie in DIR/schemas. A schema without any is left out, because
+how many documents are made for it depends on how busy the machine is, and a run goes on with the same alone. The releases are those that the package index offers of each of
 DISTRIBUTIONS since that day, with the last one before it: of a version 0.X.Y each, because Y counts there what
 X counts later; from 1.0 on the last of each X.Y. Pre-releases and yanked ones are left out. Each release is
 installed as an arm of its own, as `grammarbench run --backends xgrammar==0.2.7` does, and all of them are arms
@@ -137,7 +138,9 @@ def schemas(options: argparse.Namespace) -> Path:
     folder: Path = options.out / "schemas"
     if not folder.is_dir():
         (corpus,) = suites_of("maskbench", options.corpora)
-        ids = set(stratified(strata_of([corpus]), options.most))
+        judged = {case.id for case in read_cases(find_suite(corpus)) if case.instances}
+        strata = {case: stratum for case, stratum in strata_of([corpus]).items() if case in judged}
+        ids = set(stratified(strata, options.most))
         making = options.out / "schemas.part"
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)

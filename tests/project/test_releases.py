@@ -3,6 +3,7 @@ made-up corpus, up to its page."""
 
 from __future__ import annotations
 
+import argparse
 import csv
 import gzip
 import importlib.util
@@ -92,6 +93,17 @@ def test_what_changed_leaves_out_deadlines_and_refusals() -> None:
     before = walked(a=works, b=wrong, c=late, d=works, e=refused, f=works)
     after = walked(a=wrong, b=works, c=works, d=late, e=works, f=works)
     assert releases_page.changes(before, after) == (["b"], ["a"], 2)
+
+
+def test_a_schema_without_outputs_is_not_in_the_sample(script: ModuleType, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpora" / "maskbench"
+    corpus.mkdir(parents=True)
+    tests = [{"description": "it", "valid": True, "data": 1}]
+    for name, outputs in (("bare", []), ("judged", tests)):
+        case = {"description": name, "schema": {"const": 1, "title": name}, "tests": outputs}
+        (corpus / f"{name}.json").write_text(json.dumps(case))
+    options = argparse.Namespace(out=tmp_path / "out", corpora=tmp_path / "corpora", most=10)
+    assert [file.name for file in script.schemas(options).iterdir()] == ["judged.json"]
 
 
 @pytest.mark.long
