@@ -170,7 +170,8 @@ def readme(
         lines.append(f"- {_answer(list(group))}")
     lines += [
         "",
-        f"{len(walked[0].states)} schemas of MaskBench, the same for every release, spread over keywords and "
+        f"{len(walked[0].states)} schemas of MaskBench that have outputs of their own, the same for every "
+        "release, spread over keywords and "
         f"sizes; vocabulary {', '.join(info.vocabularies)}; a deadline of {info.timeout_s:g} s for each "
         "call. Each number below is a number of these schemas.",
         "The table as data is in `releases.json`, the state of each schema under each release in "
