@@ -109,15 +109,13 @@ def states(run: Path, _: str) -> str:
     for row in read_rows(run):
         arm = names[row.backend, row.backend_version, row.options]
         cases[row.vocabulary, arm][row.suite, row.case_id].add(row)
-    counts = {arm: Counter(case.state for case in by_case.values()) for arm, by_case in cases.items()}
-    columns = [state for state in reversed(CaseState) if any(count[state] for count in counts.values())]
-    lines = [
-        f"| backend | vocabulary | cases | {' | '.join(state.words.title for state in columns)} |",
-        "| --- | --- " + "| ---: " * (len(columns) + 1) + "|",
-    ]
-    for (vocabulary, arm), count in counts.items():
-        cells = [f"{count[state]:,}" for state in columns]
-        lines.append(f"| {arm} | {vocabulary} | {count.total():,} | {' | '.join(cells)} |")
+    counts = {key: Counter(case.state for case in by_case.values()) for key, by_case in cases.items()}
+    heads = [arm if len(info.vocabularies) == 1 else f"{arm}, {vocabulary}" for vocabulary, arm in counts]
+    lines = [f"| cases | {' | '.join(heads)} |", "| --- " + "| ---: " * len(heads) + "|"]
+    for state in reversed(CaseState):
+        if any(count[state] for count in counts.values()):
+            lines.append(f"| {state.words.title} | {' | '.join(f'{n[state]:,}' for n in counts.values())} |")
+    lines.append(f"| in all | {' | '.join(f'{count.total():,}' for count in counts.values())} |")
     return "\n".join(lines)
 
 
