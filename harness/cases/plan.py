@@ -6,12 +6,12 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.cases.case import LONGEST_CASE, Case, case_from_line, case_to_line
+from harness.cases.case import LONGEST_CASE, Case, Instance, case_from_line, case_to_line
 from harness.cases.prepared import Preparers
 from harness.cases.suite import Suite, read_cases
 from harness.errors import LISTED, BadInput, did_you_mean
@@ -66,6 +66,7 @@ def write_plan(
     only: Collection[str] = (),
     unicode: Collection[str] = (),
     workers: int = 1,
+    made: Mapping[str, tuple[Instance, ...]] | None = None,
 ) -> Plan:
     """Writes every case that is to be walked to `path`, and returns the plan.
 
@@ -75,13 +76,13 @@ def write_plan(
     with those of `unicode`, the versions that the backends have. A JSON Schema without instances gets
     documents that are made for it. `only` selects cases by name or id. With `respell` a JSON Schema's
     instances are the spellings of its valid ones, and other cases are left out. So many `workers` judge and
-    generate side by side.
+    generate side by side. `made` has the documents that an earlier plan made, which are taken again.
     """
     offsets = array("q")
     dialects: list[str] = []
     described: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
-    with open(path, "wb") as file, Preparers(workers, unicode, respell=respell) as preparers:
+    with open(path, "wb") as file, Preparers(workers, unicode, made, respell=respell) as preparers:
         for suite in suites:
             name = _unused_name(suite.name, described)
             digest = hashlib.sha256()
@@ -131,6 +132,14 @@ def write_plan(
     if not offsets:
         raise BadInput(f"no case in {', '.join(suite.name for suite in suites)}")
     return Plan(offsets, tuple(dialects), described)
+
+
+def made_documents(path: Path) -> dict[str, tuple[Instance, ...]]:
+    """Returns the documents that the plan at `path` made for cases without any, by the case's id; none, where
+    none could be made."""
+    with open(path, "rb") as file:
+        cases = (case for _, _, case in map(case_from_line, file))
+        return {case.id: case.instances for case in cases if all(one.made_for for one in case.instances)}
 
 
 def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:

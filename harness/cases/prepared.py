@@ -7,14 +7,14 @@ use all processors.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
-from harness.cases.case import Case
+from harness.cases.case import Case, Instance
 from harness.cases.flags import with_verdicts
 from harness.cases.generated.generator import Generator
 from harness.cases.spellings import spelled
@@ -48,12 +48,21 @@ class Preparers:
     """So many workers, at most MOST_WORKERS, each with a judge and a generator of its own.
 
     `unicode` are the versions whose tables regular expressions are judged by too. With `respell` the
-    instances of a JSON Schema become the spellings of its valid ones, and other cases get none.
+    instances of a JSON Schema become the spellings of its valid ones, and other cases get none. `made` has
+    the documents that were made before, by the case's id: how many are made in time depends on the machine.
     """
 
-    def __init__(self, workers: int, unicode: Collection[str] = (), *, respell: bool = False) -> None:
+    def __init__(
+        self,
+        workers: int,
+        unicode: Collection[str] = (),
+        made: Mapping[str, tuple[Instance, ...]] | None = None,
+        *,
+        respell: bool = False,
+    ) -> None:
         self._workers = min(workers, MOST_WORKERS)
         self._unicode = unicode
+        self._made = made or {}
         self._respell = respell
         self._tools = [(Judge(JUDGE_SECONDS), Generator()) for _ in range(self._workers)]
         self._idle: SimpleQueue[tuple[Judge, Generator]] = SimpleQueue()
@@ -98,7 +107,8 @@ class Preparers:
             return Prepared(case, case, problem)
         generated = 0
         if not case.instances:
-            case = generator.with_instances(case)
+            known = self._made.get(case.id)
+            case = generator.with_instances(case) if known is None else replace(case, instances=known)
             generated = len(case.instances)
         if self._respell:
             case = spelled(case) if case.grammar.dialect == "json_schema" else replace(case, instances=())

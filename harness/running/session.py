@@ -21,7 +21,7 @@ from harness.backend.environments.build import resolve
 from harness.backend.registry import BackendSpec, parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
-from harness.cases.plan import PROFILES, Plan, Profile, rows_owed, write_plan
+from harness.cases.plan import PROFILES, Plan, Profile, made_documents, rows_owed, write_plan
 from harness.cases.suite import Suite, find_suite, walked_by_default
 from harness.checks import made, named_checks
 from harness.errors import BadInput
@@ -206,6 +206,7 @@ def _walk_prepared(
             only=request.only,
             unicode=versions,
             workers=usable_processors(),
+            made=made_documents(folder / "cases.jsonl") if request.resume and not request.spellings else None,
         )
         for line in contested_lines(plan.suites):
             say(one_line(line, spelled=True))

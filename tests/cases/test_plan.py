@@ -12,8 +12,10 @@ from synthetic import info
 
 from harness.cases import plan as plans
 from harness.cases.case import Case, case_from_line
+from harness.cases.generated.generator import Generator
 from harness.cases.plan import PROFILES, Profile, write_plan
 from harness.cases.suite import find_suite
+from harness.cli.main import main
 from harness.errors import BadInput
 from harness.rows.store import Writer, read_rows
 
@@ -73,6 +75,23 @@ def test_a_plan_is_the_same_however_many_work_on_it(tmp_path: Path) -> None:
     ]
     assert written[0] == written[1] and written[0].suites["x"]["generated"] > 5
     assert (tmp_path / "1").read_bytes() == (tmp_path / "3").read_bytes()
+
+
+def test_a_run_of_bare_schemas_goes_on_with_the_documents_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busier machine fewer documents are made in time; the run would be refused as another one."""
+    suite = suite_file(tmp_path, "bare.jsonl", [{"description": "small", "schema": {"type": "integer"}}])
+    given = ["run", str(suite), "--backends", "reference", "--vocabularies", "bytes", "--effort", "0"]
+    assert main([*given, "--out", str(tmp_path / "run")]) == 0
+    rows = tmp_path / "run" / "rows.jsonl"
+    whole = rows.read_text().splitlines(keepends=True)
+    assert len(whole) > 3
+    rows.write_text("".join(whole[:1]))
+    (tmp_path / "run" / "samples.i64").unlink()
+    monkeypatch.setattr(Generator, "with_instances", lambda self, case: case)
+    assert main([*given, "--out", str(tmp_path / "run"), "--resume"]) == 0
+    assert len(rows.read_text().splitlines()) == len(whole)
 
 
 def test_each_offset_is_where_its_case_begins(tmp_path: Path) -> None:
