@@ -127,6 +127,7 @@ def test_a_gate_fails_where_a_schema_does_not_work(advised: Path, capsys: pytest
     assert by_name["xgrammar"]["book"]["state"] == by_name["llguidance"]["book"]["state"] == "works"
 
 
+@pytest.mark.long
 def test_a_gate_passes_where_all_work(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (advised / "good").mkdir()
     (advised / "good" / "tools.json").write_text(json.dumps({"tools": TOOLS["tools"][:1]}))

@@ -135,6 +135,7 @@ def test_a_record_is_of_whole_suites(repository: Repository) -> None:
     assert recorded["profile"] == "gate" and recorded["suites"] == {SUITE: {"cases": 66, "cases_in_all": 66}}
 
 
+@pytest.mark.long
 def test_the_action_passes_the_release_that_is_recorded(repository: Repository) -> None:
     code, said = repository.gated(repository.old, "../known.json", "as-recorded")
     assert code == 0, said

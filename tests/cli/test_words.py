@@ -161,6 +161,7 @@ def test_a_command_without_backends_takes_what_is_installed(
     assert of_options.asked_backends(empty, lambda line: None) == ""
 
 
+@pytest.mark.long
 def test_a_run_without_backends_walks_those_that_are_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

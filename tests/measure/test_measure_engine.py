@@ -138,7 +138,7 @@ def test_a_backend_that_is_three_times_as_slow_is_told_from_a_right_one(suite: P
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("HangsWhenMeasured", "killed after"),
+        pytest.param("HangsWhenMeasured", "killed after", marks=pytest.mark.long),
         ("DiesWhenMeasured", "killed by SIGSEGV"),
         ("RaisesWhenMeasured", "it raised RuntimeError"),
     ],

@@ -125,6 +125,7 @@ def test_each_setting_is_compared_with_its_own_older_version(tmp_path: Path) -> 
     assert verdict(read_inputs([worse])).word == "REGRESSED"
 
 
+@pytest.mark.long
 def test_two_settings_of_a_real_backend_are_no_regression(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

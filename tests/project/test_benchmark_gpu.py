@@ -503,6 +503,7 @@ def test_a_cold_grammar_holds_up_the_batch_in_the_foreground_alone(
     assert figures.cold(cell, "plain strings", "foreground")["others"] is None, "it came too late"
 
 
+@pytest.mark.long
 def test_a_share_of_the_requests_keeps_its_grammar(
     bench: gpu_loads.Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

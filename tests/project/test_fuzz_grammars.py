@@ -22,7 +22,7 @@ from fuzzing import STRINGS, mutated_value, spelled
 
 from harness.backend.grammar import Grammar
 from harness.backend.registry import parse_specs
-from harness.cases import plan
+from harness.cases import plan, prepared
 from harness.cases.case import case_from_line
 from harness.cases.suite import find_suite
 from harness.cli import main as cli
@@ -186,7 +186,7 @@ def tried(numbers: range, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list
     found = []
     with Judge(JUDGE_SECONDS) as judge:
         shared = SharedJudge(JUDGE_SECONDS)
-        monkeypatch.setattr(plan, "Judge", lambda seconds: shared)
+        monkeypatch.setattr(prepared, "Judge", lambda seconds: shared)
         for number in numbers:
             path = folder / "mine.jsonl"
             began = time.monotonic()
@@ -211,7 +211,7 @@ def tried(numbers: range, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list
 def test_a_changed_grammar_is_judged_or_refused_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = tried(range(100), tmp_path, monkeypatch)
+    found = tried(range(50), tmp_path, monkeypatch)
     assert not found, "\n\n".join(found[:5])
 
 
@@ -219,7 +219,7 @@ def test_a_changed_grammar_is_judged_or_refused_in_time(
 def test_many_more_changed_grammars_are_judged_or_refused_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = tried(range(100, 1_500), tmp_path, monkeypatch)
+    found = tried(range(50, 1_500), tmp_path, monkeypatch)
     assert not found, "\n\n".join(found[:5])
 
 

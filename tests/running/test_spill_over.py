@@ -73,6 +73,7 @@ def spilled(
     return rows
 
 
+@pytest.mark.long
 def test_faults_stay_with_the_cases_that_did_them(tmp_path: Path) -> None:
     faults = [*GUILTY, *LATER, *ARMED]
     rows = spilled(tmp_path, faults, 100, Limits(3.0, GIGABYTE))
