@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -33,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 from gpu_plan import LONG_LIMIT, PARTS, PROMPT, VOCABULARY, Cell, Plan, plan_of
 from gpu_report import is_worse, page, summary
-from gpu_store import Store, failed, opened, stored
+from gpu_store import Store, failed, opened, stored, write_whole
 
 from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.rows.folder import now
@@ -232,9 +231,7 @@ def measure(parts: Sequence[str], out: Path, device: str | None, seconds: float)
 
 def write_page(out: Path) -> None:
     """Replaces DIR/gpu.md by what is stored now."""
-    beside = out / "gpu.md.new"
-    beside.write_text(page(stored(out)), "utf-8")
-    os.replace(beside, out / "gpu.md")
+    write_whole(out / "gpu.md", page(stored(out)))
 
 
 def show(out: Path, parts: Sequence[str]) -> int:

@@ -30,7 +30,7 @@ class Store:
     device: str
     """`cuda` or `cpu`."""
     environment: dict[str, Any]
-    """Of the first call; the code of later ones is with their commands."""
+    """The device, versions and code of the first call; the code of later calls is with their commands."""
     commands: list[dict[str, Any]] = field(default_factory=list)
     cells: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class Store:
         self.save()
 
     def save(self) -> None:
-        """Replaces the file in one piece: the old one stays until the new one is whole."""
+        """Replaces the file in one piece."""
         value = {
             "format": FORMAT,
             "part": self.part,
@@ -56,9 +56,7 @@ class Store:
             "commands": self.commands,
             "cells": self.cells,
         }
-        beside = self.path.with_suffix(".new")
-        beside.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
-        os.replace(beside, self.path)
+        write_whole(self.path, json.dumps(value, indent=1) + "\n")
 
     def missing(self) -> list[str]:
         """Returns the names of the cells that have no result."""
@@ -71,6 +69,13 @@ class Store:
     def results(self) -> dict[str, dict[str, Any]]:
         """Returns the cells that have a result."""
         return {name: result for name, result in self.cells.items() if not failed(result)}
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes the text into the file; an old one stays until the new one is whole."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_text(text, "utf-8")
+    os.replace(beside, path)
 
 
 def failed(result: dict[str, Any]) -> bool:

@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from harness.backend.grammar import Grammar
 from harness.cases.suite import find_suite, read_cases
 from harness.outcomes.constructs import constructs
 
@@ -16,11 +15,11 @@ Stratum = tuple[tuple[str, ...], int]
 
 def strata_of(suites: Sequence[str]) -> dict[str, Stratum]:
     """Returns the stratum of each case of the suites, by the case's id. Raises BadInput."""
-    return {case.id: _stratum(case.grammar) for suite in suites for case in read_cases(find_suite(suite))}
-
-
-def _stratum(grammar: Grammar) -> Stratum:
-    return constructs(grammar), len(grammar.text)
+    return {
+        case.id: (constructs(case.grammar), len(case.grammar.text))
+        for suite in suites
+        for case in read_cases(find_suite(suite))
+    }
 
 
 def stratified(strata: Mapping[str, Stratum], size: int) -> tuple[str, ...]:

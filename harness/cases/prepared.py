@@ -34,7 +34,7 @@ class Prepared:
 
     case: Case
     read_otherwise: Case
-    """The same case, each of its instances with the other readings by which its verdict would be the
+    """The same case, in which each instance names the other readings by which its verdict would be the
     opposite."""
     problem: str = ""
     """What is wrong with the case, so that no run can have it; empty if nothing is."""
@@ -45,7 +45,8 @@ class Prepared:
 
 
 class Preparers:
-    """So many workers, at most MOST_WORKERS, each with a judge and a generator of its own.
+    """Workers that make cases ready: as many as are asked for, at most MOST_WORKERS. Each has a judge and a
+    generator of its own.
 
     `unicode` are the versions whose tables regular expressions are judged by too. With `respell` the
     instances of a JSON Schema become the spellings of its valid ones, and other cases get none. `made` has

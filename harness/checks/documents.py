@@ -12,6 +12,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.layout import Layout
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case
+from harness.checks import MASKS
 from harness.checks.exact_mask import is_no_utf8, spread
 from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Place, Subject
@@ -22,7 +23,7 @@ from harness.oracle.structural_tag import StructuralTagAutomaton, tag_of_any_doc
 from harness.oracle.tag_formats.automaton import FormatAutomaton
 from harness.rows.row import Finding
 
-CATEGORY = "masks"
+CATEGORY = MASKS
 
 Outputs = JsonSchemaAutomaton | StructuralTagAutomaton | FormatAutomaton
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.backend.grammar import forced_token
+from harness.checks import MASKS
 from harness.checks.looking import name_of
 from harness.checks.readings import reading_of, readings
 from harness.checks.subject import Place, Subject
@@ -16,7 +17,7 @@ from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 
-CATEGORY = "masks"
+CATEGORY = MASKS
 JUDGES = ("regex", "ebnf", "lark", "choice")
 """The dialects of which this check judges a case: those that have a reference automaton
 (harness/oracle/language.py)."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from harness.backend.grammar import forced_token
 from harness.backend.layout import Layout
+from harness.checks import MASKS
 from harness.checks.documents import Outputs, documents_of_case, mask_finding
 from harness.checks.exact_mask import ends_inside_a_character, takes_the_characters
 from harness.checks.forced_text import spell
@@ -22,7 +23,7 @@ from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 
-CATEGORY = "masks"
+CATEGORY = MASKS
 
 LAYOUT_IS_WRITTEN = "every_document_of_its_layout_can_be_written"
 """The check's name, under which it counts places whose text is in the layout, and those where no token is

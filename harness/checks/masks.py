@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.backend.grammar import GrammarObject, forced_token
 from harness.backend.vocabulary import Vocabulary
+from harness.checks import MASKS
 from harness.checks.looking import (
     by_first_byte,
     change,
@@ -24,7 +25,7 @@ from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 
-CATEGORY = "masks"
+CATEGORY = MASKS
 
 EVERY_ID = 8192
 """Up to this many ids every one is tried; in a larger vocabulary a sample, unless the effort has no limit."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.backend.grammar import Adapter, allocate_bitmask
+from harness.checks import MASKS
 from harness.checks.looking import (
     change,
     few,
@@ -27,7 +28,7 @@ from harness.errors import describe
 from harness.rows.row import Finding
 from harness.walk.watched import OutOfTime
 
-CATEGORY = "masks"
+CATEGORY = MASKS
 
 THREADS = (1, 3)
 """On which a batch is filled."""

@@ -125,8 +125,8 @@ def run(
     if request.decode and find_spec("torch") is None:
         raise BadInput('--decode needs torch; pip install "grammarbench[decode]", or leave it out')
     profile = PROFILES[request.profile]
-    named = named_checks(request.checks)
-    if named and not made(_effort(request, profile), request.decode, named):
+    request = replace(request, checks=named_checks(request.checks))
+    if request.checks and not made(_effort(request, profile), request.decode, request.checks):
         raise BadInput(
             "--checks names none of the checks that are made: give --effort 1 or more (--decode for those of "
             "decoding), or leave it out"
@@ -254,7 +254,7 @@ def _info_of(prepared: Prepared, profile: Profile, plan: Plan, jobs: int) -> Run
         jobs=jobs,
         effort=_effort(request, profile),
         decode=request.decode,
-        checks=named_checks(request.checks),
+        checks=request.checks,
         check_timeout_s=request.check_timeout_s,
         shard=str(request.shard or ""),
         executor=request.executor.partition(":")[0],

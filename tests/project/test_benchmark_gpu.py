@@ -3,7 +3,6 @@ or hangs costs itself only, and figures are held against what was asked."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import subprocess
@@ -28,6 +27,7 @@ from gpu_figures import CONSTRAINED, FLOOR, JUMPS, LOGITS, LOGITS32, Asked, Figu
 from gpu_plan import FORCED, LIMIT, MIXED, PARTS, PROMPT, Cell, Plan, plan_of
 from gpu_store import Store
 from places import ROOT
+from scripts import script_of
 
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
@@ -54,11 +54,7 @@ ENVIRONMENT: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_gpu", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_of("gpu")
 
 
 def store(

@@ -6,10 +6,8 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import importlib.util
 import json
 import re
-import sys
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +16,7 @@ import pytest
 import releases_page
 from places import ROOT
 from releases_page import Release, Walked
+from scripts import script_of
 
 from harness.errors import BAD_INPUT, INCOMPLETE, OK
 from harness.outcomes.case_state import CaseState
@@ -27,12 +26,7 @@ SCRIPT = ROOT / "benchmarks" / "releases.py"
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_releases", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["benchmark_releases"] = module  # dataclasses look their own module up
-    spec.loader.exec_module(module)
-    return module
+    return script_of("releases")
 
 
 OFFERED = [

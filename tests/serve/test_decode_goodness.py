@@ -84,7 +84,7 @@ def check_known_answers(model: Model, vocabulary: Vocabulary) -> None:
     assert canonical == [(0.3, 0.2, 1), (0.8, 0.2, 0), (0.3, 0.3, 1)]
     in_letters = scores(model, vocabulary, ids_of(vocabulary, b"x", b"a", b"b"))
     assert in_letters == [(0.3, 0.2, 1), (0.8, 0.6, 0), (0.5, 0.5, 0), (0.4, 0.4, 0)]
-    # Behind y nothing is said of `a`, which has its share of the rest.
+    # The model says nothing of `a` behind y, so that `a` has its share of the rest there.
     other = scores(model, vocabulary, ids_of(vocabulary, b"y", b"ab"))
     rest = round(0.9 + 0.1 / (vocabulary.size - 1), 6)
     assert other == [(0.3, 0.1, 1), (rest, 0.9, 0), (0.3, 0.3, 1)]
@@ -175,7 +175,7 @@ def test_a_text_that_cannot_be_scored_is_left_out_by_name(model: Model, vocabula
 
 
 def test_the_thinking_part_has_no_place(model: Model, vocabulary: Vocabulary) -> None:
-    """Behind the end of the thinking, which is `y`, only x and y are kept: both are among the rest there."""
+    """The mask keeps only x and y behind `y`, the end of the thinking; both are among the rest there."""
     end = vocabulary.tokens.index(b"y")
     request = Request("one", (97,), 8, GRAMMAR, reasoning=True)
     ids = [vocabulary.tokens.index(b"z"), end, *ids_of(vocabulary, b"x", b"ab")]

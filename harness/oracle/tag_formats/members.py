@@ -27,8 +27,8 @@ SHORT = {0x22: b'\\"', 0x5C: b"\\\\", 0x08: b"\\b", 0x0C: b"\\f", 0x0A: b"\\n", 
 
 @dataclass(frozen=True, order=True)
 class Between:
-    """Before, between or behind members: behind so many bytes of what begins one (0: none), and of the white
-    space before it, where that is counted."""
+    """The place is before, between or behind members. `read` counts the bytes that were read of what begins a
+    member, and `space` the white space before it, where that is counted."""
 
     json: int
     read: int
@@ -37,8 +37,8 @@ class Between:
 
 @dataclass(frozen=True, order=True)
 class Name:
-    """In a name: so many of its last bytes may begin what ends it, and so many bytes of an entity were read,
-    which is the one of that number (read 0: none)."""
+    """The place is in a name. `held` counts its last bytes that may begin what ends it, and `read` the bytes
+    that were read of the entity of the number `entity` (0: of none)."""
 
     json: int
     held: int
@@ -48,7 +48,8 @@ class Name:
 
 @dataclass(frozen=True, order=True)
 class InMiddle:
-    """Behind so many bytes of what stands between name and value, and so much white space within."""
+    """The place is between name and value. `read` counts the bytes that were read of what stands there, and
+    `space` the white space within it."""
 
     json: int
     middle: int
@@ -58,7 +59,7 @@ class InMiddle:
 
 @dataclass(frozen=True, order=True)
 class Before:
-    """Before a value, behind so much white space."""
+    """The place is before a value; `space` counts the white space that was read there."""
 
     json: int
     middle: int
@@ -67,7 +68,7 @@ class Before:
 
 @dataclass(frozen=True, order=True)
 class Value:
-    """In a value: so many of its last bytes may begin what ends it."""
+    """The place is in a value; `held` counts its last bytes that may begin what ends it."""
 
     json: int
     is_string: bool
@@ -76,7 +77,8 @@ class Value:
 
 @dataclass(frozen=True, order=True)
 class Behind:
-    """Behind a value and so much white space; or, with `read`, behind so many bytes of what ends it."""
+    """The place is behind a value. `space` counts the white space that was read there, and `read` the bytes
+    of what ends the value."""
 
     json: int
     space: int

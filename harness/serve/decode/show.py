@@ -229,7 +229,7 @@ def _goodness(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Va
     for cell, cell_values in zip(cells, values, strict=True):
         if cell.role == "none":
             continue
-        shown = {name: _central(cell_values, name) for name in columns}
+        shown = {name: central(cell_values, name) for name in columns}
         lines += [
             f"{_name(cell)} "
             + " ".join(f"{say(name, shown[name]):>{width}}" for name, (_, width) in columns.items()),
@@ -242,7 +242,7 @@ def _goodness(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Va
     return lines
 
 
-def _central(values: Values, name: str) -> float | None:
+def central(values: Values, name: str) -> float | None:
     """Returns the value that stands for a figure in the table: the mean over places of what masks remove,
     whose median is nearly always 0, and the median of others with percentiles."""
     value = values[name]

@@ -10,6 +10,7 @@ from harness.report.page.decodes import about
 from harness.report.page.section import Section, Values
 from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.decode.figures import Values as Figures
+from harness.serve.decode.show import central
 from harness.serve.requests.titles import FIGURES, say
 
 LINES = 200
@@ -81,8 +82,5 @@ def _row(cell: DecodeCell, figures: Figures) -> tuple[str, ...]:
 
 
 def _said(figures: Figures, name: str) -> str:
-    """Returns the mean over places of what masks remove, whose median is nearly always 0, and the median of
-    other figures that have percentiles."""
-    value = figures[name]
-    one = value["mean" if name == "removed" else "p50"] if isinstance(value, dict) else value
+    one = central(figures, name)
     return say(name, one) if one is not None else "–"
