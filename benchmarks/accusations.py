@@ -30,6 +30,7 @@ from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Case
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
+from harness.errors import BAD_INPUT, BadInput
 from harness.oracle.automaton import NoOracle
 from harness.oracle.completion import short_completion
 from harness.oracle.judge import Judge
@@ -149,7 +150,16 @@ def outcome(judge: Judge, accusation: Accusation, document: bytes) -> str:
 
 
 def main(runs: list[str]) -> int:
-    """Prints the counts and the accusations that are not confirmed."""
+    """Prints the counts and the accusations that are not confirmed; a folder that is no run gets one line."""
+    try:
+        return _told(runs)
+    except BadInput as error:
+        print(f"accusations: {error}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _told(runs: list[str]) -> int:
+    """Prints what `main` prints and returns its exit code. Raises BadInput."""
     counts: Counter[tuple[str, str, str]] = Counter()
     known: dict[tuple[str, Accusation], str] = {}
     doubted: list[str] = []
