@@ -65,6 +65,7 @@ SHOWN = {
     "'allocate_vocab_mask'",
     "vllm_outlines_ends_inside_a_string": "<|end_of_text|> True",
     "vllm_outlines_adds_a_space": "' the' False",
+    "vllm_reads_tekken_by_its_display": r"b'\xc3' False",
     "lm_format_enforcer_ignores_items": "b'' True True",
     "lm_format_enforcer_forbids_the_beginning_of_a_character": r"b'\xe8' False False",
 }

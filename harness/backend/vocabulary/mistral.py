@@ -27,7 +27,7 @@ def tekken() -> Vocabulary:
     """Byte-level BPE, 131,072 ids of which the first 1,000 are specials."""
     import tiktoken
 
-    document = json.loads(_file(TEKKEN_FILE).read_bytes())
+    document = json.loads(file_of(TEKKEN_FILE).read_bytes())
     config = document["config"]
     specials: int = config["default_num_special_tokens"]
     entries = document["vocab"][: config["default_vocab_size"] - specials]
@@ -56,7 +56,7 @@ def mistral_v3() -> Vocabulary:
     """SentencePiece BPE with byte fallback, 32,768 ids."""
     from sentencepiece import SentencePieceProcessor
 
-    model = SentencePieceProcessor(model_file=str(_file(MISTRAL_V3_FILE)))
+    model = SentencePieceProcessor(model_file=str(file_of(MISTRAL_V3_FILE)))
     tokens: list[bytes] = []
     specials: dict[int, str] = {}
     byte_tokens: dict[bytes, int] = {}
@@ -90,8 +90,9 @@ def mistral_v3() -> Vocabulary:
     )
 
 
-def _file(name: str) -> Path:
-    """Found without importing mistral_common, which takes longer than loading the vocabulary."""
+def file_of(name: str) -> Path:
+    """Returns the path of a file of mistral-common's `data`, found without importing the package, which takes
+    longer than loading the vocabulary. Raises BadInput if there is none."""
     spec = find_spec("mistral_common")
     for folder in (spec and spec.submodule_search_locations) or ():
         path = Path(folder, "data", name)
