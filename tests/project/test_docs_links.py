@@ -23,6 +23,7 @@ OTHERS_OPTIONS = frozenset(
         "--structured-outputs-config",
         "--constrained-json-max-whitespace-cnt",
         "--constrained-json-whitespace-pattern",
+        "--tokenizer-mode",
         "--constrained-json-disable-any-whitespace",
     }
 )
