@@ -32,12 +32,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from plain_loops import PLAIN, POINTERS
 
 from harness.backend.describe import describe
 from harness.backend.process.system import ENVIRONMENT
@@ -346,8 +350,7 @@ def recovery(folder: Path, corpus: Path) -> list[float]:
 
 
 def plain(folder: Path, backend: str) -> None:
-    """The loop that anyone would write: compile, new matcher, fill, accept; the library's own calls and
-    nothing else."""
+    """Walks the cases whose offsets come in, one by one, and stores the fills' times."""
     import gc
 
     from harness.backend.vocabulary import load_vocabulary
@@ -370,132 +373,6 @@ def plain(folder: Path, backend: str) -> None:
                     walk(grammar, vocabulary.encode(instance.content), fills.setdefault(case.id, []))
             print(time.perf_counter() - start, flush=True)
     np.savez(folder / "plain.npz", **{case: np.array(times) for case, times in fills.items()})  # type: ignore[arg-type]
-
-
-def plain_llguidance(vocabulary: Any) -> Any:
-    from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
-
-    class Tokenizer:
-        def __init__(self) -> None:
-            self.eos_token_id, self.bos_token_id = vocabulary.eos_token, None
-            self.special_token_ids = list(vocabulary.special_tokens)
-            self.tokens = list(vocabulary.tokens)
-            for token, name in vocabulary.special_tokens.items():
-                self.tokens[token] = name.encode()
-
-        def __call__(self, text: Any) -> list[int]:
-            return list(vocabulary.encode(text.encode() if isinstance(text, str) else text))
-
-    tokenizer = LLTokenizer(TokenizerWrapper(Tokenizer()))
-    mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
-    address, size = mask.ctypes.data, mask.nbytes
-    eos = vocabulary.eos_token
-
-    def compile_schema(text: str) -> Any:
-        matcher = LLMatcher(tokenizer, LLMatcher.grammar_from_json_schema(text), log_level=0)
-        return None if matcher.is_error() else matcher
-
-    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> None:
-        matcher = grammar.deep_copy()
-        for token in [*tokens, eos]:
-            start = time.perf_counter_ns()
-            matcher.unsafe_compute_mask_ptr(address, size)
-            fills.append(time.perf_counter_ns() - start)
-            if not (int(mask[token // 32]) >> token % 32 & 1 and matcher.try_consume_tokens([token])):
-                return
-
-    return compile_schema, walk
-
-
-def plain_xgrammar(vocabulary: Any) -> Any:
-    import xgrammar
-
-    info = xgrammar.TokenizerInfo(
-        list(vocabulary.tokens),
-        xgrammar.VocabType.RAW,
-        vocab_size=vocabulary.size,
-        stop_token_ids=[vocabulary.eos_token],
-    )
-    compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-    mask = xgrammar.allocate_token_bitmask(1, vocabulary.size)
-    eos = vocabulary.eos_token
-
-    def compile_schema(text: str) -> Any:
-        try:
-            return compiler.compile_json_schema(text, strict_mode=False)
-        except RuntimeError:
-            return None
-
-    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> None:
-        matcher = xgrammar.GrammarMatcher(grammar)
-        for token in [*tokens, eos]:
-            start = time.perf_counter_ns()
-            matcher.fill_next_token_bitmask(mask)
-            fills.append(time.perf_counter_ns() - start)
-            if not (int(mask[0, token // 32]) >> token % 32 & 1 and matcher.accept_token(token)):
-                return
-
-    return compile_schema, walk
-
-
-def plain_outlines_core(vocabulary: Any) -> Any:
-    """With the fill of the library's own kernels, which looks its mask up each time."""
-    from outlines_core.kernels.torch import allocate_token_bitmask, fill_next_token_bitmask
-
-    tensor = allocate_token_bitmask(vocabulary.size)
-    return outlines_core_loop(
-        vocabulary, tensor.numpy()[0], lambda guide: partial(fill_next_token_bitmask, guide, tensor)
-    )
-
-
-def plain_outlines_core_pointers(vocabulary: Any) -> Any:
-    """With what that fill comes to: a write to an address."""
-    mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
-    return outlines_core_loop(
-        vocabulary, mask, lambda guide: partial(guide.write_mask_into, mask.ctypes.data, mask.size, 4)
-    )
-
-
-def outlines_core_loop(vocabulary: Any, mask: Any, filler: Callable[[Any], Callable[[], object]]) -> Any:
-    from outlines_core import Guide, Index, json_schema
-    from outlines_core import Vocabulary as TokenMap
-
-    ids: dict[bytes, list[int]] = {}
-    for token, text in enumerate(vocabulary.tokens):
-        if text and token not in vocabulary.special_tokens:
-            ids.setdefault(text, []).append(token)
-    token_map = TokenMap(vocabulary.eos_token, ids)
-    eos = vocabulary.eos_token
-
-    def compile_schema(text: str) -> Any:
-        try:
-            return Index(json_schema.build_regex_from_schema(text, r"[\n\t\r ]*"), token_map)
-        except (ValueError, TypeError):
-            return None
-
-    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> None:
-        guide = Guide(grammar)
-        fill = filler(guide)
-        for token in [*tokens, eos]:
-            start = time.perf_counter_ns()
-            fill()
-            fills.append(time.perf_counter_ns() - start)
-            if token == eos or not int(mask[token // 32]) >> token % 32 & 1:
-                return
-            guide.advance(token, False)
-
-    return compile_schema, walk
-
-
-POINTERS = "-pointers"
-"""The end of the name of a second plain loop of the same backend."""
-
-PLAIN = {
-    "llguidance": plain_llguidance,
-    "xgrammar": plain_xgrammar,
-    "outlines-core": plain_outlines_core,
-    "outlines-core-pointers": plain_outlines_core_pointers,
-}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,150 @@
+"""The loops that anyone would write: compile, new matcher, fill, accept, with each library's own calls and
+nothing else.
+
+Each function here takes a vocabulary and returns two functions. The first compiles a JSON Schema, and returns
+None where the library refuses it. The second walks a text's tokens and end-of-sequence along what was
+compiled, appends the nanoseconds of every fill to a list, and returns the place of the first token that is
+refused: the number of tokens where that is end-of-sequence, None where nothing is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+
+def plain_llguidance(vocabulary: Any) -> Any:
+    from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+
+    class Tokenizer:
+        def __init__(self) -> None:
+            self.eos_token_id, self.bos_token_id = vocabulary.eos_token, None
+            self.special_token_ids = list(vocabulary.special_tokens)
+            self.tokens = list(vocabulary.tokens)
+            for token, name in vocabulary.special_tokens.items():
+                self.tokens[token] = name.encode()
+
+        def __call__(self, text: Any) -> list[int]:
+            return list(vocabulary.encode(text.encode() if isinstance(text, str) else text))
+
+    tokenizer = LLTokenizer(TokenizerWrapper(Tokenizer()))
+    mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+    address, size = mask.ctypes.data, mask.nbytes
+    eos = vocabulary.eos_token
+
+    def compile_schema(text: str) -> Any:
+        matcher = LLMatcher(tokenizer, LLMatcher.grammar_from_json_schema(text), log_level=0)
+        return None if matcher.is_error() else matcher
+
+    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> int | None:
+        matcher = grammar.deep_copy()
+        for place, token in enumerate([*tokens, eos]):
+            start = time.perf_counter_ns()
+            matcher.unsafe_compute_mask_ptr(address, size)
+            fills.append(time.perf_counter_ns() - start)
+            if not int(mask[token // 32]) >> token % 32 & 1:
+                return place
+            # A matcher that has come to its only end allows end-of-sequence, and consumes nothing more.
+            if token != eos and not matcher.try_consume_tokens([token]):
+                return place
+        return None
+
+    return compile_schema, walk
+
+
+def plain_xgrammar(vocabulary: Any) -> Any:
+    import xgrammar
+
+    info = xgrammar.TokenizerInfo(
+        list(vocabulary.tokens),
+        xgrammar.VocabType.RAW,
+        vocab_size=vocabulary.size,
+        stop_token_ids=[vocabulary.eos_token],
+    )
+    compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+    mask = xgrammar.allocate_token_bitmask(1, vocabulary.size)
+    eos = vocabulary.eos_token
+
+    def compile_schema(text: str) -> Any:
+        try:
+            return compiler.compile_json_schema(text, strict_mode=False)
+        except RuntimeError:
+            return None
+
+    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> int | None:
+        matcher = xgrammar.GrammarMatcher(grammar)
+        for place, token in enumerate([*tokens, eos]):
+            start = time.perf_counter_ns()
+            matcher.fill_next_token_bitmask(mask)
+            fills.append(time.perf_counter_ns() - start)
+            if not (int(mask[0, token // 32]) >> token % 32 & 1 and matcher.accept_token(token)):
+                return place
+        return None
+
+    return compile_schema, walk
+
+
+def plain_outlines_core(vocabulary: Any) -> Any:
+    """With the fill of the library's own kernels, which looks its mask up each time."""
+    from outlines_core.kernels.torch import allocate_token_bitmask, fill_next_token_bitmask
+
+    tensor = allocate_token_bitmask(vocabulary.size)
+    return outlines_core_loop(
+        vocabulary, tensor.numpy()[0], lambda guide: partial(fill_next_token_bitmask, guide, tensor)
+    )
+
+
+def plain_outlines_core_pointers(vocabulary: Any) -> Any:
+    """With what that fill comes to: a write to an address."""
+    mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+    return outlines_core_loop(
+        vocabulary, mask, lambda guide: partial(guide.write_mask_into, mask.ctypes.data, mask.size, 4)
+    )
+
+
+def outlines_core_loop(vocabulary: Any, mask: Any, filler: Callable[[Any], Callable[[], object]]) -> Any:
+    from outlines_core import Guide, Index, json_schema
+    from outlines_core import Vocabulary as TokenMap
+
+    ids: dict[bytes, list[int]] = {}
+    for token, text in enumerate(vocabulary.tokens):
+        if text and token not in vocabulary.special_tokens:
+            ids.setdefault(text, []).append(token)
+    token_map = TokenMap(vocabulary.eos_token, ids)
+    eos = vocabulary.eos_token
+
+    def compile_schema(text: str) -> Any:
+        try:
+            return Index(json_schema.build_regex_from_schema(text, r"[\n\t\r ]*"), token_map)
+        except (ValueError, TypeError):
+            return None
+
+    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> int | None:
+        guide = Guide(grammar)
+        fill = filler(guide)
+        for place, token in enumerate([*tokens, eos]):
+            start = time.perf_counter_ns()
+            fill()
+            fills.append(time.perf_counter_ns() - start)
+            if not int(mask[token // 32]) >> token % 32 & 1:
+                return place
+            if token != eos:
+                guide.advance(token, False)
+        return None
+
+    return compile_schema, walk
+
+
+POINTERS = "-pointers"
+"""The end of the name of a second plain loop of the same backend."""
+
+PLAIN = {
+    "llguidance": plain_llguidance,
+    "xgrammar": plain_xgrammar,
+    "outlines-core": plain_outlines_core,
+    "outlines-core-pointers": plain_outlines_core_pointers,
+}
