@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from importlib.metadata import version
 from typing import Literal, cast
 
 from llguidance import LLExecutor, LLMatcher
+from packaging.version import Version
 
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject
 from harness.backend import adapter_parts as parts
@@ -95,7 +97,7 @@ class LlguidanceObject(GrammarObject):
             raise self.fault()
 
     def copy(self) -> LlguidanceObject:
-        clone = LlguidanceObject(self._adapter, self.matcher.deep_copy())
+        clone = type(self)(self._adapter, self.matcher.deep_copy())
         clone._is_terminated = self._is_terminated
         clone._is_end_unrecorded = self._is_end_unrecorded
         return clone
@@ -117,6 +119,27 @@ class LlguidanceObject(GrammarObject):
         return RuntimeError(self.matcher.get_error().partition("\n<state>")[0])
 
 
+class StoppedObject(LlguidanceObject):
+    """An object of a release before 1.1, in which a matcher that stopped by itself breaks on whatever it is
+    given, end-of-sequence too."""
+
+    def accept_token(self, token: int) -> bool:
+        if self._is_error() or not self.matcher.is_stopped():
+            return super().accept_token(token)
+        if token not in self._ends or self._is_terminated:
+            return False
+        self._is_terminated = self._is_end_unrecorded = True
+        return True
+
+    def accept_tokens(self, tokens: Sequence[int]) -> int:
+        return next(
+            (place for place, token in enumerate(tokens) if not self.accept_token(token)), len(tokens)
+        )
+
+
+OBJECT = StoppedObject if Version(version("llguidance")) < Version("1.1") else LlguidanceObject
+
+
 class LlguidanceGrammar(CompiledGrammar):
     def __init__(self, adapter: Llguidance, text: str, matcher: LLMatcher) -> None:
         self._adapter = adapter
@@ -126,7 +149,7 @@ class LlguidanceGrammar(CompiledGrammar):
     def start(self) -> LlguidanceObject:
         is_shared = self._adapter.shared_lexer
         matcher = self._matcher.deep_copy() if is_shared else self._adapter.new_matcher(self._text)
-        return LlguidanceObject(self._adapter, matcher)
+        return OBJECT(self._adapter, matcher)
 
 
 class Llguidance(Adapter):

@@ -13,7 +13,7 @@ import xgrammar
 
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject
 from harness.backend import adapter_parts as parts
-from harness.backend.grammar import Bitmask, Kernel
+from harness.backend.grammar import Bitmask, Kernel, allocate_bitmask, is_allowed
 from harness.backend.known_tokens import Loader, bytes_of_list
 from harness.backend.vocabulary import Vocabulary
 
@@ -33,6 +33,9 @@ NO_TENSOR = torch.empty(0)
 
 SCHEMA_PARAMETERS = inspect.signature(xgrammar.GrammarCompiler.compile_json_schema).parameters
 """Older releases have fewer."""
+
+TELLS_COMPLETION = hasattr(xgrammar.GrammarMatcher, "is_completed")
+"""Older releases (those of 2025) do not say whether an output may end, but for their masks."""
 
 KERNELS = {
     "cpu": ("cpu", {"cpu"}),
@@ -67,7 +70,15 @@ class XgrammarObject(GrammarObject):
         return self.matcher.accept_token(token)
 
     def is_accepting(self) -> bool:
-        return self.matcher.is_completed()
+        return self.matcher.is_completed() if TELLS_COMPLETION else self._may_end()
+
+    def _may_end(self) -> bool:
+        if self.matcher.is_terminated():
+            return True
+        vocabulary = self._adapter.vocabulary
+        mask = allocate_bitmask(vocabulary.size)
+        self._fill(torch.from_numpy(mask))
+        return any(is_allowed(mask, end) for end in vocabulary.eos_tokens)
 
     def is_terminated(self) -> bool:
         return self.matcher.is_terminated()

@@ -119,21 +119,24 @@ def _document(model: dict[str, Any], added: list[dict[str, Any]], **parts: Any) 
     return {"version": "1.0", **nothing, "added_tokens": added, "model": model, **parts}
 
 
+READ_GGUF = ("llama-cpp",)
+"""The backends whose own loader reads a GGUF file; the others read the hub's form."""
+
+
 def read(spec: str, own: Vocabulary, on_hub: Vocabulary | None) -> str:
-    """Returns the reading as JSON, with every wrong id: of the family as it was fetched, where the backend's
-    loader reads that form, else as the hub has it. It is None where not every id would be the same."""
+    """Returns the reading as JSON, with every wrong id: of the family in the form that the backend's own
+    loader reads, which is the fetched GGUF file or the form of the hub. The latter is None where not every id
+    would be the same in it."""
     (backend,) = parse_specs(spec)
+    form = own if backend.name in READ_GGUF else on_hub
+    if form is None or (form is own and own.gguf is None):
+        return json.dumps({"problem": "its own loader reads no form in which this family is at hand"})
     try:
         begun = perf_counter()
-        adapter = make(backend, own)
-        if adapter.loader != "library" and on_hub is not None:
-            begun = perf_counter()
-            adapter = make(backend, on_hub)
+        adapter = make(backend, form)
         seconds = perf_counter() - begun
     except Exception as error:
         return json.dumps({"problem": describe(error)[:500]})
-    if not (adapter.loader == "library" or adapter.refused_vocabulary):
-        return json.dumps({"problem": "its own loader reads no form in which this family is at hand"})
     wrong = wrong_of(adapter)
     ids = [example(each) for each in wrong or ()]
     return json.dumps(asdict(summary_of(adapter, wrong)) | {"seconds": seconds, "ids": ids})

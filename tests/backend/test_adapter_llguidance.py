@@ -269,3 +269,32 @@ def test_fast_forward_gives_canonical_tokens_without_moving() -> None:
     assert grammar_object.jump_forward() == "ab日".encode()
     assert grammar_object.accept_tokens([AB, KANJI]) == 2
     assert grammar_object.fast_forward_tokens() == []
+
+
+def test_an_object_of_an_early_release_ends_and_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before 1.1 a matcher that stopped by itself must not be given end-of-sequence; nor is it here."""
+    adapter = make()
+    module = import_module(type(adapter).__module__)
+    monkeypatch.setattr(module, "OBJECT", module.StoppedObject)
+    grammar_object = adapter.compile(Grammar("regex", "ab")).start()
+    given: list[list[int]] = []
+    consume = grammar_object.matcher.try_consume_tokens
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(matcher, name)
+
+        def try_consume_tokens(self, tokens: list[int]) -> int:
+            given.append(tokens)
+            count: int = consume(tokens)
+            return count
+
+    matcher, grammar_object.matcher = grammar_object.matcher, Watched()
+    end = adapter.vocabulary.eos_token
+    text = list(adapter.vocabulary.encode(b"ab"))
+    assert grammar_object.accept_tokens([*text, end]) == len(text) + 1
+    assert grammar_object.is_terminated() and not grammar_object.accept_token(end)
+    grammar_object.rollback(1)
+    assert not grammar_object.is_terminated() and grammar_object.is_accepting()
+    assert not grammar_object.accept_token(text[0]) and grammar_object.accept_token(end)
+    assert given and all(end not in tokens for tokens in given)

@@ -141,3 +141,20 @@ def test_threads_and_cache_do_not_change_the_language(options: dict[str, Any]) -
 def test_forced_text_that_ends_inside_a_character_is_the_librarys_error() -> None:
     with pytest.raises(UnicodeDecodeError):
         start("regex", "(😀|😁)+").jump_forward()
+
+
+def test_a_release_that_does_not_tell_completion_is_asked_by_its_mask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    adapter = make()
+    for text, schema in ((b'{"a": 1}', '{"type": "object"}'), (b"12", '{"type": "integer"}')):
+        grammar_object = adapter.compile(Grammar("json_schema", schema)).start()
+        for token in [*adapter.vocabulary.encode(text), adapter.vocabulary.eos_token]:
+            told = grammar_object.is_accepting()
+            with monkeypatch.context() as patch:
+                patch.setattr(f"{type(adapter).__module__}.TELLS_COMPLETION", False)
+                assert grammar_object.is_accepting() == told
+            assert grammar_object.accept_token(token)
+        with monkeypatch.context() as patch:
+            patch.setattr(f"{type(adapter).__module__}.TELLS_COMPLETION", False)
+            assert grammar_object.is_accepting()
