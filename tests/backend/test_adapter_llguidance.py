@@ -276,7 +276,7 @@ def test_an_object_of_an_early_release_ends_and_goes_back(monkeypatch: pytest.Mo
     adapter = make()
     module = import_module(type(adapter).__module__)
     monkeypatch.setattr(module, "OBJECT", module.StoppedObject)
-    grammar_object = adapter.compile(Grammar("regex", "ab")).start()
+    grammar_object: Any = adapter.compile(Grammar("regex", "ab")).start()
     given: list[list[int]] = []
     consume = grammar_object.matcher.try_consume_tokens
 
