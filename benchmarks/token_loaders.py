@@ -162,12 +162,13 @@ SHORT = {
 
 def readings_in(folder: Path) -> dict[str, dict[str, Any]]:
     """Returns what is known of each family (in the order of their table) and backend, without the list of all
-    wrong ids."""
+    wrong ids and the time."""
     found: dict[str, dict[str, Any]] = {}
     for name in FAMILIES:
         for path in sorted(folder.glob(f"{name}.*.json")):
             reading = json.loads(path.read_text())
-            reading.pop("ids", None)
+            for left_out in ("ids", "seconds"):  # all wrong ids are many, and the machine is not said
+                reading.pop(left_out, None)
             found.setdefault(name, {})[path.name.removeprefix(f"{name}.").removesuffix(".json")] = reading
     return found
 
