@@ -1,12 +1,14 @@
 """What every release of the last year makes of the same schemas: works, refused, silently wrong, and so on.
 
-    python benchmarks/releases.py --out DIR [--corpora PATH] [--since 2025-06-01] [--most 300] [--vocabulary probe]
+    python benchmarks/releases.py --out DIR [--corpora PATH] [--since 2025-06-01] [--most 300] [--vocabulary mistral-v3]
     python benchmarks/releases.py --out DIR --arms A,B==1.2          these arms, and no releases of an index
     python benchmarks/releases.py --out DIR --page                   run nothing, write DIR/published of what is there
 
 The schemas are a sample of those of MaskBench that have outputs of their own, spread over keywords and sizes as
 `benchmarks/reference.py --most` draws it; they lie in DIR/schemas. A schema without any is left out, because
-how many documents are made for it depends on how busy the machine is, and a run goes on with the same alone. The releases are those that the package index offers of each of
+how many documents are made for it depends on how busy the machine is, and a run goes on with the same alone.
+The vocabulary is one that is served and not large; `probe` will not do, because llguidance of 2025 panics on a
+token as long as its longest. The releases are those that the package index offers of each of
 DISTRIBUTIONS since that day, with the last one before it: of a version 0.X.Y each, because Y counts there what
 X counts later; from 1.0 on the last of each X.Y. Pre-releases and yanked ones are left out. Each release is
 installed as an arm of its own, as `grammarbench run --backends xgrammar==0.2.7` does, and all of them are arms
@@ -236,7 +238,7 @@ def parser() -> argparse.ArgumentParser:
     parsed.add_argument("--corpora", type=Path, default=Path("../shared/corpora"), metavar="PATH")
     parsed.add_argument("--since", default="2025-06-01", metavar="DAY", help="default: %(default)s")
     parsed.add_argument("--most", type=int, default=300, metavar="N", help="schemas (default: %(default)s)")
-    parsed.add_argument("--vocabulary", default="probe", metavar="V", help="default: %(default)s")
+    parsed.add_argument("--vocabulary", default="mistral-v3", metavar="V", help="default: %(default)s")
     parsed.add_argument("--jobs", type=int, default=1, metavar="N", help="workers at a time (default: 1)")
     parsed.add_argument(
         "--arms", default="", metavar="A,B==1.2", help="these, in place of the index's releases"
