@@ -75,23 +75,12 @@ def by_plain_loop(
     return found
 
 
-def compare(backend: str, vocabulary: str, corpus: Path, out: Path) -> tuple[Counter[str], list[str]]:
-    """Walks the files both ways. Returns how many instances were alike, different and lost, and a line for
-    each different one. Raises BadInput."""
-    with progress_line(sys.stderr) as report:
-        request = Request(
-            suites=(str(corpus),),
-            backends=backend,
-            vocabularies=(vocabulary,),
-            out=out,
-            timeout_s=SECONDS,
-            effort=0,
-        )
-        run(request, lambda _: None, report)
-    rows = {(row.case_id, row.instance): row for row in read_rows(out) if row.instance is not None}
-    loaded = load_vocabulary(vocabulary)
-    compile_schema, walk = PLAIN[backend](loaded)
-    loop = partial(by_plain_loop, compile_schema, walk, loaded)
+def compare(backend: str, vocabulary: Vocabulary, out: Path) -> tuple[Counter[str], list[str]]:
+    """Walks the cases of a run by the plain loop. Returns how many instances were alike, different and lost,
+    and a line for each different one. Raises BadInput."""
+    rows = {(row.case_id, row.instance): row for row in read_rows(out) if row.backend == backend}
+    compile_schema, walk = PLAIN[backend](vocabulary)
+    loop = partial(by_plain_loop, compile_schema, walk, vocabulary)
     counts: Counter[str] = Counter()
     lines = []
     for _, _, case in read_cases(out):
@@ -127,8 +116,20 @@ def main(argv: list[str]) -> int:
             corpus.mkdir()
             for path in chosen:
                 shutil.copy(path, corpus)
-            for backend in options.backends or known:
-                counts, lines = compare(backend, options.vocabulary, corpus, Path(scratch) / backend)
+            backends, out = options.backends or known, Path(scratch) / "run"
+            request = Request(
+                suites=(str(corpus),),
+                backends=",".join(backends),
+                vocabularies=(options.vocabulary,),
+                out=out,
+                timeout_s=SECONDS,
+                effort=0,
+            )
+            with progress_line(sys.stderr) as report:
+                run(request, lambda _: None, report)
+            vocabulary = load_vocabulary(options.vocabulary)
+            for backend in backends:
+                counts, lines = compare(backend, vocabulary, out)
                 judged = counts["alike"] + counts["different"]
                 print(
                     f"{backend}: the harness says what the plain loop says of {counts['alike']:,} of "
