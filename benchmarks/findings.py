@@ -1,5 +1,5 @@
-"""The tables of docs/results.md, docs/faults.md, docs/known_bugs.md and docs/json_schema_masks.md, made from
-the runs that are published beside them.
+"""The tables of docs/results.md, docs/faults.md, docs/known_bugs.md, docs/json_schema_masks.md and
+docs/vocabularies.md that are made from the runs that are published beside them.
 
     python benchmarks/findings.py            # writes the tables of these pages anew
     python benchmarks/findings.py --publish NAME=RUN ... --into DIR
@@ -34,7 +34,7 @@ from harness.rows.row import Row
 from harness.rows.store import read_info, read_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("results", "faults", "known_bugs", "json_schema_masks")
+NAMES = ("results", "faults", "known_bugs", "json_schema_masks", "vocabularies")
 PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in NAMES)
 
 BLOCK = re.compile(
@@ -101,21 +101,42 @@ def cell(rows: Sequence[Row]) -> str:
     return f"**{wrong}**" if wrong else "right"
 
 
-def states(run: Path, _: str) -> str:
-    """Returns in how many cases each backend works, is refused, and goes wrong, by vocabulary."""
-    info = read_info(run)
-    names = arm_names(info.arms)
+def state_counts(run: Path) -> dict[tuple[str, str], Counter[CaseState]]:
+    """Returns in how many cases each backend works, is refused, and goes wrong, by vocabulary and arm."""
+    names = arm_names(read_info(run).arms)
     cases: dict[tuple[str, str], dict[tuple[str, str], CaseRows]] = defaultdict(lambda: defaultdict(CaseRows))
     for row in read_rows(run):
         arm = names[row.backend, row.backend_version, row.options]
         cases[row.vocabulary, arm][row.suite, row.case_id].add(row)
-    counts = {key: Counter(case.state for case in by_case.values()) for key, by_case in cases.items()}
-    heads = [arm if len(info.vocabularies) == 1 else f"{arm}, {vocabulary}" for vocabulary, arm in counts]
+    return {key: Counter(case.state for case in by_case.values()) for key, by_case in cases.items()}
+
+
+def states(run: Path, _: str) -> str:
+    """Returns the table of them with a line for each state."""
+    counts, vocabularies = state_counts(run), read_info(run).vocabularies
+    heads = [arm if len(vocabularies) == 1 else f"{arm}, {vocabulary}" for vocabulary, arm in counts]
     lines = [f"| cases | {' | '.join(heads)} |", "| --- " + "| ---: " * len(heads) + "|"]
     for state in reversed(CaseState):
         if any(count[state] for count in counts.values()):
             lines.append(f"| {state.words.title} | {' | '.join(f'{n[state]:,}' for n in counts.values())} |")
     lines.append(f"| in all | {' | '.join(f'{count.total():,}' for count in counts.values())} |")
+    return "\n".join(lines)
+
+
+def states_by_vocabulary(run: Path, _: str) -> str:
+    """Returns the table of them with a line for each arm and vocabulary, in the order of the run's."""
+    counts = state_counts(run)
+    shown = [state for state in reversed(CaseState) if any(count[state] for count in counts.values())]
+    lines = [
+        f"| arm | vocabulary | {' | '.join(state.words.title for state in shown)} |",
+        "| --- | --- " + "| ---: " * len(shown) + "|",
+    ]
+    for arm in dict.fromkeys(arm for _, arm in counts):
+        for vocabulary in read_info(run).vocabularies:
+            if (count := counts.get((vocabulary, arm))) is not None:
+                lines.append(
+                    f"| {arm} | {vocabulary} | {' | '.join(f'{count[state]:,}' for state in shown)} |"
+                )
     return "\n".join(lines)
 
 
@@ -169,6 +190,7 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "spellings": spellings,
     "known_bugs": known_bugs,
     "states": states,
+    "states_by_vocabulary": states_by_vocabulary,
     "masks": masks,
     "mask_causes": mask_causes,
 }

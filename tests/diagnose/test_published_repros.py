@@ -59,6 +59,8 @@ SHOWN = {
     "llguidance_only_ignores_a_lexeme_that_is_ignored_too": "b'</s>' False False",
     "llguidance_refuses_a_range_of_counts_after_a_flag": "1(15): error parsing signed integer: "
     "invalid digit found in string (at \".\" ('.'))",
+    "llguidance_forces_another_token_than_the_tokenizer": """[b'>>>', b'{"', b'a', b'"'] [b'>>']""",
+    "llguidance_remembers_a_rejected_draft": "(b'[', b'[[') True 0",
     "llama_cpp_allows_an_overlong_zero_and_aborts": ABORTS,
     "llama_cpp_reads_a_character_as_unknown_bytes": "[UNK_BYTE_0xe284a2™]",
     "sglang_llguidance_cannot_think": "GuidanceBackend 'GuidanceBackend' object has no attribute "
