@@ -18,9 +18,11 @@ from harness.backend.known_tokens import Loader, bytes_of_list
 from harness.backend.vocabulary import Vocabulary
 
 from ._xgrammar_forms import (
+    BEYOND,
     DIALECTS,
     DOCUMENTED,
     ENGINES,
+    KERNELS,
     REFUSAL,
     SEPARATORS,
     UNSUPPORTED,
@@ -36,17 +38,6 @@ SCHEMA_PARAMETERS = inspect.signature(xgrammar.GrammarCompiler.compile_json_sche
 
 TELLS_COMPLETION = hasattr(xgrammar.GrammarMatcher, "is_completed")
 """Older releases (those of 2025) do not say whether an output may end, but for their masks."""
-
-KERNELS = {
-    "cpu": ("cpu", {"cpu"}),
-    "triton": ("triton", {"cuda"}),
-    "cuda": ("cuda", {"cuda"}),
-    "torch_compile": ("torch_compile", {"cpu", "cuda"}),
-    "torch_native": ("torch", {"cpu", "cuda"}),
-}
-"""The library's kernels by its own names: the module of each, and the devices on which it exists."""
-
-BEYOND = "The trailing logits are left unmasked, with a warning (docstring of apply_token_bitmask_inplace)."
 
 
 class XgrammarObject(GrammarObject):

@@ -26,6 +26,10 @@ CATEGORY = "drafts"
 
 DRAFT = 4
 """The most tokens of a draft."""
+DRAWN, MOST_DRAWN = 4, 16
+"""How many drafts are drawn at a place, with a limited effort and without a limit."""
+DRAWN_TOKENS = 2
+"""The tokens of one of these."""
 
 
 def check_another_way_is_open_behind_a_rejected_draft(subject: Subject) -> Iterator[Finding]:
@@ -35,6 +39,7 @@ def check_another_way_is_open_behind_a_rejected_draft(subject: Subject) -> Itera
     needs(subject, "rollback")
     for seam in seams(subject, purpose):
         yield from _take_other_ways(subject, purpose, seam)
+        yield from _take_drawn_drafts(subject, purpose, seam.place(subject, seam.first))
 
 
 def _take_other_ways(subject: Subject, purpose: str, seam: Seam) -> Iterator[Finding]:
@@ -55,21 +60,62 @@ def _take_other_ways(subject: Subject, purpose: str, seam: Seam) -> Iterator[Fin
             return
         allowed = expected.allowed(subject).nonzero()[0].tolist()
         for other in others(subject, f"{purpose} {place.text!r}", allowed, known):
-            fresh = subject.reach((*place.tokens, other))
-            if fresh is None:
-                continue
-            text = f"once {seam.last - position} drafted tokens are taken back, {name_of(subject, other)}"
-            if not used.accept_token(other):
-                yield finding(subject, place, f"{text} is refused, which a fresh object takes", (other,))
+            wrong = list(_take(subject, used, place, other, seam.last - position))
+            yield from wrong
+            if wrong:
                 return
-            there, now = look(subject, fresh), look(subject, used)
-            if now != there:
-                sentence = f"{text} leads elsewhere than in a fresh object: {change(subject, there, now)}"
-                yield finding(subject, place, sentence, (other,))
-                return
-            take_back(used, 1)
         if position > seam.first:
             take_back(used, position - seam.first)
+
+
+def _take_drawn_drafts(subject: Subject, purpose: str, place: Place) -> Iterator[Finding]:
+    """Tries drafts that are drawn, with a mask filled at each place of them, as engines verify a draft. What
+    comes instead has as many bytes as the draft, if a token has: a library may keep what it knows of a place
+    by the place's number in the text."""
+    drawn = subject.random(f"{purpose} drawn {place.text!r}")
+    here = subject.reach(place.tokens)
+    if here is None:
+        return
+    texts, ends = subject.vocabulary.tokens, subject.vocabulary.eos_tokens
+    first = [token for token in subject.allowed(here).nonzero()[0].tolist() if token not in ends]
+    for _ in range(DRAWN if subject.effort else MOST_DRAWN):
+        used = subject.reach(place.tokens)
+        if used is None:
+            return
+        draft: list[int] = []
+        while len(draft) < DRAWN_TOKENS:
+            allowed = [token for token in subject.allowed(used).nonzero()[0].tolist() if token not in ends]
+            if not allowed or not used.accept_token(token := drawn.choice(allowed)):
+                break
+            draft.append(token)
+        subject.allowed(used)
+        take_back(used, len(draft))
+        length = sum(len(texts[token]) for token in draft)
+        as_long = [token for token in first if len(texts[token]) == length and token not in draft[:1]]
+        if not draft or not (as_long or first):
+            return
+        wrong = list(_take(subject, used, place, drawn.choice(as_long or first), len(draft)))
+        yield from wrong
+        if wrong:
+            return
+
+
+def _take(subject: Subject, used: GrammarObject, place: Place, other: int, count: int) -> Iterator[Finding]:
+    """Accepts another token where so many drafted ones were taken back, yields what is different from a fresh
+    object, and takes it back."""
+    fresh = subject.reach((*place.tokens, other))
+    if fresh is None:
+        return
+    text = f"once {count} drafted tokens are taken back, {name_of(subject, other)}"
+    if not used.accept_token(other):
+        yield finding(subject, place, f"{text} is refused, which a fresh object takes", (other,))
+        return
+    there, now = look(subject, fresh), look(subject, used)
+    if now != there:
+        sentence = f"{text} leads elsewhere than in a fresh object: {change(subject, there, now)}"
+        yield finding(subject, place, sentence, (other,))
+        return
+    take_back(used, 1)
 
 
 def check_a_draft_ends_at_end_of_sequence(subject: Subject) -> Iterator[Finding]:

@@ -275,7 +275,8 @@ def test_an_object_of_an_early_release_ends_and_goes_back(monkeypatch: pytest.Mo
     """Before 1.1 a matcher that stopped by itself must not be given end-of-sequence; nor is it here."""
     adapter = make()
     module = import_module(type(adapter).__module__)
-    monkeypatch.setattr(module, "OBJECT", module.StoppedObject)
+    objects = import_module(f"{module.__package__}._llguidance_objects")
+    monkeypatch.setattr(module, "OBJECT", objects.StoppedObject)
     grammar_object: Any = adapter.compile(Grammar("regex", "ab")).start()
     given: list[list[int]] = []
     consume = grammar_object.matcher.try_consume_tokens

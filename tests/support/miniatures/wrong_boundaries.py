@@ -111,6 +111,27 @@ class Remembers(ReferenceObject):
         """Called behind each rollback, with the text before it and the text that is left."""
 
 
+@object_breaks(ANOTHER_WAY)
+class KeepsMasksByTheNumberOfBytes(Remembers):
+    """The mask behind so many bytes stays what it was in a draft of two tokens that was taken back."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.masks: dict[int, Bitmask] = {}
+        self.kept: dict[int, Bitmask] = {}
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        length = len(self._adapter.vocabulary.decode(self.ids))
+        super().fill_bitmask(bitmask)
+        self.masks[length] = bitmask.copy()
+        bitmask[:] = self.kept.pop(length, bitmask)
+
+    def rollback(self, count: int) -> None:
+        before = len(self._adapter.vocabulary.decode(self.ids))
+        super().rollback(count)
+        self.kept = {before: self.masks[before]} if count == 2 and before in self.masks else {}
+
+
 @object_breaks(ANOTHER_WAY, ANEW)
 class ForgetsATriggerThatIsHalfWritten(Remembers):
     """Taken back into the middle of a tag's beginning, it is in free text."""
