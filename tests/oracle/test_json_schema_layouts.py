@@ -19,12 +19,12 @@ from side_by_side import first_difference
 from small_schemas import whole_schema
 
 from harness.backend.grammar import Grammar
-from harness.backend.layout import LAYOUTS, Layout, LayoutName
+from harness.backend.layout import COMPACT, LAYOUTS, Layout, LayoutName
 from harness.backend.vocabulary import load_vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.ebnf.automaton import ebnf_automaton
 from harness.oracle.json_schema import automaton, decimals, members, numbers, spellable, strings, texts
-from harness.oracle.json_schema.automaton import json_schema_automaton
+from harness.oracle.json_schema.automaton import JsonSchemaAutomaton, json_schema_automaton
 from harness.oracle.json_schema.formula import TRUE
 from harness.oracle.reference import Reference
 from harness.oracle.utf8 import LAST, common, merged
@@ -315,3 +315,21 @@ def reaches_an_end(compiled: Any, text: bytes) -> bool:
 def test_ranges_of_characters_are_joined_and_cut() -> None:
     assert merged(((5, 9), (0, 2), (3, 4), (12, 12))) == ((0, 9), (12, 12))
     assert common(((0, 9), (12, 20)), ((4, 13), (20, 30))) == ((4, 9), (12, 13), (20, 20))
+
+
+def test_the_order_of_names_does_not_hang_on_schemas_that_were_read_before() -> None:
+    """Formulas are shared by all schemas of a process; the order in which they were made must not show."""
+    lay = replace(COMPACT, unlisted="never")
+    first, second = (
+        {"properties": {name: {"type": kind}}, "required": [name]}
+        for name, kind in (("unread", "integer"), ("read before", "boolean"))
+    )
+
+    def of(*alternatives: object) -> JsonSchemaAutomaton:
+        schema = {"type": "object", "anyOf": alternatives, "unevaluatedProperties": {"type": "string"}}
+        return json_schema_automaton(json.dumps(schema), layout=lay)
+
+    of(second)
+    both = of(first, second)
+    for text, is_viable in ((b'{"unread":1,"read before":true}', True), (b'{"read before":true,', False)):
+        assert (both.run(both.start, text) != DEAD) == is_viable

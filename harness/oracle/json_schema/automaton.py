@@ -183,7 +183,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
             order = (
                 ()
                 if self.layout.order == "any"
-                else names_in_order(formulas, self.layout.order == "required_first")
+                else names_in_order(formulas, self.schemas.places, self.layout.order == "required_first")
             )
             yield 0x7B, (Object(formulas, listed, frozenset(), True, order), around)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from harness.oracle.json_schema.atoms import AllMembers, AllNames, AtLeastProperties, HasName
 from harness.oracle.json_schema.formula import FALSE, Formula, parts_of, polarity, rewritten
-from harness.oracle.json_schema.parts import atoms_in_order, atoms_of
+from harness.oracle.json_schema.parts import atoms_of
 
 Names = frozenset[str]
 
@@ -36,15 +40,54 @@ def listed_names(*formulas: Formula) -> Names:
     return frozenset(names)
 
 
-def names_in_order(formulas: tuple[Formula, ...], required_first: bool = False) -> tuple[str, ...]:
-    """The names that the formulas list, in the order in which they first list them: those for whose values
+def places_of_names(document: Any) -> dict[str, int]:
+    """Numbers the texts that may be names in the order of the schema's text: first the names of its members,
+    wherever they stand, then its strings."""
+    keys: dict[str, None] = {}
+    strings: dict[str, None] = {}
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            strings[value] = None
+        elif isinstance(value, dict):
+            # A member's name comes before the names within it.
+            waiting += [each for name in reversed(value) for each in (value[name], _Key(name))]
+        elif isinstance(value, list):
+            waiting += value[::-1]
+        elif isinstance(value, _Key):
+            keys[value.name] = None
+    return {name: place for place, name in enumerate(dict.fromkeys([*keys, *strings]))}
+
+
+@dataclass(frozen=True)
+class _Key:
+    """The name of a member, where values wait."""
+
+    name: str
+
+
+def names_in_order(
+    formulas: tuple[Formula, ...], places: Mapping[str, int], required_first: bool = False
+) -> tuple[str, ...]:
+    """The names that the formulas list, in the order in which the schema lists them: those for whose values
     they ask something, then those that must or must not be there.
 
-    With `required_first`, names without which the first formula is false come before all others.
+    What one list says comes in its order; several are ordered by the places of their names in the schema
+    (`places_of_names`), never by the order of the formulas, which depends on the schemas that this process
+    read before. With `required_first`, names without which the first formula is false come before all others.
     """
-    atoms = atoms_in_order(formulas)
-    with_values = [name for value in atoms if isinstance(value, AllMembers) for name, _ in value.named]
-    names = dict.fromkeys([*with_values, *(value.name for value in atoms if isinstance(value, HasName))])
+
+    def place(*names: str) -> tuple[int, ...]:
+        return tuple(places.get(name, len(places)) for name in names)
+
+    atoms = atoms_of(formulas)
+    lists = [[name for name, _ in value.named] for value in atoms if isinstance(value, AllMembers)]
+    lists.sort(key=lambda names: (place(*names), names))
+    alone = sorted(
+        (value.name for value in atoms if isinstance(value, HasName)), key=lambda name: (place(name), name)
+    )
+    names = dict.fromkeys([*(name for one in lists for name in one), *alone])
     if required_first:
         wanted = formulas[0]
         all_wanted = parts_of(wanted) if wanted.kind == "and" else (wanted,)

@@ -34,6 +34,7 @@ from harness.oracle.json_schema.formula import (
     with_parts,
 )
 from harness.oracle.json_schema.keywords import of_any, of_array, of_number, of_object, of_string
+from harness.oracle.json_schema.names import places_of_names
 from harness.oracle.json_schema.references import References
 from harness.oracle.json_schema.unevaluated import unevaluated_items, unevaluated_members
 from harness.oracle.judge.drafts import draft_of
@@ -70,6 +71,8 @@ class Schemas:
         self._restrictions: dict[tuple[Formula, JsonType], Formula] = {}
         self._being_made = 0
         """How many formulas of references are being made now; what is restricted meanwhile is not kept."""
+        self.places = places_of_names(document)
+        """Where a name stands first in the schema; it orders the names of several subschemas."""
         self.references = References(document, text, self.draft)
         self.root = self.formula(document, self.references.root)
 

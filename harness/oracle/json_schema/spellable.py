@@ -70,7 +70,8 @@ def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], further_items:
     def whole() -> Formula:
         of_objects = tuple(schemas.restricted(formula, "object") for formula in formulas)
         named = tuple(
-            (name, below(_asked_of(schemas, of_objects, name))) for name in names_in_order(of_objects)
+            (name, below(_asked_of(schemas, of_objects, name)))
+            for name in names_in_order(of_objects, schemas.places)
         )
         return conjunction(
             [
