@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from harness.oracle.json_schema.atoms import AllMembers, AllNames, AtLeastProperties, HasName
@@ -41,30 +40,23 @@ def listed_names(*formulas: Formula) -> Names:
 
 
 def places_of_names(document: Any) -> dict[str, int]:
-    """Numbers the texts that may be names in the order of the schema's text: first the names of its members,
-    wherever they stand, then its strings."""
+    """Numbers the texts that may be names: first the names of members, those of an object's own `properties`
+    before those of subschemas deeper in the schema, in the order of its text; then its strings."""
     keys: dict[str, None] = {}
     strings: dict[str, None] = {}
-    waiting = [document]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            strings[value] = None
-        elif isinstance(value, dict):
-            # A member's name comes before the names within it.
-            waiting += [each for name in reversed(value) for each in (value[name], _Key(name))]
-        elif isinstance(value, list):
-            waiting += value[::-1]
-        elif isinstance(value, _Key):
-            keys[value.name] = None
+    level = [document]
+    while level:
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, str):
+                strings[value] = None
+            elif isinstance(value, dict):
+                keys |= dict.fromkeys(value)
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+        level = below
     return {name: place for place, name in enumerate(dict.fromkeys([*keys, *strings]))}
-
-
-@dataclass(frozen=True)
-class _Key:
-    """The name of a member, where values wait."""
-
-    name: str
 
 
 def names_in_order(
