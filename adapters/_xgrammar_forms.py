@@ -179,15 +179,3 @@ def tokenizer_info(
         for token, name in vocabulary.special_tokens.items():
             tokens[token] = tokens[token] or name.encode()
     return "bytes", TokenizerInfo(tokens, raw, vocab_size=vocabulary.size, stop_token_ids=ends)
-
-
-KERNELS = {
-    "cpu": ("cpu", {"cpu"}),
-    "triton": ("triton", {"cuda"}),
-    "cuda": ("cuda", {"cuda"}),
-    "torch_compile": ("torch_compile", {"cpu", "cuda"}),
-    "torch_native": ("torch", {"cpu", "cuda"}),
-}
-"""The library's kernels by its own names: the module of each, and the devices on which it exists."""
-
-BEYOND = "The trailing logits are left unmasked, with a warning (docstring of apply_token_bitmask_inplace)."

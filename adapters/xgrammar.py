@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Literal, cast
 
 import torch
@@ -18,11 +17,9 @@ from harness.backend.known_tokens import Loader, bytes_of_list
 from harness.backend.vocabulary import Vocabulary
 
 from ._xgrammar_forms import (
-    BEYOND,
     DIALECTS,
     DOCUMENTED,
     ENGINES,
-    KERNELS,
     REFUSAL,
     SEPARATORS,
     UNSUPPORTED,
@@ -30,6 +27,7 @@ from ._xgrammar_forms import (
     layout_of,
     tokenizer_info,
 )
+from ._xgrammar_kernels import BEYOND, KERNELS, load_kernel
 
 NO_TENSOR = torch.empty(0)
 
@@ -180,7 +178,7 @@ class Xgrammar(Adapter):
         documented = {"logits_beyond_the_mask_are_forbidden": BEYOND}
         return {
             name: Kernel(
-                load=functools.partial(_load_kernel, name, module),
+                load=functools.partial(load_kernel, name, module),
                 devices=frozenset(devices),
                 indices=True,
                 documented=documented,
@@ -192,9 +190,3 @@ class Xgrammar(Adapter):
         parts.require_a_row_for_each(len(objects), bitmasks)
         matchers = [grammar_object.matcher for grammar_object in cast(Sequence[XgrammarObject], objects)]
         self._batch(self.threads).batch_fill_next_token_bitmask(matchers, self.tensor_of(bitmasks))
-
-
-def _load_kernel(name: str, module: str) -> Callable[..., object]:
-    import_module(f"xgrammar.kernels.apply_token_bitmask_inplace_{module}")  # what it lacks it says here
-    function: Callable[..., object] = xgrammar.apply_token_bitmask_inplace
-    return lambda logits, bitmask, rows=None: function(logits, bitmask, indices=rows, backend=name)

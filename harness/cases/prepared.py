@@ -34,7 +34,7 @@ class Prepared:
 
     case: Case
     read_otherwise: Case
-    """The same case, in which each instance names the other readings by which its verdict would be the
+    """It is the same case, in which each instance names the other readings by which its verdict would be the
     opposite."""
     problem: str = ""
     """What is wrong with the case, so that no run can have it; empty if nothing is."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from harness.backend.contract.place import accepted, take_back
 from harness.backend.grammar import GrammarObject, overrides
 from harness.checks.looking import (
@@ -76,28 +79,36 @@ def _take_drawn_drafts(subject: Subject, purpose: str, place: Place) -> Iterator
     here = subject.reach(place.tokens)
     if here is None:
         return
-    texts, ends = subject.vocabulary.tokens, subject.vocabulary.eos_tokens
-    first = [token for token in subject.allowed(here).nonzero()[0].tolist() if token not in ends]
+    texts, first = subject.vocabulary.tokens, _goes_on(subject, here)
+    lengths = np.array([len(texts[token]) for token in first])
     for _ in range(DRAWN if subject.effort else MOST_DRAWN):
         used = subject.reach(place.tokens)
         if used is None:
             return
         draft: list[int] = []
         while len(draft) < DRAWN_TOKENS:
-            allowed = [token for token in subject.allowed(used).nonzero()[0].tolist() if token not in ends]
-            if not allowed or not used.accept_token(token := drawn.choice(allowed)):
+            allowed = _goes_on(subject, used)
+            if not len(allowed) or not used.accept_token(token := int(drawn.choice(allowed))):
                 break
             draft.append(token)
         subject.allowed(used)
         take_back(used, len(draft))
-        length = sum(len(texts[token]) for token in draft)
-        as_long = [token for token in first if len(texts[token]) == length and token not in draft[:1]]
-        if not draft or not (as_long or first):
+        if not draft:
             return
-        wrong = list(_take(subject, used, place, drawn.choice(as_long or first), len(draft)))
+        is_as_long = lengths == sum(len(texts[token]) for token in draft)
+        as_long = first[is_as_long & (first != draft[0])]
+        other = int(drawn.choice(as_long if len(as_long) else first))
+        wrong = list(_take(subject, used, place, other, len(draft)))
         yield from wrong
         if wrong:
             return
+
+
+def _goes_on(subject: Subject, grammar_object: GrammarObject) -> NDArray[np.int64]:
+    """Returns the ids that the object's mask allows, ascending, without those that end the output."""
+    allowed = subject.allowed(grammar_object).copy()
+    allowed[list(subject.vocabulary.eos_tokens)] = False
+    return np.flatnonzero(allowed)
 
 
 def _take(subject: Subject, used: GrammarObject, place: Place, other: int, count: int) -> Iterator[Finding]:
