@@ -67,6 +67,7 @@ def write_plan(
     unicode: Collection[str] = (),
     workers: int = 1,
     made: Mapping[str, tuple[Instance, ...]] | None = None,
+    bare: bool = False,
 ) -> Plan:
     """Writes every case that is to be walked to `path`, and returns the plan.
 
@@ -76,13 +77,14 @@ def write_plan(
     with those of `unicode`, the versions that the backends have. A JSON Schema without instances gets
     documents that are made for it. `only` selects cases by name or id. With `respell` a JSON Schema's
     instances are the spellings of its valid ones, and other cases are left out. So many `workers` judge and
-    generate side by side. `made` has the documents that an earlier plan made, which are taken again.
+    generate side by side. `made` has the documents that an earlier plan made, which are taken again. With
+    `bare` none are made.
     """
     offsets = array("q")
     dialects: list[str] = []
     described: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
-    with open(path, "wb") as file, Preparers(workers, unicode, made, respell=respell) as preparers:
+    with open(path, "wb") as file, Preparers(workers, unicode, made, respell=respell, bare=bare) as preparers:
         for suite in suites:
             name = _unused_name(suite.name, described)
             digest = hashlib.sha256()

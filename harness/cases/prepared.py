@@ -51,6 +51,7 @@ class Preparers:
     `unicode` are the versions whose tables regular expressions are judged by too. With `respell` the
     instances of a JSON Schema become the spellings of its valid ones, and other cases get none. `made` has
     the documents that were made before, by the case's id: how many are made in time depends on the machine.
+    With `bare` none are made.
     """
 
     def __init__(
@@ -60,11 +61,13 @@ class Preparers:
         made: Mapping[str, tuple[Instance, ...]] | None = None,
         *,
         respell: bool = False,
+        bare: bool = False,
     ) -> None:
         self._workers = min(workers, MOST_WORKERS)
         self._unicode = unicode
         self._made = made or {}
         self._respell = respell
+        self._bare = bare
         self._tools = [(Judge(JUDGE_SECONDS), Generator()) for _ in range(self._workers)]
         self._idle: SimpleQueue[tuple[Judge, Generator]] = SimpleQueue()
         self._threads = ThreadPoolExecutor(self._workers)
@@ -107,7 +110,7 @@ class Preparers:
         if problem := _problem(case):
             return Prepared(case, case, problem)
         generated = 0
-        if not case.instances:
+        if not case.instances and not self._bare:
             known = self._made.get(case.id)
             case = generator.with_instances(case) if known is None else replace(case, instances=known)
             generated = len(case.instances)

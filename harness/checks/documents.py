@@ -39,12 +39,12 @@ def check_every_allowed_token_leads_to_a_document(subject: Subject) -> Iterator[
     """With each token that the mask allows, some document of the schema (or output of the structural tag)
     goes on, and end-of-sequence is allowed only behind one."""
     documents = documents_of_case(subject.case, vocabulary=subject.vocabulary)
-    for place, grammar_object in subject.visits("documents"):
+    for place, allowed in subject.masks():
         try:
             state = subject.state_behind(documents, place.tokens)
             if state == DEAD and place.tokens:
                 continue  # the backend went where no document goes: found at the place before
-            wrong = subject.allowed(grammar_object) & ~subject.trie.mask(documents, state)
+            wrong = allowed & ~subject.trie.mask(documents, state)
             subject.count(TOKENS_LEAD, places=1, sound=not wrong.any())
             tokens = np.flatnonzero(wrong).tolist()
             for cause, some in _causes(subject, documents, place, tokens):

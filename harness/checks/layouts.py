@@ -106,12 +106,12 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
     end-of-sequence behind each such document."""
     layout = declared_layout(subject)
     documents = documents_of_case(subject.case, layout=layout, vocabulary=subject.vocabulary)
-    for place, grammar_object in subject.visits("layout"):
+    for place, allowed in subject.masks():
         try:
             state = subject.state_behind(documents, place.tokens)
             if state == DEAD:
                 continue  # written otherwise than the layout has it, which the backend is free to allow
-            allowed, demanded = subject.allowed(grammar_object), subject.trie.mask(documents, state)
+            demanded = subject.trie.mask(documents, state)
             shortfall = Shortfall(subject, layout, documents, place, state, allowed, demanded)
             is_complete = not shortfall.missing.any()
             subject.count(LAYOUT_IS_WRITTEN, places=1, complete=is_complete)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.backend.adapter_parts import reads_tokens
 from harness.backend.contract.place import NotApplicable as NotApplicable
@@ -147,25 +148,39 @@ class Subject:
         yield start
         yield from others
 
-    def visits(self, purpose: str) -> Iterator[tuple[Place, GrammarObject]]:
-        """Yields places with an object that stands there and may be asked, but not moved.
+    def masks(self) -> Iterator[tuple[Place, TokenSet]]:
+        """Yields places with the backend's mask there: True = allowed.
 
         Of a case whose instances were made by us, these are all places, up to MOST_PLACES: nobody else has
         said what its outputs are. Of others, they are as many as each check looks at. One object goes along
-        an instance, as in use, so that each token is accepted once.
+        an instance, as in use, so that each token is accepted once. Every check of the case gets the same
+        places, and the same masks: some backends need a second for each.
         """
+        instance, position, grammar_object, is_lost = -1, 0, None, False
+        for place in self._looked_at:
+            if place.instance != instance:
+                instance, position, grammar_object, is_lost = place.instance, 0, None, False
+            if place.tokens not in self._masks and not is_lost:
+                grammar_object = grammar_object or self.compiled.start()
+                steps, position = place.tokens[position:], place.position
+                is_there = all(grammar_object.accept_token(token) for token in steps)
+                self._masks[place.tokens] = np.packbits(self.allowed(grammar_object)) if is_there else None
+            packed = self._masks.get(place.tokens)
+            is_lost = packed is None
+            if packed is not None:
+                yield place, np.unpackbits(packed, count=self.vocabulary.size).astype(np.bool_)
+
+    @cached_property
+    def _looked_at(self) -> list[Place]:
         is_made = any(instance.made_for for instance in self.case.instances)
         effort = max(self.effort, MOST_PLACES) if self.effort is not None and is_made else self.effort
-        instance, position, grammar_object = -1, 0, None
-        for place in self.places(purpose, effort):
-            if place.instance != instance:
-                instance, position, grammar_object = place.instance, 0, self.compiled.start()
-            if grammar_object is not None:
-                steps = place.tokens[position:]
-                is_there = all(grammar_object.accept_token(token) for token in steps)
-                position, grammar_object = place.position, grammar_object if is_there else None
-            if grammar_object is not None:
-                yield place, grammar_object
+        return list(self.places("masks", effort))
+
+    @cached_property
+    def _masks(self) -> dict[tuple[int, ...], npt.NDArray[np.uint8] | None]:
+        """Returns the packed masks that were asked for, by the tokens before them; None where one of the
+        tokens was refused."""
+        return {}
 
     @cached_property
     def _all_places(self) -> list[Place]:

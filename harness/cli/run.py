@@ -60,6 +60,14 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in --out that was interrupted"
     )
+    parser.add_argument(
+        "--from",
+        dest="taken_from",
+        type=Path,
+        metavar="RUN",
+        help="take over the rows of a run of some of the same cases, such as a published sample, and walk "
+        "the others",
+    )
     _add_walks(parser.add_argument_group("what is walked"))
     _add_expected(parser.add_argument_group("expected outcomes"))
     _add_workers(parser.add_argument_group("workers and machines"))
@@ -91,6 +99,12 @@ def _add_walks(walks: Options) -> None:
         action=argparse.BooleanOptionalAction,
         default=False,
         help="walk other spellings of each valid JSON text instead: whitespace, order, escapes, numbers",
+    )
+    walks.add_argument(
+        "--bare",
+        action="store_true",
+        help="make no documents for schemas that come without any, as MaskBench does: they are compiled and "
+        "not judged",
     )
     walks.add_argument(
         "--case",
@@ -252,6 +266,8 @@ def _request(
         decode=bool(recorded and recorded.decode) if options.decode is None else options.decode,
         seed=options.seed if options.seed is not None else recorded.seed if recorded else SEED,
         only=tuple(options.case),
+        bare=options.bare,
+        taken_from=options.taken_from,
     )
 
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from harness.rows.resume import StoredCase, stored
 from harness.rows.row import Row, RunInfo, makes_checks, row_from_json, untimed
 from harness.rows.store import Writer, has_begun, read_info, refuse_published
 from harness.running.experiment import write_experiment_of_whole
-from harness.running.session import FREE, difference
+from harness.running.same_run import first_difference
 
 Key = tuple[str, ...]
 
@@ -95,13 +95,11 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
 
 def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:
     """Raise BadInput unless they are runs of one plan, by one harness, of the same versions."""
-    for field in fields(RunInfo):
-        one, two = getattr(first, field.name), getattr(other, field.name)
-        if field.name not in {*FREE, "shard"} and one != two:
-            was, is_now = difference(field.name, one, two)
-            raise BadInput(
-                f"{here} does not belong to {there} (there {was}; here {is_now}); merge what one command made"
-            )
+    if different := first_difference(first, other, ("shard",)):
+        was, is_now = different
+        raise BadInput(
+            f"{here} does not belong to {there} (there {was}; here {is_now}); merge what one command made"
+        )
 
 
 def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:

@@ -8,11 +8,10 @@ import os
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import harness
 from harness.backend.arm import arm
@@ -38,16 +37,15 @@ from harness.running.experiment import write_experiment
 from harness.running.limits import Limits, Progress
 from harness.running.ray.cluster import connected, parse_executor
 from harness.running.ray.sweep import sweep
+from harness.running.same_run import first_difference
 from harness.running.shard import Shard, share
+from harness.running.taken import refuse_others, take_over
 from harness.running.work import Assignment, Work
 from harness.text import counted, one_line
 
 SEED = 0
 MEMORY_GB = 4.0
 """The resident memory that one case may take, in GB, unless somebody wants another limit."""
-
-FREE = {"run", "started", "argv", "machine", "jobs", "executor", "asked", "readings"}
-"""The fields of a run's first line in which two parts of one run may differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +69,12 @@ class Request:
     """The most cases of each of our suites; None for what the profile says."""
     only: tuple[str, ...] = ()
     """The names or ids of the only cases that are walked; empty for all."""
+    bare: bool = False
+    """Whether schemas that come without documents are walked as they are. Documents that are made for them
+    depend on the time that the machine has, so that another machine's run is of other ones."""
+    taken_from: Path | None = None
+    """A run of some of the same cases, finished or not: its rows are taken over, and only what it did not
+    walk is walked."""
     shard: Shard | None = None
     """The share of all cases that is walked; None for all of them."""
     executor: str = ""
@@ -207,6 +211,7 @@ def _walk_prepared(
             unicode=versions,
             workers=usable_processors(),
             made=made_documents(folder / "cases.jsonl") if request.resume and not request.spellings else None,
+            bare=request.bare,
         )
         for line in contested_lines(plan.suites):
             say(one_line(line, spelled=True))
@@ -219,6 +224,8 @@ def _walk_prepared(
             statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode))
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
         else:
+            if request.taken_from:
+                refuse_others(request.taken_from, info)
             os.replace(draft, folder / "cases.jsonl")
             write_experiment(folder, request, prepared.specs, info)
     finally:
@@ -234,6 +241,10 @@ def _walk_prepared(
         info.timeout_s, info.memory_bytes, info.effort, info.decode, info.checks, info.check_timeout_s
     )
     with Writer(folder, None if request.resume else info, statuses) as writer:
+        if request.taken_from and not request.resume:
+            owed = rows_owed(folder / "cases.jsonl", makes_checks(info.effort, info.decode))
+            taken = take_over(request.taken_from, info, owed, works, writer)
+            say(f"{counted(taken, 'case')} taken over from {request.taken_from}")
         walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
         writer.finish(now())
         return Outcome(folder, writer.statuses, prepared.described)
@@ -310,32 +321,12 @@ def _folder(request: Request) -> tuple[Path, str]:
 
 def _refuse_changes(then: RunInfo, now: RunInfo, folder: Path) -> None:
     """Raise BadInput unless the run goes on as what it was."""
-    for field in fields(RunInfo):
-        before, after = getattr(then, field.name), getattr(now, field.name)
-        if field.name not in FREE and before != after:
-            was, is_now = difference(field.name, before, after)
-            raise BadInput(
-                f"{folder} was started with other options ({was}; now {is_now}); repeat its "
-                "command, or give another --out"
-            )
-
-
-def difference(name: str, before: Any, after: Any) -> tuple[str, str]:
-    """Returns a field with its value before, and its value after, both short: of a table only what
-    differs."""
-    if name == "arms":
-        before, after = (
-            [f"{arm.backend} {arm.version} {arm.options}".strip() for arm in arms] for arms in (before, after)
+    if different := first_difference(then, now):
+        was, is_now = different
+        raise BadInput(
+            f"{folder} was started with other options ({was}; now {is_now}); repeat its "
+            "command, or give another --out"
         )
-    if isinstance(before, dict):
-        changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
-        before, after = {key: before.get(key) for key in changed}, {key: after.get(key) for key in changed}
-    return f"{name} {_brief(before)}", _brief(after)
-
-
-def _brief(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def _effort(request: Request, profile: Profile) -> int:
