@@ -2,6 +2,7 @@
 
     python benchmarks/releases.py --out DIR [--corpora PATH] [--since 2025-06-01] [--most 300] [--vocabulary mistral-v3]
     python benchmarks/releases.py --out DIR --arms A,B==1.2          these arms, and no releases of an index
+    python benchmarks/releases.py --out DIR --from PUBLISHED         take over what a published folder has, walk the others
     python benchmarks/releases.py --out DIR --page                   run nothing, write DIR/published of what is there
 
 The schemas are a sample of those of MaskBench that have outputs of their own, spread over keywords and sizes as
@@ -18,7 +19,7 @@ there at any time is spread over the year. The same command again goes on where 
 cannot be installed or loaded here is noted with its reason (DIR/refused.json) and passed over.
 
 At the end, and with --page at any time, DIR/published is written: the table, a figure, every case's state
-under every release, and a README that answers first.
+under every release, every row, and a README that answers first.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -225,6 +226,7 @@ def walk(options: argparse.Namespace, arms: Sequence[Release], suite: Path) -> N
         memory_gb=MEMORY_GB,
         effort=0,
         argv=options.argv,
+        taken_from=options.taken_from,
     )
     with progress_line(sys.stdout) as report:
         run(asked, lambda line: print(line, flush=True), report, told)
@@ -242,6 +244,9 @@ def parser() -> argparse.ArgumentParser:
     parsed.add_argument("--jobs", type=int, default=1, metavar="N", help="workers at a time (default: 1)")
     parsed.add_argument(
         "--arms", default="", metavar="A,B==1.2", help="these, in place of the index's releases"
+    )
+    parsed.add_argument(
+        "--from", dest="taken_from", type=Path, metavar="PUBLISHED", help="take over the releases that it has"
     )
     parsed.add_argument(
         "--page", action="store_true", help="run nothing, write DIR/published of what is there"

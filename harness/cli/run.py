@@ -65,8 +65,8 @@ def add(verbs: Verbs) -> None:
         dest="taken_from",
         type=Path,
         metavar="RUN",
-        help="take over the rows of a run of some of the same cases, such as a published sample, and walk "
-        "the others",
+        help="take over what this run walked already, finished or published, and walk only the other cases, "
+        "backends and tokenizers",
     )
     _add_walks(parser.add_argument_group("what is walked"))
     _add_expected(parser.add_argument_group("expected outcomes"))

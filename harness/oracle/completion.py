@@ -11,7 +11,7 @@ from harness.oracle.automaton import DEAD, Automaton
 
 MOST_LOOKED_AT = 20_000
 """States that are looked at before no witness is given."""
-FEW_STATES = 500
+FEW_STATES = 2_000
 """States that are looked at for the shortest document."""
 AVOIDED_COUNT = 6
 """As so many bytes one counts that is to be avoided."""

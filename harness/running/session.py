@@ -20,6 +20,7 @@ from harness.backend.environments.build import resolve
 from harness.backend.registry import BackendSpec, parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
+from harness.cases.case import Instance
 from harness.cases.plan import PROFILES, Plan, Profile, made_documents, rows_owed, write_plan
 from harness.cases.suite import Suite, find_suite, walked_by_default
 from harness.checks import made, named_checks
@@ -73,8 +74,8 @@ class Request:
     """Whether schemas that come without documents are walked as they are. Documents that are made for them
     depend on the time that the machine has, so that another machine's run is of other ones."""
     taken_from: Path | None = None
-    """A run of some of the same cases, finished or not: its rows are taken over, and only what it did not
-    walk is walked."""
+    """A run of some of the same cases or backends, finished or not: its rows are taken over, and only what it
+    did not walk is walked."""
     shard: Shard | None = None
     """The share of all cases that is walked; None for all of them."""
     executor: str = ""
@@ -210,7 +211,7 @@ def _walk_prepared(
             only=request.only,
             unicode=versions,
             workers=usable_processors(),
-            made=made_documents(folder / "cases.jsonl") if request.resume and not request.spellings else None,
+            made=None if request.spellings else _made_before(request, folder),
             bare=request.bare,
         )
         for line in contested_lines(plan.suites):
@@ -242,12 +243,19 @@ def _walk_prepared(
     )
     with Writer(folder, None if request.resume else info, statuses) as writer:
         if request.taken_from and not request.resume:
-            owed = rows_owed(folder / "cases.jsonl", makes_checks(info.effort, info.decode))
-            taken = take_over(request.taken_from, info, owed, works, writer)
+            taken = take_over(request.taken_from, info, folder / "cases.jsonl", works, writer)
             say(f"{counted(taken, 'case')} taken over from {request.taken_from}")
         walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
         writer.finish(now())
         return Outcome(folder, writer.statuses, prepared.described)
+
+
+def _made_before(request: Request, folder: Path) -> dict[str, tuple[Instance, ...]] | None:
+    """Returns the documents that were made for the run that goes on, or that rows are taken over from; None
+    for a new run, and where a published one does not have them."""
+    before = folder if request.resume else request.taken_from
+    there = before is not None and (before / "cases.jsonl").exists()
+    return made_documents(before / "cases.jsonl") if before is not None and there else None
 
 
 def _info_of(prepared: Prepared, profile: Profile, plan: Plan, jobs: int) -> RunInfo:

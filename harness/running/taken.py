@@ -1,56 +1,85 @@
-"""Rows that a new run takes over from an earlier one of some of the same cases, so that a sample which
-somebody published becomes the whole without a case being walked twice."""
+"""Rows that a new run takes over from an earlier one, so that a published sample becomes the whole, or a
+backend is added, without a case being walked twice."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from harness.cases.case import Case, case_from_line
+from harness.cases.plan import rows_owed
 from harness.errors import BadInput
-from harness.rows.row import Row, RunInfo
+from harness.rows.row import Row, RunInfo, makes_checks
 from harness.rows.store import CASE_IDENTITY, Writer, read_info, read_rows
 from harness.running.same_run import first_difference
 from harness.running.work import Work
 
-OF_SUITES = ("suites", "shard")
-"""The fields of the first line in which the earlier run may differ too: it had fewer cases."""
+FREE_TOO = ("suites", "shard", "arms", "vocabularies")
+"""The fields of the first line in which the earlier run may differ too: it walked less."""
 
 
 def refuse_others(earlier: Path, info: RunInfo) -> None:
-    """Raises BadInput unless the earlier run has the harness, the backends and the options of the new one."""
-    if different := first_difference(read_info(earlier), info, OF_SUITES):
+    """Raises BadInput unless the earlier run was made by this harness with the options of the new one."""
+    if different := first_difference(read_info(earlier), info, FREE_TOO):
         was, is_now = different
         raise BadInput(
             f"{earlier} was made with other options ({was}; now {is_now}), so that its rows cannot be taken "
-            "over; repeat its command with more cases, or leave --from out"
+            "over; repeat its options, or leave --from out"
         )
 
 
-def take_over(
-    earlier: Path, info: RunInfo, owed: Mapping[tuple[str, str], int], works: Sequence[Work], writer: Writer
-) -> int:
+def take_over(earlier: Path, info: RunInfo, cases: Path, works: Sequence[Work], writer: Writer) -> int:
     """Writes the rows of every case that the earlier run walked whole, and leaves these cases out of the
     works; returns how many there are, each backend and vocabulary counted apart.
 
-    `owed` says how many rows each (suite, case id) owes, in the plan's order. A case is known by its id and
-    by the version of its suite. Samples of times are not taken along. Raises BadInput for a damaged run.
+    `cases` is the file of the new run's plan. A case is the same if its grammar and its instances are, a
+    backend if its version and options are. A published run has no cases: there the instances are known by
+    their names and verdicts, and a schema for which documents were made is walked anew. Samples of times are
+    not taken along. Raises BadInput for a damaged run.
     """
+    owed = rows_owed(cases, makes_checks(info.effort, info.decode))
     numbers = {key: number for number, key in enumerate(owed)}
-    taken: dict[tuple[str, ...], set[int]] = {_who(work): set() for work in works}
+    planned = {(suite, case.id): case for suite, case in _cases(cases)}
+    same = _same_cases(earlier, planned)
+    arms = read_info(earlier).arms
+    taken: dict[tuple[str, ...], set[int]] = {_who(work): set() for work in works if work.arm in arms}
     for identity, group in groupby(read_rows(earlier), _identity):
-        rows, who, key = list(group), identity[:4], (identity[4], identity[5])
-        suite = info.suites.get(key[0])
-        if suite is None or any(row.suite_version != suite["version"] for row in rows):
+        rows, who, (suite, case_id) = list(group), identity[:4], identity[4:]
+        number = numbers.get((suite, case_id))
+        if number is None or who not in taken or number in taken[who] or (suite, case_id) not in same:
             continue
-        if who in taken and len(rows) == owed.get(key) and numbers[key] not in taken[who]:
+        if len(rows) == owed[suite, case_id] and _are_of(rows, planned[suite, case_id]):
             writer.append([(replace(row, samples=None), b"") for row in rows])
-            taken[who].add(numbers[key])
+            taken[who].add(number)
     for work in works:
-        work.cases = deque(number for number in work.cases if number not in taken[_who(work)])
+        work.cases = deque(number for number in work.cases if number not in taken.get(_who(work), ()))
     return sum(map(len, taken.values()))
+
+
+def _cases(path: Path) -> Iterator[tuple[str, Case]]:
+    with open(path, "rb") as file:
+        yield from ((suite, case) for suite, _, case in map(case_from_line, file))
+
+
+def _same_cases(earlier: Path, planned: Mapping[tuple[str, str], Case]) -> set[tuple[str, str]]:
+    """Returns which of the planned cases the earlier run may have walked, as far as its folder tells."""
+    if (earlier / "cases.jsonl").exists():
+        before = _cases(earlier / "cases.jsonl")
+        return {(suite, case.id) for suite, case in before if planned.get((suite, case.id)) == case}
+    return {key for key, case in planned.items() if not any(one.made_for for one in case.instances)}
+
+
+def _are_of(rows: Sequence[Row], case: Case) -> bool:
+    """Are the instances that the rows are of those of the case, by name and verdict?"""
+    return all(
+        row.instance is None
+        or (row.instance_name, row.valid)
+        == (case.instances[row.instance].name, case.instances[row.instance].valid)
+        for row in rows
+    )
 
 
 def _who(work: Work) -> tuple[str, ...]:

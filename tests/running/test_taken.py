@@ -1,0 +1,158 @@
+"""A run takes over what an earlier one walked, and walks the rest: it is what one run would have been."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.main import main
+from harness.errors import BAD_INPUT, OK, BadInput
+from harness.rows.row import Row, untimed
+from harness.rows.store import read_end, read_info, read_rows
+from harness.running.session import Request, run
+
+CASES: list[dict[str, Any]] = [
+    *(
+        {
+            "description": f"letters {number}",
+            "regex": f"a{{{number}}}b*",
+            "tests": [{"text": "a" * number, "valid": True}, {"text": "b", "valid": False}],
+        }
+        for number in range(1, 7)
+    ),
+    {"description": "bare", "schema": {"type": "boolean"}},
+]
+NAMES = tuple(f"letters: {case['description']}" for case in CASES)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "letters.json"
+    path.write_text(json.dumps(CASES))
+    return path
+
+
+def walk(
+    suite: Path,
+    out: str,
+    backends: str = "reference",
+    cases: Sequence[str] = (),
+    taken_from: str = "",
+    bare: bool = False,
+    timeout: float = 30.0,
+) -> str:
+    """Walks the suite into a folder beside it; returns what is said."""
+    said: list[str] = []
+    request = Request(
+        suites=(str(suite),),
+        backends=backends,
+        vocabularies=("bytes",),
+        profile="quick",
+        out=suite.with_name(out),
+        timeout_s=timeout,
+        effort=0,
+        only=tuple(cases),
+        bare=bare,
+        taken_from=suite.with_name(taken_from) if taken_from else None,
+    )
+    run(request, said.append, lambda _: None)
+    return "\n".join(said)
+
+
+def rows(folder: Path) -> list[Row]:
+    return sorted(map(untimed, read_rows(folder)), key=lambda row: (row.backend, row.case, row.instance or 0))
+
+
+def publish(run: Path) -> None:
+    """Leaves of a run what is published of one: packed rows."""
+    packed = gzip.compress((run / "rows.jsonl").read_bytes())
+    for file in run.iterdir():
+        file.unlink()
+    (run / "rows.jsonl.gz").write_bytes(packed)
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_sample_becomes_the_whole(suite: Path, published: bool) -> None:
+    walk(suite, "whole")
+    walk(suite, "sample", cases=[*NAMES[:3], NAMES[-1]])
+    if published:
+        publish(suite.with_name("sample"))
+    said = walk(suite, "enlarged", taken_from="sample")
+    # A published run does not say which documents it had made for the bare schema, so that is walked anew.
+    assert f"{3 if published else 4} cases taken over" in said
+    assert rows(suite.with_name("enlarged")) == rows(suite.with_name("whole"))
+    end, info = read_end(suite.with_name("enlarged")), read_info(suite.with_name("enlarged"))
+    assert end is not None and end.rows == len(rows(suite.with_name("whole")))
+    assert info.suites == read_info(suite.with_name("whole")).suites
+
+
+def test_what_is_taken_over_is_not_walked_again(suite: Path) -> None:
+    walk(suite, "sample", cases=NAMES[:2])
+    stored = suite.with_name("sample") / "rows.jsonl"
+    lines = stored.read_text()
+    spoiled = lines.replace('"accepted":true', '"accepted":false')
+    assert spoiled != lines
+    stored.write_text(spoiled)
+    walk(suite, "enlarged", taken_from="sample")
+    refused = {row.case for row in read_rows(suite.with_name("enlarged")) if row.valid and not row.accepted}
+    assert refused == set(NAMES[:2])
+
+
+def test_a_backend_is_added(suite: Path) -> None:
+    walk(suite, "both", backends="reference,unconstrained")
+    walk(suite, "one")
+    said = walk(suite, "added", backends="unconstrained,reference", taken_from="one")
+    assert f"{len(CASES)} cases taken over" in said
+    assert rows(suite.with_name("added")) == rows(suite.with_name("both"))
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_case_whose_instances_changed_is_walked_anew(suite: Path, published: bool) -> None:
+    walk(suite, "first")
+    if published:
+        publish(suite.with_name("first"))
+    changed = CASES[:-1]
+    changed[0] = {**changed[0], "tests": [changed[0]["tests"][0], {"text": "ab", "valid": True}]}
+    suite.write_text(json.dumps(changed))
+    assert "5 cases taken over" in walk(suite, "second", taken_from="first")
+    assert all(row.accepted == row.valid for row in read_rows(suite.with_name("second")))
+
+
+def test_another_deadline_is_refused(suite: Path) -> None:
+    walk(suite, "first")
+    with pytest.raises(BadInput, match=r"made with other options \(timeout_s 30.0; now 3.0\)"):
+        walk(suite, "second", taken_from="first", timeout=3.0)
+
+
+def test_bare_schemas_get_no_documents(suite: Path) -> None:
+    walk(suite, "bare", cases=[NAMES[-1]], bare=True)
+    (row,) = read_rows(suite.with_name("bare"))
+    assert row.instance is None and row.status == "ok"
+    walk(suite, "made", cases=[NAMES[-1]])
+    assert all(row.instance is not None for row in read_rows(suite.with_name("made")))
+
+
+def test_the_command_takes_both_options(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "run",
+        str(suite),
+        "--backends",
+        "reference",
+        "--vocabularies",
+        "bytes",
+        "--effort",
+        "0",
+        "--bare",
+    ]
+    first, second = str(suite.with_name("first")), str(suite.with_name("second"))
+    assert main([*words, "--case", NAMES[0], "--out", first]) == OK
+    assert main([*words, "--from", first, "--out", second]) == OK
+    assert "1 case taken over" in capsys.readouterr().out
+    nothing = str(suite.parent / "nothing")
+    assert main([*words, "--from", nothing, "--out", str(suite.with_name("third"))]) == BAD_INPUT
+    assert len(capsys.readouterr().err.splitlines()) == 1
