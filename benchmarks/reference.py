@@ -46,8 +46,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from reference_page import again, case_of, minutes, problem_of, publish, stored, timeouts
-from stratified import Stratum, strata_of, stratified
+from reference_page import LEFT_OUT, again, case_of, minutes, problem_of, publish, stored, timeouts
+from stratified import Stratum, no_schemas, strata_of, stratified
 
 from harness.backend.registry import parse_specs
 from harness.cases.suite import find_suite, read_cases, walked_by_default
@@ -412,9 +412,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
     """Estimate what has not begun, then walk all of it; with --again what met a deadline."""
     suites = {part: suites_of(part, options.corpora) for part in parts}
-    samples = options.most or options.sample
-    strata = {part: strata_of(suites[part]) if samples else {} for part in parts}
-    options.chosen = {part: stratified(strata[part], options.most) if options.most else () for part in parts}
+    out_of = {part: left_out(options.out, part, suites[part]) for part in parts}
+    strata = {
+        part: {case: stratum for case, stratum in strata_of(suites[part]).items() if case not in out_of[part]}
+        for part in parts
+    }
+    options.chosen = {part: chosen_of(options.most, strata[part], out_of[part]) for part in parts}
     if options.again:
         for part in parts:
             walk_again(options, suites[part], part)
@@ -430,6 +433,26 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
         print(estimates_text(estimates), flush=True)
     for part in [] if options.estimate else parts:
         walk(options, suites[part], part, folders[part])
+
+
+def left_out(out: Path, part: str, suites: Sequence[str]) -> dict[str, str]:
+    """Returns the names of the schemas of MaskBench that are none by their own draft, by the case's id, and
+    says so; they are noted in a file, from which the README names them."""
+    if part != "maskbench":
+        return {}
+    found = no_schemas(suites)
+    if found:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / LEFT_OUT).write_text(json.dumps(sorted(found.values())) + "\n")
+        print(f"{part}: left out, being no schema by its own draft: {', '.join(sorted(found.values()))}")
+    return found
+
+
+def chosen_of(most: int | None, strata: Mapping[str, Stratum], out_of: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the ids of the cases that are walked; empty for all of the part's."""
+    if most:
+        return stratified(strata, most)
+    return tuple(strata) if out_of else ()
 
 
 def folder_of(out: Path, part: str, shard: Shard | None) -> Path:

@@ -31,6 +31,9 @@ PARTS = {
 MOST_BYTES = 8_000_000
 """A packed file of more than this is not published."""
 
+LEFT_OUT = "left_out.json"
+"""The names of the schemas that no run can have."""
+
 MARK = "<!-- From here on benchmarks/reference.py writes; what stands above is kept. -->"
 
 Case = tuple[str, ...]
@@ -188,7 +191,12 @@ def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
     guess = sum(
         estimate["seconds"] for estimate in stored(out / "estimate.jsonl") if estimate["part"] == part
     )
-    walked = f"a stratified sample of {cases} of {in_all} cases" if cases < in_all else f"{cases} cases"
+    none = json.loads((out / LEFT_OUT).read_text()) if (out / LEFT_OUT).exists() else []
+    walked = f"{cases} cases"
+    if cases + len(none) < in_all:
+        walked = f"a stratified sample of {cases} of {in_all} cases"
+    elif cases < in_all:
+        walked = f"all {in_all} cases but {', '.join(none)}, whose schemas are none by their own draft"
     text = (
         f"{walked} ({sizes}), {instances} instances; {info.timeout_s:g} s for a compile and for each "
         f"walk; {sentence} "

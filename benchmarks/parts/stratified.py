@@ -1,4 +1,5 @@
-"""A sample of cases that is spread over keywords and sizes, always the same one."""
+"""Which cases of a corpus are walked: all whose schema is one, or a sample that is spread over keywords and
+sizes, always the same one."""
 
 from __future__ import annotations
 
@@ -7,10 +8,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from harness.cases.suite import find_suite, read_cases
+from harness.oracle.judge import check_schema
 from harness.outcomes.constructs import constructs
 
 Stratum = tuple[tuple[str, ...], int]
 """The constructs of a grammar, and its length in characters."""
+
+
+def no_schemas(suites: Sequence[str]) -> dict[str, str]:
+    """Returns the names of the cases whose schema is none by the meta-schema of its own draft, by the case's
+    id: no run can have them. Raises BadInput."""
+    return {
+        case.id: case.name
+        for suite in suites
+        for case in read_cases(find_suite(suite))
+        if case.grammar.dialect == "json_schema" and check_schema(case.grammar.text, case.draft)
+    }
 
 
 def strata_of(suites: Sequence[str]) -> dict[str, Stratum]:

@@ -174,7 +174,8 @@ def _chosen(suite: Suite, limit: int | None, seed: int, only: Collection[str]) -
     The sample has the same cases for the same seed, wherever they stand in the suite.
     """
     if only:
-        return lambda case: case.id in only or case.name in only
+        wanted = frozenset(only)
+        return lambda case: case.id in wanted or case.name in wanted
     if limit is None:
         return lambda case: True
 
