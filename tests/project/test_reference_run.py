@@ -329,3 +329,38 @@ def test_a_sample_says_of_how_many_it_is_one(script: ModuleType, corpora: Path, 
     assert script.main(arguments(corpora, tmp_path, "--only", "maskbench", "--most", "2")) == OK
     said = (tmp_path / "published" / "README.md").read_text()
     assert "MaskBench: a stratified sample of 2 of 5 cases" in said
+
+
+def test_a_schema_that_is_none_is_left_out_and_named(
+    script: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "corpora"
+    shutil.copytree(corpora, mine)
+    bad = {
+        "description": "bad",
+        "schema": {"enum": [1, 1], "$schema": "http://json-schema.org/draft-04/schema#"},
+    }
+    (mine / "maskbench" / "none.json").write_text(json.dumps(bad))
+    assert script.main(arguments(mine, tmp_path / "out", "--only", "maskbench")) == OK
+    assert "left out, being no schema by its own draft: none" in capsys.readouterr().out
+    readme = (tmp_path / "out" / "published" / "README.md").read_text()
+    assert "all 6 cases but none, whose schemas are none by their own draft" in readme
+
+
+def test_a_published_sample_becomes_the_whole(
+    script: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = arguments(corpora, tmp_path / "sample", "--only", "maskbench", "--most", "2")
+    assert script.main(sample) == OK
+    capsys.readouterr()
+    words = ("--only", "maskbench", "--from", str(tmp_path / "sample" / "published"))
+    assert script.main(arguments(corpora, tmp_path / "out", *words)) == OK
+    assert "2 cases taken over" in capsys.readouterr().out
+    anew, once = (
+        sorted(map(seen, read_rows(out / "runs" / "maskbench"))) for out in (tmp_path / "out", whole)
+    )
+    assert anew == once
+
+
+def seen(row: Row) -> tuple[str, int, bool]:
+    return row.case, row.instance or 0, bool(row.accepted)
