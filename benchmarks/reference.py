@@ -2,7 +2,7 @@
 
     python benchmarks/reference.py --out DIR [--corpora PATH] [--only PART] [--backends A,B] [--vocabularies V] [--jobs N]
     python benchmarks/reference.py --out DIR ... --most 400             a stratified sample of each part
-    python benchmarks/reference.py --out DIR ... --from PUBLISHED       the cases that a published sample left out
+    python benchmarks/reference.py --out DIR ... --take-over PUBLISHED       the cases that a published sample left out
     python benchmarks/reference.py --out DIR ... --shard 1/8            one of eight equal shares; --executor ray for a cluster
     python benchmarks/reference.py --out DIR ... --again                what met the deadline, with 60 s
     python benchmarks/reference.py --out DIR ... --times 300            times of 300 schemas, by `measure`, on a quiet machine
@@ -16,7 +16,7 @@ deadline for every compile and every walk (DEADLINES, or --timeout), and the exa
 has a reference, at --effort places. The runs lie in DIR/runs; after an interruption the same command goes on
 where it stopped, and what is done is not done again. Shares lie beside each other, and the page puts them
 together once all are complete. --most walks a sample that is spread over keywords and sizes
-(`stratified`). With --from, the cases that a published folder has are taken from there, and only the others
+(`stratified`). With --take-over, the cases that a published folder has are taken from there, and only the others
 are walked: so a sample becomes a larger one, or the whole. Schemas of MaskBench that come without documents get
 none, as there, so that each machine walks the same. --again walks the cases of a
 complete run that met a deadline once more, one worker at a time and with AGAIN_SECONDS, in a copy of the run
@@ -145,7 +145,7 @@ def estimate(
     walked: the cases of a sample if one is walked, and a share of them if a share is."""
     chosen = stratified(strata, options.sample)
     cases = min(options.most or len(strata), len(strata)) // (options.shard.of if options.shard else 1)
-    here = changed(options, shard=None, executor="", taken_from=None)
+    here = changed(options, shard=None, executor="", take_over=None)
     for spec in parse_specs(options.backends):
         clock = Clock()
         with tempfile.TemporaryDirectory() as scratch:
@@ -229,9 +229,9 @@ def request(
 
 def taken_from(options: argparse.Namespace, part: str) -> Path | None:
     """Returns the published run of the part whose rows are taken over; None where there is none."""
-    if options.taken_from is None or not has_rows(options.taken_from / part):
+    if options.take_over is None or not has_rows(options.take_over / part):
         return None
-    return Path(options.taken_from / part)
+    return Path(options.take_over / part)
 
 
 def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: Path) -> None:
@@ -275,7 +275,7 @@ def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) ->
         if not has_begun(second):
             copy_without(late, whole, second, seconds)
         walk(
-            changed(options, jobs=1, shard=None, executor="", timeout=seconds, taken_from=None),
+            changed(options, jobs=1, shard=None, executor="", timeout=seconds, take_over=None),
             suites,
             part,
             second,
@@ -343,9 +343,7 @@ def parser() -> argparse.ArgumentParser:
         help="places of a case where whole masks are compared; 0: none (default: 2)",
     )
     parsed.add_argument("--most", type=int, metavar="N", help="a stratified sample of N cases of each part")
-    parsed.add_argument(
-        "--from", dest="taken_from", type=Path, metavar="PUBLISHED", help="take over the cases that it has"
-    )
+    parsed.add_argument("--take-over", type=Path, metavar="PUBLISHED", help="take over the cases that it has")
     parsed.add_argument("--shard", type=shard, metavar="I/N", help="walk one of N equal shares of the cases")
     parsed.add_argument("--executor", default="", metavar="ray[:ADDRESS]", help="as in grammarbench run")
     parsed.add_argument(

@@ -2,7 +2,7 @@
 
     python benchmarks/releases.py --out DIR [--corpora PATH] [--since 2025-06-01] [--most 300] [--vocabulary mistral-v3]
     python benchmarks/releases.py --out DIR --arms A,B==1.2          these arms, and no releases of an index
-    python benchmarks/releases.py --out DIR --from PUBLISHED         take over what a published folder has, walk the others
+    python benchmarks/releases.py --out DIR --take-over PUBLISHED         take over what a published folder has, walk the others
     python benchmarks/releases.py --out DIR --page                   run nothing, write DIR/published of what is there
 
 The schemas are a sample of those of MaskBench that have outputs of their own, spread over keywords and sizes as
@@ -226,7 +226,7 @@ def walk(options: argparse.Namespace, arms: Sequence[Release], suite: Path) -> N
         memory_gb=MEMORY_GB,
         effort=0,
         argv=options.argv,
-        taken_from=options.taken_from,
+        taken_from=options.take_over,
     )
     with progress_line(sys.stdout) as report:
         run(asked, lambda line: print(line, flush=True), report, told)
@@ -246,7 +246,7 @@ def parser() -> argparse.ArgumentParser:
         "--arms", default="", metavar="A,B==1.2", help="these, in place of the index's releases"
     )
     parsed.add_argument(
-        "--from", dest="taken_from", type=Path, metavar="PUBLISHED", help="take over the releases that it has"
+        "--take-over", type=Path, metavar="PUBLISHED", help="take over the releases that it has"
     )
     parsed.add_argument(
         "--page", action="store_true", help="run nothing, write DIR/published of what is there"

@@ -177,7 +177,7 @@ def readme(
         f"sizes; vocabulary {', '.join(info.vocabularies)}; a deadline of {info.timeout_s:g} s for each "
         "call. Each number below is a number of these schemas.",
         "The table as data is in `releases.json`, the state of each schema under each release in "
-        "`states.csv.gz`, every walk in `rows.jsonl.gz`; `--from` with this folder goes on from there.",
+        "`states.csv.gz`, every walk in `rows.jsonl.gz`; `--take-over` with this folder goes on from there.",
         "",
         "![Stacked bars, one for each release: how many schemas work, are refused, are silently wrong, and "
         "so on](releases.svg)",

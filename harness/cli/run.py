@@ -61,8 +61,7 @@ def add(verbs: Verbs) -> None:
         "--resume", action="store_true", help="go on with the run in --out that was interrupted"
     )
     parser.add_argument(
-        "--from",
-        dest="taken_from",
+        "--take-over",
         type=Path,
         metavar="RUN",
         help="take over what this run walked already, finished or published, and walk only the other cases, "
@@ -102,7 +101,8 @@ def _add_walks(walks: Options) -> None:
     )
     walks.add_argument(
         "--bare",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
+        default=False,
         help="make no documents for schemas that come without any, as MaskBench does: they are compiled and "
         "not judged",
     )
@@ -267,7 +267,7 @@ def _request(
         seed=options.seed if options.seed is not None else recorded.seed if recorded else SEED,
         only=tuple(options.case),
         bare=options.bare,
-        taken_from=options.taken_from,
+        taken_from=options.take_over,
     )
 
 

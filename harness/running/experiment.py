@@ -59,6 +59,7 @@ def write_experiment(folder: Path, request: Request, specs: Sequence[BackendSpec
         "jobs": request.jobs,
     }
     others = {
+        "bare": request.bare,
         "case": list(request.only),
         "checks": list(info.checks),
         "check-timeout": info.check_timeout_s,

@@ -27,7 +27,7 @@ def refuse_others(earlier: Path, info: RunInfo) -> None:
         was, is_now = different
         raise BadInput(
             f"{earlier} was made with other options ({was}; now {is_now}), so that its rows cannot be taken "
-            "over; repeat its options, or leave --from out"
+            "over; repeat its options, or leave --take-over out"
         )
 
 

@@ -353,7 +353,7 @@ def test_a_published_sample_becomes_the_whole(
     sample = arguments(corpora, tmp_path / "sample", "--only", "maskbench", "--most", "2")
     assert script.main(sample) == OK
     capsys.readouterr()
-    words = ("--only", "maskbench", "--from", str(tmp_path / "sample" / "published"))
+    words = ("--only", "maskbench", "--take-over", str(tmp_path / "sample" / "published"))
     assert script.main(arguments(corpora, tmp_path / "out", *words)) == OK
     assert "2 cases taken over" in capsys.readouterr().out
     anew, once = (

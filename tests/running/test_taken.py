@@ -151,8 +151,12 @@ def test_the_command_takes_both_options(suite: Path, capsys: pytest.CaptureFixtu
     ]
     first, second = str(suite.with_name("first")), str(suite.with_name("second"))
     assert main([*words, "--case", NAMES[0], "--out", first]) == OK
-    assert main([*words, "--from", first, "--out", second]) == OK
+    assert main([*words, "--take-over", first, "--out", second]) == OK
     assert "1 case taken over" in capsys.readouterr().out
+    saved = suite.with_name("second") / "experiment.toml"
+    assert main(["run", str(saved), "--out", str(suite.with_name("repeated"))]) == OK
+    assert rows(suite.with_name("repeated")) == rows(suite.with_name("second"))
+    capsys.readouterr()
     nothing = str(suite.parent / "nothing")
-    assert main([*words, "--from", nothing, "--out", str(suite.with_name("third"))]) == BAD_INPUT
+    assert main([*words, "--take-over", nothing, "--out", str(suite.with_name("third"))]) == BAD_INPUT
     assert len(capsys.readouterr().err.splitlines()) == 1
