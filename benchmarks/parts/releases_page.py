@@ -8,7 +8,7 @@ import gzip
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -97,21 +97,41 @@ def read(out: Path, arms: Sequence[Release]) -> list[Walked]:
     return walked
 
 
-def changes(before: Walked, after: Walked) -> tuple[list[str], list[str], int]:
-    """Returns the ids of the cases that failed and work now, of those that worked and fail now, and how many
-    cases differ by a missed deadline on one side, which depends on the machine."""
-    mended, broken, late = [], [], 0
+@dataclass(frozen=True)
+class Changes:
+    """What differs between two releases: ids of cases, and how many differ by a missed deadline on one side,
+    which depends on the machine."""
+
+    mended: list[str]
+    """They failed, and work now."""
+    broken: list[str]
+    """They worked, and fail now."""
+    taken: list[str]
+    """They were refused, and work now."""
+    refused: list[str]
+    """They worked, and are refused now."""
+    late: int
+
+
+def changes(before: Walked, after: Walked) -> Changes:
+    """Returns what differs between two releases, over the cases that both walked."""
+    found = Changes([], [], [], [], 0)
+    late = 0
     for case, state in after.states.items():
         old = before.states.get(case)
         if old is None or old == state:
             continue
         if CaseState.TOO_SLOW in (old, state):
             late += 1
-        elif old in FAILED and state == CaseState.WORKS:
-            mended.append(case)
+        elif state == CaseState.WORKS and old in FAILED:
+            found.mended.append(case)
+        elif state == CaseState.WORKS and old == CaseState.REFUSED:
+            found.taken.append(case)
         elif old == CaseState.WORKS and state in FAILED:
-            broken.append(case)
-    return mended, broken, late
+            found.broken.append(case)
+        elif old == CaseState.WORKS and state == CaseState.REFUSED:
+            found.refused.append(case)
+    return replace(found, late=late)
 
 
 def publish(out: Path, arms: Sequence[Release], refused: Mapping[str, str]) -> bool:
@@ -243,20 +263,20 @@ def _changed(walked: Sequence[Walked]) -> list[str]:
         "side depends on the machine and is counted apart. `grammarbench bisect` finds the very release of a",
         "case.",
         "",
-        "| from | to | failed, works now | worked, fails now | differ by a deadline |",
-        "| --- | --- | ---: | ---: | ---: |",
+        "| from | to | failed, works now | refused, works now | worked, fails now | worked, refused now "
+        "| differ by a deadline |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     fails: list[str] = []
     for before, after in pairwise(walked):
         if before.release.distribution != after.release.distribution:
             continue
-        mended, broken, late = changes(before, after)
-        lines.append(
-            f"| {before.release.arm} | {after.release.arm} | {len(mended)} | {len(broken)} | {late} |"
-        )
+        found = changes(before, after)
+        counts = [*map(len, (found.mended, found.taken, found.broken, found.refused)), found.late]
+        lines.append(f"| {before.release.arm} | {after.release.arm} | {' | '.join(map(str, counts))} |")
         fails += [
             f"- {after.release.arm}: {one_line(after.names[case])}, {STATES[after.states[case]].title}"
-            for case in sorted(broken, key=after.names.__getitem__)
+            for case in sorted(found.broken, key=after.names.__getitem__)
         ]
     lines.append("")
     return [*lines, "Worked, and fails from there on:", "", *fails, ""] if fails else lines

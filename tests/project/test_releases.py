@@ -80,13 +80,13 @@ def walked(**states: CaseState) -> Walked:
     return Walked(Release("a==1", "a", "1", "2025-07-01"), dict(states), {case: case for case in states})
 
 
-def test_what_changed_leaves_out_deadlines_and_refusals() -> None:
+def test_what_changed_tells_faults_from_refusals_and_deadlines() -> None:
     works, wrong, refused, late = (
         CaseState.WORKS, CaseState.SILENTLY_WRONG, CaseState.REFUSED, CaseState.TOO_SLOW,
     )  # fmt: skip
-    before = walked(a=works, b=wrong, c=late, d=works, e=refused, f=works)
-    after = walked(a=wrong, b=works, c=works, d=late, e=works, f=works)
-    assert releases_page.changes(before, after) == (["b"], ["a"], 2)
+    before = walked(a=works, b=wrong, c=late, d=works, e=refused, f=works, g=works)
+    after = walked(a=wrong, b=works, c=works, d=late, e=works, f=works, g=refused)
+    assert releases_page.changes(before, after) == releases_page.Changes(["b"], ["a"], ["e"], ["g"], 2)
 
 
 def test_a_schema_without_outputs_is_not_in_the_sample(script: ModuleType, tmp_path: Path) -> None:
