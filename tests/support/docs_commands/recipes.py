@@ -76,6 +76,7 @@ COMMANDS = Recipe(
         "CASE --backends xgrammar": "shelf --backends outlines-core",
         "my_schemas/ --backends xgrammar,llguidance": "my_schemas/ --backends outlines-core,llguidance",
         "--out my_run": "--effort 1 --out my_run",
+        "--take-over my_run": "--effort 1 --take-over my_run",
         "--decode --out d": "--decode --effort 0 --vocabularies probe --out d",
         "adjudicate my_run": "adjudicate my_run --effort 1 --tries 1",
         "run json_schema --backends xgrammar,llguidance": "run my_schemas --vocabularies probe --backends "
@@ -284,14 +285,15 @@ RECIPES: dict[str, Recipe] = {
     ),
     "docs/corpora.md": Recipe(
         seeds={
-            "corpora/json-schema-test-suite/tests/draft2020-12": "test_suite",
-            "corpora/json-schema-test-suite/tests/draft7": "test_suite",
+            f"corpora/json-schema-test-suite/tests/{draft}": "test_suite"
+            for draft in ("draft2020-12", "draft2019-09", "draft7", "draft6", "draft4")
         },
         smaller={
             "benchmarks/reference.py --out reference": (
                 f"{ROOT / 'benchmarks' / 'reference.py'} --out reference --backends llguidance "
                 "--vocabularies probe --only jsts --sample 2"
             ),
+            "benchmarks/reference.py --verify": f"{ROOT / 'benchmarks' / 'reference.py'} --verify",
         },
         says={
             "--estimate": "in all about",
