@@ -2,7 +2,7 @@
 
     python benchmarks/reference.py --out DIR [--corpora PATH] [--only PART] [--backends A,B] [--vocabularies V] [--jobs N]
     python benchmarks/reference.py --out DIR ... --most 400             a stratified sample of each part
-    python benchmarks/reference.py --out DIR ... --take-over PUBLISHED       the cases that a published sample left out
+    python benchmarks/reference.py --out DIR ... --take-over PUBLISHED  the cases that a published sample left out
     python benchmarks/reference.py --out DIR ... --shard 1/8            one of eight equal shares; --executor ray for a cluster
     python benchmarks/reference.py --out DIR ... --again                what met the deadline, with 60 s
     python benchmarks/reference.py --out DIR ... --times 300            times of 300 schemas, by `measure`, on a quiet machine
@@ -46,7 +46,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from reference_page import LEFT_OUT, again, case_of, minutes, problem_of, publish, stored, timeouts
+from reference_page import LEFT_OUT, again, minutes, problem_of, publish, stored, timeouts
 from stratified import Stratum, no_schemas, strata_of, stratified
 
 from harness.backend.registry import parse_specs
@@ -61,6 +61,7 @@ from harness.rows.row import Row
 from harness.rows.store import (
     Samples,
     Writer,
+    case_identity,
     has_begun,
     has_rows,
     read_end,
@@ -284,7 +285,7 @@ def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) ->
 
 def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path, seconds: float) -> None:
     """Writes a run to be gone on with under the second deadline: the whole one but for the rows of those
-    cases, by `case_of`."""
+    cases, by `case_identity`."""
     samples = read_samples(whole)
     with tempfile.TemporaryDirectory(dir=into.parent) as scratch:
         folder = Path(scratch) / into.name
@@ -292,7 +293,7 @@ def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path, seconds: f
         shutil.copyfile(whole / "cases.jsonl", folder / "cases.jsonl")
         info = replace(read_info(whole), timeout_s=seconds)
         with Writer(folder, info) as writer:
-            for case, rows in groupby(read_rows(whole), case_of):
+            for case, rows in groupby(read_rows(whole), case_identity):
                 if case not in late:
                     writer.append([(replace(row, samples=None), values_of(samples, row)) for row in rows])
         os.rename(folder, into)  # in one piece, or a copy that was interrupted would be taken for one
@@ -413,6 +414,8 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
     out_of = {part: left_out(options.out, part, suites[part]) for part in parts}
     strata = {
         part: {case: stratum for case, stratum in strata_of(suites[part]).items() if case not in out_of[part]}
+        if options.most or options.sample or out_of[part]
+        else {}
         for part in parts
     }
     options.chosen = {part: chosen_of(options.most, strata[part], out_of[part]) for part in parts}

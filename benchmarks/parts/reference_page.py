@@ -18,8 +18,8 @@ from harness.outcomes.expected import write_record
 from harness.outcomes.result import Result, result_of
 from harness.report.export import markdown, write
 from harness.report.page.page import write_report
-from harness.rows.row import VERDICTS, Row, RunInfo
-from harness.rows.store import CASE_IDENTITY, has_begun, read_end, read_info, read_rows
+from harness.rows.row import VERDICTS, RunInfo
+from harness.rows.store import case_identity, has_begun, read_end, read_info, read_rows
 from harness.text import markdown as cell
 
 PARTS = {
@@ -37,7 +37,7 @@ LEFT_OUT = "left_out.json"
 MARK = "<!-- From here on benchmarks/reference.py writes; what stands above is kept. -->"
 
 Case = tuple[str, ...]
-"""A case as one backend walked it on one vocabulary: the values of `CASE_IDENTITY`."""
+"""A case as one backend walked it on one vocabulary: what `case_identity` returns."""
 
 
 def publish(out: Path, parts: Sequence[str]) -> Path:
@@ -191,7 +191,8 @@ def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
     guess = sum(
         estimate["seconds"] for estimate in stored(out / "estimate.jsonl") if estimate["part"] == part
     )
-    none = json.loads((out / LEFT_OUT).read_text()) if (out / LEFT_OUT).exists() else []
+    has_none = part == "maskbench" and (out / LEFT_OUT).exists()
+    none = json.loads((out / LEFT_OUT).read_text()) if has_none else []
     walked = f"{cases} cases"
     if cases + len(none) < in_all:
         walked = f"a stratified sample of {cases} of {in_all} cases"
@@ -228,11 +229,7 @@ def deadline_line(out: Path, part: str, folder: Path) -> str:
 
 def timeouts(run: Path) -> set[Case]:
     """Returns the cases, each of one backend and vocabulary, that were ended by a deadline."""
-    return {case_of(row) for row in read_rows(run) if row.status == "timeout"}
-
-
-def case_of(row: Row) -> Case:
-    return tuple(getattr(row, name) for name in CASE_IDENTITY)
+    return {case_identity(row) for row in read_rows(run) if row.status == "timeout"}
 
 
 def counted(cases: set[Case]) -> str:

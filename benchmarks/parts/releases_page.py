@@ -8,7 +8,7 @@ import gzip
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,10 @@ class Changes:
 
 def changes(before: Walked, after: Walked) -> Changes:
     """Returns what differs between two releases, over the cases that both walked."""
-    found = Changes([], [], [], [], 0)
+    mended: list[str] = []
+    broken: list[str] = []
+    taken: list[str] = []
+    refused: list[str] = []
     late = 0
     for case, state in after.states.items():
         old = before.states.get(case)
@@ -124,14 +127,14 @@ def changes(before: Walked, after: Walked) -> Changes:
         if CaseState.TOO_SLOW in (old, state):
             late += 1
         elif state == CaseState.WORKS and old in FAILED:
-            found.mended.append(case)
+            mended.append(case)
         elif state == CaseState.WORKS and old == CaseState.REFUSED:
-            found.taken.append(case)
+            taken.append(case)
         elif old == CaseState.WORKS and state in FAILED:
-            found.broken.append(case)
+            broken.append(case)
         elif old == CaseState.WORKS and state == CaseState.REFUSED:
-            found.refused.append(case)
-    return replace(found, late=late)
+            refused.append(case)
+    return Changes(mended, broken, taken, refused, late)
 
 
 def publish(out: Path, arms: Sequence[Release], refused: Mapping[str, str]) -> bool:

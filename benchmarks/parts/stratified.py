@@ -7,8 +7,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from harness.cases.prepared import problem_with
 from harness.cases.suite import find_suite, read_cases
-from harness.oracle.judge import check_schema
 from harness.outcomes.constructs import constructs
 
 Stratum = tuple[tuple[str, ...], int]
@@ -19,10 +19,7 @@ def no_schemas(suites: Sequence[str]) -> dict[str, str]:
     """Returns the names of the cases whose schema is none by the meta-schema of its own draft, by the case's
     id: no run can have them. Raises BadInput."""
     return {
-        case.id: case.name
-        for suite in suites
-        for case in read_cases(find_suite(suite))
-        if case.grammar.dialect == "json_schema" and check_schema(case.grammar.text, case.draft)
+        case.id: case.name for suite in suites for case in read_cases(find_suite(suite)) if problem_with(case)
     }
 
 

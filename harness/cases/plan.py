@@ -149,12 +149,13 @@ def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
     order.
 
     That is one for each instance, or 1 for a case without any, and one more for the checks."""
-    checks = int(checked)
     with open(path, "rb") as file:
-        return {
-            (suite, case.id): max(1, len(case.instances)) + checks
-            for suite, _, case in map(case_from_line, file)
-        }
+        return {(suite, case.id): rows_of(case, checked) for suite, _, case in map(case_from_line, file)}
+
+
+def rows_of(case: Case, checked: bool) -> int:
+    """Returns how many rows the case has in the end, by the rule of `rows_owed`."""
+    return max(1, len(case.instances)) + int(checked)
 
 
 def _unused_name(name: str, taken: dict[str, Any]) -> str:

@@ -107,7 +107,7 @@ class Preparers:
             self._idle.put(tools)
 
     def _prepared(self, case: Case, ours: bool, judge: Judge, generator: Generator) -> Prepared:
-        if problem := _problem(case):
+        if problem := problem_with(case):
             return Prepared(case, case, problem)
         generated = 0
         if not case.instances and not self._bare:
@@ -122,7 +122,7 @@ class Preparers:
         return Prepared(case, _read_otherwise(case, judge, self._unicode), "", contested, generated)
 
 
-def _problem(case: Case) -> str:
+def problem_with(case: Case) -> str:
     """Returns what is wrong with the case's schema; empty if it is a schema, or if the grammar is of another
     dialect."""
     if case.grammar.dialect != "json_schema":

@@ -51,6 +51,11 @@ CASE_IDENTITY = ("backend", "backend_version", "options", "vocabulary", "suite",
 """The fields that the rows of one case share, and that tell them from those of another case of the run."""
 
 
+def case_identity(row: Row) -> tuple[str, ...]:
+    """Returns the row's values of `CASE_IDENTITY`."""
+    return tuple(getattr(row, name) for name in CASE_IDENTITY)
+
+
 class Writer:
     """Appends to one run; a row is in the file (not in our memory) when `append` returns."""
 

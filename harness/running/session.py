@@ -304,8 +304,7 @@ def _leave_out_finished(folder: Path, works: Sequence[Work], checked: bool) -> d
     finished, statuses = resume(folder, owed)
     keys = list(owed)
     for work in works:
-        who = (work.arm.backend, work.arm.version, work.arm.options, work.vocabulary)
-        work.cases = deque(number for number in work.cases if (*who, *keys[number]) not in finished)
+        work.cases = deque(number for number in work.cases if (*work.who, *keys[number]) not in finished)
     return statuses
 
 

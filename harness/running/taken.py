@@ -10,10 +10,10 @@ from itertools import groupby
 from pathlib import Path
 
 from harness.cases.case import Case, case_from_line
-from harness.cases.plan import rows_owed
+from harness.cases.plan import rows_of
 from harness.errors import BadInput
 from harness.rows.row import Row, RunInfo, makes_checks
-from harness.rows.store import CASE_IDENTITY, Writer, read_info, read_rows
+from harness.rows.store import Writer, case_identity, read_info, read_rows
 from harness.running.same_run import first_difference
 from harness.running.work import Work
 
@@ -40,22 +40,22 @@ def take_over(earlier: Path, info: RunInfo, cases: Path, works: Sequence[Work], 
     their names and verdicts, and a schema for which documents were made is walked anew. Samples of times are
     not taken along. Raises BadInput for a damaged run.
     """
-    owed = rows_owed(cases, makes_checks(info.effort, info.decode))
-    numbers = {key: number for number, key in enumerate(owed)}
+    checked = makes_checks(info.effort, info.decode)
     planned = {(suite, case.id): case for suite, case in _cases(cases)}
+    numbers = {key: number for number, key in enumerate(planned)}
     same = _same_cases(earlier, planned)
     arms = read_info(earlier).arms
-    taken: dict[tuple[str, ...], set[int]] = {_who(work): set() for work in works if work.arm in arms}
-    for identity, group in groupby(read_rows(earlier), _identity):
+    taken: dict[tuple[str, ...], set[int]] = {work.who: set() for work in works if work.arm in arms}
+    for identity, group in groupby(read_rows(earlier), case_identity):
         rows, who, (suite, case_id) = list(group), identity[:4], identity[4:]
-        number = numbers.get((suite, case_id))
-        if number is None or who not in taken or number in taken[who] or (suite, case_id) not in same:
+        key = suite, case_id
+        if key not in same or who not in taken or numbers[key] in taken[who]:
             continue
-        if len(rows) == owed[suite, case_id] and _are_of(rows, planned[suite, case_id]):
+        if len(rows) == rows_of(planned[key], checked) and _are_of(rows, planned[key]):
             writer.append([(replace(row, samples=None), b"") for row in rows])
-            taken[who].add(number)
+            taken[who].add(numbers[key])
     for work in works:
-        work.cases = deque(number for number in work.cases if number not in taken.get(_who(work), ()))
+        work.cases = deque(number for number in work.cases if number not in taken.get(work.who, ()))
     return sum(map(len, taken.values()))
 
 
@@ -80,11 +80,3 @@ def _are_of(rows: Sequence[Row], case: Case) -> bool:
         == (case.instances[row.instance].name, case.instances[row.instance].valid)
         for row in rows
     )
-
-
-def _who(work: Work) -> tuple[str, ...]:
-    return (work.arm.backend, work.arm.version, work.arm.options, work.vocabulary)
-
-
-def _identity(row: Row) -> tuple[str, ...]:
-    return tuple(getattr(row, name) for name in CASE_IDENTITY)

@@ -57,6 +57,11 @@ class Work:
     load_failure: Ending | None = None
     """Why no worker of this arm can be started, once that is known: then every case of it ends so."""
 
+    @property
+    def who(self) -> tuple[str, ...]:
+        """Returns the arm and the vocabulary as rows name them: `CASE_IDENTITY` but for the case."""
+        return (self.arm.backend, self.arm.version, self.arm.options, self.vocabulary)
+
 
 @dataclass(eq=False)
 class Task:

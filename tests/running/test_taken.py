@@ -138,17 +138,8 @@ def test_bare_schemas_get_no_documents(suite: Path) -> None:
 
 
 def test_the_command_takes_both_options(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [
-        "run",
-        str(suite),
-        "--backends",
-        "reference",
-        "--vocabularies",
-        "bytes",
-        "--effort",
-        "0",
-        "--bare",
-    ]
+    options = "--backends reference --vocabularies bytes --effort 0 --bare"
+    words = ["run", str(suite), *options.split()]
     first, second = str(suite.with_name("first")), str(suite.with_name("second"))
     assert main([*words, "--case", NAMES[0], "--out", first]) == OK
     assert main([*words, "--take-over", first, "--out", second]) == OK
