@@ -102,3 +102,23 @@ def test_a_number_of_thousands_of_digits_has_no_reference() -> None:
     assert literals.after(Literal("integer", digits=10**3_900), "1", formulas) is not None
     with pytest.raises(NoOracle, match="thousands of digits"):
         literals.after(Literal("integer", digits=10**3_920), "1", formulas)
+
+
+def test_a_union_of_many_calls_is_decided_alternative_by_alternative() -> None:
+    """The values of one member answer 40 questions, in more combinations than can be gone through."""
+    calls = [
+        {
+            "properties": {
+                "method": {"const": f"m{number}"},
+                "params": {"type": "object", "properties": {f"p{number}": {"type": "integer"}}},
+            },
+            "required": ["method"],
+        }
+        for number in range(40)
+    ]
+    automaton = json_schema_automaton(json.dumps({"type": "object", "anyOf": calls}))
+    assert automaton.accepts(b'{"params":{"p9":1},"method":"m9"}')
+    assert automaton.accepts(b'{"params":{"p9":""},"method":"m4"}')
+    wrong = b'{"params":{"p9":""},"method":"m9"}'
+    assert automaton.viable(wrong) == wrong.index(b'9"}')
+    assert automaton.viable(b'{"method":"m9","params":{"p9":""}}') == len(b'{"method":"m9","params":{"p9":')

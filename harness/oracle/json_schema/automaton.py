@@ -111,15 +111,20 @@ class JsonSchemaAutomaton(Automaton[Key]):
     def _successors(self, key: Key) -> Iterator[tuple[int, int, Key]]:
         try:
             with self.budget.spending():
-                after = list(self._after(key))
+                frame, around = key
+                after = (
+                    list(self._text(frame, around))
+                    if isinstance(frame, Text)
+                    else [(byte, byte, following) for byte, following in self._after(key)]
+                )
                 self.budget.check()
         except RecursionError as error:
             raise NoOracle("the schema nests too deeply") from error
-        for byte, following in after:
-            yield byte, byte, following
+        yield from after
 
     def _after(self, key: Key) -> Iterator[tuple[int, Key]]:
         frame, around = key
+        assert not isinstance(frame, Text)
         if isinstance(frame, Word):
             rest = frame.rest[1:]
             yield (
@@ -128,8 +133,6 @@ class JsonSchemaAutomaton(Automaton[Key]):
             )
         elif isinstance(frame, Number):
             yield from self._number(frame, around)
-        elif isinstance(frame, Text):
-            yield from self._text(frame, around)
         elif isinstance(frame.space, bytes):
             yield frame.space[0], (with_space(frame, frame.space[1:] or 0), around)
         else:
@@ -252,10 +255,11 @@ class JsonSchemaAutomaton(Automaton[Key]):
             # A number ends where something else begins.
             yield from self._after(self._ended(answers[1:], around))
 
-    def _text(self, frame: Text, around: Any) -> Iterator[tuple[int, Key]]:
+    def _text(self, frame: Text, around: Any) -> Iterator[tuple[int, int, Key]]:
         listed = around[0].listed if frame.name is not None else frozenset()
-        for byte, following in self._texts.after(frame, self._members.beginnings(listed)):
-            yield byte, (following, around) if following is not None else self._text_ended(frame, around)
+        for first, last, following in self._texts.after(frame, self._members.beginnings(listed)):
+            key = (following, around) if following is not None else self._text_ended(frame, around)
+            yield first, last, key
 
     def _text_ended(self, frame: Text, around: Any) -> Key:
         strings = self.values.strings

@@ -7,6 +7,7 @@ from harness.oracle.json_schema.formula import Formula, conjunction, disjunction
 from harness.oracle.json_schema.frames import Formulas, Object
 from harness.oracle.json_schema.names import Names
 from harness.oracle.json_schema.parts import Part
+from harness.oracle.json_schema.texts import Beginnings
 from harness.oracle.json_schema.values import Values
 
 
@@ -17,7 +18,7 @@ class Members:
         self._values = values
         self._layout = layout
         self._names: dict[tuple[Formulas, Names, Names, tuple[str, ...]], Formula | None] = {}
-        self._beginnings: dict[Names, frozenset[bytes]] = {}
+        self._beginnings: dict[Names, Beginnings] = {}
 
     def name(self, frame: Object) -> Formula | None:
         """The formula of the names that may come next; None if there is none."""
@@ -63,12 +64,16 @@ class Members:
             return frame.seen | {*frame.order[: frame.order.index(name) + 1]}
         return frame.seen | {name}
 
-    def beginnings(self, names: Names) -> frozenset[bytes]:
-        """Every beginning of the UTF-8 of these names."""
+    def beginnings(self, names: Names) -> Beginnings:
+        """Every beginning of the UTF-8 of these names, and the bytes behind it."""
         found = self._beginnings.get(names)
         if found is None:
             texts = [name.encode("utf-8", "surrogatepass") for name in names]
-            found = self._beginnings[names] = frozenset(
-                text[:end] for text in texts for end in range(len(text) + 1)
-            )
+            following: dict[bytes, set[int]] = {b"": set()}
+            for text in texts:
+                for end, byte in enumerate(text):
+                    following.setdefault(text[:end], set()).add(byte)
+                following.setdefault(text, set())
+            found = {beginning: bytes(sorted(each)) for beginning, each in following.items()}
+            self._beginnings[names] = found
         return found

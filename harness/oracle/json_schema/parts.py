@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from harness.oracle.json_schema.atoms import (
     AllItems,
@@ -20,7 +20,6 @@ from harness.oracle.json_schema.formula import (
     Formula,
     atom,
     conjunction,
-    disjunction,
     is_true,
     negation,
     rewritten,
@@ -104,21 +103,26 @@ def next_item(formulas: tuple[Formula, ...]) -> Part:
     return Part(TRUE, (), left, tuple(effect for effect in effects if effect.fact in kept))
 
 
-def without_choice(questions: tuple[Formula, ...], good: list[tuple[bool, ...]]) -> Formula:
-    """True of the values with one of these answers; without questions whose answer does not matter."""
+Answers: TypeAlias = dict[Formula, bool | None]
+"""Questions with their answers; with None where both answers do, whatever the others are."""
+
+
+def without_choice(questions: tuple[Formula, ...], good: list[tuple[bool, ...]]) -> list[Answers]:
+    """The same combinations of answers, with None for a question whose answer does not matter."""
     left: dict[tuple[bool | None, ...], None] = dict.fromkeys(good)
-    places = list(range(len(questions)))
     for place in range(len(questions)):
         without = {tuple(value for at, value in enumerate(answers) if at != place) for answers in left}
         if len(without) * 2 == len(left):
             left = dict.fromkeys((*answers[:place], None, *answers[place + 1 :]) for answers in left)
-    return disjunction(
-        conjunction(
-            questions[place] if answers[place] else negation(questions[place])
-            for place in places
-            if answers[place] is not None
-        )
-        for answers in left
+    return [dict(zip(questions, answers, strict=True)) for answers in left]
+
+
+def all_of(answers: Answers) -> Formula:
+    """True of the values that give these answers."""
+    return conjunction(
+        question if answer else negation(question)
+        for question, answer in answers.items()
+        if answer is not None
     )
 
 

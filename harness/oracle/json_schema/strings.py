@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,7 @@ class Strings:
         self._kinds_of_atoms: dict[Any, ByteKinds] = {}
         self._kinds: dict[frozenset[Any], ByteKinds] = {}
         self._samples: dict[tuple[ByteKinds, int], tuple[int, ...]] = {}
+        self._runs: dict[tuple[ByteKinds, int], tuple[tuple[int, int, int], ...]] = {}
 
     def simple(self, formula: Formula) -> Formula:
         """The formula without automata that accept for good."""
@@ -286,6 +288,18 @@ class Strings:
                 if kind[0] >= 0:
                     first.setdefault(kind, byte)
             found = self._samples[kinds, within] = tuple(first.values())
+        return found
+
+    def runs(self, kinds: ByteKinds, within: int) -> tuple[tuple[int, int, int], ...]:
+        """The first and the last byte of each run of bytes that may come next in a character that stands as
+        it is, and lead to the same; and what must then follow within it."""
+        found = self._runs.get((kinds, within))
+        if found is None:
+            row = self.within[within] if within else self.first
+            numbered = groupby(enumerate(zip(row, kinds, strict=True)), lambda each: each[1])
+            runs = ((after[0], [byte for byte, _ in group]) for after, group in numbered)
+            found = tuple((run[0], run[-1], after) for after, run in runs if after >= 0)
+            self._runs[kinds, within] = found
         return found
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from harness.backend.layout import EVERY_SPELLING, Layout
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula
@@ -12,7 +13,9 @@ from harness.oracle.json_schema.strings import Strings
 from harness.oracle.utf8 import Ranges, byte_sequences, common
 
 HEX = b"0123456789abcdefABCDEF"
-NO_NAMES: frozenset[bytes] = frozenset()
+Beginnings: TypeAlias = Mapping[bytes, bytes]
+"""Every beginning of some names, and the bytes that come behind it in them, in their order."""
+NO_NAMES: Beginnings = {}
 
 
 class Texts:
@@ -26,36 +29,39 @@ class Texts:
         self._has_all_hex = layout.hex_escapes == EVERY_SPELLING.hex_escapes
         self._ranges: dict[tuple[Formula, int, int], bool] = {}
 
-    def after(self, frame: Text, begun: frozenset[bytes] = NO_NAMES) -> Iterator[tuple[int, Text | None]]:
-        """What follows behind each byte that may come next; None behind the quotation mark that ends the
-        string. `begun` are the beginnings of the names that are listed, for the name of a member."""
+    def after(self, frame: Text, begun: Beginnings = NO_NAMES) -> Iterator[tuple[int, int, Text | None]]:
+        """What follows behind each byte that may come next, as the first and the last of bytes with the same
+        behind them; None behind the quotation mark that ends the string. `begun` are the beginnings of the
+        names that are listed, for the name of a member."""
         if frame.escape:
-            yield from self._in_escape(frame, begun)
+            yield from ((byte, byte, following) for byte, following in self._in_escape(frame, begun))
             return
         strings = self._strings
         if frame.within == 0:
             if strings.holds(frame.formulas[0]):
-                yield 0x22, None
+                yield 0x22, 0x22, None
             if self._some_of(frame.formulas[0], self._escaped):
-                yield 0x5C, frame._replace(escape=(0,))
+                yield 0x5C, 0x5C, frame._replace(escape=(0,))
         kinds = strings.kinds(frozenset().union(*(formula.atoms for formula in frame.formulas)))
-        after: dict[tuple[int, int, bytes | None], Text | None] = {}
-        for byte, within in enumerate(strings.within[frame.within] if frame.within else strings.first):
-            if within < 0:
-                continue
-            name = frame.name + bytes((byte,)) if frame.name is not None else None
-            if name not in begun:
-                name = None
-            kind = (within, kinds[byte], name)
+        after: dict[tuple[int, int], Text | None] = {}
+        for first, last, within in strings.runs(kinds, frame.within):
+            kind = (within, kinds[first])
             if kind not in after:
-                formulas = tuple(strings.after_byte(each, byte, frame.within == 0) for each in frame.formulas)
+                formulas = tuple(
+                    strings.after_byte(each, first, frame.within == 0) for each in frame.formulas
+                )
                 is_good = strings.can_end(formulas[0], within)
-                after[kind] = Text(formulas, within, (), name, frame.is_name) if is_good else None
+                after[kind] = Text(formulas, within, (), None, frame.is_name) if is_good else None
             following = after[kind]
             if following is not None:
-                yield byte, following
+                yield first, last, following
+                if frame.name is not None:
+                    # A name that is listed goes on: later pairs win over earlier ones.
+                    for byte in begun[frame.name]:
+                        if first <= byte <= last:
+                            yield byte, byte, following._replace(name=frame.name + bytes((byte,)))
 
-    def _in_escape(self, frame: Text, begun: frozenset[bytes]) -> Iterator[tuple[int, Text]]:
+    def _in_escape(self, frame: Text, begun: Beginnings) -> Iterator[tuple[int, Text]]:
         stage, *read = frame.escape
         wanted = frame.formulas[0]
         is_free = (
@@ -90,7 +96,7 @@ class Texts:
                 else:
                     yield byte, self._character(frame, value, begun)
 
-    def _character(self, frame: Text, point: int, begun: frozenset[bytes]) -> Text:
+    def _character(self, frame: Text, point: int, begun: Beginnings) -> Text:
         text = chr(point).encode()
         formulas = tuple(self._strings.after_text(each, text) for each in frame.formulas)
         name = frame.name + text if frame.name is not None else None

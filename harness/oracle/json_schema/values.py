@@ -28,6 +28,7 @@ from harness.oracle.json_schema.formula import (
     Formula,
     atom,
     conjunction,
+    disjunction,
     negation,
     parts_of,
     rewritten,
@@ -35,8 +36,10 @@ from harness.oracle.json_schema.formula import (
 from harness.oracle.json_schema.names import Names, listed_names, useful_names, without_name
 from harness.oracle.json_schema.numbers import Literal, Numbers
 from harness.oracle.json_schema.parts import (
+    Answers,
     Effect,
     Part,
+    all_of,
     array_holds,
     atoms_of,
     behind,
@@ -358,18 +361,37 @@ class Values:
         """The part with what is wanted of it and asked about it; None if no value lets the whole
         come true.
         """
-        questions = tuple(dict.fromkeys(effect.question for effect in part.effects))
+        whole = part.before[0]
+        # Each alternative has few questions; all combinations of the answers to those of all would be many.
+        alternatives = parts_of(whole) if whole.kind == "or" else (whole,)
+        ways = [way for each in alternatives for way in self._ways(part, each, can_end)]
+        if not ways:
+            return None
+        asked: list[Formula] = []
+        settled: list[tuple[Formula, bool]] = []
+        for question in dict.fromkeys(effect.question for effect in part.effects):
+            can_be = any(self._can_be(way, question, True) for way in ways)
+            if can_be and any(self._can_be(way, question, False) for way in ways):
+                asked.append(question)
+            else:
+                settled.append((question, can_be))
+        wanted = disjunction(map(all_of, ways))
+        return part._replace(wanted=wanted, asked=tuple(asked), settled=tuple(settled))
+
+    def _ways(self, part: Part, whole: Formula, can_end: Callable[[Formula], bool]) -> list[Answers]:
+        """The answers about the part with which this formula of the whole can come true."""
+        effects = tuple(effect for effect in part.effects if effect.fact in whole.atoms)
+        questions = tuple(dict.fromkeys(effect.question for effect in effects))
+        alone = part._replace(before=(whole,), effects=effects)
         good = [
             answers
             for answers in self._answers_of_values(questions)
-            if can_end(simple_items(behind(part, dict(zip(questions, answers, strict=True)))[0]))
+            if can_end(simple_items(behind(alone, dict(zip(questions, answers, strict=True)))[0]))
         ]
-        if not good:
-            return None
-        asked = tuple(
-            each for place, each in enumerate(questions) if len({answers[place] for answers in good}) > 1
-        )
-        settled = tuple(
-            (each, answer) for each, answer in zip(questions, good[0], strict=True) if each not in asked
-        )
-        return part._replace(wanted=without_choice(questions, good), asked=asked, settled=settled)
+        return without_choice(questions, good)
+
+    def _can_be(self, way: Answers, question: Formula, answer: bool) -> bool:
+        """Does some value with these answers give this one to the question?"""
+        if question in way:
+            return way[question] in (answer, None)
+        return self.exists(conjunction([all_of(way), question if answer else negation(question)]))
