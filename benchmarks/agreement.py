@@ -5,9 +5,9 @@
 FOLDER holds MaskBench files (default: ../shared/corpora/maskbench). `grammarbench run` walks every instance of
 the files, those that it made included, without checks; then the plain loop (`parts/plain_loops.py`, the
 library's own calls) walks the same texts in a process of its own for each file. For each backend (default: all
-that have a plain loop) it prints on how many instances the two say the same, which is where the output was
+that are installed) it prints on how many instances the two say the same, which is where the output was
 refused or that it was taken to its end, and then each on which they do not. What was lost on either side (a
-deadline, a crash) is counted apart: nothing was said of it. The exit code is 1 if they differ anywhere.
+deadline, a crash, an exception) is counted apart: nothing was said of it. The exit code is 1 if they differ anywhere.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from plain_loops import PLAIN, POINTERS
+from plain_loops import PLAIN, installed
 
 from harness.backend.process.short_child import answer_of_a_child
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
@@ -66,9 +66,13 @@ def by_plain_loop(
         grammar = compile_schema(case.grammar.text)
         if grammar is None:
             return json.dumps([REFUSED] * len(case.instances))
-        return json.dumps(
-            [walk(grammar, list(vocabulary.encode(each.content)), []) for each in case.instances]
-        )
+        return json.dumps([walked(grammar, each.content) for each in case.instances])
+
+    def walked(grammar: Any, content: bytes) -> int | str | None:
+        try:
+            return walk(grammar, list(vocabulary.encode(content)), [])
+        except Exception:
+            return LOST
 
     answer = answer_of_a_child(said, SECONDS)
     found: list[int | str | None] = [LOST] * len(case.instances) if answer is None else json.loads(answer)
@@ -102,7 +106,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--vocabulary", default="mistral-v3")
     parser.add_argument("backends", nargs="*")
     options = parser.parse_args(argv)
-    known = [name for name in PLAIN if not name.endswith(POINTERS)]
+    known = installed()
     differ = False
     try:
         if unknown := set(options.backends) - set(known):

@@ -12,6 +12,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,6 +141,120 @@ def outlines_core_loop(vocabulary: Any, mask: Any, filler: Callable[[Any], Calla
     return compile_schema, walk
 
 
+def plain_lm_format_enforcer(vocabulary: Any) -> Any:
+    """With as much white space as a text may have, which is the adapter's default."""
+    import json
+    import sys
+
+    from lmformatenforcer import CharacterLevelParserConfig, JsonSchemaParser
+    from lmformatenforcer.exceptions import LMFormatEnforcerException
+    from lmformatenforcer.tokenenforcer import TokenEnforcer, TokenEnforcerTokenizerData
+    from pydantic import ValidationError
+
+    texts = [
+        (token, text.decode("utf-8", "replace"), False)
+        for token, text in enumerate(vocabulary.tokens)
+        if text and token not in vocabulary.special_tokens
+    ]
+
+    def decode(tokens: list[int]) -> str:
+        text: str = vocabulary.decode(tokens).decode("utf-8", "replace")
+        return text.rstrip("\ufffd")
+
+    eos = vocabulary.eos_token
+    data = TokenEnforcerTokenizerData(texts, decode, list(vocabulary.eos_tokens), True, vocabulary.size)
+    config = CharacterLevelParserConfig(
+        alphabet=data.tokenizer_alphabet, max_consecutive_whitespaces=sys.maxsize
+    )
+
+    def compile_schema(text: str) -> Any:
+        schema = json.loads(text)
+        if schema is False:
+            return None
+        try:
+            return JsonSchemaParser(None if schema is True else schema, config)
+        except (ValidationError, LMFormatEnforcerException):
+            return None
+        except Exception as error:
+            if str(error).startswith(("Unsupported type ", "Unsupported enum type ", "No definitions found")):
+                return None
+            raise
+
+    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> int | None:
+        enforcer = TokenEnforcer(data, grammar)
+        grammar.config = config  # an enforcer replaces it by one of its own
+        for place, token in enumerate([*tokens, eos]):
+            start = time.perf_counter_ns()
+            mask = enforcer.get_allowed_tokens(tokens[:place]).allowed_tokens
+            fills.append(time.perf_counter_ns() - start)
+            if not int(mask[token // 32]) >> token % 32 & 1:
+                return place
+        return None
+
+    return compile_schema, walk
+
+
+def plain_llama_cpp(vocabulary: Any) -> Any:
+    """With a sampler that leaves the logits of what it allows at zero."""
+    import ctypes
+    import json
+    import os
+    import tempfile
+
+    import llama_cpp
+    from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+    from harness.backend.vocabulary.gguf_file import write_vocabulary
+
+    silent = llama_cpp.llama_log_callback(lambda level, text, data: None)
+    llama_cpp.llama_log_set(silent, None)
+    parameters = llama_cpp.llama_model_default_params()
+    parameters.vocab_only = True
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "vocabulary.gguf")
+        write_vocabulary(vocabulary, Path(path))
+        model = llama_cpp.llama_model_load_from_file(path.encode(), parameters)
+    tokens_of_model = llama_cpp.llama_model_get_vocab(model)
+    candidates = np.zeros(vocabulary.size, dtype=[("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+    candidates["id"] = np.arange(vocabulary.size)
+    logits = candidates["logit"]
+    every = llama_cpp.llama_token_data_array(
+        data=candidates.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data)),
+        size=vocabulary.size,
+        selected=-1,
+        sorted=False,
+    )
+    eos = vocabulary.eos_token
+
+    def compile_schema(text: str) -> Any:
+        if not isinstance(json.loads(text), dict):
+            return None
+        try:
+            grammar = json_schema_to_gbnf(text)
+        except (AssertionError, ValueError):
+            return None
+        llama_cpp.llama_log_set(silent, None)  # so that it lives as long as the library may call it
+        return llama_cpp.llama_sampler_init_grammar(tokens_of_model, grammar.encode(), b"root")
+
+    def walk(grammar: Any, tokens: list[int], fills: list[int]) -> int | None:
+        sampler = llama_cpp.llama_sampler_clone(grammar)
+        try:
+            for place, token in enumerate([*tokens, eos]):
+                start = time.perf_counter_ns()
+                logits.fill(0)
+                llama_cpp.llama_sampler_apply(sampler, ctypes.byref(every))
+                fills.append(time.perf_counter_ns() - start)
+                if logits[token] != 0:
+                    return place
+                if token != eos:
+                    llama_cpp.llama_sampler_accept(sampler, token)
+            return None
+        finally:
+            llama_cpp.llama_sampler_free(sampler)
+
+    return compile_schema, walk
+
+
 POINTERS = "-pointers"
 """The end of the name of a second plain loop of the same backend."""
 
@@ -147,4 +263,15 @@ PLAIN = {
     "xgrammar": plain_xgrammar,
     "outlines-core": plain_outlines_core,
     "outlines-core-pointers": plain_outlines_core_pointers,
+    "lm-format-enforcer": plain_lm_format_enforcer,
+    "llama-cpp": plain_llama_cpp,
 }
+
+MODULES = {"lm-format-enforcer": "lmformatenforcer"}
+"""The backends whose module does not have their name."""
+
+
+def installed() -> list[str]:
+    """Returns the backends with a plain loop whose library is here."""
+    names = dict.fromkeys(name.removesuffix(POINTERS) for name in PLAIN)
+    return [name for name in names if find_spec(MODULES.get(name, name.replace("-", "_")))]

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from plain_loops import plain_llguidance
+from plain_loops import MODULES, PLAIN, POINTERS, plain_llguidance
 from scripts import script_of
 
 from harness.errors import BAD_INPUT, OK
@@ -50,15 +50,17 @@ def dies(_: int | None) -> int | None:
     raise AssertionError
 
 
-def asked(script: ModuleType, folder: Path) -> int:
-    code: int = script.main(["--folder", str(folder), "--vocabulary", "probe", "llguidance"])
+def asked(script: ModuleType, folder: Path, backend: str = "llguidance") -> int:
+    code: int = script.main(["--folder", str(folder), "--vocabulary", "probe", backend])
     return code
 
 
+@pytest.mark.parametrize("backend", [name for name in PLAIN if not name.endswith(POINTERS)])
 def test_the_plain_loop_says_what_the_harness_says(
-    script: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str]
+    backend: str, script: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert asked(script, folder) == OK
+    pytest.importorskip(MODULES.get(backend, backend.replace("-", "_")), reason=f"{backend} is not installed")
+    assert asked(script, folder, backend) == OK
     assert "of 2 of 2 instances of 1 files on probe; 0 were lost" in capsys.readouterr().out
 
 
