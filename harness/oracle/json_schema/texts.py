@@ -53,13 +53,17 @@ class Texts:
                 is_good = strings.can_end(formulas[0], within)
                 after[kind] = Text(formulas, within, (), None, frame.is_name) if is_good else None
             following = after[kind]
-            if following is not None:
+            if following is None:
+                continue
+            if frame.name is not None:
+                for byte in begun[frame.name]:
+                    if first <= byte <= last:
+                        if first < byte:
+                            yield first, byte - 1, following
+                        yield byte, byte, following._replace(name=frame.name + bytes((byte,)))
+                        first = byte + 1
+            if first <= last:
                 yield first, last, following
-                if frame.name is not None:
-                    # A name that is listed goes on: later pairs win over earlier ones.
-                    for byte in begun[frame.name]:
-                        if first <= byte <= last:
-                            yield byte, byte, following._replace(name=frame.name + bytes((byte,)))
 
     def _in_escape(self, frame: Text, begun: Beginnings) -> Iterator[tuple[int, Text]]:
         stage, *read = frame.escape
