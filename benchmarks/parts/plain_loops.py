@@ -234,7 +234,7 @@ def plain_llama_cpp(vocabulary: Any) -> Any:
         except (AssertionError, ValueError):
             return None
         llama_cpp.llama_log_set(silent, None)  # so that it lives as long as the library may call it
-        return llama_cpp.llama_sampler_init_grammar(tokens_of_model, grammar.encode(), b"root")
+        return llama_cpp.llama_sampler_init_grammar(tokens_of_model, grammar.encode(), b"root") or None
 
     def walk(grammar: Any, tokens: list[int], fills: list[int]) -> int | None:
         sampler = llama_cpp.llama_sampler_clone(grammar)
