@@ -124,18 +124,23 @@ def states(run: Path, _: str) -> str:
 
 
 def states_by_vocabulary(run: Path, _: str) -> str:
-    """Returns the table of them with a line for each arm and vocabulary, in the order of the run's."""
+    """Returns the table of them with a line for each arm and vocabulary, in the order of the run's. An arm is
+    told without its options where no other has its backend: a narrow screen shows the numbers then."""
     counts = state_counts(run)
+    arms = list(dict.fromkeys(arm for _, arm in counts))
+    backends = Counter(arm.partition(":")[0] for arm in arms)
     shown = [state for state in reversed(CaseState) if any(count[state] for count in counts.values())]
     lines = [
         f"| arm | vocabulary | {' | '.join(state.words.title for state in shown)} |",
         "| --- | --- " + "| ---: " * len(shown) + "|",
     ]
-    for arm in dict.fromkeys(arm for _, arm in counts):
+    for arm in arms:
+        backend = arm.partition(":")[0]
+        name = backend if backends[backend] == 1 else arm
         for vocabulary in read_info(run).vocabularies:
             if (count := counts.get((vocabulary, arm))) is not None:
                 lines.append(
-                    f"| {arm} | {vocabulary} | {' | '.join(f'{count[state]:,}' for state in shown)} |"
+                    f"| {name} | {vocabulary} | {' | '.join(f'{count[state]:,}' for state in shown)} |"
                 )
     return "\n".join(lines)
 
