@@ -40,7 +40,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
 
@@ -49,7 +48,7 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 from reference_page import LEFT_OUT, again, minutes, problem_of, publish, stored, timeouts
 from stratified import Stratum, no_schemas, strata_of, stratified
 
-from harness.backend.registry import parse_specs
+from harness.backend.registry import installed_version, parse_specs
 from harness.cases.suite import find_suite, read_cases, walked_by_default
 from harness.cli.main import main as grammarbench
 from harness.cli.progress import progress_line
@@ -322,7 +321,7 @@ def parser() -> argparse.ArgumentParser:
     parsed.add_argument("--only", choices=PARTS, help="one of the parts (default: all)")
     parsed.add_argument(
         "--backends",
-        default=",".join(NAMES.get(name, name) for name in BACKENDS if installed(name)),
+        default=",".join(NAMES.get(name, name) for name in BACKENDS if installed_version(name)),
         metavar="A,B",
         help="default: %(default)s",
     )
@@ -371,13 +370,6 @@ def parser() -> argparse.ArgumentParser:
 def changed(options: argparse.Namespace, **values: object) -> argparse.Namespace:
     """Returns a copy of the options with other values."""
     return argparse.Namespace(**{**vars(options), **values})
-
-
-def installed(distribution: str) -> bool:
-    try:
-        return bool(version(distribution))
-    except PackageNotFoundError:
-        return False
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,14 +9,20 @@ refused: the number of tokens where that is end-of-sequence, None where nothing 
 
 from __future__ import annotations
 
+import ctypes
+import json
+import os
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from harness.backend.registry import installed_version
 
 
 def plain_llguidance(vocabulary: Any) -> Any:
@@ -143,9 +149,6 @@ def outlines_core_loop(vocabulary: Any, mask: Any, filler: Callable[[Any], Calla
 
 def plain_lm_format_enforcer(vocabulary: Any) -> Any:
     """With as much white space as a text may have, which is the adapter's default."""
-    import json
-    import sys
-
     from lmformatenforcer import CharacterLevelParserConfig, JsonSchemaParser
     from lmformatenforcer.exceptions import LMFormatEnforcerException
     from lmformatenforcer.tokenenforcer import TokenEnforcer, TokenEnforcerTokenizerData
@@ -196,11 +199,6 @@ def plain_lm_format_enforcer(vocabulary: Any) -> Any:
 
 def plain_llama_cpp(vocabulary: Any) -> Any:
     """With a sampler that leaves the logits of what it allows at zero."""
-    import ctypes
-    import json
-    import os
-    import tempfile
-
     import llama_cpp
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
@@ -211,9 +209,9 @@ def plain_llama_cpp(vocabulary: Any) -> Any:
     parameters = llama_cpp.llama_model_default_params()
     parameters.vocab_only = True
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "vocabulary.gguf")
-        write_vocabulary(vocabulary, Path(path))
-        model = llama_cpp.llama_model_load_from_file(path.encode(), parameters)
+        path = Path(folder, "vocabulary.gguf")
+        write_vocabulary(vocabulary, path)
+        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
     tokens_of_model = llama_cpp.llama_model_get_vocab(model)
     candidates = np.zeros(vocabulary.size, dtype=[("id", np.int32), ("logit", np.float32), ("p", np.float32)])
     candidates["id"] = np.arange(vocabulary.size)
@@ -267,11 +265,11 @@ PLAIN = {
     "llama-cpp": plain_llama_cpp,
 }
 
-MODULES = {"lm-format-enforcer": "lmformatenforcer"}
-"""The backends whose module does not have their name."""
+DISTRIBUTIONS = {"llama-cpp": "llama-cpp-python"}
+"""The backends whose distribution does not have their name."""
 
 
 def installed() -> list[str]:
     """Returns the backends with a plain loop whose library is here."""
     names = dict.fromkeys(name.removesuffix(POINTERS) for name in PLAIN)
-    return [name for name in names if find_spec(MODULES.get(name, name.replace("-", "_")))]
+    return [name for name in names if installed_version(DISTRIBUTIONS.get(name, name))]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.backend.layout import Layout
-from harness.oracle.json_schema.formula import Formula, conjunction, disjunction, negation
+from harness.oracle.json_schema.formula import Formula, conjunction, disjunction
 from harness.oracle.json_schema.frames import Formulas, Object
 from harness.oracle.json_schema.names import Names
-from harness.oracle.json_schema.parts import Part
+from harness.oracle.json_schema.parts import Part, all_of
 from harness.oracle.json_schema.texts import Beginnings
 from harness.oracle.json_schema.values import Values
 
@@ -37,12 +37,9 @@ class Members:
         questions = values.name_questions(frame.formulas)
         other = values.unlisted(frame.listed)
         for answers in values.answers(questions, other, values.string_exists):
-            if self.member(frame, None, dict(zip(questions, answers, strict=True))) is not None:
-                signs = [
-                    question if answer else negation(question)
-                    for question, answer in zip(questions, answers, strict=True)
-                ]
-                found.append(conjunction([other, *signs]))
+            known = dict(zip(questions, answers, strict=True))
+            if self.member(frame, None, known) is not None:
+                found.append(conjunction([other, all_of(known)]))
         return found
 
     def member(

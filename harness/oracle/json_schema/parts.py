@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from harness.oracle.json_schema.atoms import (
@@ -103,12 +103,18 @@ def next_item(formulas: tuple[Formula, ...]) -> Part:
     return Part(TRUE, (), left, tuple(effect for effect in effects if effect.fact in kept))
 
 
-Answers: TypeAlias = dict[Formula, bool | None]
-"""Questions with their answers; with None where both answers do, whatever the others are."""
+Answers: TypeAlias = Mapping[Formula, bool | None]
+"""Questions with their answers. None stands where both answers occur, whatever the other answers are."""
+
+
+def questions_of(effects: Iterable[Effect]) -> tuple[Formula, ...]:
+    """What is asked of the part, each question once."""
+    return tuple(dict.fromkeys(effect.question for effect in effects))
 
 
 def without_choice(questions: tuple[Formula, ...], good: list[tuple[bool, ...]]) -> list[Answers]:
-    """The same combinations of answers, with None for a question whose answer does not matter."""
+    """Fewer combinations that stand for the same ones: a question gets None in all of them if each good
+    combination is good with its other answer too."""
     left: dict[tuple[bool | None, ...], None] = dict.fromkeys(good)
     for place in range(len(questions)):
         without = {tuple(value for at, value in enumerate(answers) if at != place) for answers in left}

@@ -46,6 +46,7 @@ from harness.oracle.json_schema.parts import (
     boolean_holds,
     next_item,
     object_holds,
+    questions_of,
     simple_items,
     without_choice,
 )
@@ -306,7 +307,7 @@ class Values:
     def _after_parts(self, part: Part) -> Iterator[tuple[Formula, ...]]:
         """What can be asked of the whole behind the part, for each combination of answers that some value
         gives."""
-        questions = tuple(dict.fromkeys(effect.question for effect in part.effects))
+        questions = questions_of(part.effects)
         for answers in self._answers_of_values(questions):
             yield behind(part, dict(zip(questions, answers, strict=True)))
 
@@ -369,7 +370,7 @@ class Values:
             return None
         asked: list[Formula] = []
         settled: list[tuple[Formula, bool]] = []
-        for question in dict.fromkeys(effect.question for effect in part.effects):
+        for question in questions_of(part.effects):
             can_be = any(self._can_be(way, question, True) for way in ways)
             if can_be and any(self._can_be(way, question, False) for way in ways):
                 asked.append(question)
@@ -381,7 +382,7 @@ class Values:
     def _ways(self, part: Part, whole: Formula, can_end: Callable[[Formula], bool]) -> list[Answers]:
         """The answers about the part with which this formula of the whole can come true."""
         effects = tuple(effect for effect in part.effects if effect.fact in whole.atoms)
-        questions = tuple(dict.fromkeys(effect.question for effect in effects))
+        questions = questions_of(effects)
         alone = part._replace(before=(whole,), effects=effects)
         good = [
             answers
@@ -394,4 +395,4 @@ class Values:
         """Does some value with these answers give this one to the question?"""
         if question in way:
             return way[question] in (answer, None)
-        return self.exists(conjunction([all_of(way), question if answer else negation(question)]))
+        return self.exists(all_of({**way, question: answer}))
