@@ -4,7 +4,7 @@
     python benchmarks/reference.py --out DIR ... --most 400             a stratified sample of each part
     python benchmarks/reference.py --out DIR ... --take-over PUBLISHED  the cases that a published sample left out
     python benchmarks/reference.py --out DIR ... --shard 1/8            one of eight equal shares; --executor ray for a cluster
-    python benchmarks/reference.py --out DIR ... --again                what met the deadline, with 60 s
+    python benchmarks/reference.py --out DIR ... --again                verdicts that met the deadline, with 60 s
     python benchmarks/reference.py --out DIR ... --times 300            times of 300 schemas, by `measure`, on a quiet machine
     python benchmarks/reference.py --out DIR --page
     python benchmarks/reference.py --verify PUBLISHED
@@ -19,8 +19,9 @@ together once all are complete. --most walks a sample that is spread over keywor
 (`stratified`). With --take-over, the cases that a published folder has are taken from there, and only the others
 are walked: so a sample becomes a larger one, or the whole. Schemas of MaskBench that come without documents get
 none, as there, so that each machine walks the same. --again walks the cases of a
-complete run that met a deadline once more, one worker at a time and with AGAIN_SECONDS, in a copy of the run
-(DIR/runs/NAME-again; the first stays as it is). At the end, and with --page at any time, DIR/published is
+complete run whose verdicts met the deadline once more, for verdicts alone, one worker at a time and with
+AGAIN_SECONDS (DIR/runs/NAME-again; the run stays as it is, and the README has a table of the two beside each
+other). At the end, and with --page at any time, DIR/published is
 written: a page for each, tables, the outcomes of every case, every row, and a README that says what was run,
 on what, in what time. What is written by hand at the README's top stays there whenever it is made anew.
 --verify computes the figures of a published folder anew from its published rows, and ends with 1 if one
@@ -56,18 +57,8 @@ from harness.cli.values import shard
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.oracle.judge.drafts import DRAFTS
 from harness.rows.folder import now
-from harness.rows.row import Row
-from harness.rows.store import (
-    Samples,
-    Writer,
-    case_identity,
-    has_begun,
-    has_rows,
-    read_end,
-    read_info,
-    read_rows,
-    read_samples,
-)
+from harness.rows.row import CHECKS_MODE
+from harness.rows.store import Writer, case_identity, has_begun, has_rows, read_end, read_info, read_rows
 from harness.running.limits import Progress
 from harness.running.merge import merge
 from harness.running.session import Request, run
@@ -261,47 +252,37 @@ def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: 
 
 
 def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) -> None:
-    """Walks what met a deadline once more, one worker at a time.
+    """Walks the cases of which a verdict met the deadline once more, for verdicts alone, by one worker.
 
     Raises BadInput unless the run is complete.
     """
     whole, second = options.out / "runs" / part, again(options.out, part)
     if not (has_begun(whole) and read_end(whole)):
         raise BadInput(f"{whole}: not complete; leave --again out to go on with it")
-    late = timeouts(whole)
+    vocabularies = options.vocabularies.split(",")
+    late = {case for case in timeouts(whole) if case[3] in vocabularies}
     print(f"{part}: {len(late)} cases met a deadline", flush=True)
     if late:
         seconds = max(AGAIN_SECONDS, read_info(whole).timeout_s)
-        if not has_begun(second):
-            copy_without(late, whole, second, seconds)
-        walk(
-            changed(options, jobs=1, shard=None, executor="", timeout=seconds, take_over=None),
-            suites,
-            part,
-            second,
-        )
+        with tempfile.TemporaryDirectory(dir=options.out) as scratch:
+            in_time = Path(scratch)
+            copy_without(late, whole, in_time / part, seconds)
+            changes = {"jobs": 1, "shard": None, "executor": "", "timeout": seconds, "effort": 0}
+            ids = {part: tuple(sorted({case[-1] for case in late}))}
+            walk(changed(options, **changes, take_over=in_time, chosen=ids), suites, part, second)
 
 
 def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path, seconds: float) -> None:
-    """Writes a run to be gone on with under the second deadline: the whole one but for the rows of those
-    cases, by `case_identity`."""
-    samples = read_samples(whole)
-    with tempfile.TemporaryDirectory(dir=into.parent) as scratch:
-        folder = Path(scratch) / into.name
-        folder.mkdir()
-        shutil.copyfile(whole / "cases.jsonl", folder / "cases.jsonl")
-        info = replace(read_info(whole), timeout_s=seconds)
-        with Writer(folder, info) as writer:
-            for case, rows in groupby(read_rows(whole), case_identity):
-                if case not in late:
-                    writer.append([(replace(row, samples=None), values_of(samples, row)) for row in rows])
-        os.rename(folder, into)  # in one piece, or a copy that was interrupted would be taken for one
-
-
-def values_of(samples: Samples, row: Row) -> bytes:
-    """Returns the row's own, as a run's file has them."""
-    start, count = row.samples or (0, 0)
-    return samples[start : start + count].tobytes()
+    """Writes the verdicts of the run but for those cases, by `case_identity`, as a run for verdicts alone
+    with the second deadline: what was done in less is done in it too."""
+    info = replace(read_info(whole), timeout_s=seconds, effort=0, checks=())
+    into.mkdir()
+    shutil.copyfile(whole / "cases.jsonl", into / "cases.jsonl")
+    with Writer(into, info) as writer:
+        for case, rows in groupby(read_rows(whole), case_identity):
+            if case not in late:
+                verdicts = (row for row in rows if row.mode != CHECKS_MODE)
+                writer.append([(replace(row, samples=None), b"") for row in verdicts])
 
 
 # ---------------------------------------------------------------------------------------------------- command
@@ -359,7 +340,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parsed.add_argument("--estimate", action="store_true", help="stop after the estimate")
     parsed.add_argument(
-        "--again", action="store_true", help="walk what met a deadline once more, one worker at a time"
+        "--again", action="store_true", help="walk what met a deadline once more, for verdicts alone"
     )
     parsed.add_argument(
         "--page", action="store_true", help="run nothing, write DIR/published of what is there"
@@ -403,6 +384,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
     """Estimate what has not begun, then walk all of it; with --again what met a deadline."""
     suites = {part: suites_of(part, options.corpora) for part in parts}
+    if options.again:
+        for part in parts:
+            walk_again(options, suites[part], part)
+        return
     out_of = {part: left_out(options.out, part, suites[part]) for part in parts}
     strata = {
         part: {case: stratum for case, stratum in strata_of(suites[part]).items() if case not in out_of[part]}
@@ -411,10 +396,6 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
         for part in parts
     }
     options.chosen = {part: chosen_of(options.most, strata[part], out_of[part]) for part in parts}
-    if options.again:
-        for part in parts:
-            walk_again(options, suites[part], part)
-        return
     options.out.mkdir(parents=True, exist_ok=True)
     folders = {part: folder_of(options.out, part, options.shard) for part in parts}
     fresh = [part for part in parts if not has_begun(folders[part])]

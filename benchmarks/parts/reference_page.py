@@ -7,18 +7,20 @@ import gzip
 import json
 import shutil
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from harness.backend.arm import arm
+from harness.backend.arm import arm, arm_names
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.expected import write_record
+from harness.outcomes.outcome import CaseRows
 from harness.outcomes.result import Result, result_of
 from harness.report.export import markdown, write
 from harness.report.page.page import write_report
-from harness.rows.row import VERDICTS, RunInfo
+from harness.rows.row import CHECKS_MODE, VERDICTS, RunInfo
 from harness.rows.store import case_identity, has_begun, read_end, read_info, read_rows
 from harness.text import markdown as cell
 
@@ -34,6 +36,8 @@ MOST_BYTES = 8_000_000
 LEFT_OUT = "left_out.json"
 """The names of the schemas that no run can have."""
 
+DEADLINES_HEAD = "## Verdicts that met the deadline, with a longer one:"
+
 MARK = "<!-- From here on benchmarks/reference.py writes; what stands above is kept. -->"
 
 Case = tuple[str, ...]
@@ -46,7 +50,7 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
     old, folder = out / "published", out / "published.new"
     notes = notes_of(old / "README.md")
     shutil.rmtree(folder, ignore_errors=True)
-    runs = {part: to_publish(out, part) for part in parts}
+    runs = {part: out / "runs" / part for part in parts}
     left_out, tables = [], []
     for part, where in runs.items():
         # A page of each: together they would be held against each other, and have no case in common.
@@ -62,6 +66,12 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
         if read_end(where) and not read_info(where).checks:
             write_record(where, folder / part / "outcomes.json")
         left_out += pack(folder / part / "failing.csv") + pack(folder / part / "outcomes.json")
+        if second := walked_again(out, part):
+            beside = folder / second.name
+            beside.mkdir()
+            shutil.copyfile(second / "rows.jsonl", beside / "rows.jsonl")
+            left_out += pack(beside / "rows.jsonl")
+            tables.append(f"{DEADLINES_HEAD} {PARTS[part]}\n\n{deadlines(where, second)}\n")
     (folder / "README.md").write_text(
         "\n".join([notes + MARK, "", about(out, runs, left_out), *tables]), "utf-8"
     )
@@ -78,6 +88,9 @@ def problem_of(folder: Path) -> str:
         write(result_of(folder), ["csv"], Path(scratch))
         anew = (Path(scratch) / "figures.csv").read_text("utf-8").splitlines()
     different = [(old, new) for old, new in zip_longest(written, anew, fillvalue="") if old != new]
+    second = folder.with_name(again_name(folder.name))
+    if second.is_dir() and deadlines(folder, second) not in (folder.parent / "README.md").read_text("utf-8"):
+        return f"README.md has another table of deadlines than the rows of {folder.name} and {second.name}"
     if not different:
         return ""
     (old, new), *others = different
@@ -95,13 +108,17 @@ def notes_of(readme: Path) -> str:
 
 def again(out: Path, part: str) -> Path:
     """Where the run lies in which the cases that met a deadline are walked once more."""
-    return out / "runs" / f"{part}-again"
+    return out / "runs" / again_name(part)
 
 
-def to_publish(out: Path, part: str) -> Path:
-    """Returns the part's run; the one with the second walks if that is complete."""
+def again_name(part: str) -> str:
+    return f"{part}-again"
+
+
+def walked_again(out: Path, part: str) -> Path | None:
+    """Returns the run of the part with the second deadline, if it is there and complete."""
     second = again(out, part)
-    return second if has_begun(second) and read_end(second) else out / "runs" / part
+    return second if has_begun(second) and read_end(second) else None
 
 
 def pack(path: Path) -> list[str]:
@@ -162,7 +179,7 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
             else "."
         ),
         *(f"- {PARTS[part]}: {run_line(out, part, runs[part], info)}" for part, info in infos.items()),
-        *(f"- Deadlines in {PARTS[part]}: {deadline_line(out, part, runs[part])}" for part in runs),
+        *(f"- Deadlines in {PARTS[part]}: {deadline_line(out, part)}" for part in runs),
         "- **Quote outcomes, not times.** Workers ran side by side, and whatever else the machine did is in "
         "the times. A `timeout` depends "
         "on the machine too: on a quieter one there are fewer.",
@@ -208,28 +225,52 @@ def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
     return text + (f"; a sample had said {minutes(guess)}" if guess else "") + "."
 
 
-def deadline_line(out: Path, part: str, folder: Path) -> str:
-    """Returns how many cases met one, and what became of them when they were walked again."""
+def deadline_line(out: Path, part: str) -> str:
+    """Returns how many cases met one in a verdict, and in what time they were walked again."""
     first = timeouts(out / "runs" / part)
     if not first:
         return "no case met one."
-    seconds = read_info(out / "runs" / part).timeout_s
-    text = f"cases that met {seconds:g} s: {counted(first)}"
-    if folder != again(out, part):
-        return text + "."
-    took = sum(
-        session["seconds"] for session in stored(out / "sessions.jsonl") if session["part"] == folder.name
-    )
-    still = counted(timeouts(folder)) or "none"
+    text = f"cases that met {read_info(out / 'runs' / part).timeout_s:g} s: {counted(first)}."
+    if not (second := walked_again(out, part)):
+        return text
+    sessions = stored(out / "sessions.jsonl")
+    took = sum(session["seconds"] for session in sessions if session["part"] == second.name)
     return (
-        f"{text}. Walked once more, one worker at a time, in {minutes(took)}, and that is what is here; "
-        f"met {read_info(folder).timeout_s:g} s: {still}."
+        f"{text} Walked once more for verdicts alone, one worker at a time, with "
+        f"{read_info(second).timeout_s:g} s, in {minutes(took)}: the last table."
     )
+
+
+def deadlines(first: Path, second: Path) -> str:
+    """Returns what became of the cases whose verdicts met the deadline of the first run in the second, which
+    has a longer one and no checks: a line for each arm and vocabulary."""
+    late, info = timeouts(first), read_info(second)
+    names, cases = arm_names(info.arms), defaultdict[Case, CaseRows](CaseRows)
+    for row in read_rows(second):
+        if (case := case_identity(row)) in late:
+            cases[case].add(row)
+    found: dict[tuple[str, str], Counter[CaseState]] = defaultdict(Counter)
+    for (backend, version, options, vocabulary, *_), case_rows in cases.items():
+        found[names[backend, version, options], vocabulary][case_rows.state] += 1
+    shown = [state for state in reversed(CaseState) if any(count[state] for count in found.values())]
+    titles = " | ".join(state.words.title for state in shown)
+    lines = [
+        f"With {info.timeout_s:g} s they come to:",
+        "",
+        f"| arm | vocabulary | met {read_info(first).timeout_s:g} s | {titles} |",
+        "| --- | --- " + "| ---: " * (1 + len(shown)) + "|",
+    ]
+    for (name, vocabulary), count in found.items():
+        numbers = [count.total(), *(count[state] for state in shown)]
+        lines.append(f"| {cell(name)} | {cell(vocabulary)} | {' | '.join(map(str, numbers))} |")
+    return "\n".join(lines)
 
 
 def timeouts(run: Path) -> set[Case]:
-    """Returns the cases, each of one backend and vocabulary, that were ended by a deadline."""
-    return {case_identity(row) for row in read_rows(run) if row.status == "timeout"}
+    """Returns the cases, each of one backend and vocabulary, of which a verdict was ended by a deadline."""
+    return {
+        case_identity(row) for row in read_rows(run) if row.status == "timeout" and row.mode != CHECKS_MODE
+    }
 
 
 def counted(cases: set[Case]) -> str:
