@@ -19,8 +19,8 @@ together once all are complete. --most walks a sample that is spread over keywor
 (`stratified`). With --take-over, the cases that a published folder has are taken from there, and only the others
 are walked: so a sample becomes a larger one, or the whole. Schemas of MaskBench that come without documents get
 none, as there, so that each machine walks the same. --again walks the cases of a
-complete run whose verdicts met the deadline once more, for verdicts alone, one worker at a time and with
-AGAIN_SECONDS (DIR/runs/NAME-again; the run stays as it is, and the README has a table of the two beside each
+complete run whose verdicts met the deadline once more, for verdicts alone and with AGAIN_SECONDS
+(DIR/runs/NAME-again; the run stays as it is, and the README has a table of the two beside each
 other). At the end, and with --page at any time, DIR/published is
 written: a page for each, tables, the outcomes of every case, every row, and a README that says what was run,
 on what, in what time. What is written by hand at the README's top stays there whenever it is made anew.
@@ -252,7 +252,7 @@ def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: 
 
 
 def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) -> None:
-    """Walks the cases of which a verdict met the deadline once more, for verdicts alone, by one worker.
+    """Walks the cases of which a verdict met the deadline once more, for verdicts alone.
 
     Raises BadInput unless the run is complete.
     """
@@ -260,14 +260,15 @@ def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) ->
     if not (has_begun(whole) and read_end(whole)):
         raise BadInput(f"{whole}: not complete; leave --again out to go on with it")
     vocabularies = options.vocabularies.split(",")
-    late = {case for case in timeouts(whole) if case[3] in vocabularies}
+    backends = {spec.name for spec in parse_specs(options.backends)}
+    late = {case for case in timeouts(whole) if case[0] in backends and case[3] in vocabularies}
     print(f"{part}: {len(late)} cases met a deadline", flush=True)
     if late:
         seconds = max(AGAIN_SECONDS, read_info(whole).timeout_s)
         with tempfile.TemporaryDirectory(dir=options.out) as scratch:
             in_time = Path(scratch)
             copy_without(late, whole, in_time / part, seconds)
-            changes = {"jobs": 1, "shard": None, "executor": "", "timeout": seconds, "effort": 0}
+            changes = {"shard": None, "executor": "", "timeout": seconds, "effort": 0}
             ids = {part: tuple(sorted({case[-1] for case in late}))}
             walk(changed(options, **changes, take_over=in_time, chosen=ids), suites, part, second)
 

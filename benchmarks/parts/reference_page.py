@@ -236,7 +236,7 @@ def deadline_line(out: Path, part: str) -> str:
     sessions = stored(out / "sessions.jsonl")
     took = sum(session["seconds"] for session in sessions if session["part"] == second.name)
     return (
-        f"{text} Walked once more for verdicts alone, one worker at a time, with "
+        f"{text} Walked once more for verdicts alone with "
         f"{read_info(second).timeout_s:g} s, in {minutes(took)}: the last table."
     )
 
