@@ -20,12 +20,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from states import state_counts
+
 from harness.backend.arm import arm_names
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.faults import fault_frame
-from harness.outcomes.outcome import CaseRows, is_documented, walk_verdict
+from harness.outcomes.outcome import is_documented, walk_verdict
 from harness.report.page.page import write_report
 from harness.report.tables.instances import to_text
 from harness.report.tables.masks import masks_frame
@@ -99,16 +103,6 @@ def cell(rows: Sequence[Row]) -> str:
     counted = {"refuses": verdicts.count("over_constrained"), "allows": verdicts.count("under_constrained")}
     wrong = ", ".join(f"{word} {count}" for word, count in counted.items() if count)
     return f"**{wrong}**" if wrong else "right"
-
-
-def state_counts(run: Path) -> dict[tuple[str, str], Counter[CaseState]]:
-    """Returns in how many cases each backend works, is refused, and goes wrong, by vocabulary and arm."""
-    names = arm_names(read_info(run).arms)
-    cases: dict[tuple[str, str], dict[tuple[str, str], CaseRows]] = defaultdict(lambda: defaultdict(CaseRows))
-    for row in read_rows(run):
-        arm = names[row.backend, row.backend_version, row.options]
-        cases[row.vocabulary, arm][row.suite, row.case_id].add(row)
-    return {key: Counter(case.state for case in by_case.values()) for key, by_case in cases.items()}
 
 
 def states(run: Path, _: str) -> str:

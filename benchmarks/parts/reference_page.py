@@ -7,16 +7,17 @@ import gzip
 import json
 import shutil
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from harness.backend.arm import arm, arm_names
+from states import state_counts
+
+from harness.backend.arm import arm
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.expected import write_record
-from harness.outcomes.outcome import CaseRows
 from harness.outcomes.result import Result, result_of
 from harness.report.export import markdown, write
 from harness.report.page.page import write_report
@@ -35,8 +36,6 @@ MOST_BYTES = 8_000_000
 
 LEFT_OUT = "left_out.json"
 """The names of the schemas that no run can have."""
-
-DEADLINES_HEAD = "## Verdicts that met the deadline, with a longer one:"
 
 MARK = "<!-- From here on benchmarks/reference.py writes; what stands above is kept. -->"
 
@@ -71,7 +70,7 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
             beside.mkdir()
             shutil.copyfile(second / "rows.jsonl", beside / "rows.jsonl")
             left_out += pack(beside / "rows.jsonl")
-            tables.append(f"{DEADLINES_HEAD} {PARTS[part]}\n\n{deadlines(where, second)}\n")
+            tables.append(f"With a longer deadline:\n\n{deadlines(where, second)}\n")
     (folder / "README.md").write_text(
         "\n".join([notes + MARK, "", about(out, runs, left_out), *tables]), "utf-8"
     )
@@ -235,32 +234,25 @@ def deadline_line(out: Path, part: str) -> str:
         return text
     sessions = stored(out / "sessions.jsonl")
     took = sum(session["seconds"] for session in sessions if session["part"] == second.name)
-    return (
-        f"{text} Walked once more for verdicts alone with "
-        f"{read_info(second).timeout_s:g} s, in {minutes(took)}: the last table."
-    )
+    return f"{text} Walked once more in {minutes(took)}: the table under those of this part."
 
 
 def deadlines(first: Path, second: Path) -> str:
     """Returns what became of the cases whose verdicts met the deadline of the first run in the second, which
-    has a longer one and no checks: a line for each arm and vocabulary."""
-    late, info = timeouts(first), read_info(second)
-    names, cases = arm_names(info.arms), defaultdict[Case, CaseRows](CaseRows)
-    for row in read_rows(second):
-        if (case := case_identity(row)) in late:
-            cases[case].add(row)
-    found: dict[tuple[str, str], Counter[CaseState]] = defaultdict(Counter)
-    for (backend, version, options, vocabulary, *_), case_rows in cases.items():
-        found[names[backend, version, options], vocabulary][case_rows.state] += 1
-    shown = [state for state in reversed(CaseState) if any(count[state] for count in found.values())]
-    titles = " | ".join(state.words.title for state in shown)
+    has a longer one, no checks, and maybe not all of them: a line for each arm and vocabulary."""
+    late = timeouts(first)
+    counts = state_counts(second, late)
+    shown = [state for state in reversed(CaseState) if any(count[state] for count in counts.values())]
+    walked = sum(count.total() for count in counts.values())
     lines = [
-        f"With {info.timeout_s:g} s they come to:",
+        f"Of {len(late)} cases of which a verdict met {read_info(first).timeout_s:g} s, "
+        f"{walked} were walked once more, for verdicts alone and with "
+        f"{read_info(second).timeout_s:g} s. They come to:",
         "",
-        f"| arm | vocabulary | met {read_info(first).timeout_s:g} s | {titles} |",
+        f"| arm | vocabulary | cases | {' | '.join(state.words.title for state in shown)} |",
         "| --- | --- " + "| ---: " * (1 + len(shown)) + "|",
     ]
-    for (name, vocabulary), count in found.items():
+    for (vocabulary, name), count in counts.items():
         numbers = [count.total(), *(count[state] for state in shown)]
         lines.append(f"| {cell(name)} | {cell(vocabulary)} | {' | '.join(map(str, numbers))} |")
     return "\n".join(lines)

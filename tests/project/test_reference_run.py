@@ -169,7 +169,8 @@ def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
     published = tmp_path / "published"
     said = (published / "README.md").read_text()
     assert "cases that met 10 s: unconstrained 1. Walked once more" in said
-    assert "With 60 s they come to:" in said and "| unconstrained | bytes | 1 | 1 |" in said
+    assert "Of 1 cases of which a verdict met 10 s, 1 were walked once more" in said
+    assert "with 60 s. They come to:" in said and "| unconstrained | bytes | 1 | 1 |" in said
     assert gzip.decompress((published / "maskbench" / "rows.jsonl.gz").read_bytes()) == planted
     assert script.main(["--verify", str(published)]) == OK
     (published / "README.md").write_text(said.replace("| bytes | 1 | 1 |", "| bytes | 1 | 0 |"))
