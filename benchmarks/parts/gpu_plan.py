@@ -110,12 +110,14 @@ class Plan:
             yield Cell("kernels", "probes", 120, backend=backend)
 
     def _decode(self) -> Iterator[Cell]:
-        for shape in self.shapes:
-            yield Cell("decode", "floor", 90 * SHAPE_SECONDS.get(shape, 1), shape)
+        """Yields the first shape whole before the second, so that a short lease holds one of them whole."""
         for fork in range(self.forks):
-            for batch in self.batches:
-                for shape in self.shapes:
-                    seconds = DECODE_SECONDS.get(batch, 60.0) * SHAPE_SECONDS.get(shape, 1)
+            for shape in self.shapes:
+                share = SHAPE_SECONDS.get(shape, 1)
+                if fork == 0:
+                    yield Cell("decode", "floor", 90 * share, shape)
+                for batch in self.batches:
+                    seconds = DECODE_SECONDS.get(batch, 60.0) * share
                     yield Cell("decode", "decode", seconds, shape, batch, fork)
 
     def _cold(self) -> Iterator[Cell]:
