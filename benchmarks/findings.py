@@ -1,5 +1,5 @@
-"""The tables of docs/results.md, docs/faults.md, docs/known_bugs.md, docs/json_schema_masks.md and
-docs/vocabularies.md that are made from the runs that are published beside them.
+"""The tables of docs/results.md, docs/faults.md, docs/known_bugs.md, docs/json_schema_masks.md,
+docs/vocabularies.md and docs/gpu.md that are made from the runs that are published beside them.
 
     python benchmarks/findings.py            # writes the tables of these pages anew
     python benchmarks/findings.py --publish NAME=RUN ... --into DIR
@@ -17,11 +17,15 @@ import re
 import shutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
+from gpu_figures import Figures
+from gpu_report import anchors, asked
+from gpu_store import stored
+from gpu_tables import cold, cost, strategies
 from states import state_counts
 
 from harness.backend.arm import arm_names
@@ -38,7 +42,7 @@ from harness.rows.row import Row
 from harness.rows.store import read_info, read_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("results", "faults", "known_bugs", "json_schema_masks", "vocabularies")
+NAMES = ("results", "faults", "known_bugs", "json_schema_masks", "vocabularies", "gpu")
 PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in NAMES)
 
 BLOCK = re.compile(
@@ -180,6 +184,11 @@ def mask_causes(run: Path, _: str) -> str:
     return "\n".join(lines)
 
 
+def gpu(section: Callable[[Figures], Iterator[str]]) -> Callable[[Path, str], str]:
+    """Returns what makes the table of that section of the page of benchmarks/gpu.py."""
+    return lambda out, _: "\n".join(line for line in section(Figures(stored(out))) if line.startswith("|"))
+
+
 WRONG = {TOKENS_LEAD: "wrongly allowed", LAYOUT_IS_WRITTEN: "wrongly forbidden"}
 FEW = 8
 """Causes of fewer cases, over all arms, have no line of their own."""
@@ -192,6 +201,11 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "states_by_vocabulary": states_by_vocabulary,
     "masks": masks,
     "mask_causes": mask_causes,
+    "gpu_asked": gpu(asked),
+    "gpu_anchors": gpu(anchors),
+    "gpu_cost": gpu(cost),
+    "gpu_strategies": gpu(strategies),
+    "gpu_cold": gpu(cold),
 }
 
 

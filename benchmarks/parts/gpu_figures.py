@@ -279,12 +279,22 @@ class Figures:
                 figures.append(self._figure(CONSTRAINED, label, cost, where))
                 _, share, _ = self.speed_up(alone, backend, "jump_forward", FORCED)
                 figures.append(self._figure(JUMPS, f"{shape}, batch 1, {backend}", share, alone))
-            for batch in sorted(self.plan.batches):
-                step = self.step((shape, batch))
-                apart = Estimate(step["logits_apart"], None, None, 1) if step else None
-                single = step["model"]["dtype"] == "float32" if step else False
-                figures.append(self._figure(LOGITS32 if single else LOGITS, f"{shape}, batch {batch}", apart))
+            figures.append(self._logits(shape))
         return sorted(figures, key=lambda figure: list(ORDER).index(figure.asked.what))
+
+    def _logits(self, shape: str) -> Figure:
+        """Returns how far the logits of both ways to run a pass are apart, at the batch where they are
+        farthest."""
+        steps = {batch: self.step((shape, batch)) for batch in sorted(self.plan.batches)}
+        known = {batch: step for batch, step in steps.items() if step}
+        apart = max((step["logits_apart"] for step in known.values()), default=None)
+        single = any(step["model"]["dtype"] == "float32" for step in known.values())
+        label = f"{shape}, batch {', '.join(map(str, known))}" if known else shape
+        return self._figure(
+            LOGITS32 if single else LOGITS,
+            label,
+            None if apart is None else Estimate(apart, None, None, len(known)),
+        )
 
     def _figure(
         self, asked: Asked, label: str, estimate: Estimate | None, where: Where | None = None

@@ -36,9 +36,9 @@ JUDGED_BATCH = 32
 
 SHAPE_SECONDS = {"1b": 0.75, "8b": 1.0}
 """How long a shape takes, as a share of 8b's time."""
-DECODE_SECONDS = {1: 90.0, 8: 100.0, 32: 120.0, 128: 180.0, 512: 360.0}
-"""Seconds that a cell of `decode` is thought to take at that batch with 8b on an H200. They are estimates:
-nothing was measured. Once such a cell is measured, its own time stands in their place."""
+DECODE_SECONDS = {1: 135.0, 8: 80.0, 32: 95.0, 128: 180.0, 512: 360.0}
+"""Seconds that a cell of `decode` takes at that batch with 8b: an H200 took so long at batch 1, 8 and 32; the
+others are guesses. Once such a cell is measured, its own time stands in their place."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Plan:
     def _kernels(self) -> Iterator[Cell]:
         for vocabulary in self.vocabularies:
             for dtype in self.dtypes:
-                yield Cell("kernels", "times", 75, dtype=dtype, vocabulary=vocabulary)
+                yield Cell("kernels", "times", 40, dtype=dtype, vocabulary=vocabulary)
         for backend in self.kernel_backends:
             yield Cell("kernels", "probes", 120, backend=backend)
 
@@ -115,24 +115,24 @@ class Plan:
             for shape in self.shapes:
                 share = SHAPE_SECONDS.get(shape, 1)
                 if fork == 0:
-                    yield Cell("decode", "floor", 90 * share, shape)
+                    yield Cell("decode", "floor", 50 * share, shape)
                 for batch in self.batches:
                     seconds = DECODE_SECONDS.get(batch, 60.0) * share
                     yield Cell("decode", "decode", seconds, shape, batch, fork)
 
     def _cold(self) -> Iterator[Cell]:
-        yield from self._loads("cold", self.cold_batches, {})
+        yield from self._loads("cold", self.cold_batches, 90, {})
 
     def _share(self) -> Iterator[Cell]:
-        yield from self._loads("share", self.share_batches, {512: 150.0})
+        yield from self._loads("share", self.share_batches, 45, {512: 150.0})
 
     def _loads(
-        self, kind: Literal["cold", "share"], batches: tuple[int, ...], seconds: dict[int, float]
+        self, kind: Literal["cold", "share"], batches: tuple[int, ...], usual: float, others: dict[int, float]
     ) -> Iterator[Cell]:
         for batch in batches:
             for shape in self.shapes:
                 for backend in self.backends:
-                    guess = seconds.get(batch, 60.0) * SHAPE_SECONDS.get(shape, 1)
+                    guess = others.get(batch, usual) * SHAPE_SECONDS.get(shape, 1)
                     yield Cell(kind, kind, guess, shape, batch, backend=backend)
 
 

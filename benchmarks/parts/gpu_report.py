@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from gpu_anchors import ANCHORS
-from gpu_figures import Figures
+from gpu_anchors import ANCHORS, NOT, Anchor
+from gpu_figures import Figure, Figures
 from gpu_plan import PARTS
 from gpu_store import Store
 from gpu_tables import cold, cost, floor, kernels, lost, probes, share, strategies
@@ -22,16 +22,40 @@ def summary(stores: Mapping[str, Store]) -> str:
     figures = Figures(stores)
     lines = [line for text in head(stores, figures) for line in wrapped(text.lstrip("# "), "")]
     lines += ["What was asked", ""]
-    for figure in figures.asked():
+    known, unknown = judged(figures)
+    for figure in known:
         measured = f"{shown(figure.estimate)}, asked {figure.asked}"
         measured += f"; identical arms differ by up to {noise(figure.noise)}" if figure.noise else ""
         lines += wrapped(f"{figure.verdict:20} {figure.where}: {figure.asked.what}: {measured}", " " * 23)
+    lines += wrapped(unknown, "")
     lines += ["", "Beside what others published (model, engine and machine differ from ours)", ""]
-    for anchor in ANCHORS:
+    answered, open_questions = beside(figures)
+    for anchor, ours in answered:
         lines += wrapped(anchor.what, "")
-        lines += wrapped(f"    ours       {anchor.ours(figures)}", " " * 15)
+        lines += wrapped(f"    ours       {ours}", " " * 15)
         lines += wrapped(f"    published  {anchor.published}; {anchor.setup} ({anchor.source})", " " * 15)
+    lines += wrapped(open_questions, "")
     return "\n".join(lines)
+
+
+def judged(figures: Figures) -> tuple[list[Figure], str]:
+    """Returns the figures that were measured, and a sentence that names the others; empty without any."""
+    known = [figure for figure in figures.asked() if figure.estimate is not None]
+    missing: dict[str, list[str]] = {}
+    for figure in figures.asked():
+        if figure.estimate is None:
+            missing.setdefault(figure.asked.what, []).append(figure.where)
+    told = [f"{what} ({'; '.join(wheres)})" for what, wheres in missing.items()]
+    return known, f"Not measured yet: {', '.join(told)}." if told else ""
+
+
+def beside(figures: Figures) -> tuple[list[tuple[Anchor, str]], str]:
+    """Returns the anchors of which we have a figure, each with ours, and a sentence that names the others;
+    empty without any."""
+    ours = [(anchor, anchor.ours(figures)) for anchor in ANCHORS]
+    missing = [anchor.what for anchor, figure in ours if figure == NOT]
+    known = [(anchor, figure) for anchor, figure in ours if figure != NOT]
+    return known, f"Not measured yet: {'; '.join(missing)}." if missing else ""
 
 
 def wrapped(text: str, indent: str) -> list[str]:
@@ -86,6 +110,7 @@ def asked(figures: Figures) -> Iterator[str]:
     yield "Estimates are judged; in brackets the interval (99 %) over the forks, where there are enough."
     yield "`a/a`: the most by which two identical arms differ in TPOT; a verdict that is nearer is chance."
     yield ""
+    known, unknown = judged(figures)
     rows = [
         [
             figure.asked.what,
@@ -95,9 +120,10 @@ def asked(figures: Figures) -> Iterator[str]:
             str(figure.asked),
             figure.verdict,
         ]
-        for figure in figures.asked()
+        for figure in known
     ]
     yield from table(["figure", "where", "measured", "a/a", "asked", "verdict"], rows)
+    yield from (unknown, "") if unknown else ()
 
 
 def anchors(figures: Figures) -> Iterator[str]:
@@ -106,11 +132,13 @@ def anchors(figures: Figures) -> Iterator[str]:
     yield ""
     yield "Anchors, not baselines: model, engine and machine differ from ours."
     yield ""
+    answered, open_questions = beside(figures)
     rows = [
-        [anchor.what, anchor.ours(figures), anchor.published, f"{anchor.setup} ({anchor.source})"]
-        for anchor in ANCHORS
+        [anchor.what, ours, anchor.published, f"{anchor.setup} ({anchor.source})"]
+        for anchor, ours in answered
     ]
     yield from table(["question", "ours", "published", "by whom, on what"], rows)
+    yield from (open_questions, "") if open_questions else ()
 
 
 def commands(figures: Figures) -> Iterator[str]:

@@ -38,7 +38,8 @@ SHARE_SHOWN = 0.5
 def floor(figures: Figures) -> Iterator[str]:
     """Yields the table of the floor: what a pass costs without a grammar."""
     rows = []
-    for where in figures.wheres():
+    begun = [where for where in figures.wheres() if figures.floor(where[0])]
+    for where in begun:
         step, least = figures.step(where), figures.least_ns(where)
         if not step or not least:
             why = figures.floor(where[0]).get("steps", {}).get(str(where[1]), {}).get("error", NOT)
@@ -57,7 +58,7 @@ def floor(figures: Figures) -> Iterator[str]:
                 memory,
             ]
         )
-    if any(figures.floor(shape) for shape in figures.plan.shapes):
+    if begun:
         rates = [
             f"{shape} {rate * 1:.0f} GB/s"
             for shape in figures.plan.shapes

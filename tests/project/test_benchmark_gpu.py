@@ -594,7 +594,16 @@ def test_the_page_has_a_table_for_everything_that_is_stored(tmp_path: Path) -> N
 def test_what_was_not_measured_is_said_so() -> None:
     page = gpu_report.page({"cold": store("cold", {}, device="cpu")})
     assert "No GPU: this shows that the script works" in page and "`share`" in page
-    assert "Nothing yet." in page and "not measured" in page
+    assert "Nothing yet." in page and "Not measured yet: " in page
+
+
+@pytest.mark.parametrize(
+    "folder", sorted((ROOT / "results" / "published").glob("gpu-*")), ids=lambda path: path.name
+)
+def test_the_published_page_is_made_of_the_published_files(folder: Path) -> None:
+    assert gpu_report.page(gpu_store.stored(folder)) == (folder / "gpu.md").read_text("utf-8"), (
+        f"run python benchmarks/gpu.py --out {folder} --show"
+    )
 
 
 # ------------------------------------------------------------------------------------------ the real thing

@@ -20,7 +20,9 @@ def findings() -> ModuleType:
     return script_of("findings")
 
 
-@pytest.mark.parametrize("name", ["results.md", "faults.md", "known_bugs.md", "json_schema_masks.md"])
+@pytest.mark.parametrize(
+    "name", ["results.md", "faults.md", "known_bugs.md", "json_schema_masks.md", "gpu.md"]
+)
 def test_the_tables_say_what_the_published_rows_say(findings: ModuleType, name: str) -> None:
     text = (ROOT / "docs" / name).read_text("utf-8")
     assert findings.BLOCK.search(text)

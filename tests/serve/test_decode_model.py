@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import BadInput
-from harness.serve.decode.model import attention
+from harness.serve.decode.model import attention, fused
 from harness.serve.decode.model.model import Model, load_model
 from harness.serve.decode.model.shapes import SHAPES, Shape
 
@@ -129,6 +129,25 @@ def farthest(model: Model, own: Any, schedule: Schedule) -> float:
 @given(schedule=schedules())
 def test_a_ragged_run_with_rollbacks_says_what_the_plain_model_says(family: str, schedule: Schedule) -> None:
     assert farthest(*pair(family), schedule) < 1e-4
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2"])
+def test_fused_layers_say_what_those_of_transformers_say(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, made = plain(family), plain(family)
+    fused.fuse(made)
+    text = [5, 1, 60, 7, 7, 30]
+    apart = (own_logits(made, text) - own_logits(own, text)).abs().max()
+    assert apart < 1e-4 < own_logits(own, text).std() / 100
+    assert sum(weight.numel() for weight in made.parameters()) == sum(
+        weight.numel() for weight in own.parameters()
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(fused, "rotated", lambda states, cos, sin: states * cos + states * sin)
+        assert (own_logits(made, text) - own_logits(own, text)).abs().max() > 1e-2
+    model = Model(made, family, rows=ROWS, positions=POSITIONS, chunk=CHUNK, graphs=False)
+    assert farthest(model, own, LONG) < 1e-4
 
 
 LONG: Schedule = [

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.serve.decode.model.fused import fuse
+
 if TYPE_CHECKING:
     import torch
 
@@ -66,6 +68,7 @@ def build_shape(
     auto: Any = AutoModelForCausalLM
     with torch.device(device), _without_initialization():
         model = auto.from_config(config, dtype=dtype, attn_implementation=attention)
+        fuse(model)
     model.tie_weights()
     _fill(model)
     return model
