@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import shutil
 import tempfile
 from collections import Counter
@@ -57,8 +58,10 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
         shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
         too_large = pack(folder / part / "rows.jsonl")
         left_out += too_large
-        result = result_of(where if too_large else folder / part)
+        source = where if too_large else folder / part
+        result = result_of(source)
         write(result, ["markdown", "csv"], folder / part)
+        name_run(folder / part / "failing.csv", source, part)
         tables.append(
             f"## {PARTS[part]}\n\nWalks:\n\n{verdicts(result)}\n\nCases:\n\n{markdown.counts(result)}\n"
         )
@@ -77,6 +80,15 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
     shutil.rmtree(old, ignore_errors=True)
     folder.rename(old)
     return old
+
+
+def name_run(failing: Path, source: Path, part: str) -> None:
+    """Puts the run into the commands of the table, in place of the folder on this machine: as it lies under
+    the folder DIR that whoever repeats it gives as `--out`."""
+    text = failing.read_text("utf-8")
+    failing.write_text(
+        text.replace(f"repro {shlex.quote(str(source))} ", f"repro DIR/runs/{part} "), "utf-8"
+    )
 
 
 def problem_of(folder: Path) -> str:
@@ -184,7 +196,8 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
         "on the machine too: on a quieter one there are fewer.",
         f"- Not here: the samples of times (`samples.i64`){''.join(f', {name}' for name in left_out)}.",
         "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite) and "
-        "`figures.csv`, `failing.csv.gz` (every failed or refused case and what was said), "
+        "`figures.csv`, `failing.csv.gz` (every failed or refused case, what was said, and a command that "
+        "shows it in the run, which `--out DIR` with `--take-over` of this folder makes in minutes), "
         "`rows.jsonl.gz` (every row)"
         + (
             "."

@@ -88,6 +88,8 @@ def test_all_of_it_is_run_and_published(whole: Path) -> None:
     assert [name for name in each_part if f"`{name}`" not in readme] == [], "the README names every file"
     packed = gzip.decompress((whole / "published" / "maskbench" / "rows.jsonl.gz").read_bytes())
     assert packed == (whole / "runs" / "maskbench" / "rows.jsonl").read_bytes()
+    failing = gzip.decompress((whole / "published" / "maskbench" / "failing.csv.gz").read_bytes()).decode()
+    assert "grammarbench repro DIR/runs/maskbench " in failing and str(whole) not in failing
 
 
 def test_the_readme_says_what_was_run_under_which_deadlines(whole: Path) -> None:
