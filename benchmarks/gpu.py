@@ -1,9 +1,9 @@
 """What a GPU makes of it: mask kernels, decoding, cold grammars and the share of structured requests.
 
-    python benchmarks/gpu.py --out DIR [--device cuda|cpu] [--seconds 480] [kernels] [decode] [cold] [share]
+    python benchmarks/gpu.py --out DIR [--device cuda|cpu] [--seconds 480] [kernels] [decode=300] [cold] [share]
     python benchmarks/gpu.py --out DIR --show
 
-Each part is made of cells (parts/gpu_plan.py). A cell is measured in a process of its own and stored in
+A part has --seconds, or those that stand behind it. Each part is made of cells (parts/gpu_plan.py). A cell is measured in a process of its own and stored in
 DIR/PART.json as soon as it is done; a part begins no cell that is not thought to end within its seconds, and
 kills one that runs 45 s past them. The same command goes on where the last one stopped: first the cells
 that were never tried, then those that failed. DIR/gpu.md is the page of all that is stored, written after
@@ -183,7 +183,7 @@ def alone(name: str, plan: Plan, device: str, out: Path, answer: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures what is asked for, and returns the exit code."""
     parser = argparse.ArgumentParser(
-        usage="python benchmarks/gpu.py --out DIR [--device cuda|cpu] [--seconds S] [--show] [PART ...]"
+        usage="python benchmarks/gpu.py --out DIR [--device cuda|cpu] [--seconds S] [--show] [PART[=S] ...]"
     )
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--out", type=Path, required=True)
@@ -200,19 +200,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )  # so that what it began ends too
             alone(wanted.cell, plan_of(wanted.device), wanted.device, wanted.out, wanted.answer)
             return OK
-        for part in wanted.parts:
-            if part not in PARTS:
-                raise BadInput(f'there is no part "{part}"; name {", ".join(PARTS)}, or none for all')
+        parts = budgets(wanted.parts or list(PARTS), wanted.seconds)
         if not wanted.show:
-            measure(wanted.parts or list(PARTS), wanted.out, wanted.device, wanted.seconds)
-        return show(wanted.out, wanted.parts or list(PARTS))
+            measure(parts, wanted.out, wanted.device)
+        return show(wanted.out, list(parts))
     except BadInput as error:
         print(f"benchmarks/gpu.py: {error}", file=sys.stderr)
         return BAD_INPUT
 
 
-def measure(parts: Sequence[str], out: Path, device: str | None, seconds: float) -> None:
-    """Measures the parts, each for so many seconds. Raises BadInput where there is no such device, or where
+def budgets(asked: Sequence[str], usual: float) -> dict[str, float]:
+    """Returns the parts, and for how many seconds each is measured: those behind its name (`decode=300`), or
+    the usual ones. Raises BadInput."""
+    found = {}
+    for one in asked:
+        part, has, seconds = one.partition("=")
+        if part not in PARTS:
+            raise BadInput(f'there is no part "{part}"; name {", ".join(PARTS)}, or none for all')
+        if has and not seconds.isdecimal():
+            raise BadInput(f'"{one}": behind the = stands a number of seconds, as in {part}=300')
+        found[part] = float(seconds) if has else usual
+    return found
+
+
+def measure(parts: Mapping[str, float], out: Path, device: str | None) -> None:
+    """Measures the parts, each for its seconds. Raises BadInput where there is no such device, or where
     the folder holds another one's results."""
     from gpu_machine import device_here
 
@@ -222,7 +234,7 @@ def measure(parts: Sequence[str], out: Path, device: str | None, seconds: float)
         raise BadInput("torch finds no GPU here; leave out --device, or take cpu")
     out.mkdir(parents=True, exist_ok=True)
     plan = plan_of(device)
-    for part in parts:
+    for part, seconds in parts.items():
         began = time.monotonic()
         store = opened(out / f"{part}.json", part, device, sys.argv)
         run_part(part, plan, store, out, seconds, began)

@@ -2,13 +2,14 @@
 # Measures what decoding and its masks cost on a GPU, in parts that go on where they stopped; docs/gpu.md.
 #
 #   bash benchmarks/gpu.sh wheels DIR                            where pip reaches an index: fill DIR (29 MB)
-#   bash benchmarks/gpu.sh [--wheels DIR] [--out DIR] [PART ...]  where the GPU is: kernels decode cold share
+#   bash benchmarks/gpu.sh [--wheels DIR] [--out DIR] [PART[=SECONDS] ...]
+#                                                                where the GPU is: kernels decode cold share
 #   bash benchmarks/gpu.sh [--wheels DIR] --out DIR --show        the page of what is stored
 #
 # The GPU's machine needs Python 3.11 or later with torch (2.11 or later, with CUDA), triton and transformers;
 # everything else is in the wheels (for Python 3.12 on x86-64; PYTHON_OF_WHEELS=3.13 for another). Without
-# --wheels the backends and this project must be installed there. Each part takes at most eight minutes and 45
-# seconds of grace; the same command goes on. PYTHON names the interpreter (python3). All else goes to
+# --wheels the backends and this project must be installed there. Each part takes at most its seconds (480) and
+# 45 of grace; the same command goes on. PYTHON names the interpreter (python3). All else goes to
 # benchmarks/gpu.py, which has the exit codes: 0 done; 1 worse than asked; 2 wrong input; 3 not complete.
 set -euo pipefail
 
@@ -88,7 +89,7 @@ while (($#)); do
       [[ $1 == --out ]] && out=$2 || wheels=$2
       shift 2
       ;;
-    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit ;;
+    -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit ;;
     *) rest+=("$1"); shift ;;
   esac
 done

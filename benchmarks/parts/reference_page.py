@@ -86,9 +86,7 @@ def name_run(failing: Path, source: Path, part: str) -> None:
     """Puts the run into the commands of the table, in place of the folder on this machine: as it lies under
     the folder DIR that whoever repeats it gives as `--out`."""
     text = failing.read_text("utf-8")
-    failing.write_text(
-        text.replace(f"repro {shlex.quote(str(source))} ", f"repro DIR/runs/{part} "), "utf-8"
-    )
+    failing.write_text(text.replace(f"repro {shlex.quote(str(source))} ", f"repro DIR/runs/{part} "), "utf-8")
 
 
 def problem_of(folder: Path) -> str:

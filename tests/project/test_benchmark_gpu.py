@@ -263,6 +263,9 @@ def test_the_exit_code_says_whether_it_is_complete_and_good(
     assert script.main(["--out", str(tmp_path), "--show"]) == BAD_INPUT
     assert script.main(["--out", str(tmp_path), "decoding"]) == BAD_INPUT
     assert 'there is no part "decoding"; name kernels' in capsys.readouterr().err
+    assert script.main(["--out", str(tmp_path), "decode=soon"]) == BAD_INPUT
+    assert "stands a number of seconds, as in decode=300" in capsys.readouterr().err
+    assert script.budgets(["cold", "decode=250"], 480.0) == {"cold": 480.0, "decode": 250.0}
     plan = plan_of("cuda")
     cells: dict[str, dict[str, Any]] = {cell.name: {"runs": []} for cell in plan.cells("share")}
     store("share", cells, path=tmp_path / "share.json").save()
