@@ -1,13 +1,14 @@
 """What a GPU makes of it: mask kernels, decoding, cold grammars and the share of structured requests.
 
-    python benchmarks/gpu.py --out DIR [--device cuda|cpu] [--seconds 480] [kernels] [decode=300] [cold] [share]
+    python benchmarks/gpu.py --out DIR [--device cuda|cpu] [--seconds 480] [kernels decode=300 cold share]
     python benchmarks/gpu.py --out DIR --show
 
-A part has --seconds, or those that stand behind it. Each part is made of cells (parts/gpu_plan.py). A cell is measured in a process of its own and stored in
-DIR/PART.json as soon as it is done; a part begins no cell that is not thought to end within its seconds, and
-kills one that runs 45 s past them. The same command goes on where the last one stopped: first the cells
-that were never tried, then those that failed. DIR/gpu.md is the page of all that is stored, written after
-each part. The records of `grammarbench decode` and `measure kernels` behind the cells are in DIR-records.
+A part has --seconds, or those that stand behind it. It is made of cells (parts/gpu_plan.py). A cell is
+measured in a process of its own and stored in DIR/PART.json as soon as it is done; a part begins no cell that
+is not thought to end within its seconds, and kills one that runs 45 s past them. The same command goes on
+where the last one stopped: first the cells that were never tried, then those that failed. DIR/gpu.md is the
+page of all that is stored, written after each part. The records of `grammarbench decode` and `measure
+kernels` behind the cells are in DIR-records.
 
 On a GPU the shapes are 1b and 8b in bfloat16; on a CPU the shape is tiny in float32, which shows that the
 script works, and of speed nothing is judged. docs/gpu.md says how to bring this to a machine without a
