@@ -9,7 +9,7 @@ from gpu_anchors import ANCHORS, NOT, Anchor
 from gpu_figures import Figure, Figures
 from gpu_plan import PARTS
 from gpu_store import Store
-from gpu_tables import cold, cost, floor, kernels, lost, probes, share, strategies
+from gpu_tables import cold, cost, floor, kernels, lost, moves, probes, share, strategies
 from gpu_text import noise, plain, shown, table
 
 COLUMNS = 100
@@ -66,7 +66,7 @@ def wrapped(text: str, indent: str) -> list[str]:
 def page(stores: Mapping[str, Store]) -> str:
     """Returns the whole page."""
     figures = Figures(stores)
-    sections = (floor, cost, strategies, lost, cold, share, kernels, probes, commands)
+    sections = (floor, cost, strategies, lost, cold, share, kernels, moves, probes, commands)
     tables = [line for section in sections for line in section(figures)]
     return "\n".join([*head(stores, figures), *asked(figures), *anchors(figures), *tables, ""])
 

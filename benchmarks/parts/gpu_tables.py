@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpu_anchors import NOT
@@ -29,6 +29,9 @@ noise."""
 KERNELS_TEXT = """\
 Median of a call, and the share of a copy's bandwidth that its fastest call reaches; the last row is the copy.
 `!`: its result is wrong; `~`: it was not captured as a graph, so launches are in it."""
+MOVES_TEXT = """\
+Median of a copy from the host to the device, by itself; behind the plus what it adds to the matmul that makes
+the logits, where both are begun together on two streams."""
 PROBES_TEXT = """\
 The probes that did not pass (a refusal that says so passes); docs/kernels.md tells what each is."""
 SHARE_SHOWN = 0.5
@@ -284,6 +287,39 @@ def kernel_text(row: dict[str, Any] | None) -> str:
         else ""
     )
     return f"{marks}{us(row['median_ns'])} {rate}".strip()
+
+
+def moves(figures: Figures) -> Iterator[str]:
+    """Yields a table of what it takes to bring masks to the device, for each size of vocabulary."""
+    by_size = {cell.vocabulary: row["moves"] for cell, row in figures.results("kernels", "times").values()}
+    for vocabulary, found in by_size.items():
+        took = {
+            (move.get("form"), move.get("memory"), move["company"], move["batch"]): move["median_ns"]
+            for move in found
+            if "median_ns" in move
+        }
+        batches = sorted({move["batch"] for move in found})
+        kinds = dict.fromkeys((move["form"], move["memory"]) for move in found if "form" in move)
+        rows = [
+            [form, memory, *(move_text(took, form, memory, batch) for batch in batches)]
+            for form, memory in kinds
+        ]
+        yield from titled(
+            f"Bringing masks to the device: {vocabulary:,} ids",
+            MOVES_TEXT,
+            ["mask", "host memory", *(f"batch {batch}" for batch in batches)],
+            rows,
+        )
+
+
+def move_text(took: Mapping[tuple[Any, ...], float], form: str, memory: str, batch: int) -> str:
+    """Returns one cell of the table of movement; empty where it was not measured, as pinned memory on a
+    CPU."""
+    alone = took.get((form, memory, "alone", batch))
+    beside = took.get((form, memory, "matmul", batch))
+    matmul = took.get((None, None, "matmul", batch))
+    added = f" +{us(max(beside - matmul, 0.0))}" if beside and matmul else ""
+    return f"{us(alone)}{added}"
 
 
 def probes(figures: Figures) -> Iterator[str]:

@@ -544,6 +544,12 @@ def test_the_page_has_a_table_for_everything_that_is_stored(tmp_path: Path) -> N
     kernels = {
         "unusable": {"x/y": "no <b> here"},
         "times": [time_row, wrong, copy],
+        "moves": [
+            {"company": "matmul", "batch": 32, "median_ns": 9_000.0},
+            {"form": "packed", "memory": "pinned", "company": "alone", "batch": 32, "median_ns": 5_000.0},
+            {"form": "packed", "memory": "pinned", "company": "matmul", "batch": 32, "median_ns": 11_000.0},
+            {"form": "bool", "memory": "pinned", "company": "alone", "batch": 32, "text": "none here"},
+        ],
         "failed": [],
         "probed": {},
     }
@@ -585,6 +591,7 @@ def test_the_page_has_a_table_for_everything_that_is_stored(tmp_path: Path) -> N
     assert (
         "| `xgrammar/cuda` | 2.0 us | !~2.0 us 50% |" in lines and "| `copy` | 2.0 us 1800 GB/s |  |" in lines
     )
+    assert "| packed | pinned | 5.0 us +2.0 us |" in lines and "| bool | pinned |  |" in lines
     assert "`x/y`: no (b) here" in page
     assert "- llguidance, function_calls stepwise batch 32 batch_fill=on: no (such) / call" in lines
     assert "| 8b | 32 | xgrammar | plain strings | thread | 1.5 | 3.00 ms | 9.00 ms | 7.00 ms |" in lines
