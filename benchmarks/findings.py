@@ -12,6 +12,7 @@ names the run and the kind of table; a test holds that what stands there is what
 from __future__ import annotations
 
 import argparse
+import csv
 import gzip
 import re
 import shutil
@@ -40,6 +41,7 @@ from harness.report.tables.masks import masks_frame
 from harness.report.tables.spelling import spelling_frame
 from harness.rows.row import Row
 from harness.rows.store import read_info, read_rows
+from harness.text import duration
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("results", "faults", "known_bugs", "json_schema_masks", "vocabularies", "gpu")
@@ -143,6 +145,36 @@ def states_by_vocabulary(run: Path, _: str) -> str:
     return "\n".join(lines)
 
 
+TIMES = {
+    "compile": "compile per case",
+    "first mask": "ttfm per case",
+    "mask, warm": "fill per token, warm",
+    "mask, cold": "fill per token, cold",
+    "accept": "accept per token, warm",
+}
+"""The columns of a table of times, and what `grammarbench table RUN times` calls them."""
+
+
+def times(run: Path, _: str) -> str:
+    """Returns percentiles (50, 90, 99) of the times of a measurement, by arm: over the cases that every arm
+    solves, and over all that the arm solves. `run` holds what `grammarbench table RUN times` said, as CSV."""
+    with open(run / "times.csv", encoding="utf-8", newline="") as file:
+        said = {(line["cases"], line["arm"], line["figure"]): line for line in csv.DictReader(file)}
+    lines = [f"| arm | over | {' | '.join(TIMES)} |", "| --- | --- " + "| ---: " * len(TIMES) + "|"]
+    for cases, over in (("common", "what all solve"), ("own", "what it solves")):
+        for arm in dict.fromkeys(arm for _, arm, _ in said):
+            found = [said.get((cases, arm, figure)) for figure in TIMES.values()]
+            if found[0] is not None:
+                cells = ["" if line is None else percentiles(line) for line in found]
+                lines.append(f"| {arm} | {over}, {found[0]['of']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def percentiles(line: dict[str, str]) -> str:
+    """Returns the percentiles of a line that are there: too few values have no 99th."""
+    return ", ".join(duration(float(line[name])) for name in ("p50", "p90", "p99") if line[name])
+
+
 def masks(run: Path, _: str) -> str:
     """Returns at how many places the masks are right, by vocabulary, arm and dialect."""
     return to_text(masks_frame(run), "markdown").strip()
@@ -199,6 +231,7 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "known_bugs": known_bugs,
     "states": states,
     "states_by_vocabulary": states_by_vocabulary,
+    "times": times,
     "masks": masks,
     "mask_causes": mask_causes,
     "gpu_asked": gpu(asked),
