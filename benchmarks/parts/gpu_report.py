@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from gpu_anchors import ANCHORS, NOT, Anchor
@@ -40,11 +41,12 @@ def summary(stores: Mapping[str, Store]) -> str:
 
 def judged(figures: Figures) -> tuple[list[Figure], str]:
     """Returns the figures that were measured, and a sentence that names the others; empty without any."""
-    known = [figure for figure in figures.asked() if figure.estimate is not None]
-    missing: dict[str, list[str]] = {}
+    known, missing = [], defaultdict[str, list[str]](list)
     for figure in figures.asked():
         if figure.estimate is None:
-            missing.setdefault(figure.asked.what, []).append(figure.where)
+            missing[figure.asked.what].append(figure.where)
+        else:
+            known.append(figure)
     told = [f"{what} ({'; '.join(wheres)})" for what, wheres in missing.items()]
     return known, f"Not measured yet: {', '.join(told)}." if told else ""
 
