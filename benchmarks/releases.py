@@ -39,10 +39,9 @@ from typing import Any
 
 from packaging.version import Version
 
-sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from reference import suites_of  # type: ignore[import-not-found]  # a script beside this one
+from reference_walk import suites_of
 from releases_page import REFUSED, RUN, Release, publish
 from stratified import strata_of, stratified
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import reference_estimate
 import reference_page
+import reference_walk
 from scripts import script_of
 
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
@@ -227,9 +229,9 @@ def test_the_estimate_is_told_before_anything_is_run(
     assert json.loads(line)["sampled"] == 3
 
 
-def test_a_clock_counts_from_the_first_case_on(script: ModuleType) -> None:
+def test_a_clock_counts_from_the_first_case_on() -> None:
     times = iter([100.0, 104.0, 110.0])
-    clock = script.Clock(lambda: next(times))
+    clock = reference_estimate.Clock(lambda: next(times))
     assert clock.seconds_per_case() == 0
     for done in (0, 1, 1, 3, 6):  # loading, and a report without news, are not in it
         clock(Progress(done, 6, 0))
@@ -259,16 +261,14 @@ def test_the_estimate_of_a_share_walks_whole_samples_and_tells_of_the_share(
     assert "for 4 cases" in capsys.readouterr().out
 
 
-def test_corpora_are_found_as_fetched_too_and_asked_for_where_they_are_not(
-    script: ModuleType, tmp_path: Path
-) -> None:
+def test_corpora_are_found_as_fetched_too_and_asked_for_where_they_are_not(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="grammarbench fetch maskbench --out"):
-        script.suites_of("maskbench", tmp_path)
+        reference_walk.suites_of("maskbench", tmp_path)
     (tmp_path / "maskbench" / "maskbench" / "data").mkdir(parents=True)
-    assert script.suites_of("maskbench", tmp_path) == [str(tmp_path / "maskbench/maskbench/data")]
+    assert reference_walk.suites_of("maskbench", tmp_path) == [str(tmp_path / "maskbench/maskbench/data")]
     (tmp_path / "json-schema-test-suite" / "tests" / "draft2020-12").mkdir(parents=True)
     with pytest.raises(BadInput, match=r"draft\d.*: no such folder"):
-        script.suites_of("jsts", tmp_path)
+        reference_walk.suites_of("jsts", tmp_path)
 
 
 def test_what_is_large_when_packed_is_left_out_by_name(
@@ -308,7 +308,7 @@ def test_masks_are_compared_where_there_is_a_reference(
 ) -> None:
     assert script.main(arguments(corpora, tmp_path, "--only", "maskbench", "--effort", "1")) == OK
     checked = [row for row in read_rows(tmp_path / "runs" / "maskbench") if row.mode == "checks"]
-    assert len(checked) == 5 and {tuple(row.checks) for row in checked} == {script.MASKS}
+    assert len(checked) == 5 and {tuple(row.checks) for row in checked} == {reference_walk.MASKS}
     assert all(row.findings for row in checked), "what is not constrained allows tokens without a document"
 
 

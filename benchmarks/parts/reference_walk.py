@@ -1,0 +1,220 @@
+"""The runs of benchmarks/reference.py: which cases of which part are walked, as what request, into which
+folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from reference_page import LEFT_OUT, again, timeouts
+from stratified import Stratum, no_schemas, stratified
+
+from harness.backend.registry import parse_specs
+from harness.cases.suite import walked_by_default
+from harness.cli.progress import progress_line
+from harness.errors import BadInput
+from harness.oracle.judge.drafts import DRAFTS
+from harness.rows.folder import now
+from harness.rows.row import CHECKS_MODE
+from harness.rows.store import Writer, case_identity, has_begun, has_rows, read_end, read_info, read_rows
+from harness.running.merge import merge
+from harness.running.session import Request, run
+from harness.running.shard import Shard
+
+DEADLINES = {"maskbench": 10.0, "jsts": 5.0, "ours": 10.0}
+"""Seconds for a compile and for each walk; of MaskBench those that its own runner gives."""
+
+AGAIN_SECONDS = 60.0
+"""Seconds for what met the first deadline, walked once more."""
+
+MASKS = (
+    "every_allowed_token_leads_to_a_document",
+    "the_mask_is_exact",
+    "every_document_of_its_layout_can_be_written",
+)
+"""The checks that hold masks against an exact reference; a run makes no others."""
+
+FOLDERS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "maskbench": (("maskbench/maskbench/data", "maskbench"),),
+    "jsts": tuple((f"json-schema-test-suite/tests/{draft}",) for draft in reversed(DRAFTS[1:])),
+}
+"""For each part the folders in which each of its suites may lie: as fetched, or as a copy of the cases alone.
+Draft 3 is left out: the second validator does not know it."""
+
+PARTS = (*FOLDERS, "ours")
+
+MEMORY_GB = 4.0
+
+
+def suites_of(part: str, corpora: Path) -> list[str]:
+    """Returns the folders of the part's cases, or the names of our suites. Raises BadInput, with the command
+    that fetches them."""
+    if part == "ours":
+        return list(walked_by_default())
+    folders = []
+    for candidates in FOLDERS[part]:
+        folder = next(
+            (corpora / candidate for candidate in candidates if (corpora / candidate).is_dir()), None
+        )
+        if folder is None:
+            name = candidates[0].partition("/")[0]
+            raise BadInput(
+                f"{corpora / candidates[-1]}: no such folder; `grammarbench fetch {name} --out "
+                f"{corpora}` brings it"
+            )
+        folders.append(str(folder))
+    return folders
+
+
+def request(
+    options: argparse.Namespace,
+    part: str,
+    suites: Sequence[str],
+    out: Path,
+    backends: str,
+    only: tuple[str, ...] = (),
+) -> Request:
+    """Returns the request that `grammarbench run` would make of such options."""
+    return Request(
+        suites=tuple(suites),
+        backends=backends,
+        vocabularies=tuple(options.vocabularies.split(",")),
+        out=out,
+        resume=has_begun(out),
+        jobs=options.jobs,
+        timeout_s=options.timeout or DEADLINES[part],
+        memory_gb=MEMORY_GB,
+        effort=options.effort,
+        checks=MASKS if options.effort else (),
+        argv=options.argv,
+        only=only,
+        bare=part == "maskbench",
+        taken_from=taken_from(options, part),
+        shard=options.shard,
+        executor=options.executor,
+    )
+
+
+def taken_from(options: argparse.Namespace, part: str) -> Path | None:
+    """Returns the published run of the part whose rows are taken over; None where there is none."""
+    if options.take_over is None or not has_rows(options.take_over / part):
+        return None
+    return Path(options.take_over / part)
+
+
+def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: Path) -> None:
+    """Begins the run or goes on with it; the time it took is noted under the folder's name, however it
+    ends."""
+    if has_begun(folder) and read_end(folder):
+        print(f"{folder.name}: done already", flush=True)
+        return
+    started, begun = now(), time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with progress_line(sys.stdout) as report:
+            run(
+                request(options, part, suites, folder, options.backends, options.chosen[part]),
+                lambda text: print(text, flush=True),
+                report,
+            )
+    finally:
+        session = {
+            "part": folder.name,
+            "started": started,
+            "seconds": round(time.monotonic() - begun),
+            "jobs": options.jobs,
+        }
+        with open(options.out / "sessions.jsonl", "a") as file:
+            file.write(json.dumps(session) + "\n")
+
+
+def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) -> None:
+    """Walks the cases of which a verdict met the deadline once more, for verdicts alone.
+
+    Raises BadInput unless the run is complete.
+    """
+    whole, second = options.out / "runs" / part, again(options.out, part)
+    if not (has_begun(whole) and read_end(whole)):
+        raise BadInput(f"{whole}: not complete; leave --again out to go on with it")
+    vocabularies = options.vocabularies.split(",")
+    backends = {spec.name for spec in parse_specs(options.backends)}
+    late = {case for case in timeouts(whole) if case[0] in backends and case[3] in vocabularies}
+    print(f"{part}: {len(late)} cases met a deadline", flush=True)
+    if late:
+        seconds = max(AGAIN_SECONDS, read_info(whole).timeout_s)
+        with tempfile.TemporaryDirectory(dir=options.out) as scratch:
+            in_time = Path(scratch)
+            copy_without(late, whole, in_time / part, seconds)
+            changes = {"shard": None, "executor": "", "timeout": seconds, "effort": 0}
+            ids = {part: tuple(sorted({case[-1] for case in late}))}
+            walk(changed(options, **changes, take_over=in_time, chosen=ids), suites, part, second)
+
+
+def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path, seconds: float) -> None:
+    """Writes the verdicts of the run but for those cases, by `case_identity`, as a run for verdicts alone
+    with the second deadline: what was done in less is done in it too."""
+    info = replace(read_info(whole), timeout_s=seconds, effort=0, checks=())
+    into.mkdir()
+    shutil.copyfile(whole / "cases.jsonl", into / "cases.jsonl")
+    with Writer(into, info) as writer:
+        for case, rows in groupby(read_rows(whole), case_identity):
+            if case not in late:
+                verdicts = (row for row in rows if row.mode != CHECKS_MODE)
+                writer.append([(replace(row, samples=None), b"") for row in verdicts])
+
+
+def left_out(out: Path, part: str, suites: Sequence[str]) -> dict[str, str]:
+    """Returns the names of the schemas of MaskBench that are none by their own draft, by the case's id, and
+    says so; they are noted in a file, from which the README names them."""
+    if part != "maskbench":
+        return {}
+    found = no_schemas(suites)
+    if found:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / LEFT_OUT).write_text(json.dumps(sorted(found.values())) + "\n")
+        print(f"{part}: left out, being no schema by its own draft: {', '.join(sorted(found.values()))}")
+    return found
+
+
+def chosen_of(most: int | None, strata: Mapping[str, Stratum], out_of: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the ids of the cases that are walked; empty for all of the part's."""
+    if most:
+        return stratified(strata, most)
+    return tuple(strata) if out_of else ()
+
+
+def folder_of(out: Path, part: str, shard: Shard | None) -> Path:
+    """Returns where the run of a part lies, or of one share of it."""
+    name = f"{part}.{shard.number}-of-{shard.of}" if shard else part
+    return out / "runs" / name
+
+
+def is_there(out: Path, part: str) -> bool:
+    """Is there a run of the part? Shares are put together first, once none is missing. Raises BadInput for
+    shares of which some are not there or not complete."""
+    whole = out / "runs" / part
+    if has_begun(whole):
+        return True
+    shares = sorted((out / "runs").glob(f"{part}.*-of-*"))
+    if not shares:
+        return False
+    if any(not read_end(folder) for folder in shares):
+        raise BadInput(f"{part}: a share is not complete; give its command again")
+    merged = merge(whole, shares, sys.argv[1:])
+    if merged.missing:
+        shutil.rmtree(whole)
+        raise BadInput(f"{part}: of its shares are missing: {', '.join(merged.missing_shards)}")
+    return True
+
+
+def changed(options: argparse.Namespace, **values: object) -> argparse.Namespace:
+    """Returns a copy of the options with other values."""
+    return argparse.Namespace(**{**vars(options), **values})
