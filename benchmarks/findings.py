@@ -27,6 +27,7 @@ from gpu_figures import Figures
 from gpu_report import anchors, asked
 from gpu_store import stored
 from gpu_tables import cold, cost, strategies
+from maskbench_counts import as_maskbench, walked_in
 from states import state_counts
 
 from harness.backend.arm import arm_names
@@ -175,6 +176,12 @@ def percentiles(line: dict[str, str]) -> str:
     return ", ".join(duration(float(line[name])) for name in ("p50", "p90", "p99") if line[name])
 
 
+def maskbench(folder: Path, _: str) -> str:
+    """Returns what MaskBench publishes beside what the runs in the folder come to, as MaskBench counts."""
+    runs = sorted(rows.parent for rows in folder.glob("*/rows.jsonl.gz"))
+    return as_maskbench([walked for run in runs for walked in walked_in(run)])
+
+
 def masks(run: Path, _: str) -> str:
     """Returns at how many places the masks are right, by vocabulary, arm and dialect."""
     return to_text(masks_frame(run), "markdown").strip()
@@ -232,6 +239,7 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "states": states,
     "states_by_vocabulary": states_by_vocabulary,
     "times": times,
+    "maskbench": maskbench,
     "masks": masks,
     "mask_causes": mask_causes,
     "gpu_asked": gpu(asked),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import maskbench_counts
 import pytest
 from scripts import script_of
 
@@ -47,14 +49,14 @@ def script() -> ModuleType:
 def test_what_maskbench_counts(
     script: ModuleType, synthetic: ModuleType, rows: list[dict[str, Any]], count: str
 ) -> None:
-    case = script.MaskBenchCase("a schema")
+    case = maskbench_counts.MaskBenchCase("a schema")
     for number, fields in enumerate(rows):
         case.add(synthetic.row(**{"instance": number, **fields}), True)
     assert case.count == count
 
 
 def test_an_instance_that_we_made_is_not_counted(script: ModuleType, synthetic: ModuleType) -> None:
-    case = script.MaskBenchCase("a schema")
+    case = maskbench_counts.MaskBenchCase("a schema")
     case.add(synthetic.row(**LET_IN), False)
     assert case.count == "passing" and case.ours.state == "silently_wrong"
 
@@ -76,6 +78,26 @@ def test_a_run_is_told_in_both_ways(
     assert script.main([str(tmp_path / "run"), "--differences", str(found)]) == 0
     told = capsys.readouterr().out
     assert "1 of 11,306 files, a sample" in told
-    assert "| invalidation error | 1 (100.0%) |" in told and "| works | 1 (100.0%) |" in told
+    assert "| invalidation error | 1 (100.0%; 13.1 to 100.0) |" in told
+    assert "| works | 1 (100.0%; 13.1 to 100.0) |" in told
     (difference,) = map(json.loads, found.read_text().splitlines())
     assert (difference["maskbench"], difference["ours"]) == ("invalidation error", "works")
+
+
+def test_of_a_published_run_the_rows_are_enough_where_nothing_was_made(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = tmp_path / "suite.json"
+    suite.write_text(json.dumps([{"description": "free", "schema": {"type": "integer"}, "tests": []}]))
+    options = ["--backends", "reference", "--vocabularies", "bytes", "--effort", "0"]
+    for bare in ([], ["--bare"]):
+        run = tmp_path / f"run{len(bare)}"
+        words = ["run", str(suite), *options, *bare, "--out", str(run)]
+        monkeypatch.setattr(sys, "argv", ["grammarbench", *words])
+        assert main(words) == 0
+        (run / "cases.jsonl").unlink()
+    capsys.readouterr()
+    assert script.main([str(tmp_path / "run0")]) == 2
+    assert "was not walked with --bare" in capsys.readouterr().err
+    assert script.main([str(tmp_path / "run1")]) == 0
+    assert "| passing | 1 (100.0%; 13.1 to 100.0) |" in capsys.readouterr().out

@@ -1,0 +1,204 @@
+"""How MaskBench counts what a run has walked, what it publishes itself, and how we count the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from harness.backend.arm import arm_names
+from harness.errors import BadInput
+from harness.outcomes.case_state import CaseState
+from harness.outcomes.outcome import CaseRows
+from harness.report.figures import estimates
+from harness.rows.row import CHECKS_MODE, DECLINED, Row
+from harness.rows.store import read_cases, read_info, read_rows
+
+Count = Literal[
+    "passing",
+    "compile error",
+    "segmentation fault",
+    "out of memory",
+    "timeout",
+    "validation error",
+    "invalidation error",
+]
+COUNTS: tuple[Count, ...] = get_args(Count)
+
+PUBLISHED: dict[tuple[str, str], dict[Count, int]] = {
+    (backend, version): dict(zip(COUNTS, counts, strict=True))
+    for backend, version, counts in (
+        ("llguidance", "0.7.10", (8909, 2377, 0, 0, 0, 20, 0)),
+        ("xgrammar", "0.1.17", (8122, 90, 37, 0, 241, 1408, 1368)),
+        ("llama-cpp", "0.3.8", (6505, 1301, 0, 0, 1, 2850, 649)),
+        ("outlines-core", "0.2.3", (7050, 1773, 0, 188, 60, 1415, 822)),
+    )
+}
+"""What MaskBench's README publishes of 11,306 schemas, by backend and version: with the vocabulary of Llama
+3.1, a deadline of 900 s for a schema, and 40 GiB."""
+
+FILES = 11_306
+WALKABLE = FILES - 4
+"""Its repository has 11,305 files, and three of them are no schemas by their own draft."""
+
+
+@dataclass
+class MaskBenchCase:
+    """One schema on one arm, counted as MaskBench counts; rows come in the order of the instances."""
+
+    name: str
+    count: Count = "passing"
+    ours: CaseRows = field(default_factory=CaseRows)
+
+    def add(self, row: Row, is_from_file: bool) -> None:
+        """Takes in one row of the case; `is_from_file` is false for an instance that we made."""
+        self.ours.add(row)
+        if self.count in ENDINGS:
+            return
+        if ending := _ending(row):
+            self.count = ending
+        elif is_from_file and row.instance is not None:
+            self.count = _error(row) or self.count
+
+
+ENDINGS = COUNTS[1:5]
+"""What ends a schema, whatever its instances do."""
+BY_STATUS: dict[str, Count] = {"timeout": "timeout", "crash": "segmentation fault", "oom": "out of memory"}
+
+
+def _ending(row: Row) -> Count | None:
+    """Returns what ends the schema at this row; None where it goes on."""
+    if row.status in BY_STATUS:
+        return BY_STATUS[row.status]
+    is_raised = row.status == "backend_error" and row.phase in ("compile", "start")
+    return "compile error" if row.status in DECLINED or is_raised else None
+
+
+def _error(row: Row) -> Count | None:
+    """Returns the error that the instance is for MaskBench; None where it is none, or was not walked."""
+    raised = row.status == "backend_error"
+    if raised and row.phase != "end":
+        return "validation error"
+    valid = row.contested if row.valid is None else row.valid
+    if valid is None or (row.accepted is None and not raised):
+        return None
+    # What is raised behind the last token, at end-of-sequence, MaskBench does not get to see.
+    taken = raised or row.accepted or row.stopped_at == row.tokens
+    if taken == valid:
+        return None
+    return "validation error" if valid else "invalidation error"
+
+
+@dataclass(frozen=True)
+class Walked:
+    """The schemas that one arm of a run has walked, by id."""
+
+    backend: str
+    version: str
+    cases: dict[str, MaskBenchCase]
+
+    @property
+    def is_sample(self) -> bool:
+        """Are schemas missing that could be walked?"""
+        return len(self.cases) < WALKABLE
+
+
+def walked_in(run: Path) -> list[Walked]:
+    """Returns what each arm of a run has walked, in the order of its arms. Raises BadInput."""
+    arms = read_info(run).arms
+    names, found = arm_names(arms), counted(run)
+    return [
+        Walked(one.backend, one.version, found.get(names[one.backend, one.version, one.options], {}))
+        for one in arms
+    ]
+
+
+def counted(run: Path) -> dict[str, dict[str, MaskBenchCase]]:
+    """Returns the cases of a run by arm and id. Of a published one there are only rows, which do not tell
+    documents that we made from others. Raises BadInput for one that may have such."""
+    info = read_info(run)
+    if (run / "cases.jsonl").exists():
+        made = {case.id for _, _, case in read_cases(run) if any(one.made_for for one in case.instances)}
+    elif "--bare" in info.argv:
+        made = set()
+    else:
+        raise BadInput(f"{run}: it has no cases.jsonl, and was not walked with --bare; name a run that has")
+    names = arm_names(info.arms)
+    found: dict[str, dict[str, MaskBenchCase]] = {}
+    for row in read_rows(run):
+        cases = found.setdefault(names[row.backend, row.backend_version, row.options], {})
+        case = cases.setdefault(row.case_id, MaskBenchCase(row.case))
+        if row.mode != CHECKS_MODE:
+            case.add(row, row.case_id not in made)
+    return found
+
+
+def share(count: int, of: int, is_sample: bool = False) -> str:
+    """Returns a count with its share in percent, and of a sample with the interval (LEVEL) of the share."""
+    found = estimates.share(count, of)
+    if found is None or found.bounds is None:
+        return "0"
+    low, high = (f"{100 * bound:.1f}" for bound in found.bounds)
+    return f"{count:,} ({found.value:.1%}{f'; {low} to {high}' if is_sample else ''})"
+
+
+def as_maskbench(walked: Sequence[Walked]) -> str:
+    """Returns the table of MaskBench's counts as Markdown: of each arm what MaskBench publishes of that
+    version, where it does, and what was walked here."""
+    columns: list[tuple[str, dict[Count, int], bool]] = []
+    for one in walked:
+        if published := PUBLISHED.get((one.backend, one.version)):
+            columns.append((f"{one.backend} {one.version}, published", published, False))
+        counts: Counter[Count] = Counter(case.count for case in one.cases.values())
+        columns.append((f"{one.backend} {one.version}, here", counts, one.is_sample))
+    lines = [
+        f"| schemas | {' | '.join(name for name, _, _ in columns)} |",
+        "| --- " + "| ---: " * len(columns) + "|",
+    ]
+    for count in COUNTS:
+        cells = [share(of.get(count, 0), sum(of.values()), is_sample) for _, of, is_sample in columns]
+        lines.append(f"| {count} | {' | '.join(cells)} |")
+    lines.append(f"| in all | {' | '.join(f'{sum(of.values()):,}' for _, of, _ in columns)} |")
+    return "\n".join(lines)
+
+
+def as_we(walked: Sequence[Walked]) -> str:
+    """Returns the table of our counts of the same walks, without masks and checks."""
+    heads = [f"{one.backend} {one.version}" for one in walked]
+    lines = [f"| schemas | {' | '.join(heads)} |", "| --- " + "| ---: " * len(heads) + "|"]
+    for state in CaseState:
+        counts = [sum(case.ours.state == state for case in one.cases.values()) for one in walked]
+        if any(counts):
+            cells = [
+                share(count, len(one.cases), one.is_sample) for count, one in zip(counts, walked, strict=True)
+            ]
+            lines.append(f"| {state.words.title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+AGREE: dict[Count, tuple[CaseState, ...]] = {
+    "passing": (CaseState.WORKS, CaseState.NOT_JUDGED),
+    "compile error": (CaseState.REFUSED,),
+    "segmentation fault": (CaseState.BREAKS,),
+    "out of memory": (CaseState.BREAKS,),
+    "timeout": (CaseState.TOO_SLOW,),
+    "validation error": (CaseState.VALID_REFUSED,),
+    "invalidation error": (CaseState.SILENTLY_WRONG,),
+}
+"""Our states that say the same as a count of MaskBench."""
+
+
+def differences(walked: Sequence[Walked]) -> Iterator[dict[str, str]]:
+    """Yields each schema on which the two ways of counting differ, by backend and version."""
+    for one in walked:
+        for case in one.cases.values():
+            if case.ours.state not in AGREE[case.count]:
+                yield {
+                    "backend": one.backend,
+                    "version": one.version,
+                    "schema": case.name,
+                    "maskbench": case.count,
+                    "ours": case.ours.state,
+                }
