@@ -68,6 +68,7 @@ def write_plan(
     workers: int = 1,
     made: Mapping[str, tuple[Instance, ...]] | None = None,
     bare: bool = False,
+    planned: Callable[[int], None] = lambda cases: None,
 ) -> Plan:
     """Writes every case that is to be walked to `path`, and returns the plan.
 
@@ -78,7 +79,7 @@ def write_plan(
     documents that are made for it. `only` selects cases by name or id. With `respell` a JSON Schema's
     instances are the spellings of its valid ones, and other cases are left out. So many `workers` judge and
     generate side by side. `made` has the documents that an earlier plan made, which are taken again. With
-    `bare` none are made.
+    `bare` none are made. `planned` is told behind each case how many there are so far.
     """
     offsets = array("q")
     dialects: list[str] = []
@@ -120,6 +121,7 @@ def write_plan(
                 counts["cases"] += 1
                 counts["cases_in_all"] += 1
                 counts["instances"] += len(case.instances)
+                planned(len(offsets))
             counts["cases_in_all"] += left_out["json_schema"] if respell else left_out.total()
             described[name] = {"version": suite.version, "sha256": digest.hexdigest(), **counts}
             if generated:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -47,6 +48,8 @@ from harness.text import counted, one_line
 SEED = 0
 MEMORY_GB = 4.0
 """The resident memory that one case may take, in GB, unless somebody wants another limit."""
+PLANNING_SECONDS = 10.0
+"""How often it is said how far the plan of a run is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +216,7 @@ def _walk_prepared(
             workers=usable_processors(),
             made=None if request.spellings else _made_before(request, folder),
             bare=request.bare,
+            planned=_planned(say),
         )
         for line in contested_lines(plan.suites):
             say(one_line(line, spelled=True))
@@ -248,6 +252,22 @@ def _walk_prepared(
         walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
         writer.finish(now())
         return Outcome(folder, writer.statuses, prepared.described)
+
+
+def _planned(
+    say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+) -> Callable[[int], None]:
+    """Returns what says every PLANNING_SECONDS how many cases are planned: judging ten thousand takes
+    minutes."""
+    told = clock()
+
+    def planned(cases: int) -> None:
+        nonlocal told
+        if clock() - told >= PLANNING_SECONDS:
+            told = clock()
+            say(f"reading and judging the cases: {cases:,} so far ...")
+
+    return planned
 
 
 def _made_before(request: Request, folder: Path) -> dict[str, tuple[Instance, ...]] | None:
