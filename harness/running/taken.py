@@ -32,8 +32,8 @@ def refuse_others(earlier: Path, info: RunInfo) -> None:
 
 
 def take_over(earlier: Path, info: RunInfo, cases: Path, works: Sequence[Work], writer: Writer) -> int:
-    """Writes the rows of every case that the earlier run walked whole, and leaves these cases out of the
-    works; returns how many there are, each backend and vocabulary counted apart.
+    """Writes the rows of every case of the works that the earlier run walked whole, and leaves these out of
+    the works; returns how many there are, each backend and vocabulary counted apart.
 
     `cases` is the file of the new run's plan. A case is the same if its grammar and its instances are, a
     backend if its version and options are. A published run has no cases: there the instances are known by
@@ -45,18 +45,21 @@ def take_over(earlier: Path, info: RunInfo, cases: Path, works: Sequence[Work], 
     numbers = {key: number for number, key in enumerate(planned)}
     same = _same_cases(earlier, planned)
     arms = read_info(earlier).arms
-    taken: dict[tuple[str, ...], set[int]] = {work.who: set() for work in works if work.arm in arms}
+    owed = {work.who: set(work.cases) for work in works if work.arm in arms}
+    taken = 0
     for identity, group in groupby(read_rows(earlier), case_identity):
         rows, who, (suite, case_id) = list(group), identity[:4], identity[4:]
         key = suite, case_id
-        if key not in same or who not in taken or numbers[key] in taken[who]:
+        if key not in same or numbers[key] not in owed.get(who, ()):
             continue
         if len(rows) == rows_of(planned[key], checked) and _are_of(rows, planned[key]):
             writer.append([(replace(row, samples=None), b"") for row in rows])
-            taken[who].add(numbers[key])
+            owed[who].discard(numbers[key])
+            taken += 1
     for work in works:
-        work.cases = deque(number for number in work.cases if number not in taken.get(work.who, ()))
-    return sum(map(len, taken.values()))
+        if work.who in owed:
+            work.cases = deque(number for number in work.cases if number in owed[work.who])
+    return taken
 
 
 def _cases(path: Path) -> Iterator[tuple[str, Case]]:

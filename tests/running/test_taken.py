@@ -15,6 +15,7 @@ from harness.errors import BAD_INPUT, OK, BadInput
 from harness.rows.row import Row, untimed
 from harness.rows.store import read_end, read_info, read_rows
 from harness.running.session import Request, run
+from harness.running.shard import Shard
 
 CASES: list[dict[str, Any]] = [
     *(
@@ -45,6 +46,7 @@ def walk(
     taken_from: str = "",
     bare: bool = False,
     timeout: float = 30.0,
+    shard: Shard | None = None,
 ) -> str:
     """Walks the suite into a folder beside it; returns what is said."""
     said: list[str] = []
@@ -59,6 +61,7 @@ def walk(
         only=tuple(cases),
         bare=bare,
         taken_from=suite.with_name(taken_from) if taken_from else None,
+        shard=shard,
     )
     run(request, said.append, lambda _: None)
     return "\n".join(said)
@@ -101,6 +104,14 @@ def test_what_is_taken_over_is_not_walked_again(suite: Path) -> None:
     walk(suite, "enlarged", taken_from="sample")
     refused = {row.case for row in read_rows(suite.with_name("enlarged")) if row.valid and not row.accepted}
     assert refused == set(NAMES[:2])
+
+
+def test_a_share_takes_over_its_own_cases_alone(suite: Path) -> None:
+    walk(suite, "whole")
+    for number in (1, 2):
+        walk(suite, f"share{number}", taken_from="whole", shard=Shard(number, 2))
+    shares = [{row.case for row in read_rows(suite.with_name(f"share{number}"))} for number in (1, 2)]
+    assert not shares[0] & shares[1] and shares[0] | shares[1] == set(NAMES)
 
 
 def test_a_backend_is_added(suite: Path) -> None:
