@@ -24,10 +24,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from maskbench_counts import FILES, Walked, as_maskbench, as_we, differences, walked_in
+from maskbench_counts import FILES, as_maskbench, as_we, differences, walked_in
 
 from harness.errors import BAD_INPUT, OK, BadInput
-from harness.rows.store import read_info
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,20 +35,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--differences", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
-    walked: list[Walked] = []
     try:
-        for run in options.runs:
-            found = walked_in(run)
-            walked += found
-            for one in found:
-                said = "a sample" if one.is_sample else "all that are schemas"
-                print(
-                    f"{one.backend} {one.version}: {len(one.cases):,} of {FILES:,} files, {said}; "
-                    f"{read_info(run).timeout_s:g} s for a call"
-                )
+        walked = [one for run in options.runs for one in walked_in(run)]
     except BadInput as error:
         print(f"maskbench_table: {error}", file=sys.stderr)
         return BAD_INPUT
+    for one in walked:
+        said = "a sample" if one.is_sample else "all that are schemas"
+        print(
+            f"{one.backend} {one.version}: {len(one.cases):,} of {FILES:,} files, {said}; "
+            f"{one.timeout_s:g} s for a call"
+        )
     print(f"\nAs MaskBench counts:\n\n{as_maskbench(walked)}")
     print(f"\nAs we count the same walks:\n\n{as_we(walked)}")
     differing = list(differences(walked))

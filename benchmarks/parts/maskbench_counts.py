@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from harness.backend.arm import arm_names
 from harness.errors import BadInput
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.outcome import CaseRows
@@ -97,6 +96,7 @@ class Walked:
 
     backend: str
     version: str
+    timeout_s: float
     cases: dict[str, MaskBenchCase]
 
     @property
@@ -106,33 +106,23 @@ class Walked:
 
 
 def walked_in(run: Path) -> list[Walked]:
-    """Returns what each arm of a run has walked, in the order of its arms. Raises BadInput."""
-    arms = read_info(run).arms
-    names, found = arm_names(arms), counted(run)
-    return [
-        Walked(one.backend, one.version, found.get(names[one.backend, one.version, one.options], {}))
-        for one in arms
-    ]
-
-
-def counted(run: Path) -> dict[str, dict[str, MaskBenchCase]]:
-    """Returns the cases of a run by arm and id. Of a published one there are only rows, which do not tell
-    documents that we made from others. Raises BadInput for one that may have such."""
+    """Returns what each arm of a run has walked, in the order of its arms. Of a published run there are only
+    rows, which do not tell documents that we made from others. Raises BadInput for one that may have such."""
     info = read_info(run)
+    made: set[str] = set()
     if (run / "cases.jsonl").exists():
         made = {case.id for _, _, case in read_cases(run) if any(one.made_for for one in case.instances)}
-    elif "--bare" in info.argv:
-        made = set()
-    else:
+    elif "--bare" not in info.argv:
         raise BadInput(f"{run}: it has no cases.jsonl, and was not walked with --bare; name a run that has")
-    names = arm_names(info.arms)
-    found: dict[str, dict[str, MaskBenchCase]] = {}
+    found: dict[tuple[str, str, str], dict[str, MaskBenchCase]] = {
+        (one.backend, one.version, one.options): {} for one in info.arms
+    }
     for row in read_rows(run):
-        cases = found.setdefault(names[row.backend, row.backend_version, row.options], {})
+        cases = found[row.backend, row.backend_version, row.options]
         case = cases.setdefault(row.case_id, MaskBenchCase(row.case))
         if row.mode != CHECKS_MODE:
             case.add(row, row.case_id not in made)
-    return found
+    return [Walked(backend, version, info.timeout_s, cases) for (backend, version, _), cases in found.items()]
 
 
 def share(count: int, of: int, is_sample: bool = False) -> str:

@@ -254,17 +254,15 @@ def _walk_prepared(
         return Outcome(folder, writer.statuses, prepared.described)
 
 
-def _planned(
-    say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
-) -> Callable[[int], None]:
+def _planned(say: Callable[[str], None]) -> Callable[[int], None]:
     """Returns what says every PLANNING_SECONDS how many cases are planned: judging ten thousand takes
     minutes."""
-    told = clock()
+    told = time.monotonic()
 
     def planned(cases: int) -> None:
         nonlocal told
-        if clock() - told >= PLANNING_SECONDS:
-            told = clock()
+        if (moment := time.monotonic()) - told >= PLANNING_SECONDS:
+            told = moment
             say(f"reading and judging the cases: {cases:,} so far ...")
 
     return planned

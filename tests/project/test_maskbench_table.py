@@ -46,16 +46,14 @@ def script() -> ModuleType:
         ([{"status": "oom", "phase": "compile", "accepted": None}], "out of memory"),
     ],
 )
-def test_what_maskbench_counts(
-    script: ModuleType, synthetic: ModuleType, rows: list[dict[str, Any]], count: str
-) -> None:
+def test_what_maskbench_counts(synthetic: ModuleType, rows: list[dict[str, Any]], count: str) -> None:
     case = maskbench_counts.MaskBenchCase("a schema")
     for number, fields in enumerate(rows):
         case.add(synthetic.row(**{"instance": number, **fields}), True)
     assert case.count == count
 
 
-def test_an_instance_that_we_made_is_not_counted(script: ModuleType, synthetic: ModuleType) -> None:
+def test_an_instance_that_we_made_is_not_counted(synthetic: ModuleType) -> None:
     case = maskbench_counts.MaskBenchCase("a schema")
     case.add(synthetic.row(**LET_IN), False)
     assert case.count == "passing" and case.ours.state == "silently_wrong"
