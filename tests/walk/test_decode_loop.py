@@ -198,31 +198,35 @@ def test_fills_run_while_the_model_works_only_with_overlap() -> None:
 
 
 def test_a_device_is_given_its_work_before_fills_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on CUDA, where a pass is launched and the wait for it comes later."""
+    """As on CUDA, where a pass is launched, what follows is queued behind it, and only the choice waits."""
     order: list[str] = []
+    initialize = _Run.__init__
 
-    class Late(FakeModel):
-        def finish(self) -> None:
-            order.append("finish")
+    def noted(owner: type, name: str) -> None:
+        inner = getattr(owner, name)
 
-    begin, initialize = Fills.begin, _Run.__init__
+        def note(*arguments: Any) -> Any:
+            order.append(name)
+            return inner(*arguments)
 
-    def begins(self: Fills, *arguments: Any) -> None:
-        order.append("fills")
-        begin(self, *arguments)
+        monkeypatch.setattr(owner, name, note)
 
     def on_a_device(self: _Run, *arguments: Any) -> None:
         initialize(self, *arguments)
         assert self.fills_first, "a CPU's fills come first"
         self.fills_first = False
 
-    monkeypatch.setattr(Fills, "begin", begins)
+    for owner, name in ((Fills, "begin"), (Fills, "wait"), (Masks, "apply"), (Sampler, "choose")):
+        noted(owner, name)
     monkeypatch.setattr(_Run, "__init__", on_a_device)
-    model, wanted = Late(), [request(f"r{number}", GRAMMARS[1], limit=6, seed=number) for number in range(3)]
+    model, wanted = (
+        FakeModel(),
+        [request(f"r{number}", GRAMMARS[1], limit=6, seed=number) for number in range(3)],
+    )
     model.during = lambda: order.append("pass")
     found = serve(wanted, model=model)
     assert [each.ids for each in found] == [alone(each) for each in wanted]
-    assert order == ["pass", "fills", "finish"] * (len(order) // 3)
+    assert order == ["pass", "begin", "wait", "apply", "choose"] * (len(order) // 5)
 
 
 def test_what_is_hidden_is_not_exposed() -> None:

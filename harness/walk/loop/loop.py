@@ -13,12 +13,13 @@ from harness.backend.bridge.thinking import Thinking
 from harness.backend.vocabulary import Vocabulary
 from harness.errors import BadInput
 from harness.walk.loop.batch import Batch
+from harness.walk.loop.device import clock_of
 from harness.walk.loop.intake import Fallback, Intake
 from harness.walk.loop.masks import Masks
 from harness.walk.loop.outcome import Served
 from harness.walk.loop.respelling import is_canonical
 from harness.walk.loop.sampling import NOTHING, Sampler
-from harness.walk.loop.step import Fills, Plan, plan
+from harness.walk.loop.step import Fills, Plan, Taken, plan
 from harness.walk.loop.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -186,6 +187,8 @@ class _Run:
         # A device is given its work first, and fills begin while it works; a CPU's pass is work of this
         # thread.
         self.fills_first = not options.overlap or self.model.device.type == "cpu"
+        self.clock = clock_of(self.model.device)
+        self.taken: list[Taken] = []
         self.sampler = Sampler(self.model.device)
         self.served = Served()
         self.start = self.batch.start
@@ -211,6 +214,8 @@ class _Run:
                     sleep(idle / 1e9)
         served = self.served
         served.wall_ns = perf_counter_ns() - self.start
+        self.model.finish()
+        served.steps = [taken.columns() for taken in self.taken]
         served.passes = len(served.steps)
         done = self.batch.done | intake.ended
         served.completed = [done[number] for number in sorted(done)]
@@ -249,43 +254,39 @@ class _Run:
         if masks is not None and fills is not None and self.fills_first:
             fills.begin(passing, masks)
         submitted = perf_counter_ns()
+        marks = [self.clock()]
         logits = model.extend(passing.tokens, every=passing.drafted)
+        marks.append(self.clock())
         if masks is not None and fills is not None and not self.fills_first:
             fills.begin(passing, masks)
-        model.finish()
-        passed = perf_counter_ns()
-        if masks is not None and fills is not None:
-            fills.wait()
-        filled = perf_counter_ns()
-        move_ns = apply_ns = sample_ns = fill_ns = 0
-        if passing.slots:
-            if masks is not None:
-                masks.move(passing.masked)
-            moved = perf_counter_ns()
+        fill_ns = 0
+        if not passing.slots:
+            model.finish()
+        else:
+            # All that follows is queued behind the pass while it runs; only sampling waits for the device.
             slots = passing.logits_of_slots(logits)[:, : self.loop.vocabulary.size]
             self._prefer(passing, slots)
-            preferred = perf_counter_ns()
+            marks.append(self.clock())
+            if masks is not None and fills is not None:
+                fills.wait()
+            marks.append(self.clock())
+            if masks is not None:
+                masks.move(passing.masked)
+            marks.append(self.clock())
             if masks is not None:
                 masks.apply(slots[: passing.masked])
-            applied = perf_counter_ns()
+            marks.append(self.clock())
             chosen = self.sampler.choose(slots)
+            marks.append(self.clock())
             known = perf_counter_ns()
-            move_ns, apply_ns, sample_ns = (
-                moved - filled,
-                applied - preferred,
-                preferred - moved + known - applied,
-            )
             fill_ns = sum(active.last_fill_ns for active in passing.sampling[: passing.constrained])
             strategies, accepts = self.batch.take(passing.sampling, chosen, known - self.start)
             strategy_ns += strategies
             accept_ns += accepts
-        exposed_ns = submitted - planned + filled - passed
-        fed = sum(map(len, passing.tokens.values()))
-        self.served.steps.append(
-            (
-                len(passing.tokens), fed, passed - submitted, fill_ns, exposed_ns, move_ns, apply_ns,
-                sample_ns, accept_ns,
-                strategy_ns + passing.draft_ns, perf_counter_ns() - began,
+        self.taken.append(
+            Taken(
+                len(passing.tokens), sum(map(len, passing.tokens.values())), fill_ns, submitted - planned,
+                accept_ns, strategy_ns + passing.draft_ns, perf_counter_ns() - began, marks,
             )
         )  # fmt: skip
 

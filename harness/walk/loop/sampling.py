@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.walk.loop.device import sent
+
 if TYPE_CHECKING:
     import torch
 
@@ -28,15 +30,13 @@ class Sampler:
 
     def favour(self, logits: torch.Tensor, wanted: Sequence[int]) -> None:
         """Adds the bonus to the logit of `wanted[i]` in row i, in place; NOTHING leaves the row as it is."""
-        import torch
-
         if self._on_host:
             rows: Any = logits.numpy()
             for row, token in enumerate(wanted):
                 if token != NOTHING:
                     rows[row, token] += BONUS
             return
-        tokens = torch.tensor([list(wanted)], dtype=torch.int64).to(self._device, non_blocking=True).T
+        tokens = sent(wanted, self._device)[:, None]
         logits.scatter_add_(1, tokens.clamp(min=0), (tokens >= 0) * BONUS)
 
     def disturb(self, logits: torch.Tensor, seed: int, position: int) -> None:

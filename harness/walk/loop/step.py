@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import pairwise
 from queue import SimpleQueue
 from threading import Thread
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.backend.grammar import Adapter, GrammarObject
+from harness.walk.loop.device import between, sent
 from harness.walk.loop.faults import BackendFault, attribution
 
 if TYPE_CHECKING:
@@ -45,15 +47,40 @@ class Plan(NamedTuple):
         """Returns the logits `[slots, vocabulary]` out of those that the model gave."""
         if not self.drafted:
             return logits[: self.slots]
-        import torch
-
         rows: list[int] = []
         places: list[int] = []
         for row, active in enumerate(self.sampling):
             end = len(self.tokens[active.row])
             rows += [row] * (len(active.draft) + 1)
             places += range(end - 1 - len(active.draft), end)
-        return logits[torch.tensor(rows, device=logits.device), torch.tensor(places, device=logits.device)]
+        return logits[sent(rows, logits.device), sent(places, logits.device)]
+
+
+class Taken(NamedTuple):
+    """What a step took, in nanoseconds."""
+
+    rows: int
+    fed: int
+    fill_ns: int
+    handed_ns: int
+    """What was spent on fills before the pass was given to the device."""
+    accept_ns: int
+    strategy_ns: int
+    wall_ns: int
+    marks: Sequence[Any]
+    """When, by `device.clock_of`, the pass began and ended; and, if a token was sampled, when logits were
+    prepared, fills were done, masks were moved and applied, and tokens were chosen."""
+
+    def columns(self) -> tuple[int, ...]:
+        """Returns the columns of STEP, once the device is done."""
+        forward, prepare, wait, move, apply, choose = (
+            *(between(first, second) for first, second in pairwise(self.marks)),
+            *[0] * (7 - len(self.marks)),
+        )
+        return (
+            self.rows, self.fed, forward, self.fill_ns, self.handed_ns + wait, move, apply, prepare + choose,
+            self.accept_ns, self.strategy_ns, self.wall_ns,
+        )  # fmt: skip
 
 
 def plan(requests: Iterable[ActiveRequest], model: Forward, strategy: Strategy) -> Plan:

@@ -59,19 +59,27 @@ def _cache_class() -> type:
             self.values = value_states.new_zeros(rows, value_states.shape[1], capacity, value_states.shape[3])
             self.is_initialized = True
 
+        def memories(
+            self, key_states: torch.Tensor, value_states: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            """Returns the keys and the values of all rows, [rows, heads, capacity, dim], made for states like
+            these, [rows of the pass, heads, count, dim]."""
+            if not self.is_initialized:
+                self.lazy_initialization(key_states, value_states)
+            assert self.keys is not None and self.values is not None
+            return self.keys, self.values
+
         def update(
             self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
         ) -> tuple[torch.Tensor, torch.Tensor]:
             """Write states [rows of the pass, heads, count, dim], and return all that the pass may see, [rows
             of the pass, heads, span, dim]."""
-            if not self.is_initialized:
-                self.lazy_initialization(key_states, value_states)
-            assert self.keys is not None and self.values is not None
+            all_keys, all_values = self.memories(key_states, value_states)
             place = self.owner.place
             where = (place.rows[:, None], slice(None), place.at)
-            self.keys[where] = key_states.transpose(1, 2)
-            self.values[where] = value_states.transpose(1, 2)
-            keys, values = self.keys[:, :, : place.span], self.values[:, :, : place.span]
+            all_keys[where] = key_states.transpose(1, 2)
+            all_values[where] = value_states.transpose(1, 2)
+            keys, values = all_keys[:, :, : place.span], all_values[:, :, : place.span]
             return (
                 (keys, values)
                 if place.whole

@@ -1,5 +1,6 @@
-"""Layers of Llama's kind in fewer kernels, as engines have them: one projection for queries, keys and values,
-one for both halves of the perceptron, torch's own norm, and a rotation in three operations.
+"""Layers of Llama's kind in fewer kernels, as engines have them: one projection for queries, keys and
+values, one for both halves of the perceptron, and on CUDA, where Triton is installed, the kernels of
+`kernels` for all that is no product.
 
 At batch 1 a pass is bound by reading its weights, and each small kernel stands beside that: an H200 took 2.07
 times the floor with transformers' own layers, which run about 50 operations each.
@@ -8,7 +9,10 @@ times the floor with transformers' own layers, which run about 50 operations eac
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from harness.serve.decode.model.attention import GROUPED
 
 if TYPE_CHECKING:
     import torch
@@ -17,25 +21,23 @@ if TYPE_CHECKING:
 
 
 def fuse(model: Any) -> None:
-    """Put such layers into a causal LM of transformers that is built like Llama (`llama` or `qwen2`). It
-    computes the same as before, up to rounding."""
-    attention, perceptron, rotation = _classes()
-    for layer in model.model.layers:
-        layer.self_attn = attention(layer.self_attn)
-        layer.mlp = perceptron(layer.mlp)
-        layer.input_layernorm = _norm(layer.input_layernorm)
-        layer.post_attention_layernorm = _norm(layer.post_attention_layernorm)
-    model.model.norm = _norm(model.model.norm)
+    """Put such layers into a causal LM of transformers that is built like Llama (`llama` or `qwen2`, without
+    windows). It computes the same as before, up to rounding."""
+    layer, norm, rotation = _classes()
+    for number, own in enumerate(model.model.layers):
+        model.model.layers[number] = layer(own)
+    model.model.norm = norm(model.model.norm)
     model.model.rotary_emb = rotation(model.model.rotary_emb)
 
 
-def _norm(own: Any) -> Any:
-    """Returns torch's module, which is one kernel, with the same weight."""
-    from torch import nn
+def quick(states: Tensor) -> bool:
+    """Returns whether the kernels in Triton take the place of torch's operations."""
+    return states.is_cuda and _has_triton()
 
-    made = nn.RMSNorm(own.weight.shape, eps=own.variance_epsilon, device="meta")
-    made.weight = own.weight
-    return made
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
 
 
 def _merged(*own: Any) -> Any:
@@ -60,62 +62,134 @@ def rotated(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.addcmul(states * cos, torch.cat((second, first), -1), sin)
 
 
+def product(states: Tensor, module: Any, onto: Tensor | None = None) -> Tensor:
+    """Returns the linear module of states [rows, count, width], plus `onto` if it is given, which may be
+    overwritten."""
+    if quick(states):
+        if states.shape[0] * states.shape[1] == 1:
+            from harness.serve.decode.model import kernels
+
+            return kernels.product(states, module.weight, module.bias, onto)
+        if onto is not None and module.bias is None:
+            onto.flatten(0, 1).addmm_(states.flatten(0, 1), module.weight.t())
+            return onto
+    made: Tensor = module(states)
+    return made if onto is None else onto + made
+
+
+def gated(merged: Tensor, act: Any) -> Tensor:
+    """Returns the first half of merged [rows, count, 2 width] by the activation, times the second half."""
+    if quick(merged):
+        from harness.serve.decode.model import kernels
+
+        return kernels.gated(merged)
+    gate, up = merged.chunk(2, -1)
+    return act(gate) * up  # type: ignore[no-any-return]
+
+
 @cache
 def _classes() -> tuple[type, type, type]:
-    """Returns the modules: attention, perceptron and rotation. They are made here so that torch and
-    transformers are imported only with a model."""
+    """Returns the modules: layer, norm and rotation. They are made here so that torch and transformers are
+    imported only with a model."""
     import torch
     from torch import nn
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
     from transformers.models.llama.modeling_llama import eager_attention_forward
 
-    class Attention(nn.Module):
-        """Takes the place of LlamaAttention and Qwen2Attention."""
+    class Norm(nn.Module):
+        """Takes the place of LlamaRMSNorm and Qwen2RMSNorm."""
 
         def __init__(self, own: Any) -> None:
             super().__init__()
-            self.config, self.layer_idx, self.scaling = own.config, own.layer_idx, own.scaling
-            self.num_key_value_groups = own.num_key_value_groups  # transformers' plain attention reads it
-            self.dim = own.head_dim
-            self.heads = own.q_proj.out_features // self.dim
-            self.turning = self.heads + own.k_proj.out_features // self.dim
-            self.merged = _merged(own.q_proj, own.k_proj, own.v_proj)
-            self.o_proj = own.o_proj
+            self.weight, self.eps = own.weight, own.variance_epsilon
+
+        def forward(self, states: Tensor) -> Tensor:
+            if not quick(states):
+                return nn.functional.rms_norm(states, self.weight.shape, self.weight, self.eps)
+            from harness.serve.decode.model import kernels
+
+            return kernels.normed(states, self.weight, self.eps)
+
+    class Layer(nn.Module):
+        """Takes the place of LlamaDecoderLayer and Qwen2DecoderLayer."""
+
+        def __init__(self, own: Any) -> None:
+            super().__init__()
+            attention, perceptron = own.self_attn, own.mlp
+            self.config, self.layer_idx, self.scaling = (
+                attention.config,
+                attention.layer_idx,
+                attention.scaling,
+            )
+            self.attention_type = getattr(own, "attention_type", "full_attention")  # transformers 4 reads it
+            self.num_key_value_groups = attention.num_key_value_groups  # its plain attention reads it
+            self.dim = attention.head_dim
+            self.heads = attention.q_proj.out_features // self.dim
+            self.turning = self.heads + attention.k_proj.out_features // self.dim
+            self.input_layernorm = Norm(own.input_layernorm)
+            self.attention = _merged(attention.q_proj, attention.k_proj, attention.v_proj)
+            self.o_proj = attention.o_proj
+            self.post_attention_layernorm = Norm(own.post_attention_layernorm)
+            self.perceptron = _merged(perceptron.gate_proj, perceptron.up_proj)
+            self.act_fn, self.down_proj = perceptron.act_fn, perceptron.down_proj
 
         def forward(
             self,
             hidden_states: Tensor,
-            position_embeddings: tuple[Tensor, Tensor],
             attention_mask: Tensor | None = None,
+            position_embeddings: tuple[Tensor, Tensor] | None = None,
             past_key_values: Any = None,
             **others: Any,
-        ) -> tuple[Tensor, Any]:
+        ) -> Tensor:
+            assert position_embeddings is not None
             rows, count, _ = hidden_states.shape
-            merged = self.merged(hidden_states).view(rows, count, -1, self.dim)
-            turned = rotated(merged[:, :, : self.turning], *position_embeddings).transpose(1, 2)
+            merged = product(self.input_layernorm(hidden_states), self.attention)
+            merged = merged.view(rows, count, -1, self.dim)
+            attended = self._at_once(merged, position_embeddings, past_key_values)
+            if attended is None:
+                attended = self._attended(
+                    merged, position_embeddings, attention_mask, past_key_values, others
+                )
+            states = product(attended.reshape(rows, count, -1), self.o_proj, hidden_states)
+            merged = product(self.post_attention_layernorm(states), self.perceptron)
+            return product(gated(merged, self.act_fn), self.down_proj, states)
+
+        def _at_once(self, merged: Tensor, embeddings: tuple[Tensor, Tensor], held: Any) -> Tensor | None:
+            """Returns what is attended, by kernels that write to the cache and read it in place; None where
+            they do not apply."""
+            if held is None or self.config._attn_implementation != GROUPED or not quick(merged):
+                return None
+            from harness.serve.decode.model import kernels
+
+            shared = self.turning - self.heads
+            if merged.shape[1] * self.heads // shared > kernels.MOST_QUERIES:
+                return None
+            place = held.place
+            like = merged.transpose(1, 2)[:, :shared]
+            keys, values = held.layers[self.layer_idx].memories(like, like)
+            query = kernels.turned_and_kept(merged, *embeddings, keys, values, place.rows, place.at)
+            return kernels.attended(query, keys, values, place.rows, place.at, self.scaling)
+
+        def _attended(
+            self,
+            merged: Tensor,
+            embeddings: tuple[Tensor, Tensor],
+            mask: Tensor | None,
+            held: Any,
+            others: dict[str, Any],
+        ) -> Tensor:
+            turned = rotated(merged[:, :, : self.turning], *embeddings).transpose(1, 2)
             query, key = turned[:, : self.heads], turned[:, self.heads :]
             value = merged[:, :, self.turning :].transpose(1, 2)
-            if past_key_values is not None:
-                key, value = past_key_values.update(key, value, self.layer_idx)
+            if held is not None:
+                key, value = held.update(key, value, self.layer_idx)
             attend: Any = ALL_ATTENTION_FUNCTIONS.get_interface(
                 self.config._attn_implementation, eager_attention_forward
             )
-            attended, weights = attend(
-                self, query, key, value, attention_mask, dropout=0.0, scaling=self.scaling, **others
-            )
-            return self.o_proj(attended.reshape(rows, count, -1)), weights
-
-    class Perceptron(nn.Module):
-        """Takes the place of LlamaMLP and Qwen2MLP."""
-
-        def __init__(self, own: Any) -> None:
-            super().__init__()
-            self.merged = _merged(own.gate_proj, own.up_proj)
-            self.act_fn, self.down_proj = own.act_fn, own.down_proj
-
-        def forward(self, states: Tensor) -> Tensor:
-            gate, up = self.merged(states).chunk(2, -1)
-            return self.down_proj(self.act_fn(gate) * up)  # type: ignore[no-any-return]
+            attended: Tensor = attend(
+                self, query, key, value, mask, dropout=0.0, scaling=self.scaling, **others
+            )[0]
+            return attended
 
     class Rotation(nn.Module):
         """Returns what `rotated` takes. The first half of the sines has the sign that transformers gives to
@@ -130,4 +204,4 @@ def _classes() -> tuple[type, type, type]:
             first, second = sin.chunk(2, -1)
             return cos[:, :, None], torch.cat((-first, second), -1)[:, :, None]
 
-    return Attention, Perceptron, Rotation
+    return Layer, Norm, Rotation

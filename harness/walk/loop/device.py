@@ -1,0 +1,40 @@
+"""What the loop asks of a device beside its passes: when a part of a step ends, by the clock of where its
+work is done, and ids that are sent without waiting for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+def clock_of(device: torch.device) -> Callable[[], Any]:
+    """Returns a function whose result says when the work that was given to the device so far is done: on a
+    CPU at once, on CUDA as an event, which is known once the device has come to it."""
+    return perf_counter_ns if device.type == "cpu" else _event
+
+
+def between(first: Any, second: Any) -> int:
+    """Nanoseconds between two such results, after the device is done."""
+    if isinstance(first, int):
+        return int(second - first)
+    return int(first.elapsed_time(second) * 1e6)
+
+
+def sent(values: Sequence[int], device: torch.device) -> torch.Tensor:
+    """Returns int64 values on the device, queued behind its work."""
+    import torch
+
+    made = torch.tensor(values, dtype=torch.int64)
+    return made if device.type == "cpu" else made.pin_memory().to(device, non_blocking=True)
+
+
+def _event() -> Any:
+    import torch
+
+    event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    event.record()
+    return event
