@@ -34,9 +34,9 @@ KERNEL_BACKENDS = ("xgrammar", "llguidance", "outlines-core")
 JUDGED_BATCH = 32
 """The batch at which constrained runs are held against unconstrained ones."""
 
-SHAPE_SECONDS = {"1b": 0.75, "8b": 1.0}
+SHAPE_SECONDS = {"1b": 0.65, "8b": 1.0}
 """How long a shape takes, as a share of 8b's time."""
-DECODE_SECONDS = {1: 135.0, 8: 80.0, 32: 95.0, 128: 180.0, 512: 360.0}
+DECODE_SECONDS = {1: 90.0, 8: 55.0, 32: 65.0, 128: 130.0, 512: 300.0}
 """Seconds that a cell of `decode` takes at that batch with 8b: an H200 took so long at batch 1, 8 and 32; the
 others are guesses. Once such a cell is measured, its own time stands in their place."""
 
@@ -105,7 +105,7 @@ class Plan:
     def _kernels(self) -> Iterator[Cell]:
         for vocabulary in self.vocabularies:
             for dtype in self.dtypes:
-                yield Cell("kernels", "times", 40, dtype=dtype, vocabulary=vocabulary)
+                yield Cell("kernels", "times", 75, dtype=dtype, vocabulary=vocabulary)
         for backend in self.kernel_backends:
             yield Cell("kernels", "probes", 120, backend=backend)
 
@@ -115,16 +115,16 @@ class Plan:
             for shape in self.shapes:
                 share = SHAPE_SECONDS.get(shape, 1)
                 if fork == 0:
-                    yield Cell("decode", "floor", 50 * share, shape)
+                    yield Cell("decode", "floor", 30 * share, shape)
                 for batch in self.batches:
                     seconds = DECODE_SECONDS.get(batch, 60.0) * share
                     yield Cell("decode", "decode", seconds, shape, batch, fork)
 
     def _cold(self) -> Iterator[Cell]:
-        yield from self._loads("cold", self.cold_batches, 90, {})
+        yield from self._loads("cold", self.cold_batches, 75, {})
 
     def _share(self) -> Iterator[Cell]:
-        yield from self._loads("share", self.share_batches, 45, {512: 150.0})
+        yield from self._loads("share", self.share_batches, 35, {512: 120.0})
 
     def _loads(
         self, kind: Literal["cold", "share"], batches: tuple[int, ...], usual: float, others: dict[int, float]

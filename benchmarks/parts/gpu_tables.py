@@ -17,7 +17,7 @@ written: {}). In larger batches arithmetic and the loop are in TPOT too."""
 COST_TEXT = """\
 `x none`: TPOT over that of the unconstrained run beside it. `a/a`: the most by which two identical arms
 differ there in TPOT, over all settings; a smaller difference says nothing. Exposed (what masks held the loop
-up), move and apply: medians of a step, by the host's clock."""
+up), move and apply: medians of a step, by the device's clock."""
 COLD_TEXT = f"""\
 One row is free; the others write {LONG_LIMIT} tokens each, and when a quarter of their time is over a request
 comes. `warm`: its grammar was compiled before; `warm again` is the same once more, which is the noise.

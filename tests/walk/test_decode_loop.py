@@ -314,7 +314,7 @@ def test_the_way_through_a_device_gives_what_the_host_gives(device: str, mask: A
         sampler.favour(here, wanted)
         masks.move(3)
         masks.apply(here)
-        masked.append(here.cpu())
+        masked.append(here.cpu().clone())
         chosen.append(sampler.choose(here))
         here[1] = float("-inf")
         assert sampler.choose(here) == [97, NOTHING, 120]
