@@ -236,7 +236,10 @@ class InProcess:
 
     def renew(self) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Ends the threads that would end with a process."""
+        for queue in self.handler.queues.values():
+            queue.close()
 
     def ask(
         self, message: dict[str, Any], blob: bytes = b"", *, seconds: float
