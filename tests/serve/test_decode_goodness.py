@@ -228,6 +228,7 @@ class InProcess:
     """A service whose child is this process. What goes to and fro is JSON, as it is between processes."""
 
     def __init__(self, loader: str, arguments: dict[str, Any], *_: object) -> None:
+        self.handler: Any
         self.handler, self.description = arm_module.load_arm(**arguments)
 
     def start(self) -> None: ...
