@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from places import CORPORA
 
 from harness.backend.grammar import Grammar
@@ -23,8 +25,12 @@ from harness.backend.process.service import Service
 from harness.backend.process.system import descendants, is_running
 from harness.oracle.automaton import NoOracle
 from harness.oracle.judge import Judge, Unjudgeable, check_schema, is_json, is_valid
+from harness.oracle.judge import schema as judge_schema
+from harness.oracle.judge.drafts import DRAFT_URIS
+from harness.oracle.judge.keywords import KEYWORDS
 from harness.oracle.judge.pattern import finds, is_pattern
 from harness.oracle.judge.second import refusal, second_verdict
+from harness.oracle.judge.strict_json import parse_json
 from harness.oracle.regex.ecma import ecma_tree
 
 CORPUS = CORPORA / "json-schema-test-suite" / "tests"
@@ -375,6 +381,7 @@ def test_what_no_judge_reads_is_not_judged(dialect: Any, reason: str) -> None:
         ('{"properties": {"a": {"minLength": -1}}}', None, "$.properties.a.minLength"),
         ('{"exclusiveMinimum": true}', None, "$.exclusiveMinimum"),
         ('{"exclusiveMinimum": 1, "minimum": 0}', "draft4", "$.exclusiveMinimum"),
+        ('{"items": {"$ref": 0}}', "draft3", "$.items"),
         ('{"patternProperties": {"(": {}}}', None, "not of the format regex"),
         ("[]", None, "an object or a boolean"),
         ("1", None, "an object or a boolean"),
@@ -402,6 +409,37 @@ def test_wrong_schema_is_told_in_one_line(text: str, draft: str | None, part: st
 )
 def test_right_schema_has_nothing_wrong(text: str, draft: str | None) -> None:
     assert check_schema(text, draft) is None
+
+
+ODD_VALUES: list[Any] = [
+    0, -1, 2.0, 1.5, "x", "(", "[a", "\\Z", "#/x", "http://[", [], {}, None, True, ["a", "a"], [{}], {"a": 1},
+    ["string", "string"], {"$ref": 1}, {"(": {}}, {"a": 1.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("draft", sorted(DRAFT_URIS))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_what_is_a_schema_at_first_glance_is_one_by_the_last_word(draft: str, data: st.DataObject) -> None:
+    """At first glance is jsonschema_rs, and the last word is jsonschema's."""
+    more = ("pattern", "minLength", "type", "properties", "required", "$id", "$ref", "$anchor")
+    names = data.draw(st.sets(st.sampled_from(sorted({*KEYWORDS, *more})), max_size=2))
+    spoilt = {name: data.draw(st.sampled_from(ODD_VALUES)) for name in sorted(names)}
+    around: list[Any] = [spoilt, {"properties": {"a": spoilt}}, {"items": spoilt}, {"not": spoilt}]
+    inner = data.draw(st.sampled_from(around))
+    parsed = parse_json(json.dumps(inner))
+    at_first = judge_schema._is_surely_a_schema(parsed, draft)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge_schema, "_is_surely_a_schema", lambda *_: False)
+        last = judge_schema._schema_error(parsed, draft)
+    assert not at_first or last is None, inner
+    assert judge_schema._schema_error(parsed, draft) == last
+
+
+@pytest.mark.parametrize("draft", [draft for draft in DRAFT_URIS if draft != "draft3"])
+def test_the_first_glance_is_enough_for_a_usual_schema(draft: str) -> None:
+    usual = parse_json('{"type": "object", "properties": {"a": {"type": "string", "pattern": "^[a-z]+$"}}}')
+    assert judge_schema._is_surely_a_schema(usual, draft)
 
 
 @pytest.mark.parametrize("depth", [2_000, 100_000])
@@ -462,7 +500,7 @@ def test_nested_quantifier_ends_in_time() -> None:
 @pytest.mark.parametrize(
     ("text", "content"),
     [
-        ('{"items":' * 10_000 + "{}" + "}" * 10_000, b"[]"),
+        ('{"items":' * 20_000 + "{}" + "}" * 20_000, b"[]"),
         ('{"items":{"$ref":"#"}}', b"[" * 100_000 + b"]" * 100_000),
         ('{"allOf":[' * 10_000 + "{}" + "]}" * 10_000, b"1"),
         ('{"$ref":"#"}', b"1"),

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.backend.grammar import Grammar
-from harness.oracle.judge.drafts import draft_of
+from harness.oracle.judge.drafts import CLASSES, draft_of
 from harness.oracle.judge.pattern import NotAPattern, written_out
-from harness.oracle.judge.second import CLASSES
 from harness.oracle.judge.unjudgeable import Unjudgeable
 
 LONGEST = 4000

@@ -8,10 +8,8 @@ import math
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from harness.oracle.judge.drafts import DIALECT_URI, DRAFTS
+from harness.oracle.judge.drafts import CLASSES, DIALECT_URI
 
-CLASSES = {draft: draft.title().replace("-", "") + "Validator" for draft in DRAFTS if draft != "draft3"}
-"""The class of each draft; draft 3 is beyond this validator."""
 _LIMITS = ("recursion limit exceeded", "number out of range")
 """What jiter says of a document that it will not read though it may be JSON."""
 _NO_ANSWER = (ValueError, RecursionError, AttributeError, KeyError)
