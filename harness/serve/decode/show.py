@@ -116,7 +116,7 @@ def _model(decoding: Decoding) -> str:
         if threads and model.get("device", "cpu") == "cpu"
         else []
     )
-    return ", ".join([*parts, *(["graphs"] if model.get("graphs") else [])])
+    return ", ".join([*parts, *(name for name in ("graphs", "kernels") if model.get(name))])
 
 
 def _load(cell: DecodeCell) -> str:
