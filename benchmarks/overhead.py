@@ -356,7 +356,7 @@ def plain(folder: Path, backend: str) -> None:
     import gc
 
     from harness.backend.vocabulary import load_vocabulary
-    from harness.cases.case import case_from_line
+    from harness.cases.case_line import case_from_line
 
     vocabulary = load_vocabulary(VOCABULARY)
     compile_schema, walk = PLAIN[backend](vocabulary)

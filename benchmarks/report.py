@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import synthetic
 
-from harness.cases.case import case_to_line
+from harness.cases.case_line import case_to_line
 from harness.rows.row import row_to_json
 from harness.rows.store import Writer
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.cases.case import LONGEST_CASE, Case, Instance, case_from_line, case_to_line
+from harness.cases.case import Case, Instance
+from harness.cases.case_line import LONGEST_CASE, case_from_line, case_to_line
 from harness.cases.prepared import Preparers
 from harness.cases.suite import Suite, read_cases
 from harness.errors import LISTED, BadInput, did_you_mean

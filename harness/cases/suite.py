@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.backend.grammar import Grammar
-from harness.cases.case import GRAMMAR_KEYS, Case, case_from_suite_line, case_id, cases_from_json
+from harness.cases.case import Case, case_id
+from harness.cases.case_json import GRAMMAR_KEYS, case_from_suite_line, cases_from_json
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS

@@ -23,7 +23,7 @@ from harness.backend.process.fork import peak_rss, reset_peak_rss
 from harness.backend.process.system import rss_bytes
 from harness.backend.registry import BackendSpec, make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
-from harness.cases.case import case_at
+from harness.cases.case_line import case_at
 from harness.measure import passes
 
 MOST_PASSES = 10

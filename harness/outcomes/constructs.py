@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.grammar import Grammar
-from harness.cases.case import SCHEMA_KEYWORDS
+from harness.cases.case_json import SCHEMA_KEYWORDS
 from harness.cases.subschemas import subschemas
 from harness.rows.store import read_cases
 

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.backend.arm import Arm
-from harness.cases.case import LONGEST_CASE, Case, case_from_line
+from harness.cases.case import Case
+from harness.cases.case_line import LONGEST_CASE, case_from_line
 from harness.errors import BadInput
 from harness.rows.appending import encoded, write_lines
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json, row_to_json

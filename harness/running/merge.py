@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.cases.case import case_from_line
+from harness.cases.case_line import case_from_line
 from harness.cases.plan import rows_owed
 from harness.errors import BadInput
 from harness.rows.folder import locked, make_writable, new_run_id, now

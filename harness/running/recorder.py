@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from harness.cases.case import case_from_line
+from harness.cases.case_line import case_from_line
 from harness.errors import BadInput
 from harness.rows.row import BROKEN, Row
 from harness.running.case_rows import rows_of, with_first_failure

@@ -9,7 +9,8 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from harness.cases.case import Case, case_from_line
+from harness.cases.case import Case
+from harness.cases.case_line import case_from_line
 from harness.cases.plan import rows_of
 from harness.errors import BadInput
 from harness.rows.row import Row, RunInfo, makes_checks

@@ -22,7 +22,8 @@ from harness.backend.process.fork import peak_rss, reset_peak_rss
 from harness.backend.process.state import ProcessState
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
-from harness.cases.case import Case, Instance, case_from_line
+from harness.cases.case import Case, Instance
+from harness.cases.case_line import case_from_line
 from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, prepare, run_check
 from harness.errors import describe
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status

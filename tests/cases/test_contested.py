@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from harness.cases.case import Case, case_from_line, case_to_line, cases_from_json
+from harness.cases.case import Case
+from harness.cases.case_json import cases_from_json
+from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.flags import CONTRADICTED, HIDDEN_DRAFT, UNREADABLE, with_verdicts
 from harness.cases.suite import find_suite, suite_names
 from harness.cli.main import main

@@ -11,7 +11,8 @@ import pytest
 from small_schemas import small_schema
 
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case, case_from_line, case_id, case_to_line
+from harness.cases.case import Case, case_id
+from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.generated.documents import Document, documents_for
 from harness.cases.generated.generator import Generator
 from harness.cases.plan import PROFILES, write_plan

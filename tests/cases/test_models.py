@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cases.case import cases_from_json
+from harness.cases.case_json import cases_from_json
 from harness.cases.models import model_file
 from harness.cases.suite import find_suite, read_cases
 from harness.errors import BadInput

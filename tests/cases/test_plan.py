@@ -11,7 +11,8 @@ import pytest
 from synthetic import info
 
 from harness.cases import plan as plans
-from harness.cases.case import Case, case_from_line
+from harness.cases.case import Case
+from harness.cases.case_line import case_from_line
 from harness.cases.generated.generator import Generator
 from harness.cases.plan import PROFILES, Profile, write_plan
 from harness.cases.suite import find_suite

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from places import CORPORA
 
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case, Instance, case_from_line, case_id, case_to_line, json_text
+from harness.cases.case import Case, Instance, case_id, json_text
+from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.suite import find_suite, read_cases, suite_names
 from harness.errors import BadInput
 from harness.shape import LONGEST_LINE

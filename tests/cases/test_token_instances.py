@@ -11,7 +11,9 @@ import pytest
 from harness.backend.grammar import Grammar
 from harness.backend.registry import make, parse_spec
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
-from harness.cases.case import Case, Instance, case_from_line, case_from_suite_line, case_to_line
+from harness.cases.case import Case, Instance
+from harness.cases.case_json import case_from_suite_line
+from harness.cases.case_line import case_from_line, case_to_line
 from harness.rows.row import Verdict, verdict
 from harness.running.worker import _walk_instance
 from harness.walk.watched import unwatched

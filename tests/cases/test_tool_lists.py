@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.cases.case import GRAMMAR_KEYS
+from harness.cases.case_json import GRAMMAR_KEYS
 from harness.cases.suite import find_suite, read_cases
 from harness.cases.tool_lists import NOT_OF_TOOLS
 from harness.cli.main import main

@@ -16,7 +16,8 @@ from harness.backend.grammar import Adapter, Grammar, are_documented
 from harness.backend.registry import make, parse_specs
 from harness.backend.unicode_age import VERSIONS, newer_than, unicode_version, version_of
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
-from harness.cases.case import Case, Instance, case_from_line, case_id, case_to_line
+from harness.cases.case import Case, Instance, case_id
+from harness.cases.case_line import case_from_line, case_to_line
 from harness.checks import Subject, run_check
 from harness.checks.exact_mask import check_the_mask_is_exact
 from harness.checks.walks import check_walks_end_and_validate

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case, cases_from_json
+from harness.cases.case import Case
+from harness.cases.case_json import cases_from_json
 from harness.diagnose.repro.evidence import evidence
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Outcome

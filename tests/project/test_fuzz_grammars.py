@@ -23,7 +23,7 @@ from fuzzing import STRINGS, mutated_value, spelled
 from harness.backend.grammar import Grammar
 from harness.backend.registry import parse_specs
 from harness.cases import plan, prepared
-from harness.cases.case import case_from_line
+from harness.cases.case_line import case_from_line
 from harness.cases.suite import find_suite
 from harness.cli import main as cli
 from harness.errors import BadInput

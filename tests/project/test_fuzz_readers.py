@@ -19,7 +19,7 @@ from fuzz_seeds import SEEDS, Seed, fresh, mutated, read_kernels
 from fuzzing import wrong
 
 from harness.backend.vocabulary import load_vocabulary
-from harness.cases.case import case_from_line
+from harness.cases.case_line import case_from_line
 from harness.cases.suite import find_suite, read_cases
 from harness.errors import BadInput
 from harness.measure import kernels

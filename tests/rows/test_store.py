@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case, case_to_line
+from harness.cases.case import Case
+from harness.cases.case_line import case_to_line
 from harness.errors import BadInput
 from harness.rows import store
 from harness.rows.resume import resume

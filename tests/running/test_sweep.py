@@ -22,7 +22,7 @@ import harness
 import harness.running.coordinator
 from harness.backend.arm import Arm
 from harness.backend.describe import describe
-from harness.cases.case import case_from_line
+from harness.cases.case_line import case_from_line
 from harness.cases.plan import PROFILES, Plan, write_plan
 from harness.cases.suite import find_suite
 from harness.cli.main import main

@@ -24,7 +24,7 @@ from places import ROOT
 
 from harness.backend.arm import Arm
 from harness.backend.vocabulary import load_vocabulary
-from harness.cases.case import case_from_line, case_to_line
+from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.suite import deep, find_suite
 from harness.cases.suite import read_cases as cases_of_suite
 from harness.cli.output import plain

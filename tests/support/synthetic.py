@@ -10,7 +10,8 @@ import numpy as np
 
 from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case, Instance, case_id, case_to_line
+from harness.cases.case import Case, Instance, case_id
+from harness.cases.case_line import case_to_line
 from harness.rows.row import Finding, Row, RunInfo
 from harness.rows.store import Writer
 

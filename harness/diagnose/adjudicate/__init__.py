@@ -24,7 +24,8 @@ from harness.backend.environments.build import python_of
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.vocabulary import load_vocabulary
-from harness.cases.case import Case, case_from_line
+from harness.cases.case import Case
+from harness.cases.case_line import case_from_line
 from harness.diagnose.adjudicate.trial import Settings as Settings
 from harness.diagnose.adjudicate.trial import Trial
 from harness.diagnose.adjudicate.verdicts import Validators

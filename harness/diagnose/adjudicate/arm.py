@@ -12,7 +12,7 @@ from harness.backend.grammar import Adapter, InvalidGrammar, UnsupportedGrammar
 from harness.backend.process.child import Answer, Handler
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
-from harness.cases.case import case_at
+from harness.cases.case_line import case_at
 from harness.checks import Subject
 from harness.checks.walks import lean_walk, leaning_of
 

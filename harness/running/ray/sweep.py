@@ -17,7 +17,7 @@ from random import Random
 from typing import IO, Any
 
 import harness
-from harness.cases.case import case_from_line
+from harness.cases.case_line import case_from_line
 from harness.errors import BadInput
 from harness.rows.row import BROKEN
 from harness.running.case_rows import rows_of

@@ -21,7 +21,7 @@ import harness
 from harness.backend.arm import Arm
 from harness.backend.describe import describe
 from harness.backend.environments.build import environment_of
-from harness.cases.case import case_from_line
+from harness.cases.case_line import case_from_line
 from harness.cases.plan import Plan
 from harness.errors import BadInput
 from harness.rows.row import Row

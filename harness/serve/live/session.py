@@ -14,7 +14,7 @@ from time import perf_counter_ns
 
 import harness
 from harness.backend.arm import Arm
-from harness.cases.case import case_from_line, case_to_line
+from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.plan import Plan, Profile, write_plan
 from harness.cases.suite import find_suite
 from harness.errors import BadInput

@@ -1,0 +1,244 @@
+"""Reads cases from parsed JSON in any of the forms in use: our own, bare schemas, those of the
+JSON-Schema-Test-Suite, and lists of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.backend.grammar import DIALECTS, Dialect, Grammar
+from harness.backend.tag_formats import FormatError, has_format, read_tag
+from harness.cases.case import Case, Instance, case_id, json_text
+from harness.cases.tool_lists import is_tool, tool_list, tool_schema
+from harness.errors import BadInput, did_you_mean
+from harness.oracle.judge.drafts import DRAFT_URIS
+
+GRAMMAR_KEYS: dict[str, Dialect] = {
+    ("schema" if dialect == "json_schema" else dialect): dialect for dialect in DIALECTS
+}
+CASE_KEYS = [*GRAMMAR_KEYS, "description", "tests", "tags", "options", "notes"]
+OPTIONS = ["draft", "format"]
+
+# A file with one of these at its top, and none of the grammar keys, is taken for a bare JSON Schema.
+SCHEMA_KEYWORDS = frozenset(
+    """
+    $schema $id id $ref $defs definitions $anchor $dynamicRef type properties required additionalProperties patternProperties
+    propertyNames items prefixItems enum const anyOf oneOf allOf not if then else minimum maximum exclusiveMinimum
+    exclusiveMaximum multipleOf minLength maxLength pattern format minItems maxItems uniqueItems contains minProperties
+    maxProperties title description $comment default examples
+    """.split()  # noqa: E501, SIM905
+)
+
+
+def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Iterator[Case]:
+    """Yields the cases of one parsed file: a case, a bare schema, or a list of cases as in the
+    JSON-Schema-Test-Suite.
+
+    Raises BadInput, its text starting with `where`.
+    """
+    if (tools := tool_list(value)) is not None:
+        for number, tool in enumerate(tools, 1):
+            yield _case_of_tool(tool, f"{where}: tool {number}", draft)
+    elif isinstance(value, list):
+        for number, item in enumerate(value, 1):
+            here = f"{where}: case {number}"
+            if not isinstance(item, dict):
+                raise BadInput(f"{here} is {_kind(item)}, not an object with a grammar and tests")
+            yield _case(item, f"{stem}: {item.get('description', number)}", here, draft)
+    elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
+        yield _case(value, stem, where, draft)
+    elif isinstance(value, bool) or (
+        isinstance(value, dict) and (not value or SCHEMA_KEYWORDS & value.keys())
+    ):
+        grammar = Grammar("json_schema", json_text(_with_draft("json_schema", value, draft)))
+        yield Case(case_id(grammar), stem, grammar, options={"draft": draft} if draft else {})
+    else:
+        known = ", ".join(GRAMMAR_KEYS)
+        raise BadInput(
+            f"{where} is neither a case nor a JSON Schema ({_kind(value)}); a case is an object "
+            f"with one of {known}, and tests"
+        )
+
+
+def case_from_suite_line(value: Any, where: str) -> Case:
+    """Returns the case of one line of a suite file; its description is its name. Raises BadInput."""
+    if not isinstance(value, dict):
+        raise BadInput(f"{where} is {_kind(value)}, not an object with a grammar and tests")
+    if is_tool(value):
+        return _case_of_tool(value, where, None)
+    return _case(value, str(value.get("description", where)), where, None)
+
+
+def _case_of_tool(value: object, where: str, draft: str | None) -> Case:
+    """Returns the case of one tool of a model server's interface: the schema of its arguments, under the
+    tool's name.
+    """
+    name, schema = tool_schema(value, where)
+    grammar = Grammar("json_schema", json_text(schema))
+    return Case(case_id(grammar), name, grammar, options={"draft": draft} if draft else {})
+
+
+def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Case:
+    tests = value.get("tests", [])
+    if not isinstance(tests, list):
+        raise BadInput(f'{where}: "tests" is {_kind(tests)}, not a list')
+    tags = value.get("tags", [])
+    if not (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
+        raise BadInput(f'{where}: "tags" must be a list of strings')
+    features = value.get("meta", {}).get("features", []) if isinstance(value.get("meta"), dict) else []
+    if not isinstance(features, list | dict):
+        raise BadInput(f'{where}: "features" of "meta" is {_kind(features)}, neither a list nor an object')
+    options = value.get("options", {})
+    if not (isinstance(options, dict) and all(isinstance(option, str) for option in options.values())):
+        raise BadInput(f'{where}: "options" must be an object of strings')
+    for option in options:
+        if option not in OPTIONS:
+            raise BadInput(f'{where}: unknown option "{option}"{did_you_mean(option, OPTIONS)}')
+    if draft:
+        options = {"draft": draft} | options
+    grammar = _grammar(value, where, options.get("draft"))
+    instances = tuple(
+        _instance(test, f"{where}: test {number}", number) for number, test in enumerate(tests, 1)
+    )
+    return Case(
+        case_id(grammar),
+        name,
+        grammar,
+        instances,
+        tuple(tags or (str(feature) for feature in features)),
+        options,
+    )
+
+
+def _grammar(value: dict[str, Any], where: str, draft: str | None) -> Grammar:
+    keys = [key for key in GRAMMAR_KEYS if key in value]
+    if not keys:
+        close = [
+            key for key in value if did_you_mean(key, CASE_KEYS).startswith("; did") and key not in CASE_KEYS
+        ]
+        hint = f' (is "{close[0]}" misspelt?)' if close else ""
+        raise BadInput(f"{where}: a case without grammar{hint}; give it one of {', '.join(GRAMMAR_KEYS)}")
+    if len(keys) > 1:
+        raise BadInput(
+            f"{where}: a case with {len(keys)} grammars ({', '.join(keys)}); make it {len(keys)} cases"
+        )
+    key, grammar = keys[0], value[keys[0]]
+    dialect = GRAMMAR_KEYS[key]
+    if dialect == "json_schema":
+        if not isinstance(grammar, dict | bool):
+            raise BadInput(f'{where}: "schema" is {_kind(grammar)}; a JSON Schema is an object or a boolean')
+    elif dialect == "choice":
+        if not (isinstance(grammar, list) and grammar and all(isinstance(choice, str) for choice in grammar)):
+            raise BadInput(f'{where}: "choice" must be a non-empty list of strings')
+    elif dialect == "structural_tag":
+        if not isinstance(grammar, dict):
+            raise BadInput(f'{where}: "structural_tag" is {_kind(grammar)}, not an object')
+        if has_format(grammar):
+            try:
+                read_tag(grammar)
+            except FormatError as error:
+                raise BadInput(f'{where}: "structural_tag": {error}') from error
+    elif not isinstance(grammar, str):
+        raise BadInput(f'{where}: "{key}" is {_kind(grammar)}, not a string')
+    return Grammar(
+        dialect, grammar if isinstance(grammar, str) else json_text(_with_draft(dialect, grammar, draft))
+    )
+
+
+def _with_draft(dialect: Dialect, grammar: Any, draft: str | None) -> Any:
+    """Returns the parsed grammar with the draft of each schema in front of it as `$schema`, unless the schema
+    names one already.
+
+    The backend reads it by that draft then, and so do the judges, the scripts and whoever copies it. The
+    schemas `true` and `false` cannot name a draft, and mean the same in every draft that has them.
+    """
+    if draft not in DRAFT_URIS:
+        return grammar
+    if dialect == "json_schema":
+        return {"$schema": DRAFT_URIS[draft]} | grammar if isinstance(grammar, dict) else grammar
+    if dialect == "structural_tag" and has_format(grammar):
+        return _with_draft_in_formats(grammar, draft)
+    if dialect == "structural_tag" and isinstance(grammar["structures"], list):
+        structures = [
+            structure | {"schema": _with_draft("json_schema", structure["schema"], draft)}
+            if isinstance(structure, dict) and "schema" in structure
+            else structure
+            for structure in grammar["structures"]
+        ]
+        return grammar | {"structures": structures}
+    return grammar
+
+
+def _with_draft_in_formats(form: Any, draft: str | None) -> Any:
+    """Does the same in a structural tag of the new form, or in a part of it."""
+    if isinstance(form, list):
+        return [_with_draft_in_formats(each, draft) for each in form]
+    if not isinstance(form, dict):
+        return form
+    return {
+        name: _with_draft("json_schema", value, draft)
+        if name == "json_schema"
+        else _with_draft_in_formats(value, draft)
+        for name, value in form.items()
+    }
+
+
+def _instance(value: Any, where: str, number: int) -> Instance:
+    if not isinstance(value, dict):
+        raise BadInput(f"{where} is {_kind(value)}, not an object")
+    valid = value.get("valid")
+    if not (valid is None or isinstance(valid, bool)):
+        raise BadInput(f'{where}: "valid" is {_kind(valid)}, not true or false')
+    forms = [key for key in ("data", "text", "bytes", "tokens") if key in value]
+    if len(forms) != 1:
+        raise BadInput(
+            f'{where} needs exactly one of "data", "text", "bytes" (hex) and "tokens"; it has '
+            f"{' and '.join(forms) or 'none'}"
+        )
+    content = value[forms[0]]
+    if forms[0] == "tokens":
+        return _instance_of_tokens(value, where, number)
+    if forms[0] == "data":
+        encoded = json_text(content).encode("utf-8")
+    elif not isinstance(content, str):
+        raise BadInput(f'{where}: "{forms[0]}" is {_kind(content)}, not a string')
+    elif forms[0] == "text":
+        try:
+            encoded = content.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise BadInput(
+                f'{where}: "text" holds a lone surrogate; give the bytes as hex in "bytes"'
+            ) from error
+    else:
+        try:
+            encoded = bytes.fromhex(content)
+        except ValueError as error:
+            raise BadInput(f'{where}: "bytes" is no hex: {error}') from error
+    return Instance(str(value.get("description", f"test {number}")), encoded, valid)
+
+
+def _instance_of_tokens(value: dict[str, Any], where: str, number: int) -> Instance:
+    tokens, valid = value["tokens"], value.get("valid")
+    if not (isinstance(tokens, list) and tokens and all(map(_is_token, tokens))):
+        raise BadInput(f'{where}: "tokens" must be a list of ids (0 or more) and names, and not empty')
+    if valid is None:
+        raise BadInput(f'{where}: "tokens" need a "valid", because no judge reads ids')
+    shown = "".join(token if isinstance(token, str) else f"<[{token}]>" for token in tokens)
+    content = shown.encode("utf-8", "backslashreplace")
+    return Instance(str(value.get("description", f"test {number}")), content, valid, tokens=tuple(tokens))
+
+
+def _is_token(value: object) -> bool:
+    return (isinstance(value, str) and value != "") or (type(value) is int and value >= 0)
+
+
+def _kind(value: object) -> str:
+    kinds = {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+    }
+    return kinds.get(type(value), "null")
