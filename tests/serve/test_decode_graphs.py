@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
+import decode_models
 import pytest
 import torch
 
@@ -16,17 +17,7 @@ from harness.serve.decode.model.graphs import LEAST_SPAN, Direct, Size, Static, 
 from harness.serve.decode.model.model import Model, Network, load_model
 
 CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")]
-DIMENSIONS: dict[str, Any] = {
-    "vocab_size": 61,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "max_position_embeddings": 1024,
-    "pad_token_id": 0,
-}
+DIMENSIONS = decode_models.DIMENSIONS | {"max_position_embeddings": 1024}
 WINDOWS: dict[str, Any] = {
     "sliding_window": 6,
     "layer_types": ["sliding_attention", "full_attention"],
