@@ -18,10 +18,10 @@ pytest.importorskip("triton")
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
 def test_where_a_kernel_cannot_run_torch_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where Triton finds no C compiler: the first kernel raises."""
-    assert not fused.kernels_work.__wrapped__()
+    """The first kernel raises here, as it does where Triton finds no C compiler."""
+    assert fused.working_kernels.__wrapped__() is None
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert not fused.kernels_work.__wrapped__()
+    assert fused.working_kernels.__wrapped__() is None
 
 
 def test_layers_of_our_kernels_say_what_those_of_transformers_say() -> None:

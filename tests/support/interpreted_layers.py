@@ -38,7 +38,7 @@ def counted(name: str, calls: dict[str, int]) -> Callable[..., Any]:
 
 
 if __name__ == "__main__":
-    fused.by_kernels = lambda states: True
+    fused.kernels_for = lambda states: kernels
     calls: dict[str, int] = {}
     for name in KERNELS:
         setattr(kernels, name, counted(name, calls))

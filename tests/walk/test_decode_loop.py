@@ -198,7 +198,7 @@ def test_fills_run_while_the_model_works_only_with_overlap() -> None:
 
 
 def test_a_device_is_given_its_work_before_fills_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on CUDA, where a pass is launched, what follows is queued behind it, and only the choice waits."""
+    """On CUDA a pass is launched, what follows is queued behind it, and only the choice of tokens waits."""
     order: list[str] = []
     initialize = _Run.__init__
 

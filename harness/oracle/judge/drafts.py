@@ -21,7 +21,13 @@ DRAFT_URIS = {
 DRAFTS = tuple(DRAFT_URIS)
 """The names of the drafts, the oldest first."""
 
-CLASSES = {draft: draft.title().replace("-", "") + "Validator" for draft in DRAFTS if draft != "draft3"}
+
+def class_name(draft: str) -> str:
+    """Returns the name that the draft's class has in jsonschema and in jsonschema_rs."""
+    return draft.title().replace("-", "") + "Validator"
+
+
+CLASSES = {draft: class_name(draft) for draft in DRAFTS if draft != "draft3"}
 """The class of jsonschema_rs for each draft; draft 3 is beyond it."""
 
 DIALECT_URI = re.compile(r"https?://json-schema\.org/draft(?:-0([3467])|/(2019-09|2020-12))/schema#?")

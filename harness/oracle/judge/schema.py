@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any
 
-from harness.oracle.judge.drafts import CLASSES, draft_of
+from harness.oracle.judge.drafts import CLASSES, class_name, draft_of
 from harness.oracle.judge.formats import format_checker
 from harness.oracle.judge.keywords import KEYWORDS
 from harness.oracle.judge.pattern import is_pattern
@@ -128,7 +128,7 @@ def _quick_validator(dialect: str) -> Any:
 def _validator_class(dialect: str) -> Any:
     import jsonschema
 
-    base: Any = getattr(jsonschema, dialect.title().replace("-", "") + "Validator")
+    base: Any = getattr(jsonschema, class_name(dialect))
     integer_is_a_spelling = dialect in ("draft3", "draft4")
 
     def is_integer(_checker: Any, value: Any) -> bool:

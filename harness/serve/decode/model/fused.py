@@ -31,26 +31,26 @@ def fuse(model: Any) -> None:
     model.model.rotary_emb = rotation(model.model.rotary_emb)
 
 
-def by_kernels(states: Tensor) -> bool:
-    """Returns whether the kernels in Triton take the place of torch's operations."""
-    return states.is_cuda and kernels_work()
+def kernels_for(states: Tensor) -> Any:
+    """Returns the module `kernels` where its kernels take the place of torch's operations; None elsewhere."""
+    return working_kernels() if states.is_cuda else None
 
 
 @cache
-def kernels_work() -> bool:
-    """Returns whether Triton compiles a kernel here and the device runs it: Triton may be missing, or the C
-    compiler that it needs."""
+def working_kernels() -> Any:
+    """Returns the module `kernels` if Triton compiles a kernel here and the device runs it, and None if not:
+    Triton may be missing, or the C compiler that it needs."""
     import torch
 
     if find_spec("triton") is None or not torch.cuda.is_available():
-        return False
+        return None
     from harness.serve.decode.model import kernels
 
     try:
         kernels.gated(torch.zeros(1, 1, 32, device="cuda"))
     except Exception:  # whatever a compiler says
-        return False
-    return True
+        return None
+    return kernels
 
 
 def _merged(*own: Any) -> Any:
@@ -78,11 +78,9 @@ def rotated(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def product(states: Tensor, module: Any, onto: Tensor | None = None) -> Tensor:
     """Returns the linear module of states [rows, count, width], plus `onto` if it is given, which may be
     overwritten."""
-    if by_kernels(states):
+    if (kernels := kernels_for(states)) is not None:
         if states.shape[0] * states.shape[1] == 1:
-            from harness.serve.decode.model import kernels
-
-            return kernels.product(states, module.weight, module.bias, onto)
+            return kernels.product(states, module.weight, module.bias, onto)  # type: ignore[no-any-return]
         if onto is not None and module.bias is None:
             onto.flatten(0, 1).addmm_(states.flatten(0, 1), module.weight.t())
             return onto
@@ -92,10 +90,8 @@ def product(states: Tensor, module: Any, onto: Tensor | None = None) -> Tensor:
 
 def gated(merged: Tensor, act: Any) -> Tensor:
     """Returns the first half of merged [rows, count, 2 width] by the activation, times the second half."""
-    if by_kernels(merged):
-        from harness.serve.decode.model import kernels
-
-        return kernels.gated(merged)
+    if (kernels := kernels_for(merged)) is not None:
+        return kernels.gated(merged)  # type: ignore[no-any-return]
     gate, up = merged.chunk(2, -1)
     return act(gate) * up  # type: ignore[no-any-return]
 
@@ -117,11 +113,9 @@ def _classes() -> tuple[type, type, type]:
             self.weight, self.eps = own.weight, own.variance_epsilon
 
         def forward(self, states: Tensor) -> Tensor:
-            if not by_kernels(states):
-                return nn.functional.rms_norm(states, self.weight.shape, self.weight, self.eps)
-            from harness.serve.decode.model import kernels
-
-            return kernels.normed(states, self.weight, self.eps)
+            if (kernels := kernels_for(states)) is not None:
+                return kernels.normed(states, self.weight, self.eps)  # type: ignore[no-any-return]
+            return nn.functional.rms_norm(states, self.weight.shape, self.weight, self.eps)
 
     class Layer(nn.Module):
         """Takes the place of LlamaDecoderLayer and Qwen2DecoderLayer."""
@@ -129,11 +123,8 @@ def _classes() -> tuple[type, type, type]:
         def __init__(self, own: Any) -> None:
             super().__init__()
             attention, perceptron = own.self_attn, own.mlp
-            self.config, self.layer_idx, self.scaling = (
-                attention.config,
-                attention.layer_idx,
-                attention.scaling,
-            )
+            self.config, self.layer_idx = attention.config, attention.layer_idx
+            self.scaling = attention.scaling
             self.attention_type = getattr(own, "attention_type", "full_attention")  # transformers 4 reads it
             self.num_key_value_groups = attention.num_key_value_groups  # its plain attention reads it
             self.dim = attention.head_dim
@@ -170,10 +161,9 @@ def _classes() -> tuple[type, type, type]:
         def _at_once(self, merged: Tensor, embeddings: tuple[Tensor, Tensor], held: Any) -> Tensor | None:
             """Returns what is attended, by kernels that write to the cache and read it in place; None where
             they do not apply."""
-            if held is None or self.config._attn_implementation != GROUPED or not by_kernels(merged):
+            kernels = kernels_for(merged)
+            if held is None or self.config._attn_implementation != GROUPED or kernels is None:
                 return None
-            from harness.serve.decode.model import kernels
-
             shared = self.turning - self.heads
             if merged.shape[1] * self.heads // shared > kernels.MOST_QUERIES:
                 return None
@@ -181,7 +171,8 @@ def _classes() -> tuple[type, type, type]:
             like = merged.transpose(1, 2)[:, :shared]
             keys, values = held.layers[self.layer_idx].memories(like, like)
             query = kernels.turned_and_kept(merged, *embeddings, keys, values, place.rows, place.at)
-            return kernels.attended(query, keys, values, place.rows, place.at, self.scaling)
+            attended: Tensor = kernels.attended(query, keys, values, place.rows, place.at, self.scaling)
+            return attended
 
         def _attended(
             self,

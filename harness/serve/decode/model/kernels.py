@@ -121,21 +121,16 @@ def _turned_and_kept(
             + one * tl.load(sin + angle + half, mask=real, other=0.0)
         ).to(first.dtype)
         first = turned.to(first.dtype)
+    kept = tl.load(rows + row) * shared
+    position = tl.load(at + token)
     if head < heads:
-        there = query + ((row * heads + head) * count + number) * dim + place
-        tl.store(there, first, mask=real)
-        tl.store(there + half, second, mask=real)
+        there = query + ((row * heads + head) * count + number).to(tl.int64) * dim + place
+    elif head < heads + shared:
+        there = keys + ((kept + head - heads) * capacity + position) * dim + place
     else:
-        kept = tl.load(rows + row) * shared
-        position = tl.load(at + token)
-        if head < heads + shared:
-            there = keys + ((kept + head - heads) * capacity + position) * dim + place
-            tl.store(there, first, mask=real)
-            tl.store(there + half, second, mask=real)
-        else:
-            there = values + ((kept + head - heads - shared) * capacity + position) * dim + place
-            tl.store(there, first, mask=real)
-            tl.store(there + half, second, mask=real)
+        there = values + ((kept + head - heads - shared) * capacity + position) * dim + place
+    tl.store(there, first, mask=real)
+    tl.store(there + half, second, mask=real)
 
 
 @triton.jit  # type: ignore[untyped-decorator]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import BadInput
 from harness.serve.decode.model import attention
 from harness.serve.decode.model.cache import CachePlace, memory_bytes, row_cache
-from harness.serve.decode.model.fused import kernels_work
+from harness.serve.decode.model.fused import working_kernels
 from harness.serve.decode.model.graphs import Direct, Size, Static
 from harness.serve.decode.model.pretrained import load_pretrained
 from harness.serve.decode.model.shapes import SHAPES, build_shape
@@ -262,7 +262,7 @@ class Model:
             "device_name": self._device_name(),
             "attention": model.config._attn_implementation,
             "graphs": self._runner.static,
-            "kernels": bool(shape) and self.device.type == "cuda" and kernels_work(),
+            "kernels": bool(shape) and self.device.type == "cuda" and working_kernels() is not None,
             "torch": version("torch"),
             "transformers": version("transformers"),
         }
