@@ -15,7 +15,6 @@ those of the walks, of which there are more.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from harness.backend.arm import arm, arm_names
 from harness.outcomes.endless import EndlessCounts, endless_counts
 from harness.report.tables.spelling import Count, spelling_table
 from harness.rows.row import CHECKS_MODE
-from harness.rows.store import read_info, read_rows
+from harness.rows.store import PACKED, ROWS, packed, read_info, read_rows
 
 LAYOUTS = ("compact", "spaced", "indented_2", "indented_tab", "padded", "blanks_16")
 
@@ -110,13 +109,9 @@ def longest_that_ends(counts: EndlessCounts | None) -> str:
 def publish(run: Path, into: Path) -> None:
     """Packs the rows of the checks of a run."""
     into.mkdir(parents=True, exist_ok=True)
-    with (
-        (run / "rows.jsonl").open("rb") as rows,
-        gzip.GzipFile(into / "rows.jsonl.gz", "wb", 9, mtime=0) as out,
-    ):
-        for line in rows:
-            if json.loads(line).get("mode", CHECKS_MODE) == CHECKS_MODE:
-                out.write(line)
+    with (run / ROWS).open("rb") as rows:
+        kept = [line for line in rows if json.loads(line).get("mode", CHECKS_MODE) == CHECKS_MODE]
+    (into / PACKED).write_bytes(packed(b"".join(kept)))
 
 
 def main(arguments: Sequence[str]) -> int:

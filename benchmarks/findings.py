@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-import gzip
 import re
 import shutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
@@ -41,7 +40,7 @@ from harness.report.tables.instances import to_text
 from harness.report.tables.masks import masks_frame
 from harness.report.tables.spelling import spelling_frame
 from harness.rows.row import Row
-from harness.rows.store import read_info, read_rows
+from harness.rows.store import PACKED, ROWS, packed, read_info, read_rows
 from harness.text import duration
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -125,25 +124,39 @@ def states(run: Path, _: str) -> str:
 
 
 def states_by_vocabulary(run: Path, _: str) -> str:
-    """Returns the table of them with a line for each arm and vocabulary, in the order of the run's. An arm is
-    told without its options where no other has its backend: a narrow screen shows the numbers then."""
+    """Returns the table of them with a line for each arm and vocabulary, in the order of the run's."""
     counts = state_counts(run)
-    arms = list(dict.fromkeys(arm for _, arm in counts))
-    backends = Counter(arm.partition(":")[0] for arm in arms)
+    names = short_names(counts)
     shown = [state for state in reversed(CaseState) if any(count[state] for count in counts.values())]
     lines = [
         f"| arm | vocabulary | {' | '.join(state.words.title for state in shown)} |",
         "| --- | --- " + "| ---: " * len(shown) + "|",
     ]
-    for arm in arms:
-        backend = arm.partition(":")[0]
-        name = backend if backends[backend] == 1 else arm
+    for arm, name in names.items():
         for vocabulary in read_info(run).vocabularies:
             if (count := counts.get((vocabulary, arm))) is not None:
                 lines.append(
                     f"| {name} | {vocabulary} | {' | '.join(f'{count[state]:,}' for state in shown)} |"
                 )
     return "\n".join(lines)
+
+
+def works_by_vocabulary(run: Path, _: str) -> str:
+    """Returns how many cases work, with a line for each arm and a column for each vocabulary."""
+    counts, vocabularies = state_counts(run), read_info(run).vocabularies
+    lines = [f"| works | {' | '.join(vocabularies)} |", "| --- " + "| ---: " * len(vocabularies) + "|"]
+    for arm, name in short_names(counts).items():
+        works = (counts[vocabulary, arm][CaseState.WORKS] for vocabulary in vocabularies)
+        lines.append(f"| {name} | {' | '.join(f'{count:,}' for count in works)} |")
+    return "\n".join(lines)
+
+
+def short_names(counts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns what each arm of (vocabulary, arm) is called: without its options where no other has its
+    backend, so that a narrow screen shows the numbers too."""
+    arms = list(dict.fromkeys(arm for _, arm in counts))
+    backends = Counter(arm.partition(":")[0] for arm in arms)
+    return {arm: arm.partition(":")[0] if backends[arm.partition(":")[0]] == 1 else arm for arm in arms}
 
 
 TIMES = {
@@ -178,7 +191,7 @@ def percentiles(line: dict[str, str]) -> str:
 
 def maskbench(folder: Path, _: str) -> str:
     """Returns what MaskBench publishes beside what the runs in the folder come to, as MaskBench counts."""
-    runs = sorted(rows.parent for rows in folder.glob("*/rows.jsonl.gz"))
+    runs = sorted(rows.parent for rows in folder.glob(f"*/{PACKED}"))
     return as_maskbench([walked for run in runs for walked in walked_in(run)])
 
 
@@ -238,6 +251,7 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "known_bugs": known_bugs,
     "states": states,
     "states_by_vocabulary": states_by_vocabulary,
+    "works_by_vocabulary": works_by_vocabulary,
     "times": times,
     "maskbench": maskbench,
     "masks": masks,
@@ -257,7 +271,7 @@ def publish(runs: Sequence[str], into: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         write_report([run], folder / "report.html")
-        (folder / "rows.jsonl.gz").write_bytes(gzip.compress((run / "rows.jsonl").read_bytes(), 9, mtime=0))
+        (folder / PACKED).write_bytes(packed((run / ROWS).read_bytes()))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

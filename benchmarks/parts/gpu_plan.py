@@ -37,8 +37,8 @@ JUDGED_BATCH = 32
 SHAPE_SECONDS = {"1b": 0.6, "8b": 1.0}
 """How long a shape takes, as a share of 8b's time."""
 DECODE_SECONDS = {1: 90.0, 8: 55.0, 32: 65.0, 128: 120.0, 512: 245.0}
-"""Seconds that a cell of `decode` takes at that batch with 8b, as an H200 took. Once such a cell is measured, its
-own time stands in their place."""
+"""Seconds that a cell of `decode` takes at that batch with 8b, as an H200 took. Once such a cell is measured,
+its own time stands in their place."""
 
 
 @dataclass(frozen=True)

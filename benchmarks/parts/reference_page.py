@@ -23,7 +23,7 @@ from harness.outcomes.result import Result, result_of
 from harness.report.export import markdown, write
 from harness.report.page.page import write_report
 from harness.rows.row import CHECKS_MODE, VERDICTS, RunInfo
-from harness.rows.store import case_identity, has_begun, read_end, read_info, read_rows
+from harness.rows.store import PACKED, ROWS, case_identity, has_begun, packed, read_end, read_info, read_rows
 from harness.text import markdown as cell
 
 PARTS = {
@@ -135,11 +135,12 @@ def pack(path: Path) -> list[str]:
     is too large, and left out."""
     if not path.exists():
         return []
-    packed = gzip.compress(path.read_bytes(), 9, mtime=0)
+    content = path.read_bytes()
+    small = packed(content) if path.name == ROWS else gzip.compress(content, 9, mtime=0)
     path.unlink()
-    if len(packed) > MOST_BYTES:
-        return [f"{path.parent.name}/{path.name} ({len(packed) / 1e6:.1f} MB packed)"]
-    path.with_name(path.name + ".gz").write_bytes(packed)
+    if len(small) > MOST_BYTES:
+        return [f"{path.parent.name}/{path.name} ({len(small) / 1e6:.1f} MB packed)"]
+    path.with_name(PACKED if path.name == ROWS else f"{path.name}.gz").write_bytes(small)
     return []
 
 
@@ -196,7 +197,7 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
         "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite) and "
         "`figures.csv`, `failing.csv.gz` (every failed or refused case, what was said, and a command that "
         "shows it in the run, which `--out DIR` with `--take-over` of this folder makes in minutes), "
-        "`rows.jsonl.gz` (every row)"
+        f"`{PACKED}` (every row)"
         + (
             "."
             if first.checks

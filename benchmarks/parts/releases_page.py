@@ -18,7 +18,7 @@ from harness.errors import BadInput
 from harness.outcomes.case_state import FAILED, STATES, CaseState
 from harness.report.figures.estimates import share
 from harness.rows.row import RunInfo
-from harness.rows.store import PACKED, ROWS, has_begun, read_info
+from harness.rows.store import PACKED, ROWS, has_begun, packed, read_info
 from harness.text import one_line
 
 RUN, REFUSED = "run", "refused.json"
@@ -149,7 +149,7 @@ def publish(out: Path, arms: Sequence[Release], refused: Mapping[str, str]) -> b
     (folder / "states.csv.gz").write_bytes(gzip.compress(_states(walked).encode(), mtime=0))
     (folder / "releases.svg").write_text(figure(walked))
     rows = (out / RUN / ROWS).read_bytes()
-    (folder / PACKED).write_bytes(gzip.compress(rows, 9, mtime=0))
+    (folder / PACKED).write_bytes(packed(rows))
     missing = [arm for arm in arms if arm not in [one.release for one in walked]]
     (folder / "README.md").write_text(readme(walked, missing, refused, read_info(out / RUN)))
     return all(arm.arm in refused for arm in missing)
@@ -200,7 +200,7 @@ def readme(
         f"sizes; vocabulary {', '.join(info.vocabularies)}; a deadline of {info.timeout_s:g} s for each "
         "call. Each number below is a number of these schemas.",
         "The table as data is in `releases.json`, the state of each schema under each release in "
-        "`states.csv.gz`, every walk in `rows.jsonl.gz`; `--take-over` with this folder goes on from there.",
+        "`states.csv.gz`, every walk in `{PACKED}`; `--take-over` with this folder goes on from there.",
         "",
         "![Stacked bars, one for each release: how many schemas work, are refused, are silently wrong, and "
         "so on](releases.svg)",

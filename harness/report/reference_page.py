@@ -152,7 +152,7 @@ EXITS = {
 FILES = {
     "rows.jsonl": "The run, then a row per walk and case, then the end; [its "
     "schema](../results/row.schema.json).",
-    "rows.jsonl.gz": "The same of a published run, mostly without the files below; it is read, and nothing "
+    "rows.jsonl.xz": "The same of a published run, mostly without the files below; it is read, and nothing "
     "is written beside it.",
     "samples.i64": "Nanoseconds of each fill and accept of `run`, little-endian 64-bit integers; a row "
     "names its slice.",

@@ -51,7 +51,7 @@ def test_a_suite_that_is_none_of_a_file_or_folder_is_refused(
 
 
 @pytest.mark.parametrize(
-    "name", ["rows.jsonl", "cases.jsonl", "samples.i64", "rows.jsonl.gz", "rounds.jsonl", "kernels.jsonl"]
+    "name", ["rows.jsonl", "cases.jsonl", "samples.i64", "rows.jsonl.xz", "rounds.jsonl", "kernels.jsonl"]
 )
 def test_a_run_with_a_fifo_for_a_file_is_refused_by_every_reader(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

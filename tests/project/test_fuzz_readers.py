@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import subprocess
 import sys
 import tracemalloc
@@ -141,9 +142,9 @@ def test_a_published_run_that_bursts_is_refused(tmp_path: Path, monkeypatch: pyt
     any memory.
     """
     fresh(SEEDS["published run"], tmp_path / "in")
-    (path,) = (tmp_path / "in").rglob("rows.jsonl.gz")
-    content = gzip.decompress(path.read_bytes())
-    with gzip.open(path, "wb", 1) as file:
+    (path,) = (tmp_path / "in").rglob("rows.jsonl.xz")
+    content = lzma.decompress(path.read_bytes())
+    with lzma.open(path, "wb", preset=0) as file:
         file.write(content.splitlines(keepends=True)[0])
         for _ in range((LONGEST_LINE >> 20) + 1):
             file.write(b" " * (1 << 20))

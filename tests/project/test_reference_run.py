@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import shutil
 from pathlib import Path
 from types import ModuleType
@@ -83,12 +84,12 @@ def test_all_of_it_is_run_and_published(whole: Path) -> None:
         "figures.csv",
         "failing.csv.gz",
         "outcomes.json.gz",
-        "rows.jsonl.gz",
+        "rows.jsonl.xz",
     }
     assert names == {"README.md"} | {f"{part}/{name}" for part in rows for name in each_part}
     readme = (whole / "published" / "README.md").read_text()
     assert [name for name in each_part if f"`{name}`" not in readme] == [], "the README names every file"
-    packed = gzip.decompress((whole / "published" / "maskbench" / "rows.jsonl.gz").read_bytes())
+    packed = lzma.decompress((whole / "published" / "maskbench" / "rows.jsonl.xz").read_bytes())
     assert packed == (whole / "runs" / "maskbench" / "rows.jsonl").read_bytes()
     failing = gzip.decompress((whole / "published" / "maskbench" / "failing.csv.gz").read_bytes()).decode()
     assert "grammarbench repro DIR/runs/maskbench " in failing and str(whole) not in failing
@@ -175,7 +176,7 @@ def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
     assert "cases that met 10 s: unconstrained 1. Walked once more" in said
     assert "Of 1 cases of which a verdict met 10 s, 1 were walked once more" in said
     assert "with 60 s. They come to:" in said and "| unconstrained | bytes | 1 | 1 |" in said
-    assert gzip.decompress((published / "maskbench" / "rows.jsonl.gz").read_bytes()) == planted
+    assert lzma.decompress((published / "maskbench" / "rows.jsonl.xz").read_bytes()) == planted
     assert script.main(["--verify", str(published)]) == OK
     (published / "README.md").write_text(said.replace("| bytes | 1 | 1 |", "| bytes | 1 | 0 |"))
     assert script.main(["--verify", str(published)]) == 1
@@ -278,7 +279,7 @@ def test_what_is_large_when_packed_is_left_out_by_name(
     path.write_bytes(b"x" * 10_000)
     assert (
         reference_page.pack(path) == []
-        and gzip.decompress((tmp_path / "rows.jsonl.gz").read_bytes()) == b"x" * 10_000
+        and lzma.decompress((tmp_path / "rows.jsonl.xz").read_bytes()) == b"x" * 10_000
     )
     monkeypatch.setattr(reference_page, "MOST_BYTES", 10)
     path.write_bytes(b"x" * 10_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import subprocess
 import sys
 from collections import Counter
@@ -22,7 +21,7 @@ from harness.outcomes.result import result_of
 from harness.outcomes.summary import common_solved, read_arms
 from harness.report.frames.load import TABLES
 from harness.report.tables.time import time_frame
-from harness.rows.store import PACKED, ROWS, read_rows
+from harness.rows.store import PACKED, ROWS, packed, read_rows
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,7 @@ def run(folder: Path) -> harness.Run:
 def published(written: Path, into: Path) -> Path:
     """The run as it is published: packed, without samples and cases."""
     into.mkdir(parents=True)
-    (into / PACKED).write_bytes(gzip.compress((written / ROWS).read_bytes(), mtime=0))
+    (into / PACKED).write_bytes(packed((written / ROWS).read_bytes()))
     return into
 
 
@@ -193,7 +192,7 @@ def test_where_nothing_is_one_line_says_so(where: str, tmp_path: Path) -> None:
 def test_a_damaged_run_is_refused(folder: Path, tmp_path: Path) -> None:
     into = published(folder, tmp_path / "run")
     (into / PACKED).write_bytes((into / PACKED).read_bytes()[:-200])
-    with pytest.raises(harness.BadInput, match="no whole gzip file"):
+    with pytest.raises(harness.BadInput, match="no whole xz file"):
         harness.load(into)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import shutil
 import subprocess
@@ -28,7 +27,7 @@ from harness.report.paper.figures import figures
 from harness.report.paper.latex import escape, table
 from harness.report.paper.tables import tables
 from harness.report.tables.time import time_frame
-from harness.rows.store import PACKED, ROWS, read_rows
+from harness.rows.store import PACKED, ROWS, packed, read_rows
 from harness.text import duration, one_line
 
 LATEX = shutil.which("pdflatex")
@@ -92,7 +91,7 @@ def test_a_run_published_without_samples_has_first_masks_and_says_so(
     folders: list[Path], tmp_path: Path
 ) -> None:
     """In the chart of all suites, and in those of one suite."""
-    (tmp_path / PACKED).write_bytes(gzip.compress((folders[0] / ROWS).read_bytes()))
+    (tmp_path / PACKED).write_bytes(packed((folders[0] / ROWS).read_bytes()))
     drawn = figures(read_inputs([tmp_path]), ("svg",))
     for name in ("fill", "fill0"):
         said = drawn[f"figure-{name}.svg"].decode("utf-8")

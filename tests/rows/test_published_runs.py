@@ -1,9 +1,8 @@
-"""A published run (`rows.jsonl.gz`, mostly without samples and cases) is read by every command that only
+"""A published run (`rows.jsonl.xz`, mostly without samples and cases) is read by every command that only
 reads, and never written."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
@@ -14,7 +13,7 @@ import pytest
 from synthetic import synthetic_run
 
 from harness.cli.main import main
-from harness.rows.store import PACKED, ROWS, has_begun, read_end, read_info, read_rows
+from harness.rows.store import PACKED, ROWS, has_begun, packed, read_end, read_info, read_rows
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def published(written: Path, tmp_path: Path) -> Path:
     """The same run as it is published, in a folder that only root could write to."""
     folder = tmp_path / "published"
     folder.mkdir()
-    (folder / PACKED).write_bytes(gzip.compress((written / ROWS).read_bytes(), mtime=0))
+    (folder / PACKED).write_bytes(packed((written / ROWS).read_bytes()))
     os.chmod(folder, 0o555)
     return folder
 
@@ -128,7 +127,7 @@ def test_what_would_write_or_walk_is_refused_in_one_line(
     assert files(published) == before
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbled", "no gzip"])
+@pytest.mark.parametrize("damage", ["cut", "garbled", "no archive"])
 def test_a_damaged_archive_is_told_in_one_line(
     damage: str, published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,11 +139,11 @@ def test_a_damaged_archive_is_told_in_one_line(
     damaged = {
         "cut": whole[:middle],
         "garbled": whole[:middle] + bytes(40) + whole[middle + 40 :],
-        "no gzip": b"rows",
+        "no archive": b"rows",
     }[damage]
     (broken / PACKED).write_bytes(damaged)
     assert main(["table", str(broken)]) == 2
     said = capsys.readouterr().err.strip().splitlines()
     assert len(said) == 1 and re.search(
-        r"no whole gzip file|not JSON .*; the file was changed or damaged", said[0]
+        r"no whole xz file|not JSON .*; the file was changed or damaged", said[0]
     )

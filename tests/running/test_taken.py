@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, OK, BadInput
 from harness.rows.row import Row, untimed
-from harness.rows.store import read_end, read_info, read_rows
+from harness.rows.store import PACKED, ROWS, packed, read_end, read_info, read_rows
 from harness.running.session import Request, run
 from harness.running.shard import Shard
 
@@ -73,10 +72,10 @@ def rows(folder: Path) -> list[Row]:
 
 def publish(run: Path) -> None:
     """Leaves of a run what is published of one: packed rows."""
-    packed = gzip.compress((run / "rows.jsonl").read_bytes())
+    content = packed((run / ROWS).read_bytes())
     for file in run.iterdir():
         file.unlink()
-    (run / "rows.jsonl.gz").write_bytes(packed)
+    (run / PACKED).write_bytes(content)
 
 
 @pytest.mark.parametrize("published", [False, True])

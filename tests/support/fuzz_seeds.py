@@ -49,7 +49,7 @@ from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 from harness.report.tables import instances as table
 from harness.rows.resume import stored
-from harness.rows.store import read_cases, read_end, read_info, read_rows, read_samples
+from harness.rows.store import PACKED, ROWS, packed, read_cases, read_end, read_info, read_rows, read_samples
 from harness.running.merge import merge
 from harness.serve.decode import show as decode_show
 from harness.serve.decode import verdicts
@@ -117,10 +117,8 @@ def _mutated_samples(random: Random, content: bytes) -> bytes:
 
 
 def _write_published(folder: Path) -> None:
-    import gzip
-
     _write_run(folder)
-    (folder / "rows.jsonl.gz").write_bytes(gzip.compress((folder / "rows.jsonl").read_bytes(), 1))
+    (folder / PACKED).write_bytes(packed((folder / ROWS).read_bytes()))
     for name in ("rows.jsonl", "cases.jsonl", "samples.i64"):
         (folder / name).unlink()
 
@@ -340,6 +338,14 @@ def _write_history(folder: Path) -> None:
         path.rename(path.with_name(f"f{number}.jsonl.gz"))
 
 
+def _mutated_xz(random: Random, content: bytes) -> bytes:
+    import lzma
+
+    if random.random() < 0.2:
+        return mutated_bytes(random, content)
+    return lzma.compress(mutated_lines(random, lzma.decompress(content)), preset=0)
+
+
 def _mutated_gz(random: Random, content: bytes) -> bytes:
     import gzip
 
@@ -553,7 +559,7 @@ SEEDS: dict[str, Seed] = {
         read_run,
         report,
     ),
-    "published run": Seed(_write_published, {"rows.jsonl.gz": _mutated_gz}, read_published),
+    "published run": Seed(_write_published, {PACKED: _mutated_xz}, read_published),
     "measurement": Seed(
         _write_measurement,
         {"rounds.jsonl": mutated_lines, "rounds.i64": mutated_bytes},

@@ -42,13 +42,15 @@ def _one_liners(lines: Sequence[Line]) -> list[str]:
     """Returns the commands that ask the data outside of the page; those about report.json are for the folder
     of the page."""
     folder = lines[0].run.folder if lines else Path("RUN")
-    rows = re.sub(r"[^\w./ -]", "_", str(folder / (PACKED if is_published(folder) else ROWS)))
+    published = is_published(folder)
+    rows = re.sub(r"[^\w./ -]", "_", str(folder / (PACKED if published else ROWS)))
+    unpacked = "/dev/stdin" if published else rows  # DuckDB does not read xz
     count = (
-        f"SELECT backend, status, count(*) FROM read_json_auto('{rows}', union_by_name=true) WHERE kind "
+        f"SELECT backend, status, count(*) FROM read_json_auto('{unpacked}', union_by_name=true) WHERE kind "
         "= 'row' GROUP BY ALL"
     )
     return [
-        f"duckdb -c {shlex.quote(count)}",
+        f"{f'xz -dc {shlex.quote(rows)} | ' if published else ''}duckdb -c {shlex.quote(count)}",
         f"python -c {shlex.quote(OUTCOMES_FRAME)}",
         f"python -c \"import pandas; print(pandas.read_json('{rows}', "
         "lines=True).groupby('backend').status.value_counts())\"",
