@@ -38,9 +38,9 @@ STEP_TIMES = (
 
 def settings_of(batch: int, texts: int, own_kernel: bool) -> tuple[Setting, ...]:
     """Returns the settings of a batch: stepwise with masks filled beside the forward pass (in one thread and,
-    where there are several rows, by one call for all of them; in many rows also by FILL_THREADS threads),
-    with masks applied by the backend's own kernel where that is wanted, without overlap, and the strategies.
-    At batch 1 also texts of which everything is forced."""
+    where there are several rows, by one call for all of them; in many rows also by FILL_THREADS threads, ours
+    and the backend's own), with masks applied by the backend's own kernel where that is wanted, without
+    overlap, and the strategies. At batch 1 also texts of which everything is forced."""
     base = Setting(MIXED, batch=batch, texts=max(texts, batch), prompt_tokens=PROMPT, limit=LIMIT)
 
     def other(**changed: Any) -> Setting:
@@ -52,7 +52,7 @@ def settings_of(batch: int, texts: int, own_kernel: bool) -> tuple[Setting, ...]
     if batch > 1:
         made.append(other(batch_fill=True))
     if batch >= 32:
-        made.append(other(fill_threads=FILL_THREADS))
+        made += [other(fill_threads=FILL_THREADS), other(fill_threads=FILL_THREADS, batch_fill=True)]
     made += [other(strategy="jump_forward"), other(strategy="speculative")]
     if batch == 1:
         made += [other(workload=FORCED), other(workload=FORCED, strategy="jump_forward")]
@@ -120,8 +120,10 @@ def condensed(decoded: Decoded) -> dict[str, Any]:
 def setting_of(cell: DecodeCell) -> dict[str, Any]:
     """Returns what tells the cell's setting apart within the record."""
     setting = cell.setting
-    way = "one call" if setting.batch_fill else f"{setting.fill_threads} threads"
-    way = "one thread" if way == "1 threads" else way
+    threads = "one thread" if setting.fill_threads == 1 else f"{setting.fill_threads} threads"
+    way = threads
+    if setting.batch_fill:
+        way = "one call" if setting.fill_threads == 1 else f"one call, {threads} of its own"
     way += ", own kernel" if setting.kernel else ""
     return {
         "workload": setting.workload,

@@ -200,13 +200,11 @@ class DecodeHandler:
         assert self.model is not None
         strategy = make_strategy(asked.strategy, self.vocabulary, asked.draft_tokens)
         queue = self._queue(asked) if role == "constrained" else None
-        loop = Loop(
-            FewerRows(self.model, asked.batch),
-            self.vocabulary,
-            strategy,
-            queue,
-            self._options(asked, constrained=role == "constrained"),
-        )
+        options = self._options(asked, constrained=role == "constrained")
+        before = self.adapter.threads
+        if options.batch_fill and asked.fill_threads > 1:
+            self.adapter.threads = asked.fill_threads
+        loop = Loop(FewerRows(self.model, asked.batch), self.vocabulary, strategy, queue, options)
         gc.collect()
         gc.disable()
         try:
@@ -214,6 +212,7 @@ class DecodeHandler:
             served = loop.serve(made)
         finally:
             gc.enable()
+            self.adapter.threads = before
         if role == "constrained":
             self.outputs.setdefault(asked.plain, {done.name: done.ids for done in served.completed})
         return self._answer(asked, made, served)
@@ -307,9 +306,11 @@ class DecodeHandler:
             return LoopOptions()
         if asked.batch_fill and type(self.adapter).fill_bitmasks is Adapter.fill_bitmasks:
             raise NotOffered("the backend has no call that fills several masks")
+        if asked.batch_fill and asked.fill_threads > 1 and self.adapter.threads is None:
+            raise NotOffered("the backend has no threads of its own")
         return LoopOptions(
             overlap=asked.overlap,
-            fill_threads=asked.fill_threads,
+            fill_threads=1 if asked.batch_fill else asked.fill_threads,
             batch_fill=asked.batch_fill,
             kernel=self._kernel(asked.kernel),
             fallback=asked.fallback,

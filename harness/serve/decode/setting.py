@@ -36,8 +36,10 @@ class Setting:
     overlap: bool = True
     """Whether masks are filled while the model computes."""
     fill_threads: int = 1
+    """Threads that fill masks: ours, each with a share of the rows, or with `batch_fill` the backend's own.
+    With `batch_fill` 1 leaves to the backend how many it has."""
     batch_fill: bool = False
-    """Whether one call fills the masks of all rows, with the backend's own threads."""
+    """Whether one call of the backend fills the masks of all rows."""
     kernel: str = ""
     """What applies the masks: a kernel of the backend by name, OWN for its first one, or empty for torch's
     operations."""

@@ -1,0 +1,77 @@
+"""What a setting asks of an arm: on how many threads masks are filled, and whose these are."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from harness.backend.grammar import Adapter, Bitmask, GrammarObject
+from harness.backend.registry import make, parse_specs
+from harness.backend.vocabulary import load_vocabulary
+from harness.serve.decode.arm import DecodeHandler
+from harness.serve.decode.setting import Setting
+
+USUAL = {"batch": 2, "texts": 2, "prompt_tokens": 4, "limit": 4}
+
+
+def opened(spec: str) -> DecodeHandler:
+    (parsed,) = parse_specs(spec)
+    arm = DecodeHandler(make(parsed, load_vocabulary("probe")), "tiny", "cpu", None)
+    said, _ = arm(
+        {"op": "open", "rows": 2, "loads": {"function_calls": 2}, "prompt_tokens": 4, "limit": 4}
+        | {"draft_tokens": 0},
+        b"",
+    )
+    assert "workloads" in said, said
+    return arm
+
+
+@pytest.fixture
+def torch_as_before() -> Iterator[None]:
+    import torch
+
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked", "seen"),
+    [
+        ("llguidance", {"batch_fill": True}, {1}),
+        ("llguidance", {"batch_fill": True, "fill_threads": 3}, {3}),
+        ("llguidance:threads=2", {"batch_fill": True}, {2}),
+        ("llguidance", {"fill_threads": 3}, set()),
+    ],
+)
+def test_one_call_works_on_the_threads_that_the_setting_asks_for(
+    spec: str,
+    asked: dict[str, int],
+    seen: set[int],
+    torch_as_before: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arm, found = opened(spec), set()
+    kind = type(arm.adapter)
+    fill = kind.fill_bitmasks
+
+    def watched(self: Adapter, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        found.add(self.threads)
+        fill(self, objects, bitmasks)
+
+    monkeypatch.setattr(kind, "fill_bitmasks", watched)
+    before = arm.adapter.threads
+    setting = Setting("function_calls", **USUAL, **asked)  # type: ignore[arg-type]
+    said, _ = arm({"op": "run", "role": "constrained", "setting": setting.to_json()}, b"")
+    assert len(said["completed"]) == 2 and found == seen
+    assert arm.adapter.threads == before, "the next setting has the backend's own number again"
+
+
+def test_threads_that_a_backend_does_not_have_are_not_offered(torch_as_before: None) -> None:
+    arm = opened("outlines-core")
+    asked = Setting("function_calls", **USUAL, batch_fill=True, fill_threads=3)  # type: ignore[arg-type]
+    said, _ = arm({"op": "run", "role": "constrained", "setting": asked.to_json()}, b"")
+    assert said == {"not_offered": "the backend has no threads of its own"}
