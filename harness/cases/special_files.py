@@ -18,7 +18,7 @@ WRITTEN = ("record", "script", "html")
 NESTED = ("history", "trend")
 """The options that name a folder whose subfolders hold the files that are read."""
 
-READ = (".json", ".jsonl", ".lark", ".gz", ".i64")
+READ = (".json", ".jsonl", ".lark", ".gz", ".xz", ".i64")
 """The name endings of the files that our commands read in a folder."""
 
 OPEN_ALREADY = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
