@@ -120,10 +120,11 @@ def condensed(decoded: Decoded) -> dict[str, Any]:
 def setting_of(cell: DecodeCell) -> dict[str, Any]:
     """Returns what tells the cell's setting apart within the record."""
     setting = cell.setting
-    threads = "one thread" if setting.fill_threads == 1 else f"{setting.fill_threads} threads"
-    way = threads
+    several = f"{setting.fill_threads} threads" if setting.fill_threads > 1 else ""
     if setting.batch_fill:
-        way = "one call" if setting.fill_threads == 1 else f"one call, {threads} of its own"
+        way = f"one call, {several} of its own" if several else "one call"
+    else:
+        way = several or "one thread"
     way += ", own kernel" if setting.kernel else ""
     return {
         "workload": setting.workload,

@@ -136,11 +136,15 @@ def pack(path: Path) -> list[str]:
     if not path.exists():
         return []
     content = path.read_bytes()
-    small = packed(content) if path.name == ROWS else gzip.compress(content, 9, mtime=0)
+    name, small = (
+        (PACKED, packed(content))
+        if path.name == ROWS
+        else (f"{path.name}.gz", gzip.compress(content, 9, mtime=0))
+    )
     path.unlink()
     if len(small) > MOST_BYTES:
         return [f"{path.parent.name}/{path.name} ({len(small) / 1e6:.1f} MB packed)"]
-    path.with_name(PACKED if path.name == ROWS else f"{path.name}.gz").write_bytes(small)
+    path.with_name(name).write_bytes(small)
     return []
 
 

@@ -148,7 +148,13 @@ def _add_load(load: Options) -> None:
 
 def _add_masks(masks: Options) -> None:
     add_switch(masks, "--overlap", "fill masks while the model computes", default="on")
-    add_number(masks, "--fill-threads", positive, "threads that fill masks: ours, or with --batch-fill the backend's own", default=1)
+    add_number(
+        masks,
+        "--fill-threads",
+        positive,
+        "threads that fill masks: ours, or with --batch-fill the backend's own",
+        default=1,
+    )
     add_switch(masks, "--batch-fill", "fill all rows in one call of the backend", default="off")
     masks.add_argument(
         "--kernel",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Sequence
 
 import pytest
+from decode_tools import an_arm_in_this_process
 
 from harness.backend.grammar import Adapter, Bitmask, GrammarObject
 from harness.backend.registry import make, parse_specs
@@ -30,12 +30,8 @@ def opened(spec: str) -> DecodeHandler:
 
 @pytest.fixture
 def torch_as_before() -> Iterator[None]:
-    import torch
-
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
-    gc.unfreeze()
+    with an_arm_in_this_process():
+        yield
 
 
 @pytest.mark.parametrize(

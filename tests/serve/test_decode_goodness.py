@@ -6,7 +6,6 @@ The grammar is `[xy]ab`, in a vocabulary that has `ab` as one token.
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 import shutil
@@ -20,6 +19,7 @@ import bigram_model
 import numpy as np
 import pytest
 import torch
+from decode_tools import an_arm_in_this_process
 
 import harness
 from harness.backend.grammar import Grammar, GrammarObject, MaskFormat
@@ -261,7 +261,7 @@ ARM = MeasuredArm("a", REFERENCE, "a", "1", "", "arm", "python")
 @pytest.fixture(scope="module")
 def decoded(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decoding]:
     """A decoding with the model from its folder, which chooses itself what it writes."""
-    where, threads = tmp_path_factory.mktemp("decoding"), torch.get_num_threads()
+    where = tmp_path_factory.mktemp("decoding")
     plain = Setting(suite(where), mode="greedy", texts=2, prompt_tokens=8, limit=8)
     settings = [
         replace(plain, strategy=strategy, batch=batch)
@@ -272,13 +272,12 @@ def decoded(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         "r", "2026-11-23T20:00:00+00:00", "0", ("decode",), "quick", f"hf:{folder}", "00", str(folder), "cpu",
         None, 1, 1, (ARM,), tuple(settings), {}, "h",
     )  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch, DecodeRecorder(where, setup) as recorder:
-        patch.setattr(engine_module, "Service", InProcess)
-        DecodeEngine(setup, 1, 60.0, recorder, lambda *_: "valid", lambda _: None).run()
-        recorder.finish("2026-11-23T20:01:00+00:00")
-    yield read_decoding(where)
-    gc.unfreeze()  # the arm froze what there was, and set the threads of a model
-    torch.set_num_threads(threads)
+    with an_arm_in_this_process():
+        with pytest.MonkeyPatch.context() as patch, DecodeRecorder(where, setup) as recorder:
+            patch.setattr(engine_module, "Service", InProcess)
+            DecodeEngine(setup, 1, 60.0, recorder, lambda *_: "valid", lambda _: None).run()
+            recorder.finish("2026-11-23T20:01:00+00:00")
+        yield read_decoding(where)
 
 
 def cells_of(decoded: Decoding, strategy: str) -> list[DecodeCell]:

@@ -3,8 +3,10 @@ around them."""
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +30,19 @@ from harness.walk.loop.outcome import Completed
 from harness.walk.loop.request import Request
 from harness.walk.loop.sampling import Sampler
 from harness.walk.loop.strategies.base import Strategy
+
+
+@contextmanager
+def an_arm_in_this_process() -> Iterator[None]:
+    """Takes back what an arm does to its process: it freezes what there is, and sets the threads of a
+    model."""
+    threads = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        gc.unfreeze()
+
 
 BEYOND = 5
 """Logits of the model behind the vocabulary."""

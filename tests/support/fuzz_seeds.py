@@ -3,7 +3,9 @@ a file."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -338,20 +340,21 @@ def _write_history(folder: Path) -> None:
         path.rename(path.with_name(f"f{number}.jsonl.gz"))
 
 
-def _mutated_xz(random: Random, content: bytes) -> bytes:
-    import lzma
+def _mutated_within(
+    unpack: Callable[[bytes], bytes], pack: Callable[[bytes], bytes]
+) -> Callable[[Random, bytes], bytes]:
+    """Returns what spoils a packed file: now and then as it lies, else the lines in it."""
 
-    if random.random() < 0.2:
-        return mutated_bytes(random, content)
-    return lzma.compress(mutated_lines(random, lzma.decompress(content)), preset=0)
+    def mutated(random: Random, content: bytes) -> bytes:
+        if random.random() < 0.2:
+            return mutated_bytes(random, content)
+        return pack(mutated_lines(random, unpack(content)))
+
+    return mutated
 
 
-def _mutated_gz(random: Random, content: bytes) -> bytes:
-    import gzip
-
-    if random.random() < 0.2:
-        return mutated_bytes(random, content)
-    return gzip.compress(mutated_lines(random, gzip.decompress(content)), 1)
+_mutated_gz = _mutated_within(gzip.decompress, partial(gzip.compress, compresslevel=1))
+_mutated_xz = _mutated_within(lzma.decompress, partial(lzma.compress, preset=0))
 
 
 def read_history(folder: Path) -> None:

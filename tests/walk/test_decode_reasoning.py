@@ -3,7 +3,6 @@ border."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -18,6 +17,7 @@ from decode_tools import (
     NeitherBackNorCopy,
     NoRollback,
     alone,
+    an_arm_in_this_process,
     regex,
     request,
     serve,
@@ -259,12 +259,8 @@ def test_the_suites_texts_think_and_answer(name: str, vocabulary: str, strategy:
 
 @pytest.fixture
 def arm() -> Iterator[DecodeHandler]:
-    import torch
-
-    threads = torch.get_num_threads()
-    yield DecodeHandler(backend("llguidance", "probe"), "tiny", "cpu", None)
-    torch.set_num_threads(threads)
-    gc.unfreeze()
+    with an_arm_in_this_process():
+        yield DecodeHandler(backend("llguidance", "probe"), "tiny", "cpu", None)
 
 
 def test_an_arm_serves_the_reasoning_workload(arm: DecodeHandler) -> None:

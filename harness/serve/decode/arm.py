@@ -202,12 +202,12 @@ class DecodeHandler:
         queue = self._queue(asked) if role == "constrained" else None
         options = self._options(asked, constrained=role == "constrained")
         before = self.adapter.threads
-        if options.batch_fill and asked.fill_threads > 1:
-            self.adapter.threads = asked.fill_threads
-        loop = Loop(FewerRows(self.model, asked.batch), self.vocabulary, strategy, queue, options)
-        gc.collect()
-        gc.disable()
         try:
+            if options.batch_fill and asked.fill_threads > 1:
+                self.adapter.threads = asked.fill_threads
+            loop = Loop(FewerRows(self.model, asked.batch), self.vocabulary, strategy, queue, options)
+            gc.collect()
+            gc.disable()
             self._reset_peak()
             served = loop.serve(made)
         finally:
