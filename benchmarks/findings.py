@@ -190,8 +190,8 @@ def percentiles(line: dict[str, str]) -> str:
 
 
 def maskbench(folder: Path, _: str) -> str:
-    """Returns what MaskBench publishes beside what the runs in the folder come to, as MaskBench counts."""
-    runs = sorted(rows.parent for rows in folder.glob(f"*/{PACKED}"))
+    """Returns what the run, or those in the folder, come to as MaskBench counts, beside what it publishes."""
+    runs = sorted(rows.parent for rows in folder.rglob(PACKED))
     return as_maskbench([walked for run in runs for walked in walked_in(run)])
 
 

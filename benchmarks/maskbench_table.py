@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from maskbench_counts import FILES, as_maskbench, as_we, differences, walked_in
+from maskbench_counts import FILES, MaskBenchCase, Walked, as_maskbench, as_we, differences, walked_in
 
 from harness.errors import BAD_INPUT, OK, BadInput
 
@@ -42,20 +42,30 @@ def main(arguments: Sequence[str]) -> int:
         return BAD_INPUT
     for one in walked:
         said = "a sample" if one.is_sample else "all that are schemas"
-        print(
-            f"{one.backend} {one.version}: {len(one.cases):,} of {FILES:,} files, {said}; "
-            f"{one.timeout_s:g} s for a call"
-        )
+        print(f"{one.name}: {len(one.cases):,} of {FILES:,} files, {said}; {one.timeout_s:g} s for a call")
     print(f"\nAs MaskBench counts:\n\n{as_maskbench(walked)}")
     print(f"\nAs we count the same walks:\n\n{as_we(walked)}")
     differing = list(differences(walked))
-    kinds = Counter((one["backend"], one["version"], one["maskbench"], one["ours"]) for one in differing)
+    kinds = Counter((one.name, case.count, case.ours.state) for one, case in differing)
     print(f"\nThe two counts differ on {len(differing):,} schemas:")
-    for (backend, version, theirs, ours), count in kinds.most_common():
-        print(f"- {backend} {version}: {count:,} that MaskBench counts as {theirs} are {ours} for us")
+    for (name, theirs, ours), count in kinds.most_common():
+        print(f"- {name}: {count:,} that MaskBench counts as {theirs} are {ours} for us")
     if options.differences:
-        options.differences.write_text("".join(json.dumps(one) + "\n" for one in differing))
+        options.differences.write_text("".join(line_of(one, case) for one, case in differing))
     return OK
+
+
+def line_of(one: Walked, case: MaskBenchCase) -> str:
+    """Returns a line of --differences."""
+    found = {
+        "backend": one.backend,
+        "version": one.version,
+        "vocabulary": one.vocabulary,
+        "schema": case.name,
+        "maskbench": case.count,
+        "ours": case.ours.state,
+    }
+    return json.dumps(found) + "\n"
 
 
 if __name__ == "__main__":

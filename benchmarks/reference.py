@@ -17,7 +17,7 @@ has a reference, at --effort places. The runs lie in DIR/runs; after an interrup
 where it stopped, and what is done is not done again. Shares lie beside each other, and the page puts them
 together once all are complete. --most walks a sample that is spread over keywords and sizes
 (`stratified`). With --take-over, the cases that a published folder has are taken from there, and only the others
-are walked: so a sample becomes a larger one, or the whole. Schemas of MaskBench that come without documents get
+are walked: so a sample becomes the whole, or with --most a larger one, in which its cases stay. Schemas of MaskBench that come without documents get
 none, as there, so that each machine walks the same. --again walks the cases of a
 complete run whose verdicts met the deadline once more, for verdicts alone and with AGAIN_SECONDS
 (DIR/runs/NAME-again; the run stays as it is, and the README has a table of the two beside each
@@ -52,7 +52,9 @@ from reference_walk import (
     folder_of,
     is_there,
     left_out,
+    sampled_in,
     suites_of,
+    taken_from,
     walk,
     walk_again,
 )
@@ -176,7 +178,10 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
         else {}
         for part in parts
     }
-    options.chosen = {part: chosen_of(options.most, strata[part], out_of[part]) for part in parts}
+    sampled = {part: sampled_in(taken_from(options, part)) if options.most else set() for part in parts}
+    options.chosen = {
+        part: chosen_of(options.most, strata[part], out_of[part], sampled[part]) for part in parts
+    }
     options.out.mkdir(parents=True, exist_ok=True)
     folders = {part: folder_of(options.out, part, options.shard) for part in parts}
     fresh = [part for part in parts if not has_begun(folders[part])]

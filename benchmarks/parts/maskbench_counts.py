@@ -42,6 +42,10 @@ FILES = 11_306
 WALKABLE = FILES - 4
 """Its repository has 11,305 files, and three of them are no schemas by their own draft."""
 
+MAKES_NONE = {"--bare", "--corpora"}
+"""Options of a run that makes no documents for schemas of MaskBench: of `grammarbench run`, and of
+benchmarks/reference.py, which never does."""
+
 
 @dataclass
 class MaskBenchCase:
@@ -96,8 +100,13 @@ class Walked:
 
     backend: str
     version: str
+    vocabulary: str
     timeout_s: float
     cases: dict[str, MaskBenchCase]
+
+    @property
+    def name(self) -> str:
+        return f"{self.backend} {self.version}, {self.vocabulary}"
 
     @property
     def is_sample(self) -> bool:
@@ -106,23 +115,29 @@ class Walked:
 
 
 def walked_in(run: Path) -> list[Walked]:
-    """Returns what each arm of a run has walked, in the order of its arms. Of a published run there are only
-    rows, which do not tell documents that we made from others. Raises BadInput for one that may have such."""
+    """Returns what each arm of a run has walked with each vocabulary, in the order of its arms. Of a
+    published run there are only rows, which do not tell documents that we made from others. Raises BadInput
+    for one that may have such."""
     info = read_info(run)
     made: set[str] = set()
     if (run / "cases.jsonl").exists():
         made = {case.id for _, _, case in read_cases(run) if any(one.made_for for one in case.instances)}
-    elif "--bare" not in info.argv:
+    elif not MAKES_NONE.intersection(info.argv):
         raise BadInput(f"{run}: it has no cases.jsonl, and was not walked with --bare; name a run that has")
-    found: dict[tuple[str, str, str], dict[str, MaskBenchCase]] = {
-        (one.backend, one.version, one.options): {} for one in info.arms
+    found: dict[tuple[str, str, str, str], dict[str, MaskBenchCase]] = {
+        (one.backend, one.version, one.options, vocabulary): {}
+        for one in info.arms
+        for vocabulary in info.vocabularies
     }
     for row in read_rows(run):
-        cases = found[row.backend, row.backend_version, row.options]
+        cases = found[row.backend, row.backend_version, row.options, row.vocabulary]
         case = cases.setdefault(row.case_id, MaskBenchCase(row.case))
         if row.mode != CHECKS_MODE:
             case.add(row, row.case_id not in made)
-    return [Walked(backend, version, info.timeout_s, cases) for (backend, version, _), cases in found.items()]
+    return [
+        Walked(backend, version, vocabulary, info.timeout_s, cases)
+        for (backend, version, _, vocabulary), cases in found.items()
+    ]
 
 
 def share(count: int, of: int, is_sample: bool = False) -> str:
@@ -135,37 +150,40 @@ def share(count: int, of: int, is_sample: bool = False) -> str:
 
 
 def as_maskbench(walked: Sequence[Walked]) -> str:
-    """Returns the table of MaskBench's counts as Markdown: of each arm what MaskBench publishes of that
-    version, where it does, and what was walked here."""
-    columns: list[tuple[str, dict[Count, int], bool]] = []
+    """Returns the table of MaskBench's counts as Markdown: a line for each arm and vocabulary, and before the
+    first of a version what MaskBench publishes of it, where it does."""
+    lines: list[tuple[str, list[int], bool]] = []
+    told = set()
     for one in walked:
-        if published := PUBLISHED.get((one.backend, one.version)):
-            columns.append((f"{one.backend} {one.version}, published", published, False))
-        counts: Counter[Count] = Counter(case.count for case in one.cases.values())
-        columns.append((f"{one.backend} {one.version}, here", counts, one.is_sample))
-    lines = [
-        f"| schemas | {' | '.join(name for name, _, _ in columns)} |",
-        "| --- " + "| ---: " * len(columns) + "|",
-    ]
-    for count in COUNTS:
-        cells = [share(of.get(count, 0), sum(of.values()), is_sample) for _, of, is_sample in columns]
-        lines.append(f"| {count} | {' | '.join(cells)} |")
-    lines.append(f"| in all | {' | '.join(f'{sum(of.values()):,}' for _, of, _ in columns)} |")
-    return "\n".join(lines)
+        version = (one.backend, one.version)
+        if version in PUBLISHED and version not in told:
+            published = [PUBLISHED[version][count] for count in COUNTS]
+            lines.append((f"{' '.join(version)}, as MaskBench publishes it", published, False))
+        told.add(version)
+        counts = Counter(case.count for case in one.cases.values())
+        lines.append((one.name, [counts[count] for count in COUNTS], one.is_sample))
+    return _table(COUNTS, lines)
 
 
 def as_we(walked: Sequence[Walked]) -> str:
     """Returns the table of our counts of the same walks, without masks and checks."""
-    heads = [f"{one.backend} {one.version}" for one in walked]
-    lines = [f"| schemas | {' | '.join(heads)} |", "| --- " + "| ---: " * len(heads) + "|"]
-    for state in CaseState:
-        counts = [sum(case.ours.state == state for case in one.cases.values()) for one in walked]
-        if any(counts):
-            cells = [
-                share(count, len(one.cases), one.is_sample) for count, one in zip(counts, walked, strict=True)
-            ]
-            lines.append(f"| {state.words.title} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    counted = [(one, Counter(case.ours.state for case in one.cases.values())) for one in walked]
+    lines = [(one.name, [counts[state] for state in CaseState], one.is_sample) for one, counts in counted]
+    return _table([state.words.title for state in CaseState], lines)
+
+
+def _table(heads: Sequence[str], lines: Sequence[tuple[str, Sequence[int], bool]]) -> str:
+    """Returns the lines, each with its name, its counts, and whether they are of a sample, as Markdown;
+    without the columns in which no line has any."""
+    kept = [number for number in range(len(heads)) if any(counts[number] for _, counts, _ in lines)]
+    table = [
+        f"| schemas | {' | '.join(heads[number] for number in kept)} | in all |",
+        f"| --- |{' ---: |' * (len(kept) + 1)}",
+    ]
+    for name, counts, is_sample in lines:
+        cells = [share(counts[number], sum(counts), is_sample) for number in kept]
+        table.append(f"| {name} | {' | '.join(cells)} | {sum(counts):,} |")
+    return "\n".join(table)
 
 
 AGREE: dict[Count, tuple[CaseState, ...]] = {
@@ -180,15 +198,7 @@ AGREE: dict[Count, tuple[CaseState, ...]] = {
 """Our states that say the same as a count of MaskBench."""
 
 
-def differences(walked: Sequence[Walked]) -> Iterator[dict[str, str]]:
-    """Yields each schema on which the two ways of counting differ, by backend and version."""
+def differences(walked: Sequence[Walked]) -> Iterator[tuple[Walked, MaskBenchCase]]:
+    """Yields each schema on which the two ways of counting differ, with what walked it."""
     for one in walked:
-        for case in one.cases.values():
-            if case.ours.state not in AGREE[case.count]:
-                yield {
-                    "backend": one.backend,
-                    "version": one.version,
-                    "schema": case.name,
-                    "maskbench": case.count,
-                    "ours": case.ours.state,
-                }
+        yield from ((one, case) for case in one.cases.values() if case.ours.state not in AGREE[case.count])

@@ -184,11 +184,26 @@ def left_out(out: Path, part: str, suites: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def chosen_of(most: int | None, strata: Mapping[str, Stratum], out_of: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the ids of the cases that are walked; empty for all of the part's."""
-    if most:
+def chosen_of(
+    most: int | None, strata: Mapping[str, Stratum], out_of: Mapping[str, str], sampled: Set[str]
+) -> tuple[str, ...]:
+    """Returns the ids of the cases that are walked; empty for all of the part's. A sample that is smaller
+    becomes a larger one: its cases stay, and what is wanting is a sample of the others."""
+    if not most:
+        return tuple(strata) if out_of else ()
+    kept = sampled & strata.keys()
+    if len(kept) >= most:
         return stratified(strata, most)
-    return tuple(strata) if out_of else ()
+    others = {case: stratum for case, stratum in strata.items() if case not in kept}
+    return tuple(sorted({*kept, *stratified(others, most - len(kept))}))
+
+
+def sampled_in(earlier: Path | None) -> set[str]:
+    """Returns the ids of the cases of the run that is taken over; none of one that was not walked to its end,
+    whose first cases are no sample."""
+    if earlier is None or not read_end(earlier):
+        return set()
+    return {row.case_id for row in read_rows(earlier)}
 
 
 def folder_of(out: Path, part: str, shard: Shard | None) -> Path:

@@ -76,10 +76,26 @@ def test_a_run_is_told_in_both_ways(
     assert script.main([str(tmp_path / "run"), "--differences", str(found)]) == 0
     told = capsys.readouterr().out
     assert "1 of 11,306 files, a sample" in told
-    assert "| invalidation error | 1 (100.0%; 13.1 to 100.0) |" in told
-    assert "| works | 1 (100.0%; 13.1 to 100.0) |" in told
+    assert "| schemas | invalidation error | in all |" in told
+    assert "| schemas | works | in all |" in told
+    assert told.count(", bytes | 1 (100.0%; 13.1 to 100.0) | 1 |") == 2
     (difference,) = map(json.loads, found.read_text().splitlines())
     assert (difference["maskbench"], difference["ours"]) == ("invalidation error", "works")
+
+
+def test_vocabularies_are_counted_apart(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = tmp_path / "suite.json"
+    file = {"description": "one", "schema": {"type": "integer"}, "tests": [{"data": 1, "valid": True}]}
+    suite.write_text(json.dumps([file]))
+    options = ["--backends", "reference", "--vocabularies", "bytes,probe", "--effort", "0"]
+    assert main(["run", str(suite), *options, "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert script.main([str(tmp_path / "run")]) == 0
+    told = capsys.readouterr().out
+    for vocabulary in ("bytes", "probe"):
+        assert told.count(f", {vocabulary} | 1 (100.0%; 13.1 to 100.0) | 1 |") == 2
 
 
 def test_of_a_published_run_the_rows_are_enough_where_nothing_was_made(
@@ -98,4 +114,4 @@ def test_of_a_published_run_the_rows_are_enough_where_nothing_was_made(
     assert script.main([str(tmp_path / "run0")]) == 2
     assert "was not walked with --bare" in capsys.readouterr().err
     assert script.main([str(tmp_path / "run1")]) == 0
-    assert "| passing | 1 (100.0%; 13.1 to 100.0) |" in capsys.readouterr().out
+    assert "| schemas | passing | in all |" in capsys.readouterr().out

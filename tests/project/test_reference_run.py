@@ -13,16 +13,14 @@ import pytest
 import reference_estimate
 import reference_page
 import reference_walk
+from reference_corpora import DRAFTS, arguments, made_corpora
 from scripts import script_of
 
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
-from harness.rows.row import Row
 from harness.rows.store import read_end, read_rows
 from harness.running.limits import Progress
 
 pytestmark = pytest.mark.long
-
-DRAFTS = ("draft4", "draft6", "draft7", "draft2019-09", "draft2020-12")
 
 
 @pytest.fixture(scope="module")
@@ -32,30 +30,7 @@ def script() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five files as MaskBench has them, and a group in each of two drafts."""
-    folder = tmp_path_factory.mktemp("corpora")
-    (folder / "maskbench").mkdir()
-    for number in range(5):
-        tests = [
-            {"description": "it", "valid": True, "data": number},
-            {"description": "another", "valid": False, "data": number + 1},
-        ]
-        case = {"description": f"case {number}", "schema": {"const": number}, "tests": tests}
-        (folder / "maskbench" / f"file_{number}.json").write_text(json.dumps(case))
-    for draft in DRAFTS:
-        (folder / "json-schema-test-suite" / "tests" / draft).mkdir(parents=True)
-        group = {
-            "description": draft,
-            "schema": {"type": "null"},
-            "tests": [{"description": "null", "data": None, "valid": True}],
-        }
-        (folder / "json-schema-test-suite" / "tests" / draft / "type.json").write_text(json.dumps([group]))
-    return folder
-
-
-def arguments(corpora: Path, out: Path, *more: str) -> list[str]:
-    fixed = ["--backends", "unconstrained", "--vocabularies", "bytes", "--jobs", "1", "--sample", "0"]
-    return ["--out", str(out), "--corpora", str(corpora), *fixed, "--effort", "0", *more]
+    return made_corpora(tmp_path_factory.mktemp("corpora"))
 
 
 @pytest.fixture(scope="module")
@@ -329,25 +304,6 @@ def test_figures_follow_from_the_published_rows_or_it_is_said(
     assert script.main(["--verify", str(tmp_path)]) == BAD_INPUT
 
 
-def test_a_stratified_sample_has_its_share_of_every_construct_and_size(script: ModuleType) -> None:
-    strata = {
-        f"case {number}": (("rare", "common") if number % 10 == 0 else ("common",), number)
-        for number in range(1000)
-    }
-    chosen = script.stratified(strata, 100)
-    assert len(set(chosen)) == 100 and chosen == script.stratified(strata, 100)
-    rare = sum("rare" in strata[case][0] for case in chosen)
-    small = sum(strata[case][1] < 500 for case in chosen)
-    assert rare == 10 and 49 <= small <= 51
-    assert script.stratified(strata, 5000) == tuple(sorted(strata))
-
-
-def test_a_sample_says_of_how_many_it_is_one(script: ModuleType, corpora: Path, tmp_path: Path) -> None:
-    assert script.main(arguments(corpora, tmp_path, "--only", "maskbench", "--most", "2")) == OK
-    said = (tmp_path / "published" / "README.md").read_text()
-    assert "MaskBench: a stratified sample of 2 of 5 cases" in said
-
-
 def test_a_schema_that_is_none_is_left_out_and_named(
     script: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -362,22 +318,3 @@ def test_a_schema_that_is_none_is_left_out_and_named(
     assert "left out, being no schema by its own draft: none" in capsys.readouterr().out
     readme = (tmp_path / "out" / "published" / "README.md").read_text()
     assert "all 6 cases but none, whose schemas are none by their own draft" in readme
-
-
-def test_a_published_sample_becomes_the_whole(
-    script: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sample = arguments(corpora, tmp_path / "sample", "--only", "maskbench", "--most", "2")
-    assert script.main(sample) == OK
-    capsys.readouterr()
-    words = ("--only", "maskbench", "--take-over", str(tmp_path / "sample" / "published"))
-    assert script.main(arguments(corpora, tmp_path / "out", *words)) == OK
-    assert "2 cases taken over" in capsys.readouterr().out
-    anew, once = (
-        sorted(map(seen, read_rows(out / "runs" / "maskbench"))) for out in (tmp_path / "out", whole)
-    )
-    assert anew == once
-
-
-def seen(row: Row) -> tuple[str, int, bool]:
-    return row.case, row.instance or 0, bool(row.accepted)
