@@ -32,8 +32,10 @@ class Layout:
     space inside the document."""
     is_surrounded: bool = True
     """White space may stand before and behind the document."""
-    order: Literal["any", "listed", "required_first"] = "any"
+    order: Literal["any", "listed", "agreed", "required_first"] = "any"
     """`listed`: the names that the schema lists come in the order in which its `properties` have them;
+    `agreed`: so that the order is right by each alternative of the schema that lists a name, and names that
+    an alternative does not list come behind those that it lists;
     `required_first`: those that the object must have come before the others, and each kind in that order."""
     unlisted: Literal["anywhere", "last", "never"] = "anywhere"
     """Where names stand that no subschema lists that could apply to the object; `last`: behind all listed

@@ -112,6 +112,11 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
             if state == DEAD:
                 continue  # written otherwise than the layout has it, which the backend is free to allow
             demanded = subject.trie.mask(documents, state)
+            if layout.order == "listed" and (demanded & ~allowed).any():
+                agreed = _agreed(subject, layout, place)
+                if agreed is None:
+                    continue  # alternatives of the schema order the names before it differently
+                demanded &= allowed | agreed
             shortfall = Shortfall(subject, layout, documents, place, state, allowed, demanded)
             is_complete = not shortfall.missing.any()
             subject.count(LAYOUT_IS_WRITTEN, places=1, complete=is_complete)
@@ -119,6 +124,17 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
                 yield from (_finding(subject, place, *group) for group in _by_cause(shortfall))
         except NoOracle as why:
             raise NotApplicable(str(why)) from why
+
+
+def _agreed(subject: Subject, layout: Layout, place: Place) -> TokenSet | None:
+    """Returns the tokens with which a document goes on whose names are in order by all alternatives of the
+    schema, since a library may write each of them in an order of its own; None if the text before is in no
+    such document. Raises NoOracle."""
+    documents = documents_of_case(
+        subject.case, layout=replace(layout, order="agreed"), vocabulary=subject.vocabulary
+    )
+    state = subject.state_behind(documents, place.tokens)
+    return None if state == DEAD else subject.trie.mask(documents, state)
 
 
 def declared_layout(subject: Subject) -> Layout:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from declaring import BYTES, Declaring, declaring
+from layout_grammars import A_OR_BA
 
 from harness.backend.grammar import Bitmask, Grammar, unpack_mask
 from harness.backend.layout import COMPACT, EVERY_SPELLING, LAYOUTS, Layout, LayoutName
@@ -93,6 +94,27 @@ def test_numbers_with_more_zeros_are_told_apart_from_lost_ones() -> None:
     schema = {"multipleOf": 0.25, "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
     findings = findings_of(declaring(COMPACT, kind=TwoPlaces), schema, b"0.50")
     assert [(finding.position, finding.cause) for finding in findings] == [(3, "number_form")]
+
+
+class EachByItself(Declaring):
+    """Writes each alternative of A_OR_BA in the order of its own names."""
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return ReferenceGrammar(
+            self, ebnf_automaton(r'root ::= "{" ("\"a\":null" | "\"b\":null" ",\"a\":null"? )? "}"')
+        )
+
+
+class OnlyTheFirst(Declaring):
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return ReferenceGrammar(self, ebnf_automaton(r'root ::= "{\"a\":null}"'))
+
+
+def test_alternatives_may_order_their_names_each_by_itself() -> None:
+    documents = (b'{"a":null}', b'{"b":null,"a":null}', b'{"b":null}')
+    assert findings_of(declaring(COMPACT, kind=EachByItself), A_OR_BA, *documents) == []
+    lost = findings_of(declaring(COMPACT, kind=OnlyTheFirst), A_OR_BA, *documents)
+    assert b"b" in {bytes.fromhex(example) for found in lost for example in found.examples}
 
 
 def test_formats_that_are_constraints_to_the_backend_only_are_told() -> None:

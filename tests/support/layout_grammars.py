@@ -53,6 +53,21 @@ ABC = {
     "propertyNames": {"enum": ["a", "b", "c"]},
 }
 
+A_OR_BA = {
+    "anyOf": [
+        {"type": "object", "properties": {"a": NULL}, "required": ["a"], "additionalProperties": False},
+        {"type": "object", "properties": {"b": NULL, "a": NULL}, "additionalProperties": False},
+    ]
+}
+"""A library that writes each alternative in its own order never has `a` before `b`."""
+A_OR_B = {
+    "propertyNames": {"enum": ["a", "b"]},
+    "anyOf": [
+        {"type": "object", "properties": {"a": NULL}, "required": ["a"]},
+        {"type": "object", "properties": {"b": NULL}, "required": ["b"]},
+    ]
+}
+
 PAIRS: list[tuple[Any, Layout, str]] = [
     (True, COMPACT, "compact"),
     ({"type": "number"}, COMPACT, "plain-number"),
@@ -92,6 +107,13 @@ PAIRS: list[tuple[Any, Layout, str]] = [
      r'listed ::= a-member ("," b-member)? | b-member ("," a-member)?'),
     (ABC, replace(LITERAL, unlisted="never", order="listed"),
      r'"{" ("\"b\":null" ",\"a\":null"? | "\"a\":null")? "}"'),
+    # Names on whose order the alternatives agree.
+    (A_OR_BA, replace(LITERAL, order="listed"), r'"{" ("\"a\":null" ",\"b\":null"? | "\"b\":null")? "}"'),
+    (A_OR_BA, replace(LITERAL, order="agreed"), r'"{" ("\"b\":null" ",\"a\":null"? | "\"a\":null")? "}"'),
+    (A_OR_B, replace(LITERAL, order="agreed"), r'"{" ("\"a\":null" | "\"b\":null") "}"'),
+    ({"allOf": [{"type": "object", "properties": {"b": NULL}}, {"properties": {"a": NULL}, "required": ["c"],
+      "propertyNames": {"enum": ["a", "b", "c"]}}]}, replace(LITERAL, unlisted="never", order="agreed"),
+     r'"{" "\"b\":null,"? "\"a\":null,"? "\"c\":" value "}"' "\n" + BARE.replace("bare", "value")),
     ({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object",
       "properties": {"b": {"type": "null"}}}}, "c": {"type": "object", "minProperties": 1}}},
      replace(LITERAL, unlisted="never"),

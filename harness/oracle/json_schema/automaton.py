@@ -34,7 +34,7 @@ from harness.oracle.json_schema.frames import (
     with_space,
 )
 from harness.oracle.json_schema.members import Members
-from harness.oracle.json_schema.names import listed_names, names_in_order
+from harness.oracle.json_schema.names import Order, listed_names, names_in_order, orders_of_names
 from harness.oracle.json_schema.parts import (
     Part,
     array_holds,
@@ -183,12 +183,16 @@ class JsonSchemaAutomaton(Automaton[Key]):
         formulas = tuple(self._of_type(each, "object") for each in frame.formulas)
         listed = listed_names(*formulas)
         if self.values.object_can_end(formulas[0], listed, frozenset()):
-            order = (
-                ()
-                if self.layout.order == "any"
-                else names_in_order(formulas, self.schemas.places, self.layout.order == "required_first")
-            )
-            yield 0x7B, (Object(formulas, listed, frozenset(), True, order), around)
+            yield 0x7B, (Object(formulas, listed, frozenset(), True, self._orders(formulas)), around)
+
+    def _orders(self, formulas: Formulas) -> tuple[Order, ...]:
+        """The orders of the names that the formulas list, all of which a document has to keep."""
+        order, places = self.layout.order, self.schemas.places
+        if order == "any":
+            return ()
+        if order == "agreed":
+            return orders_of_names(formulas, places)
+        return (Order(names_in_order(formulas, places, order == "required_first")),)
 
     def _opened(self, formulas: Formulas, around: Any) -> Key:
         formulas = tuple(map(simple_items, formulas))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 from harness.oracle.json_schema.formula import Formula
-from harness.oracle.json_schema.names import Names
+from harness.oracle.json_schema.names import Names, Order
 from harness.oracle.json_schema.numbers import Literal
 from harness.oracle.json_schema.parts import Part
 
@@ -76,8 +76,9 @@ class Object(NamedTuple):
     seen: Names
     """The listed names that may not come any more."""
     is_empty: bool = False
-    order: tuple[str, ...] = ()
-    """The listed names as the layout orders them; empty if it does not."""
+    orders: tuple[Order, ...] = ()
+    """The listed names as the layout orders them; empty if it does not, several where it asks that all
+    alternatives of the schema agree on their order."""
     space: Space = 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.backend.layout import Layout
 from harness.oracle.json_schema.formula import Formula, conjunction, disjunction
 from harness.oracle.json_schema.frames import Formulas, Object
-from harness.oracle.json_schema.names import Names
+from harness.oracle.json_schema.names import Names, Order
 from harness.oracle.json_schema.parts import Part, all_of
 from harness.oracle.json_schema.texts import Beginnings
 from harness.oracle.json_schema.values import Values
@@ -17,12 +17,12 @@ class Members:
     def __init__(self, values: Values, layout: Layout) -> None:
         self._values = values
         self._layout = layout
-        self._names: dict[tuple[Formulas, Names, Names, tuple[str, ...]], Formula | None] = {}
+        self._names: dict[tuple[Formulas, Names, Names, tuple[Order, ...]], Formula | None] = {}
         self._beginnings: dict[Names, Beginnings] = {}
 
     def name(self, frame: Object) -> Formula | None:
         """The formula of the names that may come next; None if there is none."""
-        key = (frame.formulas, frame.listed, frame.seen, frame.order)
+        key = (frame.formulas, frame.listed, frame.seen, frame.orders)
         if key not in self._names:
             formula = disjunction(self._kinds_of_names(frame))
             formula = self._values.strings.simple(formula)
@@ -57,9 +57,7 @@ class Members:
         """The listed names that may not come behind a name (None: one that is not listed)."""
         if name is None:
             return frame.listed if self._layout.unlisted == "last" else frame.seen
-        if frame.order:
-            return frame.seen | {*frame.order[: frame.order.index(name) + 1]}
-        return frame.seen | {name}
+        return frame.seen.union((name,), *(_not_behind(name, order) for order in frame.orders))
 
     def beginnings(self, names: Names) -> Beginnings:
         """Every beginning of the UTF-8 of these names, and the bytes behind it."""
@@ -74,3 +72,11 @@ class Members:
             found = {beginning: bytes(sorted(each)) for beginning, each in following.items()}
             self._beginnings[names] = found
         return found
+
+
+def _not_behind(name: str, order: Order) -> tuple[str, ...]:
+    """The names of an order that may not come behind the name; a name that it does not have comes behind all
+    of them, unless where it is there the order says nothing."""
+    if name in order.names:
+        return order.names[: order.names.index(name) + 1]
+    return () if order.is_closed else order.names

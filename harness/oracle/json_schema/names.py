@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from harness.oracle.json_schema.atoms import AllMembers, AllNames, AtLeastProperties, HasName
 from harness.oracle.json_schema.formula import FALSE, Formula, parts_of, polarity, rewritten
 from harness.oracle.json_schema.parts import atoms_of
 
 Names = frozenset[str]
+
+MOST_ALTERNATIVES = 64
+"""Of a formula; each has an order of its names."""
+
+
+class Order(NamedTuple):
+    """An order of the names of an object."""
+
+    names: tuple[str, ...]
+    is_closed: bool = False
+    """Whatever has this order has no other names."""
 
 
 def useful_names(formula: Formula, free: Names) -> Names:
@@ -69,17 +80,9 @@ def names_in_order(
     (`places_of_names`), never by the order of the formulas, which depends on the schemas that this process
     read before. With `required_first`, names without which the first formula is false come before all others.
     """
-
-    def place(*names: str) -> tuple[int, ...]:
-        return tuple(places.get(name, len(places)) for name in names)
-
     atoms = atoms_of(formulas)
-    lists = [[name for name, _ in value.named] for value in atoms if isinstance(value, AllMembers)]
-    lists.sort(key=lambda names: (place(*names), names))
-    alone = sorted(
-        (value.name for value in atoms if isinstance(value, HasName)), key=lambda name: (place(name), name)
-    )
-    names = dict.fromkeys([*(name for one in lists for name in one), *alone])
+    lists = _in_order([value for value in atoms if isinstance(value, AllMembers)], places)
+    names = dict.fromkeys([*(name for one in lists for name in one), *_alone(atoms, places)])
     if required_first:
         wanted = formulas[0]
         all_wanted = parts_of(wanted) if wanted.kind == "and" else (wanted,)
@@ -90,3 +93,56 @@ def names_in_order(
         }
         names = dict.fromkeys(sorted(names, key=lambda name: name not in required))
     return tuple(names)
+
+
+def orders_of_names(formulas: tuple[Formula, ...], places: Mapping[str, int]) -> tuple[Order, ...]:
+    """The orders that the alternatives of the formulas give to the names that they list, each once: a library
+    that writes each alternative of an `anyOf` by itself has the names of each in an order of its own. Names
+    that no alternative lists, and that must or must not be there, come last in each."""
+    alternatives = dict.fromkeys(each for formula in formulas for each in _alternatives(formula))
+    listed = {name for value in atoms_of(formulas) if isinstance(value, AllMembers) for name in value.by_name}
+    alone = [name for name in _alone(atoms_of(formulas), places) if name not in listed]
+    orders = [
+        Order(
+            tuple(dict.fromkeys([*(name for one in _in_order(lists, places) for name in one), *alone])),
+            any(value.others is FALSE and not value.patterns for value in lists),
+        )
+        for lists in alternatives
+        if lists or (alone and not listed)
+    ]
+    return tuple(dict.fromkeys(orders))
+
+
+def _in_order(lists: Iterable[AllMembers], places: Mapping[str, int]) -> list[list[str]]:
+    """The names of each list, the lists by the places of their names."""
+    names = [[name for name, _ in value.named] for value in lists]
+    return sorted(names, key=lambda names: (_places(names, places), names))
+
+
+def _alone(atoms: Iterable[Any], places: Mapping[str, int]) -> list[str]:
+    """The names that must or must not be there, by their places."""
+    names = [value.name for value in atoms if isinstance(value, HasName)]
+    return sorted(names, key=lambda name: (_places([name], places), name))
+
+
+def _places(names: Iterable[str], places: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(places.get(name, len(places)) for name in names)
+
+
+def _alternatives(formula: Formula) -> tuple[frozenset[AllMembers], ...]:
+    """The lists of names of each alternative of the formula, those that it excludes left out; where there are
+    more than MOST_ALTERNATIVES, each list by itself."""
+    found = {frozenset[AllMembers](): None}
+    if formula.kind == "atom":
+        (value,) = formula.parts
+        return (frozenset((value,) if isinstance(value, AllMembers) else ()),)
+    if formula.kind == "or":
+        found = {each: None for part in formula.parts for each in _alternatives(part)}
+    elif formula.kind == "and":
+        for part in formula.parts:
+            of_part = _alternatives(part)
+            if len(found) * len(of_part) > MOST_ALTERNATIVES:
+                lists = (value for value in formula.atoms if isinstance(value, AllMembers))
+                return tuple(frozenset((value,)) for value in lists)
+            found = {one | other: None for one in found for other in of_part}
+    return tuple(found)
