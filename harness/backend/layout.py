@@ -32,11 +32,12 @@ class Layout:
     space inside the document."""
     is_surrounded: bool = True
     """White space may stand before and behind the document."""
-    order: Literal["any", "listed", "agreed", "required_first"] = "any"
+    order: Literal["any", "listed", "required_first"] = "any"
     """`listed`: the names that the schema lists come in the order in which its `properties` have them;
-    `agreed`: so that the order is right by each alternative of the schema that lists a name, and names that
-    an alternative does not list come behind those that it lists;
     `required_first`: those that the object must have come before the others, and each kind in that order."""
+    alternatives_agree: bool = False
+    """The order is right by each alternative of the schema (`anyOf`) that could apply: names that one does
+    not list come behind those that it lists. Without it, the names of all alternatives have one order."""
     unlisted: Literal["anywhere", "last", "never"] = "anywhere"
     """Where names stand that no subschema lists that could apply to the object; `last`: behind all listed
     ones."""

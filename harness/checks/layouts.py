@@ -112,7 +112,7 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
             if state == DEAD:
                 continue  # written otherwise than the layout has it, which the backend is free to allow
             demanded = subject.trie.mask(documents, state)
-            if layout.order == "listed" and (demanded & ~allowed).any():
+            if layout.order != "any" and (demanded & ~allowed).any():
                 agreed = _agreed(subject, layout, place)
                 if agreed is None:
                     continue  # alternatives of the schema order the names before it differently
@@ -131,7 +131,7 @@ def _agreed(subject: Subject, layout: Layout, place: Place) -> TokenSet | None:
     schema, since a library may write each of them in an order of its own; None if the text before is in no
     such document. Raises NoOracle."""
     documents = documents_of_case(
-        subject.case, layout=replace(layout, order="agreed"), vocabulary=subject.vocabulary
+        subject.case, layout=replace(layout, alternatives_agree=True), vocabulary=subject.vocabulary
     )
     state = subject.state_behind(documents, place.tokens)
     return None if state == DEAD else subject.trie.mask(documents, state)

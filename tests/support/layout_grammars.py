@@ -53,6 +53,7 @@ ABC = {
     "propertyNames": {"enum": ["a", "b", "c"]},
 }
 
+AGREED = replace(LITERAL, order="listed", alternatives_agree=True)
 A_OR_BA = {
     "anyOf": [
         {"type": "object", "properties": {"a": NULL}, "required": ["a"], "additionalProperties": False},
@@ -65,7 +66,7 @@ A_OR_B = {
     "anyOf": [
         {"type": "object", "properties": {"a": NULL}, "required": ["a"]},
         {"type": "object", "properties": {"b": NULL}, "required": ["b"]},
-    ]
+    ],
 }
 
 PAIRS: list[tuple[Any, Layout, str]] = [
@@ -109,10 +110,12 @@ PAIRS: list[tuple[Any, Layout, str]] = [
      r'"{" ("\"b\":null" ",\"a\":null"? | "\"a\":null")? "}"'),
     # Names on whose order the alternatives agree.
     (A_OR_BA, replace(LITERAL, order="listed"), r'"{" ("\"a\":null" ",\"b\":null"? | "\"b\":null")? "}"'),
-    (A_OR_BA, replace(LITERAL, order="agreed"), r'"{" ("\"b\":null" ",\"a\":null"? | "\"a\":null")? "}"'),
-    (A_OR_B, replace(LITERAL, order="agreed"), r'"{" ("\"a\":null" | "\"b\":null") "}"'),
+    (A_OR_BA, AGREED, r'"{" ("\"b\":null" ",\"a\":null"? | "\"a\":null")? "}"'),
+    ({"anyOf": [TWO_NAMES, {"type": "object", "properties": {"b": NULL}, "additionalProperties": False}]},
+     replace(AGREED, order="required_first"), r'"{" ("\"b\":null" | "\"a\":true" ",\"b\":null"?)? "}"'),
+    (A_OR_B, AGREED, r'"{" ("\"a\":null" | "\"b\":null") "}"'),
     ({"allOf": [{"type": "object", "properties": {"b": NULL}}, {"properties": {"a": NULL}, "required": ["c"],
-      "propertyNames": {"enum": ["a", "b", "c"]}}]}, replace(LITERAL, unlisted="never", order="agreed"),
+      "propertyNames": {"enum": ["a", "b", "c"]}}]}, replace(AGREED, unlisted="never"),
      r'"{" "\"b\":null,"? "\"a\":null,"? "\"c\":" value "}"' "\n" + BARE.replace("bare", "value")),
     ({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object",
       "properties": {"b": {"type": "null"}}}}, "c": {"type": "object", "minProperties": 1}}},

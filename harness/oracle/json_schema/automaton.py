@@ -187,12 +187,13 @@ class JsonSchemaAutomaton(Automaton[Key]):
 
     def _orders(self, formulas: Formulas) -> tuple[Order, ...]:
         """The orders of the names that the formulas list, all of which a document has to keep."""
-        order, places = self.layout.order, self.schemas.places
-        if order == "any":
+        layout, places = self.layout, self.schemas.places
+        if layout.order == "any":
             return ()
-        if order == "agreed":
-            return orders_of_names(formulas, places)
-        return (Order(names_in_order(formulas, places, order == "required_first")),)
+        required_first = layout.order == "required_first"
+        if layout.alternatives_agree:
+            return orders_of_names(formulas, places, required_first)
+        return (Order(names_in_order(formulas, places, required_first)),)
 
     def _opened(self, formulas: Formulas, around: Any) -> Key:
         formulas = tuple(map(simple_items, formulas))

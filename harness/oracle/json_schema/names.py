@@ -95,21 +95,25 @@ def names_in_order(
     return tuple(names)
 
 
-def orders_of_names(formulas: tuple[Formula, ...], places: Mapping[str, int]) -> tuple[Order, ...]:
+def orders_of_names(
+    formulas: tuple[Formula, ...], places: Mapping[str, int], required_first: bool = False
+) -> tuple[Order, ...]:
     """The orders that the alternatives of the formulas give to the names that they list, each once: a library
     that writes each alternative of an `anyOf` by itself has the names of each in an order of its own. Names
-    that no alternative lists, and that must or must not be there, come last in each."""
-    alternatives = dict.fromkeys(each for formula in formulas for each in _alternatives(formula))
+    that no alternative lists, and that must or must not be there, come last in each. With `required_first`,
+    names that an alternative asks for come before its others."""
+    kinds = (AllMembers, HasName) if required_first else (AllMembers,)
+    alternatives = dict.fromkeys(each for formula in formulas for each in _alternatives(formula, kinds))
     listed = {name for value in atoms_of(formulas) if isinstance(value, AllMembers) for name in value.by_name}
     alone = [name for name in _alone(atoms_of(formulas), places) if name not in listed]
-    orders = [
-        Order(
-            tuple(dict.fromkeys([*(name for one in _in_order(lists, places) for name in one), *alone])),
-            any(value.others is FALSE and not value.patterns for value in lists),
-        )
-        for lists in alternatives
-        if lists or (alone and not listed)
-    ]
+    orders = []
+    for atoms in alternatives:
+        lists = [value for value in atoms if isinstance(value, AllMembers)]
+        if lists or (alone and not listed):
+            names = dict.fromkeys([*(name for one in _in_order(lists, places) for name in one), *alone])
+            required = {value.name for value in atoms if isinstance(value, HasName)}
+            is_closed = any(value.others is FALSE and not value.patterns for value in lists)
+            orders.append(Order(tuple(sorted(names, key=lambda name: name not in required)), is_closed))
     return tuple(dict.fromkeys(orders))
 
 
@@ -129,18 +133,17 @@ def _places(names: Iterable[str], places: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(places.get(name, len(places)) for name in names)
 
 
-def _alternatives(formula: Formula) -> tuple[frozenset[AllMembers], ...]:
-    """The lists of names of each alternative of the formula, those that it excludes left out; where there are
-    more than MOST_ALTERNATIVES, each list by itself."""
-    found = {frozenset[AllMembers](): None}
+def _alternatives(formula: Formula, kinds: tuple[type, ...]) -> tuple[frozenset[Any], ...]:
+    """The atoms of these kinds of each alternative of the formula, those that it excludes left out; where
+    there are more than MOST_ALTERNATIVES, each list of names by itself."""
     if formula.kind == "atom":
-        (value,) = formula.parts
-        return (frozenset((value,) if isinstance(value, AllMembers) else ()),)
+        return (frozenset(value for value in formula.parts if isinstance(value, kinds)),)
     if formula.kind == "or":
-        found = {each: None for part in formula.parts for each in _alternatives(part)}
-    elif formula.kind == "and":
+        return tuple(dict.fromkeys(each for part in formula.parts for each in _alternatives(part, kinds)))
+    found = {frozenset[Any](): None}
+    if formula.kind == "and":
         for part in formula.parts:
-            of_part = _alternatives(part)
+            of_part = _alternatives(part, kinds)
             if len(found) * len(of_part) > MOST_ALTERNATIVES:
                 lists = (value for value in formula.atoms if isinstance(value, AllMembers))
                 return tuple(frozenset((value,)) for value in lists)
