@@ -84,21 +84,11 @@ class Shortfall:
         """Returns the tokens with which a document of another layout, or of a changed schema, goes on; all of
         them where there is no such automaton, or no document begins like the place's text, so that nothing
         is concluded."""
-        subject = self.subject
         try:
-            documents = documents_of_case(
-                subject.case,
-                without,
-                layout=layout,
-                asserts_formats=asserts_formats,
-                vocabulary=subject.vocabulary,
-            )
-            state = subject.state_behind(documents, self.place.tokens)
-            if state != DEAD:
-                return subject.trie.mask(documents, state)
+            demanded = _demanded(self.subject, self.place, layout, without, asserts_formats)
         except (NoOracle, NotApplicable):
-            pass
-        return np.ones(subject.vocabulary.size, dtype=np.bool_)
+            demanded = None
+        return np.ones(self.subject.vocabulary.size, dtype=np.bool_) if demanded is None else demanded
 
 
 def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Iterator[Finding]:
@@ -113,9 +103,10 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
                 continue  # written otherwise than the layout has it, which the backend is free to allow
             demanded = subject.trie.mask(documents, state)
             if layout.order != "any" and (demanded & ~allowed).any():
-                agreed = _agreed(subject, layout, place)
+                # A library may write each alternative of the schema in an order of its own.
+                agreed = _demanded(subject, place, replace(layout, alternatives_agree=True))
                 if agreed is None:
-                    continue  # alternatives of the schema order the names before it differently
+                    continue  # the alternatives order the names before the place differently
                 demanded &= allowed | agreed
             shortfall = Shortfall(subject, layout, documents, place, state, allowed, demanded)
             is_complete = not shortfall.missing.any()
@@ -126,12 +117,17 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
             raise NotApplicable(str(why)) from why
 
 
-def _agreed(subject: Subject, layout: Layout, place: Place) -> TokenSet | None:
-    """Returns the tokens with which a document goes on whose names are in order by all alternatives of the
-    schema, since a library may write each of them in an order of its own; None if the text before is in no
-    such document. Raises NoOracle."""
+def _demanded(
+    subject: Subject,
+    place: Place,
+    layout: Layout,
+    without: frozenset[str] = frozenset(),
+    asserts_formats: bool = False,
+) -> TokenSet | None:
+    """Returns the tokens with which a document of the layout, or of the schema without some keywords, goes on
+    at the place; None if no document begins like its text. Raises NoOracle and NotApplicable."""
     documents = documents_of_case(
-        subject.case, layout=replace(layout, alternatives_agree=True), vocabulary=subject.vocabulary
+        subject.case, without, layout=layout, asserts_formats=asserts_formats, vocabulary=subject.vocabulary
     )
     state = subject.state_behind(documents, place.tokens)
     return None if state == DEAD else subject.trie.mask(documents, state)

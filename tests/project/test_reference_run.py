@@ -13,8 +13,7 @@ import pytest
 import reference_estimate
 import reference_page
 import reference_walk
-from reference_corpora import DRAFTS, arguments, made_corpora
-from scripts import script_of
+from reference_corpora import DRAFTS, arguments
 
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.rows.store import read_end, read_rows
@@ -24,22 +23,12 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    return script_of("reference")
-
-
-@pytest.fixture(scope="module")
-def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_corpora(tmp_path_factory.mktemp("corpora"))
-
-
-@pytest.fixture(scope="module")
-def whole(script: ModuleType, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(reference: ModuleType, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of both parts, complete."""
     out = tmp_path_factory.mktemp("whole")
     for part in ("maskbench", "jsts"):
-        assert script.main(arguments(corpora, out, "--only", part)) == OK
-    assert script.main(arguments(corpora, out, "--page")) == OK
+        assert reference.main(arguments(corpora, out, "--only", part)) == OK
+    assert reference.main(arguments(corpora, out, "--page")) == OK
     return out
 
 
@@ -88,18 +77,18 @@ def test_the_readme_says_what_was_run_under_which_deadlines(whole: Path) -> None
 
 
 def test_what_is_done_is_not_done_again(
-    script: ModuleType, corpora: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, corpora: Path, whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = (whole / "runs" / "jsts" / "rows.jsonl").read_bytes()
-    assert script.main(arguments(corpora, whole, "--only", "jsts")) == OK
+    assert reference.main(arguments(corpora, whole, "--only", "jsts")) == OK
     assert "jsts: done already" in capsys.readouterr().out
     assert (whole / "runs" / "jsts" / "rows.jsonl").read_bytes() == before
 
 
 def test_an_interrupted_run_is_published_as_such_and_gone_on_with(
-    script: ModuleType, corpora: Path, tmp_path: Path
+    reference: ModuleType, corpora: Path, tmp_path: Path
 ) -> None:
-    assert script.main(arguments(corpora, tmp_path, "--only", "maskbench")) == OK
+    assert reference.main(arguments(corpora, tmp_path, "--only", "maskbench")) == OK
     rows = tmp_path / "runs" / "maskbench" / "rows.jsonl"
     lines = rows.read_bytes().splitlines(keepends=True)
     rows.write_bytes(b"".join(lines[:5]))  # the header, and two cases
@@ -107,7 +96,7 @@ def test_an_interrupted_run_is_published_as_such_and_gone_on_with(
     made = readme.read_text()
     assert made.startswith(reference_page.MARK)
     readme.write_text("# By hand\n\nFive findings.\n\n" + made.replace("Walks:", "Something else:"))
-    assert script.main(arguments(corpora, tmp_path, "--only", "maskbench", "--page")) == INCOMPLETE
+    assert reference.main(arguments(corpora, tmp_path, "--only", "maskbench", "--page")) == INCOMPLETE
     said = readme.read_text()
     assert "**interrupted" in said and "Something else:" not in said
     assert said.startswith("# By hand\n\nFive findings.\n\n" + reference_page.MARK), (
@@ -117,7 +106,7 @@ def test_an_interrupted_run_is_published_as_such_and_gone_on_with(
         "no record of an incomplete run"
     )
     rows.write_bytes(b"".join(lines[:5]) + lines[5][:40])  # and a row cut off
-    assert script.main(arguments(corpora, tmp_path, "--only", "maskbench")) == OK
+    assert reference.main(arguments(corpora, tmp_path, "--only", "maskbench")) == OK
     end = read_end(tmp_path / "runs" / "maskbench")
     assert end is not None and end.rows == 10 == len(list(read_rows(tmp_path / "runs" / "maskbench")))
     assert rows.read_bytes().startswith(b"".join(lines[:5])), "what was there has stayed"
@@ -125,10 +114,10 @@ def test_an_interrupted_run_is_published_as_such_and_gone_on_with(
 
 
 def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
-    script: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = arguments(corpora, tmp_path, "--only", "maskbench")
-    assert script.main([*given, "--again"]) == BAD_INPUT and "not complete" in capsys.readouterr().err
+    assert reference.main([*given, "--again"]) == BAD_INPUT and "not complete" in capsys.readouterr().err
     shutil.copytree(whole / "runs", tmp_path / "runs")
     first, second = tmp_path / "runs" / "maskbench", tmp_path / "runs" / "maskbench-again"
     rows = first / "rows.jsonl"
@@ -141,7 +130,7 @@ def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
     }  # the second instance of case 1
     rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
     planted = rows.read_bytes()
-    assert script.main([*given, "--again"]) == OK
+    assert reference.main([*given, "--again"]) == OK
     assert "1 cases met a deadline" in capsys.readouterr().out and rows.read_bytes() == planted
     assert [row.case_id for row in read_rows(second)] == [list(read_rows(first))[3].case_id] * 2, (
         "it alone was walked again"
@@ -152,26 +141,26 @@ def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
     assert "Of 1 cases of which a verdict met 10 s, 1 were walked once more" in said
     assert "with 60 s. They come to:" in said and "| unconstrained | bytes | 1 | 1 |" in said
     assert lzma.decompress((published / "maskbench" / "rows.jsonl.xz").read_bytes()) == planted
-    assert script.main(["--verify", str(published)]) == OK
+    assert reference.main(["--verify", str(published)]) == OK
     (published / "README.md").write_text(said.replace("| bytes | 1 | 1 |", "| bytes | 1 | 0 |"))
-    assert script.main(["--verify", str(published)]) == 1
+    assert reference.main(["--verify", str(published)]) == 1
     assert "another table of deadlines" in capsys.readouterr().out
 
 
 def test_the_second_deadline_takes_over_the_verdicts_of_other_backends(
-    script: ModuleType, corpora: Path, tmp_path: Path
+    reference: ModuleType, corpora: Path, tmp_path: Path
 ) -> None:
     """A case that one backend was too slow in is in the second run with all of them, each judged; what a
     check had found does not come along."""
     given = arguments(corpora, tmp_path, "--only", "maskbench", "--vocabularies", "bytes,probe")
     given[given.index("--effort") + 1] = "1"
-    assert script.main(given) == OK
+    assert reference.main(given) == OK
     rows = tmp_path / "runs" / "maskbench" / "rows.jsonl"
     lines = [json.loads(line) for line in rows.read_text().splitlines()]
     late = next(line for line in lines if line.get("mode") == "replay" and line["vocabulary"] == "probe")
     late |= {"status": "timeout", "phase": "compile", "accepted": None}
     rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert script.main([*given, "--again"]) == OK
+    assert reference.main([*given, "--again"]) == OK
     found = list(read_rows(tmp_path / "runs" / "maskbench-again"))
     assert {row.case_id for row in found} == {late["case_id"]}
     assert {(row.vocabulary, row.status, row.mode) for row in found} == {
@@ -181,20 +170,20 @@ def test_the_second_deadline_takes_over_the_verdicts_of_other_backends(
 
 
 def test_other_options_do_not_mix_into_a_run(
-    script: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(whole / "runs", tmp_path / "runs")
     rows = tmp_path / "runs" / "jsts" / "rows.jsonl"
     rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:-1]))
-    assert script.main(arguments(corpora, tmp_path, "--only", "jsts", "--timeout", "7")) == BAD_INPUT
+    assert reference.main(arguments(corpora, tmp_path, "--only", "jsts", "--timeout", "7")) == BAD_INPUT
     assert "was started with other options (timeout_s 5.0; now 7.0)" in capsys.readouterr().err
 
 
 def test_the_estimate_is_told_before_anything_is_run(
-    script: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = arguments(corpora, tmp_path, "--only", "maskbench", "--estimate")
-    assert script.main([*given, "--sample", "3"]) == OK
+    assert reference.main([*given, "--sample", "3"]) == OK
     assert (
         "maskbench  unconstrained" in (said := capsys.readouterr().out)
         and "for 5 cases" in said
@@ -215,25 +204,25 @@ def test_a_clock_counts_from_the_first_case_on() -> None:
 
 
 def test_a_sample_is_the_same_wherever_the_files_lie(
-    script: ModuleType, corpora: Path, tmp_path: Path
+    reference: ModuleType, corpora: Path, tmp_path: Path
 ) -> None:
     for number, file in enumerate(sorted((corpora / "maskbench").iterdir(), reverse=True)):
         (tmp_path / f"{number}.json").write_bytes(file.read_bytes())
-    here, there = script.strata_of([str(corpora / "maskbench")]), script.strata_of([str(tmp_path)])
+    here, there = reference.strata_of([str(corpora / "maskbench")]), reference.strata_of([str(tmp_path)])
     assert here == there and len(here) == 5
-    chosen = script.stratified(here, 3)
-    assert chosen == script.stratified(there, 3) and len(set(chosen)) == 3
+    chosen = reference.stratified(here, 3)
+    assert chosen == reference.stratified(there, 3) and len(set(chosen)) == 3
 
 
 def test_the_estimate_of_a_share_walks_whole_samples_and_tells_of_the_share(
-    script: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A share of a sample could be empty."""
     given = ["--out", str(tmp_path / "out"), "--corpora", str(corpora), "--only", "maskbench", "--estimate"]
     given += ["--backends", "unconstrained", "--vocabularies", "bytes", "--jobs", "1", "--effort", "0"]
-    assert script.main([*given, "--sample", "2", "--shard", "5/5"]) == OK
+    assert reference.main([*given, "--sample", "2", "--shard", "5/5"]) == OK
     assert "for 1 cases" in capsys.readouterr().out
-    assert script.main([*given, "--sample", "2", "--most", "4"]) == OK
+    assert reference.main([*given, "--sample", "2", "--most", "4"]) == OK
     assert "for 4 cases" in capsys.readouterr().out
 
 
@@ -267,12 +256,12 @@ def test_what_is_large_when_packed_is_left_out_by_name(
 
 
 def test_shares_are_put_together_once_none_is_missing(
-    script: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = arguments(corpora, tmp_path, "--only", "maskbench")
-    assert script.main([*given, "--shard", "1/2"]) == BAD_INPUT
+    assert reference.main([*given, "--shard", "1/2"]) == BAD_INPUT
     assert "of its shares are missing: 2/2" in capsys.readouterr().err
-    assert script.main([*given, "--shard", "2/2"]) == OK
+    assert reference.main([*given, "--shard", "2/2"]) == OK
     keys = [(row.case_id, row.instance, row.accepted) for row in read_rows(tmp_path / "runs" / "maskbench")]
     assert keys == [
         (row.case_id, row.instance, row.accepted) for row in read_rows(whole / "runs" / "maskbench")
@@ -280,18 +269,18 @@ def test_shares_are_put_together_once_none_is_missing(
 
 
 def test_masks_are_compared_where_there_is_a_reference(
-    script: ModuleType, corpora: Path, tmp_path: Path
+    reference: ModuleType, corpora: Path, tmp_path: Path
 ) -> None:
-    assert script.main(arguments(corpora, tmp_path, "--only", "maskbench", "--effort", "1")) == OK
+    assert reference.main(arguments(corpora, tmp_path, "--only", "maskbench", "--effort", "1")) == OK
     checked = [row for row in read_rows(tmp_path / "runs" / "maskbench") if row.mode == "checks"]
     assert len(checked) == 5 and {tuple(row.checks) for row in checked} == {reference_walk.MASKS}
     assert all(row.findings for row in checked), "what is not constrained allows tokens without a document"
 
 
 def test_figures_follow_from_the_published_rows_or_it_is_said(
-    script: ModuleType, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert script.main(["--verify", str(whole / "published")]) == OK
+    assert reference.main(["--verify", str(whole / "published")]) == OK
     assert capsys.readouterr().out.count("every figure follows from the published rows") == 2
     shutil.copytree(whole / "published", tmp_path / "published")
     figures = tmp_path / "published" / "jsts" / "figures.csv"
@@ -299,13 +288,13 @@ def test_figures_follow_from_the_published_rows_or_it_is_said(
     place = next(place for place, line in enumerate(lines) if ",100.0" in line or ",1.0," in line)
     lines[place] = lines[place].replace(",100.0", ",99.0").replace(",1.0,", ",0.9,")
     figures.write_text("\n".join(lines) + "\n")
-    assert script.main(["--verify", str(tmp_path / "published")]) == 1
+    assert reference.main(["--verify", str(tmp_path / "published")]) == 1
     assert "jsts: figures.csv has «" in capsys.readouterr().out
-    assert script.main(["--verify", str(tmp_path)]) == BAD_INPUT
+    assert reference.main(["--verify", str(tmp_path)]) == BAD_INPUT
 
 
 def test_a_schema_that_is_none_is_left_out_and_named(
-    script: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = tmp_path / "corpora"
     shutil.copytree(corpora, mine)
@@ -314,7 +303,7 @@ def test_a_schema_that_is_none_is_left_out_and_named(
         "schema": {"enum": [1, 1], "$schema": "http://json-schema.org/draft-04/schema#"},
     }
     (mine / "maskbench" / "none.json").write_text(json.dumps(bad))
-    assert script.main(arguments(mine, tmp_path / "out", "--only", "maskbench")) == OK
+    assert reference.main(arguments(mine, tmp_path / "out", "--only", "maskbench")) == OK
     assert "left out, being no schema by its own draft: none" in capsys.readouterr().out
     readme = (tmp_path / "out" / "published" / "README.md").read_text()
     assert "all 6 cases but none, whose schemas are none by their own draft" in readme

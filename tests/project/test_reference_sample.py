@@ -8,8 +8,7 @@ from types import ModuleType
 
 import pytest
 import reference_walk
-from reference_corpora import arguments, made_corpora
-from scripts import script_of
+from reference_corpora import arguments
 from stratified import stratified
 
 from harness.errors import OK
@@ -22,20 +21,10 @@ MASKBENCH = ("--only", "maskbench")
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    return script_of("reference")
-
-
-@pytest.fixture(scope="module")
-def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_corpora(tmp_path_factory.mktemp("corpora"))
-
-
-@pytest.fixture(scope="module")
-def sample(script: ModuleType, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample(reference: ModuleType, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two of the five schemas, and what is published of it."""
     out = tmp_path_factory.mktemp("sample")
-    assert script.main(arguments(corpora, out, *MASKBENCH, "--most", "2")) == OK
+    assert reference.main(arguments(corpora, out, *MASKBENCH, "--most", "2")) == OK
     return out
 
 
@@ -59,12 +48,12 @@ def test_a_sample_says_of_how_many_it_is_one(sample: Path) -> None:
 
 
 def test_a_published_sample_becomes_the_whole(
-    script: ModuleType, corpora: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, corpora: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
-    assert script.main(arguments(corpora, whole, *MASKBENCH)) == OK
+    assert reference.main(arguments(corpora, whole, *MASKBENCH)) == OK
     assert "taken over" not in capsys.readouterr().out
-    assert script.main(arguments(corpora, out, *MASKBENCH, "--take-over", str(sample / "published"))) == OK
+    assert reference.main(arguments(corpora, out, *MASKBENCH, "--take-over", str(sample / "published"))) == OK
     assert "2 cases taken over" in capsys.readouterr().out
     anew, once = (sorted(map(seen, read_rows(folder / "runs" / "maskbench"))) for folder in (out, whole))
     assert anew == once
@@ -75,10 +64,10 @@ def seen(row: Row) -> tuple[str, int, bool]:
 
 
 def test_a_published_sample_becomes_a_larger_one(
-    script: ModuleType, corpora: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reference: ModuleType, corpora: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = (*MASKBENCH, "--most", "4", "--take-over", str(sample / "published"))
-    assert script.main(arguments(corpora, tmp_path, *words)) == OK
+    assert reference.main(arguments(corpora, tmp_path, *words)) == OK
     assert "2 cases taken over" in capsys.readouterr().out
     assert "a stratified sample of 4 of 5 cases" in (tmp_path / "published" / "README.md").read_text()
     of_two, of_four = (reference_walk.sampled_in(out / "runs" / "maskbench") for out in (sample, tmp_path))

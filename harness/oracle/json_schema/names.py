@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 from harness.oracle.json_schema.atoms import AllMembers, AllNames, AtLeastProperties, HasName
@@ -12,7 +12,7 @@ from harness.oracle.json_schema.parts import atoms_of
 Names = frozenset[str]
 
 MOST_ALTERNATIVES = 64
-"""Of a formula; each has an order of its names."""
+"""How many alternatives of a formula are told apart at most, each with an order of its own names."""
 
 
 class Order(NamedTuple):
@@ -81,8 +81,7 @@ def names_in_order(
     read before. With `required_first`, names without which the first formula is false come before all others.
     """
     atoms = atoms_of(formulas)
-    lists = _in_order([value for value in atoms if isinstance(value, AllMembers)], places)
-    names = dict.fromkeys([*(name for one in lists for name in one), *_alone(atoms, places)])
+    required: set[str] = set()
     if required_first:
         wanted = formulas[0]
         all_wanted = parts_of(wanted) if wanted.kind == "and" else (wanted,)
@@ -91,8 +90,7 @@ def names_in_order(
             for part in all_wanted
             if part.kind == "atom" and isinstance(part.parts[0], HasName)
         }
-        names = dict.fromkeys(sorted(names, key=lambda name: name not in required))
-    return tuple(names)
+    return _ordered(atoms, _alone(atoms, places), required, places)
 
 
 def orders_of_names(
@@ -110,17 +108,21 @@ def orders_of_names(
     for atoms in alternatives:
         lists = [value for value in atoms if isinstance(value, AllMembers)]
         if lists or (alone and not listed):
-            names = dict.fromkeys([*(name for one in _in_order(lists, places) for name in one), *alone])
             required = {value.name for value in atoms if isinstance(value, HasName)}
             is_closed = any(value.others is FALSE and not value.patterns for value in lists)
-            orders.append(Order(tuple(sorted(names, key=lambda name: name not in required)), is_closed))
+            orders.append(Order(_ordered(lists, alone, required, places), is_closed))
     return tuple(dict.fromkeys(orders))
 
 
-def _in_order(lists: Iterable[AllMembers], places: Mapping[str, int]) -> list[list[str]]:
-    """The names of each list, the lists by the places of their names."""
-    names = [[name for name, _ in value.named] for value in lists]
-    return sorted(names, key=lambda names: (_places(names, places), names))
+def _ordered(
+    atoms: Iterable[Any], alone: Iterable[str], required: Set[str], places: Mapping[str, int]
+) -> tuple[str, ...]:
+    """The names of the lists among the atoms, the lists by the places of their names, then those that stand
+    alone; of all these the required ones first."""
+    lists = [[name for name, _ in value.named] for value in atoms if isinstance(value, AllMembers)]
+    lists.sort(key=lambda names: (_places(names, places), names))
+    names = dict.fromkeys([*(name for one in lists for name in one), *alone])
+    return tuple(sorted(names, key=lambda name: name not in required))
 
 
 def _alone(atoms: Iterable[Any], places: Mapping[str, int]) -> list[str]:
@@ -130,6 +132,7 @@ def _alone(atoms: Iterable[Any], places: Mapping[str, int]) -> list[str]:
 
 
 def _places(names: Iterable[str], places: Mapping[str, int]) -> tuple[int, ...]:
+    """The place of each name; of one that has none, the number of all."""
     return tuple(places.get(name, len(places)) for name in names)
 
 
