@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from reference_page import LEFT_OUT, again, timeouts
+from reference_page import LEFT_OUT, again, again_name, timeouts
 from stratified import Stratum, no_schemas, stratified
 
 from harness.backend.registry import parse_specs
@@ -151,16 +151,19 @@ def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) ->
     if late:
         seconds = max(AGAIN_SECONDS, read_info(whole).timeout_s)
         with tempfile.TemporaryDirectory(dir=options.out) as scratch:
-            in_time = Path(scratch)
-            copy_without(late, whole, in_time / part, seconds)
+            in_time, earlier = Path(scratch), taken_from(options, again_name(part))
+            copy_known(late, whole, earlier, in_time / part, seconds)
             changes = {"shard": None, "executor": "", "timeout": seconds, "effort": 0}
             ids = {part: tuple(sorted({case[-1] for case in late}))}
             walk(changed(options, **changes, take_over=in_time, chosen=ids), suites, part, second)
 
 
-def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path, seconds: float) -> None:
-    """Writes the verdicts of the run but for those cases, by `case_identity`, as a run for verdicts alone
-    with the second deadline: what was done in less is done in it too."""
+def copy_known(
+    late: Set[tuple[str, ...]], whole: Path, earlier: Path | None, into: Path, seconds: float
+) -> None:
+    """Writes the verdicts that need no second walk, as a run for verdicts alone with the second deadline:
+    those of the run that were done in less, and of the late cases, by `case_identity`, those that an earlier
+    second walk has with the same deadline."""
     info = replace(read_info(whole), timeout_s=seconds, effort=0, checks=())
     into.mkdir()
     shutil.copyfile(whole / "cases.jsonl", into / "cases.jsonl")
@@ -169,6 +172,10 @@ def copy_without(late: Set[tuple[str, ...]], whole: Path, into: Path, seconds: f
             if case not in late:
                 verdicts = (row for row in rows if row.mode != CHECKS_MODE)
                 writer.append([(replace(row, samples=None), b"") for row in verdicts])
+        if earlier and read_info(earlier).timeout_s == seconds:
+            for case, rows in groupby(read_rows(earlier), case_identity):
+                if case in late:
+                    writer.append([(replace(row, samples=None), b"") for row in rows])
 
 
 def left_out(out: Path, part: str, suites: Sequence[str]) -> dict[str, str]:

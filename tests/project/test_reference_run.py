@@ -142,6 +142,15 @@ def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
     assert "with 60 s. They come to:" in said and "| unconstrained | bytes | 1 | 1 |" in said
     assert lzma.decompress((published / "maskbench" / "rows.jsonl.xz").read_bytes()) == planted
     assert reference.main(["--verify", str(published)]) == OK
+    other = tmp_path / "other"
+    shutil.copytree(first, other / "runs" / "maskbench")
+    given[given.index("--out") + 1] = str(other)
+    assert reference.main([*given, "--take-over", str(published), "--again"]) == OK
+    assert "1 case taken over" in capsys.readouterr().out, "a published second walk stays"
+    anew = list(read_rows(other / "runs" / "maskbench-again"))
+    assert [(row.case_id, row.status) for row in anew] == [
+        (row.case_id, row.status) for row in read_rows(second)
+    ]
     (published / "README.md").write_text(said.replace("| bytes | 1 | 1 |", "| bytes | 1 | 0 |"))
     assert reference.main(["--verify", str(published)]) == 1
     assert "another table of deadlines" in capsys.readouterr().out
