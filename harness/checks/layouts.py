@@ -33,6 +33,8 @@ _FRACTION = re.compile(rb"-?[0-9]+\.[0-9]+\Z")
 MOST_ZEROS = 4
 """Zeros that are tried behind a fraction."""
 
+ASSERTED_FORMAT = "asserted_format"
+
 ALLOWED_BY = {
     "canonical_only": ": it forces one spelling in tokens of a text that is forced",
     "end_of_sequence": ": a document has ended",
@@ -43,7 +45,7 @@ ALLOWED_BY = {
     "unlisted_name": ": a name that the schema does not list",
     "further_item": ": an item behind those that the schema lists one by one",
     "number_form": ": it writes the number with more zeros at its end",
-    "asserted_format": ": it takes `format` for a constraint, which here is none",
+    ASSERTED_FORMAT: ": it takes `format` for a constraint, which here is none",
 }
 """What the tokens are, for the causes that are no keywords of the schema."""
 
@@ -78,14 +80,31 @@ class Shortfall:
         ]
         return speaking[0] if len(speaking) == 1 else ""
 
-    def demanded_in(
-        self, layout: Layout, without: frozenset[str] = frozenset(), asserts_formats: bool = False
-    ) -> TokenSet:
+    @cached_property
+    def of_formats(self) -> TokenSet:
+        """Returns the missing tokens with which no document would go on if formats were asserted. Raises
+        NotApplicable where that cannot be told of a backend that says that it asserts them."""
+        case, none = self.subject.case, np.zeros_like(self.missing)
+        if case.asserts_formats or '"format"' not in case.grammar.text:
+            return none
+        try:
+            demanded = _demanded(self.subject, self.place, self.layout, asserts_formats=True)
+        except (NoOracle, NotApplicable) as why:
+            if self.says_that_it_asserts_formats:
+                raise NotApplicable(f"it is not known whether a format explains it: {why}") from why
+            return none
+        return none if demanded is None else self.missing & ~demanded
+
+    @property
+    def says_that_it_asserts_formats(self) -> bool:
+        return self.subject.adapter.documents(ASSERTED_FORMAT)
+
+    def demanded_in(self, layout: Layout, without: frozenset[str] = frozenset()) -> TokenSet:
         """Returns the tokens with which a document of another layout, or of a changed schema, goes on; all of
         them where there is no such automaton, or no document begins like the place's text, so that nothing
         is concluded."""
         try:
-            demanded = _demanded(self.subject, self.place, layout, without, asserts_formats)
+            demanded = _demanded(self.subject, self.place, layout, without)
         except (NoOracle, NotApplicable):
             demanded = None
         return np.ones(self.subject.vocabulary.size, dtype=np.bool_) if demanded is None else demanded
@@ -166,6 +185,9 @@ def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
     if _is_allowed_behind_zeros(shortfall, tokens):
         yield "number_form", tokens
         return
+    if shortfall.says_that_it_asserts_formats and shortfall.of_formats.any():
+        yield ASSERTED_FORMAT, np.flatnonzero(shortfall.of_formats).tolist()
+        tokens = np.flatnonzero(shortfall.missing & ~shortfall.of_formats).tolist()
     pieces = _pieces(shortfall, tokens)
     groups: dict[str, list[int]] = {}
     for token in tokens:
@@ -218,7 +240,10 @@ def _kind(shortfall: Shortfall, token: int) -> str:
     for at, byte in enumerate(text):
         where = documents.place(state)
         is_space = where in ("between", "number") and byte in b" \t\n\r"
-        if is_space or where == "escape" or (where in ("string", "name") and byte == 0x5C):
+        with_it = vocabulary.ids_by_bytes.get(text[: at + 1])
+        is_allowed_space = is_space and with_it is not None and shortfall.allowed[with_it]
+        is_special = is_space or where == "escape" or (where in ("string", "name") and byte == 0x5C)
+        if is_special and not is_allowed_space:
             before = vocabulary.ids_by_bytes.get(text[:at])
             if before is None or not shortfall.missing[before]:
                 return "whitespace" if is_space else "escape"
@@ -231,9 +256,8 @@ def _cause(shortfall: Shortfall, tokens: list[int], kind: str) -> str:
     """Returns the freedom of the layout that all these tokens use, or the only keyword of the schema that
     forbids anything here; else `kind`."""
     layout = shortfall.layout
-    is_annotation = not shortfall.subject.case.asserts_formats
-    if is_annotation and not shortfall.demanded_in(layout, asserts_formats=True)[tokens].any():
-        return "asserted_format"
+    if shortfall.of_formats[tokens].all():
+        return ASSERTED_FORMAT
     for cause, narrower in _narrower(layout):
         if narrower != layout and not shortfall.demanded_in(narrower)[tokens].any():
             return cause

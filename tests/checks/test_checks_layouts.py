@@ -4,10 +4,10 @@ named for each, and those on which it must be silent."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from harness.backend.layout import COMPACT, EVERY_SPELLING, LAYOUTS, Layout, Lay
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, Instance
+from harness.checks.documents import documents_of_case
 from harness.checks.layouts import check_every_document_of_its_layout_can_be_written
 from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.ebnf.automaton import ebnf_automaton
@@ -123,6 +124,52 @@ def test_formats_that_are_constraints_to_the_backend_only_are_told() -> None:
     asserting.asserts_formats = True
     assert causes(findings_of(asserting, schema, b'"1.1.1.1"')) == {"asserted_format"}
     assert findings_of(asserting, schema, b'"1.1.1.1"', format="assert") == []
+
+
+class SaysThatItAsserts(Declaring):
+    documented: ClassVar[Mapping[str, str]] = {"asserted_format": "its manual"}
+
+
+ADDRESS = {"type": "string", "format": "email"}
+NARROWER = {"type": "string", "pattern": r"^[a-z]+@[a-z]+\.[a-z]+$"}
+"""Addresses without quoted words, and without digits."""
+
+
+def test_what_a_backend_forbids_beyond_the_format_that_it_asserts_is_its_own() -> None:
+    told = declaring(UNESCAPED, schema=NARROWER, kind=SaysThatItAsserts)
+    missing = {
+        finding.cause: {bytes.fromhex(example) for example in finding.examples}
+        for finding in findings_of(told, ADDRESS, b'"a@b.cd"')
+        if finding.position == 1
+    }
+    in_addresses = {bytes([byte]) for byte in b"!#$%&'*+-/=?^_`{|}~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+    assert missing["string"] <= in_addresses and not missing["asserted_format"] & in_addresses
+    silent = declaring(UNESCAPED, schema=NARROWER)
+    assert "asserted_format" not in causes(findings_of(silent, ADDRESS, b'"a@b.cd"'))
+
+
+def test_no_backend_that_asserts_formats_is_accused_where_its_documents_are_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def without_formats(*case: Any, asserts_formats: bool = False, **more: Any) -> Any:
+        if asserts_formats:
+            raise NotApplicable("it takes too long")
+        return documents_of_case(*case, **more)
+
+    monkeypatch.setattr("harness.checks.layouts.documents_of_case", without_formats)
+    silent, told = (
+        declaring(UNESCAPED, schema=NARROWER, kind=kind) for kind in (Declaring, SaysThatItAsserts)
+    )
+    assert "string" in causes(findings_of(silent, ADDRESS, b'"a@b.cd"'))
+    with pytest.raises(NotApplicable, match="whether a format explains it: it takes too long"):
+        findings_of(told, ADDRESS, b'"a@b.cd"')
+
+
+def test_white_space_that_is_allowed_by_itself_is_not_what_is_missing() -> None:
+    vocabulary = replace(BYTES, tokens=(*BYTES.tokens, b' "', b" 1"))
+    spaced = declaring(SPACED, schema={"items": {"type": "integer"}}, vocabulary=vocabulary)
+    either = {"type": "array", "items": {"type": ["integer", "string"]}}
+    assert causes(findings_of(spaced, either, b"[1]")) == {"value"}
 
 
 class Masking(ReferenceObject):
