@@ -253,14 +253,16 @@ def _kind(shortfall: Shortfall, token: int) -> str:
 
 
 def _cause(shortfall: Shortfall, tokens: list[int], kind: str) -> str:
-    """Returns the freedom of the layout that all these tokens use, or the only keyword of the schema that
-    forbids anything here; else `kind`."""
+    """Returns the freedom of the layout that all these tokens use and none of the allowed ones does, or the
+    only keyword of the schema that forbids anything here; else `kind`."""
     layout = shortfall.layout
     if shortfall.of_formats[tokens].all():
         return ASSERTED_FORMAT
     for cause, narrower in _narrower(layout):
-        if narrower != layout and not shortfall.demanded_in(narrower)[tokens].any():
-            return cause
+        if narrower != layout:
+            using_it = shortfall.demanded & ~shortfall.demanded_in(narrower)
+            if using_it[tokens].all() and not (using_it & shortfall.allowed).any():
+                return cause
     if kind in ("whitespace", "escape") or not shortfall.only_keyword:
         return kind
     return f"keyword_{shortfall.only_keyword}"
