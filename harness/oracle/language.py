@@ -41,7 +41,9 @@ def language_of(grammar: Grammar) -> Automaton[Any]:
         from harness.oracle.choice import choice_automaton
 
         return choice_automaton(grammar.text)
-    raise NoOracle(f"no reference automaton for {grammar.dialect}")
+    raise NoOracle(
+        "documents may be spelled in more ways than a backend must allow; the checks of documents hold its masks"
+    )
 
 
 @lru_cache(maxsize=32)
