@@ -195,12 +195,13 @@ def chosen_of(
     most: int | None, strata: Mapping[str, Stratum], out_of: Mapping[str, str], sampled: Set[str]
 ) -> tuple[str, ...]:
     """Returns the ids of the cases that are walked; empty for all of the part's. A sample that is smaller
-    becomes a larger one: its cases stay, and what is wanting is a sample of the others."""
+    becomes a larger one: its cases stay, and what is wanting is a sample of the others. Of one that is as
+    large, or larger, it is a sample."""
     if not most:
         return tuple(strata) if out_of else ()
     kept = sampled & strata.keys()
     if len(kept) >= most:
-        return stratified(strata, most)
+        return stratified({case: strata[case] for case in kept}, most)
     others = {case: stratum for case, stratum in strata.items() if case not in kept}
     return tuple(sorted({*kept, *stratified(others, most - len(kept))}))
 

@@ -62,6 +62,8 @@ SHOWN = {
     "llguidance_forces_another_token_than_the_tokenizer": """[b'>>>', b'{"', b'a', b'"'] [b'>>']""",
     "llguidance_remembers_a_rejected_draft": "(b'[', b'[[') True 0",
     "llama_cpp_allows_an_overlong_zero_and_aborts": ABORTS,
+    "llama_cpp_takes_any_value_for_an_object": "b'0' False False",
+    "llama_cpp_resolves_a_ref_in_an_enum": "b'#' False False",
     "llama_cpp_reads_a_character_as_unknown_bytes": "[UNK_BYTE_0xe284a2™]",
     "sglang_llguidance_cannot_think": "GuidanceBackend 'GuidanceBackend' object has no attribute "
     "'allocate_vocab_mask'",
