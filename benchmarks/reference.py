@@ -21,9 +21,10 @@ are walked: so a sample becomes the whole, or with --most a larger one, in which
 none, as there, so that each machine walks the same. --again walks the cases of a
 complete run whose verdicts met the deadline once more, for verdicts alone and with AGAIN_SECONDS
 (DIR/runs/NAME-again; the run stays as it is, and the README has a table of the two beside each
-other); what the published folder of --take-over has of it is not walked anew. At the end, and with --page at any time, DIR/published is
-written: a page for each, tables, the outcomes of every case, every row, and a README that says what was run,
-on what, in what time. What is written by hand at the README's top stays there whenever it is made anew.
+other); what the published folder of --take-over has of it is not walked anew. At the end, and with --page
+at any time, DIR/published is written: a page for each, tables, the outcomes of every case, every row, and
+a README that says what was run, on what, in what time. What is written by hand at the README's top stays
+there whenever it is made anew.
 --verify computes the figures of a published folder anew from its published rows, and ends with 1 if one
 differs. Verdicts and times are kept apart: those of a run are of workers side by side and are not to be
 quoted, those of --times are.

@@ -34,6 +34,7 @@ MOST_ZEROS = 4
 """Zeros that are tried behind a fraction."""
 
 ASSERTED_FORMAT = "asserted_format"
+"""The cause of tokens that are missing because the backend takes `format` for a constraint."""
 
 ALLOWED_BY = {
     "canonical_only": ": it forces one spelling in tokens of a text that is forced",
@@ -68,6 +69,11 @@ class Shortfall:
     def missing(self) -> TokenSet:
         """Returns the tokens that are demanded and not allowed."""
         return self.demanded & ~self.allowed
+
+    def allows(self, text: bytes) -> bool:
+        """Returns whether there is a token of this text, and it is allowed."""
+        token = self.subject.vocabulary.ids_by_bytes.get(text)
+        return token is not None and bool(self.allowed[token])
 
     @cached_property
     def only_keyword(self) -> str:
@@ -239,11 +245,9 @@ def _kind(shortfall: Shortfall, token: int) -> str:
     first = documents.place(state)
     for at, byte in enumerate(text):
         where = documents.place(state)
-        is_space = where in ("between", "number") and byte in b" \t\n\r"
-        with_it = vocabulary.ids_by_bytes.get(text[: at + 1])
-        is_allowed_space = is_space and with_it is not None and shortfall.allowed[with_it]
-        is_special = is_space or where == "escape" or (where in ("string", "name") and byte == 0x5C)
-        if is_special and not is_allowed_space:
+        is_blank = where in ("between", "number") and byte in b" \t\n\r"
+        is_space = is_blank and not shortfall.allows(text[: at + 1])
+        if is_space or where == "escape" or (where in ("string", "name") and byte == 0x5C):
             before = vocabulary.ids_by_bytes.get(text[:at])
             if before is None or not shortfall.missing[before]:
                 return "whitespace" if is_space else "escape"
