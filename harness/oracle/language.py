@@ -42,7 +42,7 @@ def language_of(grammar: Grammar) -> Automaton[Any]:
 
         return choice_automaton(grammar.text)
     raise NoOracle(
-        "documents may be spelled in more ways than a backend must allow; the checks of documents hold its masks"
+        "documents may be spelled in more ways than a backend must allow; other checks hold their masks"
     )
 
 
