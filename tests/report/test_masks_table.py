@@ -6,9 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+import synthetic
 
+from harness.checks.documents import TOKENS_LEAD
+from harness.checks.exact_mask import MASK_IS_EXACT
+from harness.checks.layouts import LAYOUT_IS_WRITTEN
 from harness.cli.main import main
 from harness.report.tables.masks import masks_frame
+from harness.rows.row import CHECKS_MODE
 
 
 def test_places_are_counted_by_dialect(tmp_path: Path) -> None:
@@ -54,3 +59,21 @@ def test_what_a_layout_lacks_is_counted(tmp_path: Path) -> None:
     assert main(["run", str(tmp_path / "one.json"), *asked]) in (0, 1)
     (line,) = masks_frame(run).to_dict("records")
     assert (line["sound"], line["places"], line["complete"], line["layout_places"]) == (4, 4, 2, 4)
+
+
+def test_only_what_both_checks_judged_is_exact(tmp_path: Path) -> None:
+    places = {"places": 2, "sound": 2, "complete": 2}
+    results = ("passed", "skipped: the reference automaton takes more than 6 s of processor time")
+    rows = [
+        synthetic.row(
+            case_id=f"{number:012x}",
+            mode=CHECKS_MODE,
+            instance=None,
+            checks={MASK_IS_EXACT: "skipped: no", TOKENS_LEAD: "passed", LAYOUT_IS_WRITTEN: result},
+            counted={TOKENS_LEAD: places, LAYOUT_IS_WRITTEN: places},
+        )
+        for number, result in enumerate(results)
+    ]
+    run = synthetic.write_run(tmp_path, [[(row, b"")] for row in rows])
+    (line,) = masks_frame(run).to_dict("records")
+    assert (line["cases"], line["exact"]) == (2, 1)

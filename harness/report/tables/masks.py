@@ -12,7 +12,7 @@ from harness.backend.grammar import DIALECTS
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.exact_mask import MASK_IS_EXACT
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
-from harness.rows.row import CHECKS_MODE
+from harness.rows.row import CHECKS_MODE, Row
 from harness.rows.store import read_info, read_rows
 
 COLUMNS = ["vocabulary", "arm", "dialect", "cases", "exact", "sound", "places", "complete", "layout_places"]
@@ -21,8 +21,8 @@ CHECKS = (MASK_IS_EXACT, TOKENS_LEAD, LAYOUT_IS_WRITTEN)
 
 def masks_frame(run: Path) -> pd.DataFrame:
     """Returns one line per vocabulary, arm and dialect: how many cases have a reference, in how many the
-    checks of the masks find nothing but documented policy (`exact`), at how many of how many places the mask
-    allows no wrong token (`sound` of `places`), and at how many it lacks none (`complete` of
+    checks of the masks were made and find nothing but documented policy (`exact`), at how many of how many
+    places the mask allows no wrong token (`sound` of `places`), and at how many it lacks none (`complete` of
     `layout_places`).
 
     Of JSON Schema and structural tags the second is counted where the text is spelled in the layout that the
@@ -43,9 +43,7 @@ def masks_frame(run: Path) -> pd.DataFrame:
             for check in (exact, written):
                 total.update(complete=check.get("complete", 0), layout_places=check.get("places", 0))
             total["cases"] += 1
-            total["exact"] += all(
-                finding.documented or finding.check not in CHECKS for finding in row.findings
-            )
+            total["exact"] += _is_exact(row)
     return pd.DataFrame(
         [
             [vocabulary, arm, dialect, *(counts[vocabulary, arm, dialect][name] for name in COLUMNS[3:])]
@@ -57,3 +55,10 @@ def masks_frame(run: Path) -> pd.DataFrame:
         columns=COLUMNS,
         dtype=object,
     )
+
+
+def _is_exact(row: Row) -> bool:
+    """Was every check of masks made that the row's dialect has, and did none find a fault?"""
+    of_dialect = CHECKS[:1] if row.counted.get(MASK_IS_EXACT) else CHECKS[1:]
+    is_whole = not any(row.checks.get(check, "").startswith("skipped") for check in of_dialect)
+    return is_whole and all(finding.documented or finding.check not in CHECKS for finding in row.findings)
