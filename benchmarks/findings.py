@@ -17,7 +17,7 @@ import re
 import shutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
@@ -143,11 +143,24 @@ def states_by_vocabulary(run: Path, _: str) -> str:
 
 def works_by_vocabulary(run: Path, _: str) -> str:
     """Returns how many cases work, with a line for each arm and a column for each vocabulary."""
-    counts, vocabularies = state_counts(run), read_info(run).vocabularies
-    lines = [f"| works | {' | '.join(vocabularies)} |", "| --- " + "| ---: " * len(vocabularies) + "|"]
-    for arm, name in short_names(counts).items():
-        works = (counts[vocabulary, arm][CaseState.WORKS] for vocabulary in vocabularies)
-        lines.append(f"| {name} | {' | '.join(f'{count:,}' for count in works)} |")
+    works = {of: f"{states[CaseState.WORKS]:,}" for of, states in state_counts(run).items()}
+    return by_vocabulary(run, "works", works)
+
+
+def exact_by_vocabulary(run: Path, _: str) -> str:
+    """Returns how many schemas have exact masks, of those with a reference, with a line for each arm and a
+    column for each vocabulary."""
+    lines = (line for line in masks_frame(run).to_dict("records") if line["dialect"] == "json_schema")
+    exact = {(one["vocabulary"], one["arm"]): f"{one['exact']:,} of {one['cases']:,}" for one in lines}
+    return by_vocabulary(run, "exact", exact)
+
+
+def by_vocabulary(run: Path, title: str, cells: Mapping[tuple[str, str], str]) -> str:
+    """Returns a table of the cells, which go by vocabulary and arm."""
+    vocabularies = read_info(run).vocabularies
+    lines = [f"| {title} | {' | '.join(vocabularies)} |", "| --- " + "| ---: " * len(vocabularies) + "|"]
+    for arm, name in short_names(cells).items():
+        lines.append(f"| {name} | {' | '.join(cells[vocabulary, arm] for vocabulary in vocabularies)} |")
     return "\n".join(lines)
 
 
@@ -254,6 +267,7 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "works_by_vocabulary": works_by_vocabulary,
     "times": times,
     "maskbench": maskbench,
+    "exact_by_vocabulary": exact_by_vocabulary,
     "masks": masks,
     "mask_causes": mask_causes,
     "gpu_asked": gpu(asked),

@@ -168,14 +168,14 @@ def copy_known(
     into.mkdir()
     shutil.copyfile(whole / "cases.jsonl", into / "cases.jsonl")
     with Writer(into, info) as writer:
-        for case, rows in groupby(read_rows(whole), case_identity):
-            if case not in late:
-                verdicts = (row for row in rows if row.mode != CHECKS_MODE)
-                writer.append([(replace(row, samples=None), b"") for row in verdicts])
+        runs = [(whole, False)]
         if earlier and read_info(earlier).timeout_s == seconds:
-            for case, rows in groupby(read_rows(earlier), case_identity):
-                if case in late:
-                    writer.append([(replace(row, samples=None), b"") for row in rows])
+            runs.append((earlier, True))
+        for source, has_late in runs:
+            for case, rows in groupby(read_rows(source), case_identity):
+                if (case in late) == has_late:
+                    verdicts = (row for row in rows if row.mode != CHECKS_MODE)
+                    writer.append([(replace(row, samples=None), b"") for row in verdicts])
 
 
 def left_out(out: Path, part: str, suites: Sequence[str]) -> dict[str, str]:
