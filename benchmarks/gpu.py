@@ -1,14 +1,16 @@
 """What a GPU makes of it: mask kernels, decoding, cold grammars and the share of structured requests.
 
     python benchmarks/gpu.py --out DIR [--device cuda|cpu] [--seconds 480] [kernels decode=300 cold share]
+    python benchmarks/gpu.py --out DIR [--seconds 480] --cells floor-1b,decode-1b-1-fork-1
     python benchmarks/gpu.py --out DIR --show
 
 A part has --seconds, or those that stand behind it. It is made of cells (parts/gpu_plan.py). A cell is
 measured in a process of its own and stored in DIR/PART.json as soon as it is done; a part begins no cell that
 is not thought to end within its seconds, and kills one that runs 45 s past them. The same command goes on
-where the last one stopped: first the cells that were never tried, then those that failed. DIR/gpu.md is the
-page of all that is stored, written after each part. The records of `grammarbench decode` and `measure
-kernels` behind the cells are in DIR-records.
+where the last one stopped: first the cells that were never tried, then those that failed. --cells measures
+these alone, in this order, whether or not they were measured before. DIR/gpu.md is the page of all that is
+stored, written after each part. The records of `grammarbench decode` and `measure kernels` behind the cells
+are in DIR-records.
 
 On a GPU the shapes are 1b and 8b in bfloat16; on a CPU the shape is tiny in float32, which shows that the
 script works, and of speed nothing is judged. docs/gpu.md says how to bring this to a machine without a
@@ -100,16 +102,23 @@ def say(message: str) -> None:
 
 
 def run_part(
-    part: str, plan: Plan, store: Store, out: Path, seconds: float, began: float | None = None
+    part: str,
+    plan: Plan,
+    store: Store,
+    out: Path,
+    seconds: float,
+    began: float | None = None,
+    only: Sequence[Cell] = (),
 ) -> None:
-    """Measures the part's open cells for so many seconds, and stores each as it ends. A first cell is tried
-    however long it is thought to take."""
+    """Measures the part's open cells, or those of `only`, for so many seconds, and stores each as it ends. A
+    first cell is tried however long it is thought to take."""
     deadline = (time.monotonic() if began is None else began) + seconds
     cells = plan.cells(part)
     tried = store.cells
     waiting = [cell for cell in cells if cell.name not in tried]
     waiting += [cell for cell in cells if cell.name in tried and failed(tried[cell.name])]
     done = len(cells) - len(waiting)
+    waiting = list(only) or waiting
     print(f"{part}: {done} of {len(cells)} cells are stored", flush=True)
     first = True
     for cell in waiting:
@@ -191,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", choices=["cuda", "cpu"])
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--cells", default="", metavar="NAME,...")
     parser.add_argument("--cell", help=argparse.SUPPRESS)  # what a process of its own is to do
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     wanted = parser.parse_args(arguments)
@@ -203,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return OK
         parts = budgets(wanted.parts or list(PARTS), wanted.seconds)
         if not wanted.show:
-            measure(parts, wanted.out, wanted.device)
+            measure(parts, wanted.out, wanted.device, [name for name in wanted.cells.split(",") if name])
         return show(wanted.out, list(parts))
     except BadInput as error:
         print(f"benchmarks/gpu.py: {error}", file=sys.stderr)
@@ -224,9 +234,9 @@ def budgets(asked: Sequence[str], usual: float) -> dict[str, float]:
     return found
 
 
-def measure(parts: Mapping[str, float], out: Path, device: str | None) -> None:
-    """Measures the parts, each for its seconds. Raises BadInput where there is no such device, or where
-    the folder holds another one's results."""
+def measure(parts: Mapping[str, float], out: Path, device: str | None, names: Sequence[str] = ()) -> None:
+    """Measures the parts, each for its seconds; where cells are named, only those. Raises BadInput where
+    there is no such device or cell, or where the folder holds another one's results."""
     from gpu_machine import device_here
 
     here = device_here()
@@ -235,10 +245,17 @@ def measure(parts: Mapping[str, float], out: Path, device: str | None) -> None:
         raise BadInput("torch finds no GPU here; leave out --device, or take cpu")
     out.mkdir(parents=True, exist_ok=True)
     plan = plan_of(device)
+    known = {cell.name: cell for part in PARTS for cell in plan.cells(part)}
+    for name in names:
+        if name not in known:
+            raise BadInput(f'there is no cell "{name}"; the cells are {", ".join(known)}')
     for part, seconds in parts.items():
+        only = [known[name] for name in names if known[name].part == part]
+        if names and not only:
+            continue
         began = time.monotonic()
         store = opened(out / f"{part}.json", part, device, sys.argv)
-        run_part(part, plan, store, out, seconds, began)
+        run_part(part, plan, store, out, seconds, began, only)
         write_page(out)
 
 

@@ -40,6 +40,7 @@ from harness.serve.decode.workloads import Workload, find_workload, requests
 from harness.walk.loop.compiling import CompileQueue
 from harness.walk.loop.loop import Loop, LoopOptions
 from harness.walk.loop.outcome import STEP, Served
+from harness.walk.loop.outcome import steps as by_name
 from harness.walk.loop.request import Request
 from harness.walk.loop.strategies.base import Strategy
 
@@ -48,9 +49,6 @@ PROMPT, STEPS, ROUNDS = 64, 100, 3
 """Tokens of each prompt and, at most, of each output; how often the two loops take turns."""
 PROMISED_US, AT_BATCH_1 = 100, 1
 PROMISED_SHARE, AT_BATCH_8 = 0.05, 8
-NOT_OURS = [STEP.index(name) for name in STEP if name.endswith("_ns") and name not in ("wall_ns", "fill_ns")]
-"""The columns of a step whose time is not ours. Fills run in threads; handing them over and waiting for them
-is `exposed_ns`."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ def one_round(
     assert (steps[:, STEP.index("fed")] == len(made)).all(), "a step of prefill is among them"
     wall = steps[:, STEP.index("wall_ns")]
     exposed = steps[:, STEP.index("exposed_ns")]
-    ours = wall - steps[:, NOT_OURS].sum(axis=1)
+    ours = by_name(steps)["own_ns"]
     times = np.array([request.token_ns for request in served.completed], dtype=np.int64).mean(axis=0)
     gaps = np.diff(times)
     between = float(gaps.mean() - wall.mean())

@@ -93,8 +93,12 @@ def decode_cell(
 
 def condensed(decoded: Decoded) -> dict[str, Any]:
     """Returns the model, what each arm did in each setting, how the A/A arm compares with its reference, and
-    what was lost. Ratios are natural logarithms, each the mean over the requests of this one fork."""
+    what was lost. Ratios are natural logarithms, each the mean over the requests of this one fork. Where a
+    setting was lost by a fault of ours, the whole is an `error`, which is to be mended and measured again."""
     decoding = decoded.decoding
+    ours = [loss.why for loss in decoding.losses if loss.whose == "harness_error"]
+    if ours:
+        return {"error": f"harness_error in {len(ours)} settings, the first: {ours[0]}"}
     backends = {arm.name: arm.backend for arm in decoding.setup.arms}
     reference = next(arm.name for arm in decoding.setup.arms if arm.role == "reference")
     again = next(arm.name for arm in decoding.setup.arms if arm.role == "a/a")

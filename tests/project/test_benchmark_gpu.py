@@ -35,7 +35,7 @@ from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.model.graphs import Static
 from harness.serve.decode.model.shapes import SHAPES
-from harness.serve.decode.record import Loss
+from harness.serve.decode.record import Loss, Whose
 from harness.serve.decode.session import DecodeRequest
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import find_workload, requests
@@ -176,6 +176,26 @@ def test_a_cell_that_is_done_is_not_done_again_and_failures_come_last(
     assert not asked
 
 
+def test_named_cells_are_measured_anew_and_alone(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    held = store("decode", {"floor-1b": {"rows": [1], "seconds": 9.0}}, path=tmp_path / "decode.json")
+    asked = answers(script, monkeypatch, lambda _: {"rows": [2]})
+    cells = {cell.name: cell for cell in PLANNED.cells("decode")}
+    only = [cells[name] for name in ("decode-1b-1-fork-1", "floor-1b")]
+    script.run_part("decode", PLANNED, held, tmp_path, 480.0, only=only)
+    assert asked == ["decode-1b-1-fork-1", "floor-1b"]
+    assert gpu_store.read(tmp_path / "decode.json").cells["floor-1b"]["rows"] == [2]
+
+
+def test_a_cell_that_there_is_not_is_said(
+    script: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert script.main(["--out", str(tmp_path), "--device", "cpu", "--cells", "floor-9b"]) == BAD_INPUT
+    said = capsys.readouterr().err
+    assert 'no cell "floor-9b"' in said and "floor-tiny" in said
+
+
 def test_no_cell_begins_that_is_not_thought_to_end(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -300,10 +320,14 @@ def floor_cell(ratio: float, apart: float = 0.01) -> dict[str, Any]:
 
 
 def decoded_cell(
-    batch: int, cost: Mapping[str, float], jump_ms: float = 10.5, again: float = 10.0
+    batch: int,
+    cost: Mapping[str, float],
+    jump_ms: float = 10.5,
+    again: float = 10.0,
+    whose: Whose = "not_offered",
 ) -> dict[str, Any]:
     """8b where a pass takes 10 ms without a grammar; `cost` has the milliseconds with one, by way to fill.
-    Half of the forced text needs no pass."""
+    Half of the forced text needs no pass; `whose` fault it is that one setting was lost."""
     texts = {"a": [1] * 40, "b": [1] * 40}
     arms = [arm("xgrammar", "reference"), arm("llguidance"), arm("xgrammar (again)", "a/a")]
     arms[2] = replace(arms[2], backend="xgrammar")
@@ -325,11 +349,19 @@ def decoded_cell(
     settings[forced] = {name.name: Played(texts) for name in arms}
     jumps = Played({name: [2] * 20 for name in texts}, jump_ms)
     settings[replace(forced, strategy="jump_forward")] = {name.name: jumps for name in arms}
-    losses = [Loss(0, "llguidance", 1, "not_offered", "no <such> | call")]
+    losses = [Loss(0, "llguidance", 1, whose, "no <such> | call")]
     record = decoding(settings, plain=Played(texts), arms=arms, forks=1, losses=losses)
     model = {"read_bytes": 8_000_000, "cache_bytes_per_token": 0}
     record = replace(record, children=(replace(record.children[0], model=model),))
     return json.loads(json.dumps(gpu_decode.condensed(Decoded(record))))  # type: ignore[no-any-return]
+
+
+def test_a_cell_in_which_our_own_code_failed_is_not_done() -> None:
+    faults: list[tuple[Whose, bool]] = [("not_offered", True), ("backend", True), ("harness_error", False)]
+    for whose, done in faults:
+        cell = decoded_cell(1, COST, whose=whose)
+        assert gpu_store.failed(cell) is not done
+        assert ("no <such> | call" in cell.get("error", "")) is not done
 
 
 def figures_of(
@@ -639,7 +671,7 @@ def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.
     assert min(cell["copy_ns"] + steps["step_ns"]["graph"] + steps["step_ns"]["eager"]) > 0
     run = Static.run
     monkeypatch.setattr(
-        Static, "run", lambda self, size, values: run(self, size, [0, *values[1:]])
+        Static, "run", lambda self, size, values, unseen=None: run(self, size, [0, *values[1:]])
     )  # another token goes in
     assert judged()[1] == "NOT KEPT"
 

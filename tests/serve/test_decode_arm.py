@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pytest
-from decode_tools import an_arm_in_this_process
+import torch
+from decode_tools import an_arm_in_this_process, as_if_the_cpu_worked_beside
 
 from harness.backend.grammar import Adapter, Bitmask, GrammarObject
 from harness.backend.registry import make, parse_specs
@@ -64,6 +65,27 @@ def test_one_call_works_on_the_threads_that_the_setting_asks_for(
     said, _ = arm({"op": "run", "role": "constrained", "setting": setting.to_json()}, b"")
     assert len(said["completed"]) == 2 and found == seen
     assert arm.adapter.threads == before, "the next setting has the backend's own number again"
+
+
+def test_an_arm_on_a_device_begins_passes_ahead(
+    torch_as_before: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_if_the_cpu_worked_beside(monkeypatch)
+    arm = opened("llguidance")
+    assert arm.model is not None
+    ahead, extend = [], arm.model.extend_unseen
+
+    def seen(rows: Sequence[int], tokens: torch.Tensor) -> torch.Tensor:
+        ahead.append(len(rows))
+        return extend(rows, tokens)
+
+    monkeypatch.setattr(arm.model, "extend_unseen", seen)
+    setting = Setting("function_calls", **USUAL)  # type: ignore[arg-type]
+    for role in ("constrained", "none"):
+        said, _ = arm({"op": "run", "role": role, "setting": setting.to_json()}, b"")
+        assert [len(done["ids"]) for done in said["completed"]] == [4, 4], said
+        assert ahead == [2, 2, 2]
+        ahead.clear()
 
 
 def test_threads_that_a_backend_does_not_have_are_not_offered(torch_as_before: None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -81,13 +81,31 @@ def test_static_buffers_say_what_passes_of_any_size_say(family: str) -> None:
     assert {size.whole for size in static._runner.slots} == {False, True}
 
 
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("rows", [(2,), (4, 0), (3, 0, 4, 2), (4, 3, 2, 1, 0)])
+def test_tokens_that_the_host_does_not_know_are_fed_as_known_ones(
+    static: bool, rows: tuple[int, ...]
+) -> None:
+    knows, knows_not = model_of("llama"), model_of("llama")
+    if static:
+        knows_not._runner = Static(knows_not.network, knows_not.device, capture=False)
+    for step in range(3):
+        tokens = [(7 * row + step) % 61 for row in rows]
+        expected = knows.extend({row: [token] for row, token in zip(rows, tokens, strict=True)})
+        found = knows_not.extend_unseen(rows, torch.tensor(tokens))
+        assert torch.allclose(expected, found, atol=1e-5)
+        assert [knows_not.length(row) for row in range(5)] == [knows.length(row) for row in range(5)]
+
+
 def test_a_buffer_that_keeps_an_old_token_is_caught() -> None:
     direct, static = model_of("llama"), model_of("llama")
     runner = static._runner = Static(static.network, static.device, capture=False)
     run = runner.run
-    runner.run = lambda size, values: run(  # type: ignore[method-assign]
-        size, runner.slots[size].inputs.tolist() if size in runner.slots else values
-    )
+
+    def keeps(size: Size, values: Sequence[int], unseen: torch.Tensor | None = None) -> torch.Tensor:
+        return run(size, runner.slots[size].inputs.tolist() if size in runner.slots else values)
+
+    runner.run = keeps  # type: ignore[method-assign]
     pairs = zip(logits_of(direct), logits_of(static), strict=True)
     assert not all(torch.allclose(one, other, atol=1e-5) for one, other in pairs)
 

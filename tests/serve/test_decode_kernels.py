@@ -9,11 +9,18 @@ import sys
 
 import pytest
 import torch
+from decode_tools import WORDS, regex, request
 from places import SUPPORT
 
+from harness.oracle.reference import Reference
 from harness.serve.decode.model import fused
+from harness.serve.decode.model.model import load_model
+from harness.walk.loop.compiling import CompileQueue
+from harness.walk.loop.loop import Loop, LoopOptions
+from harness.walk.loop.strategies.base import Strategy
 
 pytest.importorskip("triton")
+on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
@@ -30,5 +37,41 @@ def test_layers_of_our_kernels_say_what_those_of_transformers_say() -> None:
     program = [sys.executable, str(SUPPORT / "interpreted_layers.py")]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
-    assert set(found["calls"]) == {"normed", "product", "gated", "turned_and_kept", "attended"}
-    assert max(found["llama"], found["qwen2"]) < 1e-4 < 1e-2 < found["sees one too many"]
+    assert set(found.pop("calls")) == {
+        "kernels.normed", "kernels.gated", "kernels.turned_and_kept", "kernels.attended",
+        "few.product", "few.attended",
+    }  # fmt: skip
+    wrong = [found.pop(name) for name in ("sees one too many", "few see one too many")]
+    assert set(found) == {"llama, 2", "qwen2, 2", "llama, 0", "qwen2, 0"}
+    assert max(found.values()) < 1e-4 < 1e-2 < min(wrong)
+
+
+@pytest.mark.gpu
+@on_cuda
+def test_few_tokens_and_many_agree_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.serve.decode.model import few
+
+    found = []
+    for most in (few.FEW, 0):
+        monkeypatch.setattr(few, "FEW", most)
+        model = load_model("tiny", 300, rows=3, positions=64, device="cuda", dtype="float32")
+        passes = [{1: [*range(1, 30)]}, {1: [5]}, {1: [6, 7, 8]}, {0: [1, 2], 2: [3, 4]}, {2: [9], 0: [8]}]
+        found.append([model.extend(tokens).clone() for tokens in passes])
+        found[-1] += [model.extend_unseen([0, 1], torch.tensor([5, 6], device="cuda"))]
+    for one, other in zip(*found, strict=True):
+        assert torch.allclose(one, other, atol=2e-3), float((one - other).abs().max())
+
+
+@pytest.mark.gpu
+@on_cuda
+def test_a_pass_that_begins_ahead_changes_nothing_on_a_device() -> None:
+    model = load_model("tiny", WORDS.size, rows=4, positions=96, chunk=8, device="cuda", dtype="float32")
+    wanted = [request(f"r{at}", regex("[a-d]{0,30}"), limit=9 + at, seed=at) for at in range(6)]
+    wanted += [request("free", limit=12), request("one", regex("(red|blue)"))]
+    found = []
+    with CompileQueue(Reference(WORDS), workers=0) as queue:
+        for ahead in (True, False):
+            loop = Loop(model, WORDS, Strategy(WORDS), queue, LoopOptions(ahead=ahead))
+            found.append([each.ids for each in loop.serve(wanted).completed])
+            assert not any(model.length(row) for row in range(4))
+    assert found[0] == found[1]

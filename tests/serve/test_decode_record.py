@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,16 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
             "counts",
         )
         assert all(getattr(ours, name) == getattr(theirs, name) for name in same)
+
+
+def test_a_record_from_before_passes_began_ahead_is_read(tmp_path: Path) -> None:
+    now = batch(0, "constrained", 0)
+    with DecodeRecorder(tmp_path, setup()) as recorder:
+        recorder.child(Child(0, 0, "a", 1.5, 0.5, 1, {"name": "tiny"}, {}))
+        recorder.batch(replace(now, steps=now.steps[:, :-1]))
+    (found,) = read_decoding(tmp_path).batches
+    assert np.array_equal(found.steps[:, :-1], now.steps[:, :-1]) and not found.steps[:, -1].any()
+    assert found.completed == now.completed
 
 
 def test_a_record_that_was_cut_off_is_read_as_far_as_it_goes_and_is_incomplete(tmp_path: Path) -> None:

@@ -83,9 +83,9 @@ def the_draws_are_those_of_the_distribution() -> None:
     for position in range(1000):
         noisy = logits.clone()
         sampler.disturb(noisy, 7, position)
-        counts[sampler.choose(noisy[None])[0]] += 1
+        counts[sampler.choose(noisy[None]).known()[0]] += 1
     assert torch.allclose(counts / 1000, torch.softmax(logits, 0), atol=0.05)
-    assert sampler.choose(torch.full((1, 4), float("-inf"))) == [NOTHING]
+    assert sampler.choose(torch.full((1, 4), float("-inf"))).known() == [NOTHING]
 
 
 def tokens_in_the_place_of_others_are_counted_apart() -> None:

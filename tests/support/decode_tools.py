@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 import torch
 
 from harness.backend.grammar import (
@@ -23,12 +24,13 @@ from harness.backend.grammar import (
 )
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.reference import Reference
+from harness.walk.loop import loop as loop_module
 from harness.walk.loop.compiling import CompileQueue
 from harness.walk.loop.forward import Forward
 from harness.walk.loop.loop import Loop, LoopOptions
 from harness.walk.loop.outcome import Completed
 from harness.walk.loop.request import Request
-from harness.walk.loop.sampling import Sampler
+from harness.walk.loop.sampling import Chosen, Sampler
 from harness.walk.loop.strategies.base import Strategy
 
 
@@ -89,6 +91,19 @@ WORDS = words_vocabulary()
 EOS = WORDS.eos_token
 
 
+def as_if_the_cpu_worked_beside(patch: pytest.MonkeyPatch) -> None:
+    """Makes the loop take a CPU for a device that works while the host goes on: fills begin behind the pass,
+    tokens are chosen there, and the next pass begins before the host knows them."""
+    patch.setattr(loop_module, "works_beside", lambda device: True)
+    chooses = Sampler.choose
+
+    def chooses_there(self: Sampler, logits: torch.Tensor) -> Chosen:
+        self._on_host = False
+        return chooses(self, logits)
+
+    patch.setattr(Sampler, "choose", chooses_there)
+
+
 class FakeModel:
     """Logits are a row of a seeded table, chosen by all tokens that the row holds.
 
@@ -132,6 +147,9 @@ class FakeModel:
                 logits[at, place] = self.table[hash(tuple(held)) % len(self.table)]
         last = torch.tensor([len(added) - 1 for added in tokens.values()])
         return logits if every else logits[torch.arange(len(tokens)), last]
+
+    def extend_unseen(self, rows: Sequence[int], tokens: torch.Tensor) -> torch.Tensor:
+        return self.extend({row: [token] for row, token in zip(rows, tokens.tolist(), strict=True)})
 
     def length(self, row: int) -> int:
         return len(self.held[row])

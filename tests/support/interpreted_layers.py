@@ -11,12 +11,22 @@ from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"
 
-from decode_models import CHUNK, LONG, POSITIONS, ROWS, farthest, plain
+from decode_models import CHUNK, LONG, POSITIONS, ROWS, Schedule, farthest, plain
 
-from harness.serve.decode.model import fused, kernels
+from harness.serve.decode.model import few, fused, kernels
 from harness.serve.decode.model.model import Model
 
-KERNELS = ("normed", "product", "gated", "turned_and_kept", "attended")
+KERNELS = ((kernels, ("normed", "gated", "turned_and_kept", "attended")), (few, ("product", "attended")))
+
+
+ONE_OR_TWO: Schedule = [
+    ({0: (24, [1, 2, 3, 4, 5]), 1: (24, [6, 7])}, False),
+    ({0: (24, [8])}, False),
+    ({0: (24, [9, 10])}, True),
+    ({1: (24, [11]), 2: (24, [12])}, False),
+    ({0: (12, [13])}, False),
+]
+"""Passes of one or two tokens, most of them."""
 
 
 def driven(family: str) -> Model:
@@ -26,30 +36,45 @@ def driven(family: str) -> Model:
     return Model(made, family, rows=ROWS, positions=POSITIONS, chunk=CHUNK, graphs=False)
 
 
-def counted(name: str, calls: dict[str, int]) -> Callable[..., Any]:
+def counted(module: Any, name: str, calls: dict[str, int]) -> Callable[..., Any]:
     """Returns the kernel, which then counts how often it is called."""
-    inner = getattr(kernels, name)
+    inner, counter = getattr(module, name), f"{module.__name__.rpartition('.')[2]}.{name}"
 
-    def call(*given: Any) -> Any:
-        calls[name] = calls.get(name, 0) + 1
-        return inner(*given)
+    def call(*given: Any, **options: Any) -> Any:
+        calls[counter] = calls.get(counter, 0) + 1
+        return inner(*given, **options)
 
     return call
 
 
+def spoiled(module: Any, place: int) -> float:
+    """Returns how far the logits are if the module's attention sees one position too many; its positions are
+    the argument at that place."""
+    model, inner = driven("llama"), module.attended
+
+    def sees_more(*given: Any) -> Any:
+        return inner(*given[:place], given[place] + 1, *given[place + 1 :])
+
+    module.attended = sees_more
+    try:
+        return farthest(model, plain("llama"), ONE_OR_TWO[:3])
+    finally:
+        module.attended = inner
+
+
 if __name__ == "__main__":
     fused.kernels_for = lambda states: kernels
+    few.blocks = lambda tokens, width, gated: (8, 16, 4)  # several programs, and several steps of each
     calls: dict[str, int] = {}
-    for name in KERNELS:
-        setattr(kernels, name, counted(name, calls))
-    llama = driven("llama")
-    found: dict[str, Any] = {
-        "llama": farthest(llama, plain("llama"), LONG),
-        "qwen2": farthest(driven("qwen2"), plain("qwen2"), LONG),
-        "calls": calls,
-    }
-    attended = kernels.attended
-    kernels.attended = lambda query, keys, values, rows, at, scaling: attended(
-        query, keys, values, rows, at + 1, scaling
-    )
-    print(json.dumps(found | {"sees one too many": farthest(llama, plain("llama"), LONG)}))
+    for module, names in KERNELS:
+        for name in names:
+            setattr(module, name, counted(module, name, calls))
+    found: dict[str, Any] = {"calls": calls}
+    for most, schedule in ((few.FEW, ONE_OR_TWO), (0, LONG)):
+        few.FEW = most
+        for family in ("llama", "qwen2"):
+            found[f"{family}, {most}"] = farthest(driven(family), plain(family), schedule)
+    found["sees one too many"] = spoiled(kernels, 4)  # FEW is 0
+    few.FEW = 2
+    found["few see one too many"] = spoiled(few, 6)
+    print(json.dumps(found))

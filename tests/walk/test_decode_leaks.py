@@ -128,6 +128,9 @@ class Quick:
         )
         return logits.clone()
 
+    def extend_unseen(self, rows: Sequence[int], tokens: torch.Tensor) -> torch.Tensor:
+        return self.extend(dict.fromkeys(rows, (0,)))
+
     def length(self, row: int) -> int:
         return self.held[row]
 

@@ -66,7 +66,7 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("loop", "active.request.seed, place)", "active.request.seed, at)"),
     ("sampling", "noise.clamp_(min=torch.finfo(noise.dtype).tiny).log_()", "noise"),
     ("sampling", "rows[row, token] += BONUS", "rows[row, token] += 1"),
-    ("sampling", 'if rows[at, token] != float("-inf") else NOTHING', ""),
+    ("sampling", "NOTHING if logit == -inf else token", "token"),
     # books
     ("batch", "account.passes += 1", "account.passes += len(chosen)"),
     ("batch", "        account.sampled += same\n", ""),

@@ -138,7 +138,7 @@ def test_how_forced_text_is_spelled(
     assert behind.accept_tokens([*said, *text]) == len(said) + len(text)
     forbidden = np.ones(WORDS.size, dtype=np.bool_)
     behind.fill_bool_mask(forbidden)
-    assert respell(WORDS, said, text, follows_in(WORDS, ~forbidden)) == expected
+    assert respell(WORDS, said, text, follows_in(WORDS, lambda token: not forbidden[token])) == expected
 
 
 def test_nothing_is_respelled_across_a_special_token() -> None:

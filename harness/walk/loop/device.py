@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     import torch
 
 
+def works_beside(device: torch.device) -> bool:
+    """Returns whether the device works on what it was given while the host goes on."""
+    return device.type != "cpu"
+
+
 def clock_of(device: torch.device) -> Callable[[], Any]:
     """Returns a function whose result says when the work that was given to the device so far is done: on a
     CPU at once, on CUDA as an event, which is known once the device has come to it."""

@@ -32,6 +32,11 @@ class Forward(Protocol):
         """
         ...
 
+    def extend_unseen(self, rows: Sequence[int], tokens: torch.Tensor) -> torch.Tensor:
+        """Append one token to each row as `extend` does, given as int64 `[len(rows)]` on the device, so that
+        the host need not know them yet; return the logits `[len(rows), vocabulary_size]`."""
+        ...
+
     def length(self, row: int) -> int:
         """Returns how many tokens the row holds."""
         ...

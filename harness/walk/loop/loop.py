@@ -13,13 +13,13 @@ from harness.backend.bridge.thinking import Thinking
 from harness.backend.vocabulary import Vocabulary
 from harness.errors import BadInput
 from harness.walk.loop.batch import Batch
-from harness.walk.loop.device import clock_of
+from harness.walk.loop.device import clock_of, sent, works_beside
 from harness.walk.loop.intake import Fallback, Intake
 from harness.walk.loop.masks import Masks
 from harness.walk.loop.outcome import Served
 from harness.walk.loop.respelling import is_canonical
-from harness.walk.loop.sampling import NOTHING, Sampler
-from harness.walk.loop.step import Fills, Plan, Taken, plan
+from harness.walk.loop.sampling import NOTHING, Chosen, Sampler
+from harness.walk.loop.step import Fills, Flight, Plan, Taken, plan
 from harness.walk.loop.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ class LoopOptions:
     """The name of the adapter's function that applies masks; empty for ours."""
     fallback: Fallback = "unconstrained"
     """What becomes of a request whose grammar cannot be had."""
+    ahead: bool = True
+    """On a device that works beside the host, begin a pass as soon as its tokens are chosen there, before the
+    host knows and accepts them, where the strategy only samples and masks are filled with overlap."""
     canonical: bool = False
     """After the run, record for each output whether its ids are the tokenizer's own."""
     think_end: tuple[int, ...] | None = None
@@ -186,7 +189,13 @@ class _Run:
         )
         # A device is given its work first, and fills begin while it works; a CPU's pass is work of this
         # thread.
-        self.fills_first = not options.overlap or self.model.device.type == "cpu"
+        beside = works_beside(self.model.device)
+        self.fills_first = not options.overlap or not beside
+        self.goes_ahead = options.ahead and options.overlap and beside and loop.strategy.only_samples
+        self.flight: Flight | None = None
+        """The pass that began ahead."""
+        self.in_vain = 0
+        """How many passes began ahead for requests that all had ended."""
         self.clock = clock_of(self.model.device)
         self.taken: list[Taken] = []
         self.sampler = Sampler(self.model.device)
@@ -220,6 +229,8 @@ class _Run:
         done = self.batch.done | intake.ended
         served.completed = [done[number] for number in sorted(done)]
         served.counts = dict(intake.counts)
+        if in_vain := self.in_vain + (self.flight is not None):
+            served.counts["passes_in_vain"] = in_vain
         if self.fills is not None and self.fills.batch_faults:
             served.counts["batch_fill_faults"] = self.fills.batch_faults
         return served
@@ -248,15 +259,25 @@ class _Run:
     def _step(self, began: int, strategy_ns: int, accept_ns: int) -> None:
         """Runs one forward pass and all that follows from it."""
         model, fills = self.model, self.fills
-        passing = plan(self.batch.by_row.values(), model, self.loop.strategy)
+        flight, self.flight = self.flight, None
+        if flight is not None:
+            passing, logits = flight.landed(self.batch.by_row)
+            if not passing.sampling:  # all ended with the tokens that it was given
+                self.in_vain += 1
+                flight = None
+        if flight is None:
+            passing = plan(self.batch.by_row.values(), model, self.loop.strategy)
         masks = self.loop.fitting_masks() if passing.constrained else None
         planned = perf_counter_ns()
         if masks is not None and fills is not None and self.fills_first:
             fills.begin(passing, masks)
         submitted = perf_counter_ns()
-        marks = [self.clock()]
-        logits = model.extend(passing.tokens, every=passing.drafted)
-        marks.append(self.clock())
+        if flight is None:
+            marks = [self.clock()]
+            logits = model.extend(passing.tokens, every=passing.drafted)
+            marks.append(self.clock())
+        else:
+            marks = [*flight.marks]
         if masks is not None and fills is not None and not self.fills_first:
             fills.begin(passing, masks)
         fill_ns = 0
@@ -278,17 +299,38 @@ class _Run:
             marks.append(self.clock())
             chosen = self.sampler.choose(slots)
             marks.append(self.clock())
+            if self.goes_ahead:
+                self._go_ahead(passing, chosen)
+            ids = chosen.known()
             known = perf_counter_ns()
             fill_ns = sum(active.last_fill_ns for active in passing.sampling[: passing.constrained])
-            strategies, accepts = self.batch.take(passing.sampling, chosen, known - self.start)
+            strategies, accepts = self.batch.take(passing.sampling, ids, known - self.start)
             strategy_ns += strategies
             accept_ns += accepts
         self.taken.append(
             Taken(
                 len(passing.tokens), sum(map(len, passing.tokens.values())), fill_ns, submitted - planned,
                 accept_ns, strategy_ns + passing.draft_ns, perf_counter_ns() - began, marks,
+                flight is not None,
             )
         )  # fmt: skip
+
+    def _go_ahead(self, passing: Plan, chosen: Chosen) -> None:
+        """Begins the next pass with the tokens that were just chosen, if it has the rows of this one: those
+        that end with this token, as far as that is known, are left out, and nobody else waits for a row's
+        first pass."""
+        if len(passing.sampling) < len(self.batch.by_row):
+            return
+        tokens = chosen.there
+        going = [at for at, active in enumerate(passing.sampling) if len(active.ids) + 1 < active.limit]
+        if not going or tokens is None:
+            return
+        requests = [passing.sampling[at] for at in going]
+        if len(going) < len(passing.sampling):
+            tokens = tokens[sent(going, tokens.device)]
+        began = self.clock()
+        logits = self.model.extend_unseen([active.row for active in requests], tokens)
+        self.flight = Flight(requests, logits, (began, self.clock()))
 
     def _prefer(self, passing: Plan, slots: torch.Tensor) -> None:
         """Changes the logits before the masks are applied: the bonus for reference tokens, and the noise of

@@ -20,8 +20,8 @@ ANSWERED = ("end_of_sequence", "limit")
 latency (vLLM counts successful requests only)."""
 
 STEP_COLUMNS = {
-    "rows": "rows of the forward pass",
-    "fed": "tokens fed in the forward pass",
+    "rows": "rows of the forward pass whose request still ran",
+    "fed": "tokens fed in the forward pass to these rows",
     "forward_ns": "the forward pass, to its end on the device",
     "fill_ns": "all fills, summed over the threads that made them",
     "exposed_ns": "what the fills held the loop up (see below)",
@@ -31,14 +31,17 @@ STEP_COLUMNS = {
     "accept_ns": "accepting tokens",
     "strategy_ns": "the strategy (forced text, spelling, rollback, copies, drafts), and grammars' starts",
     "wall_ns": "the whole step, without the time within the compile queue",
+    "beside_ns": "what of the parts above lay beside one another or before the step (see below)",
 }
 """The int64 columns of one step of the loop, and what each counts or times, in nanoseconds.
 
 On CUDA forward, the wait for fills, move, apply and sample are by the device's clock: all of them are queued
 while the pass runs, so they are what the device spends on them and what it waits for. With fill threads,
 `exposed_ns` is the hand-over of the fills to the threads before the forward pass and the wait for them after
-it; without threads it is the fills themselves. What is left of `wall_ns` without forward, exposed, move,
-apply, sample, accept and strategy is the harness's own time.
+it; without threads it is the fills themselves. A pass that began ahead, before the host knew its tokens, runs
+beside the accepts; `beside_ns` is by how much forward, exposed, move, apply, sample, accept and strategy are
+then more than the step, and 0 in every other step. What is left of `wall_ns` without these parts, and with
+`beside_ns`, is the harness's own time.
 """
 
 STEP = tuple(STEP_COLUMNS)
@@ -148,4 +151,5 @@ def steps(table: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     `own_ns`, the nanoseconds of each step that are left for the loop itself."""
     columns = {name: table[:, place] for place, name in enumerate(STEP)}
     parts = ("forward_ns", "exposed_ns", "move_ns", "apply_ns", "sample_ns", "accept_ns", "strategy_ns")
-    return columns | {"own_ns": columns["wall_ns"] - sum(columns[name] for name in parts)}
+    left = columns["wall_ns"] + columns["beside_ns"] - sum(columns[name] for name in parts)
+    return columns | {"own_ns": left}

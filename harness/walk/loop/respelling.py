@@ -3,17 +3,12 @@ another spelling."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.forced_text.retokenize import Follows, retokenize, settled_bytes
 from harness.walk.loop.outcome import Account
 from harness.walk.loop.strategies.base import Move
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def prepare(vocabulary: Vocabulary) -> None:
@@ -42,9 +37,9 @@ def last_special(vocabulary: Vocabulary, ids: Sequence[int]) -> int:
     return next((at for at in range(len(ids) - 1, -1, -1) if not vocabulary.tokens[ids[at]]), -1)
 
 
-def follows_in(vocabulary: Vocabulary, allowed: NDArray[np.bool_]) -> Follows:
-    """Returns a function that says how many leading bytes of a text may follow, given the mask `allowed`
-    (bool `[vocabulary]`): a text is cut where a beginning of it is a forbidden token.
+def follows_in(vocabulary: Vocabulary, allowed: Callable[[int], bool]) -> Follows:
+    """Returns a function that says how many leading bytes of a text may follow, given which tokens are
+    allowed: a text is cut where a beginning of it is a forbidden token.
 
     Pieces that end inside a character do not count as forbidden: there are backends that allow none of them.
     """
@@ -53,7 +48,7 @@ def follows_in(vocabulary: Vocabulary, allowed: NDArray[np.bool_]) -> Follows:
     def follows(text: bytes) -> int:
         for length in range(1, len(text) + 1):
             token = ids.get(text[:length])
-            if token is not None and not allowed[token] and is_whole(text[:length]):
+            if token is not None and not allowed(token) and is_whole(text[:length]):
                 return length - 1
         return len(text)
 

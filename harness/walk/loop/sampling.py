@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from harness.walk.loop.device import sent
 
@@ -18,6 +22,30 @@ NOTHING = -1
 """The id that stands for no token, where the mask allows nothing."""
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The tokens that were chosen from the logits of a pass."""
+
+    ids: Any
+    """The token of the largest logit of each row, int64 on the host once it has `arrived`; any token where
+    all are minus infinity."""
+    largest: Any
+    """These logits, float32, likewise."""
+    there: torch.Tensor | None = None
+    """The ids on the device, which the next pass may be fed before the host knows them. None where the host
+    itself chose."""
+    arrived: Any = None
+    """The CUDA event; None on a CPU."""
+
+    def known(self) -> list[int]:
+        """Returns the token of each row, NOTHING where all logits are minus infinity. Waits for the
+        device."""
+        if self.arrived is not None:
+            self.arrived.synchronize()
+        pairs = zip(self.ids.tolist(), self.largest.tolist(), strict=True)
+        return [NOTHING if logit == -inf else token for token, logit in pairs]
+
+
 class Sampler:
     """Chooses tokens from logits on one device."""
 
@@ -27,6 +55,8 @@ class Sampler:
         self._device = device
         self._on_host = device.type == "cpu"
         self._generator = torch.Generator(device)
+        self._arriving: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._bonus: torch.Tensor | None = None
 
     def favour(self, logits: torch.Tensor, wanted: Sequence[int]) -> None:
         """Adds the bonus to the logit of `wanted[i]` in row i, in place; NOTHING leaves the row as it is."""
@@ -36,8 +66,16 @@ class Sampler:
                 if token != NOTHING:
                     rows[row, token] += BONUS
             return
-        tokens = sent(wanted, self._device)[:, None]
-        logits.scatter_add_(1, tokens.clamp(min=0), (tokens >= 0) * BONUS)
+        import torch
+
+        if NOTHING in wanted:
+            named = [row for row, token in enumerate(wanted) if token != NOTHING]
+            places = sent([*named, *(wanted[row] for row in named)], self._device).view(2, -1)
+            logits[places[0], places[1]] += BONUS
+            return
+        if self._bonus is None or len(self._bonus) < len(wanted):
+            self._bonus = torch.full((len(wanted), 1), BONUS, device=self._device)
+        logits.scatter_add_(1, sent(wanted, self._device)[:, None], self._bonus[: len(wanted)])
 
     def disturb(self, logits: torch.Tensor, seed: int, position: int) -> None:
         """Adds Gumbel noise to one row in place: its largest logit is then a draw at temperature 1.
@@ -51,15 +89,27 @@ class Sampler:
         noise = torch.empty_like(logits).exponential_(generator=self._generator)
         logits.sub_(noise.clamp_(min=torch.finfo(noise.dtype).tiny).log_())
 
-    def choose(self, logits: torch.Tensor) -> list[int]:
-        """Returns the token of the largest logit of each row; NOTHING where all are minus infinity. Waits for
-        the device."""
+    def choose(self, logits: torch.Tensor) -> Chosen:
+        """Returns the tokens of the largest logits `[rows, vocabulary]`, without waiting for the device. What
+        the last call returned must be known by then."""
+        import torch
+
         if self._on_host:
             rows: Any = logits.numpy()
-            chosen = [
-                int(row.argmax()) for row in rows
-            ]  # numpy's is several times as fast as torch's on a CPU
-            return [token if rows[at, token] != float("-inf") else NOTHING for at, token in enumerate(chosen)]
-        values, tokens = logits.max(dim=1)
-        largest: list[int] = tokens.masked_fill_(values.isneginf(), NOTHING).tolist()
-        return largest
+            # numpy's is several times as fast as torch's on a CPU.
+            ids = np.array([row.argmax() for row in rows])
+            return Chosen(ids, rows[np.arange(len(ids)), ids])
+        largest, tokens = logits.max(dim=1)
+        if self._device.type == "cpu":
+            return Chosen(tokens, largest, tokens)
+        if self._arriving is None or len(self._arriving[0]) < len(tokens):
+            self._arriving = (
+                torch.empty(len(tokens), dtype=torch.int64, pin_memory=True),
+                torch.empty(len(tokens), dtype=torch.float32, pin_memory=True),
+            )
+        here = [arriving[: len(tokens)] for arriving in self._arriving]
+        here[0].copy_(tokens, non_blocking=True)
+        here[1].copy_(largest, non_blocking=True)
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        arrived.record()
+        return Chosen(here[0], here[1], tokens, arrived)

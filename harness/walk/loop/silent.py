@@ -35,6 +35,10 @@ class SilentModel:
         shape = (len(tokens), max(map(len, tokens.values())), size) if every else (len(tokens), size)
         return torch.from_numpy(np.zeros(shape, np.float32))
 
+    def extend_unseen(self, rows: Sequence[int], tokens: torch.Tensor) -> torch.Tensor:
+        """Zeros, in the shape of `Forward.extend_unseen`."""
+        return self.extend(dict.fromkeys(rows, (0,)))
+
     def length(self, row: int) -> int:
         """Returns how many tokens the row holds."""
         return self._lengths[row]

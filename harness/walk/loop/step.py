@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from queue import SimpleQueue
@@ -70,6 +71,8 @@ class Taken(NamedTuple):
     marks: Sequence[Any]
     """When, by `device.clock_of`, the pass began and ended; and, if a token was sampled, when logits were
     prepared, fills were done, masks were moved and applied, and tokens were chosen."""
+    ahead: bool = False
+    """Whether the pass began before its tokens were known."""
 
     def columns(self) -> tuple[int, ...]:
         """Returns the columns of STEP, once the device is done."""
@@ -77,10 +80,36 @@ class Taken(NamedTuple):
             *(between(first, second) for first, second in pairwise(self.marks)),
             *[0] * (7 - len(self.marks)),
         )
+        exposed, sample = self.handed_ns + wait, prepare + choose
+        parts = forward + exposed + move + apply + sample + self.accept_ns + self.strategy_ns
         return (
-            self.rows, self.fed, forward, self.fill_ns, self.handed_ns + wait, move, apply, prepare + choose,
-            self.accept_ns, self.strategy_ns, self.wall_ns,
+            self.rows, self.fed, forward, self.fill_ns, exposed, move, apply, sample, self.accept_ns,
+            self.strategy_ns, self.wall_ns, max(parts - self.wall_ns, 0) if self.ahead else 0,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Flight:
+    """A pass that began before the host knew its tokens."""
+
+    requests: Sequence[ActiveRequest]
+    """In the order of the logits: first those that have a grammar."""
+    logits: torch.Tensor
+    marks: tuple[Any, Any]
+    """When, by `device.clock_of`, it began and ended."""
+
+    def landed(self, by_row: Mapping[int, ActiveRequest]) -> tuple[Plan, torch.Tensor]:
+        """Returns the pass as one that was planned for the requests that still run, with their logits; their
+        tokens are known by now."""
+        live = [place for place, active in enumerate(self.requests) if by_row.get(active.row) is active]
+        sampling = [self.requests[place] for place in live]
+        constrained = sum(active.object is not None for active in sampling)
+        for active in sampling:
+            active.draft, active.ahead = (), 0
+        tokens: dict[int, Sequence[int]] = {active.row: active.ids[-1:] for active in sampling}
+        passing = Plan(tokens, sampling, constrained, len(live), constrained, False, 0)
+        whole = len(live) == len(self.requests)
+        return passing, self.logits if whole else self.logits[sent(live, self.logits.device)]
 
 
 def plan(requests: Iterable[ActiveRequest], model: Forward, strategy: Strategy) -> Plan:

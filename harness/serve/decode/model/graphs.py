@@ -41,6 +41,18 @@ def input_length(size: Size) -> int:
     return size.rows * (size.width + 3)
 
 
+def place_unseen(inputs: torch.Tensor, size: Size, unseen: torch.Tensor | None) -> None:
+    """Write the tokens [rows asked for] of a pass that is one token wide to their places in its inputs, both
+    on the device; do nothing for None."""
+    if unseen is None:
+        return
+    if size.whole:
+        order = inputs[2 * size.rows : 2 * size.rows + len(unseen)]
+        inputs[: size.rows].scatter_(0, order, unseen)
+    else:
+        inputs[: len(unseen)] = unseen
+
+
 Step = Callable[["torch.Tensor", Size], "torch.Tensor"]
 """Computes float32 logits from such inputs on the device. It reads no value, so that it can be captured."""
 
@@ -60,11 +72,13 @@ class Direct:
         so that kernels keep their shapes."""
         return Size(rows, count, min(-(-span // 32) * 32, capacity), rows == model_rows, every)
 
-    def run(self, size: Size, values: Sequence[int]) -> torch.Tensor:
-        """Returns the logits, which the caller may keep."""
+    def run(self, size: Size, values: Sequence[int], unseen: torch.Tensor | None = None) -> torch.Tensor:
+        """Returns the logits, which the caller may keep. `unseen` is as in `place_unseen`."""
         import torch
 
-        return self.step(torch.tensor(values, dtype=torch.int64, device=self.device), size)
+        inputs = torch.tensor(values, dtype=torch.int64, device=self.device)
+        place_unseen(inputs, size, unseen)
+        return self.step(inputs, size)
 
 
 @dataclass
@@ -106,8 +120,9 @@ class Static:
             every,
         )
 
-    def run(self, size: Size, values: Sequence[int]) -> torch.Tensor:
-        """Returns the logits, which the next pass of this size overwrites."""
+    def run(self, size: Size, values: Sequence[int], unseen: torch.Tensor | None = None) -> torch.Tensor:
+        """Returns the logits, which the next pass of this size overwrites. `unseen` is as in
+        `place_unseen`."""
         slot = self.slots.get(size)
         if slot is None:
             slot = self.slots[size] = self._slot(size)
@@ -117,12 +132,14 @@ class Static:
         if slot.inputs is not slot.pinned:
             slot.inputs.copy_(slot.pinned, non_blocking=True)
         if not self.capture:
+            place_unseen(slot.inputs, size, unseen)
             return self.step(slot.inputs, size)
         if slot.copied is None:
             import torch
 
             slot.copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
         slot.copied.record()
+        place_unseen(slot.inputs, size, unseen)
         if slot.graph is None:
             self._capture(slot, size)
         slot.graph.replay()

@@ -1,9 +1,8 @@
-"""What a pass runs on CUDA beside the products of many tokens, as kernels in Triton: the norm, the rotation
-that writes to the cache, attention that reads each row's part of the cache in place, the gate, and the
-product of one token, which reads its weights at the speed of memory.
+"""What a pass of many tokens runs on CUDA beside its products, as kernels in Triton: the norm, the rotation
+that writes to the cache, attention that reads each row's part of the cache in place, and the gate.
 
-torch's own operations in the same places are several kernels each, and a pass at batch 1 waits for each of
-them. Import this only where Triton is installed; `fused` chooses.
+torch's own operations in the same places are several kernels each, and a pass waits for each of them. Import
+this only where Triton is installed; `fused` chooses.
 """
 
 from __future__ import annotations
@@ -35,42 +34,6 @@ def _normed(
     mine *= tl.rsqrt(tl.sum(mine * mine, 0) / width + eps)
     factor = tl.load(weight + place, mask=real, other=0.0).to(tl.float32)
     tl.store(out + token * width + place, (mine * factor).to(out.dtype.element_ty), mask=real)
-
-
-@triton.jit  # type: ignore[untyped-decorator]
-def _product(
-    states: tl.tensor,
-    weight: tl.tensor,
-    bias: tl.tensor,
-    onto: tl.tensor,
-    out: tl.tensor,
-    outputs: tl.tensor,
-    width: tl.constexpr,
-    biased: tl.constexpr,
-    added: tl.constexpr,
-    block_outputs: tl.constexpr,
-    block_width: tl.constexpr,
-) -> None:
-    """One program a few outputs of the one token."""
-    output = tl.program_id(0) * block_outputs + tl.arange(0, block_outputs)
-    depth = tl.arange(0, block_width)
-    mine = output < outputs
-    total = tl.zeros((block_outputs, block_width), dtype=tl.float32)
-    for start in range(0, width, block_width):
-        within = start + depth < width
-        state = tl.load(states + start + depth, mask=within, other=0.0).to(tl.float32)
-        part = tl.load(
-            weight + output[:, None].to(tl.int64) * width + start + depth[None],
-            mask=mine[:, None] & within[None],
-            other=0.0,
-        )
-        total += part.to(tl.float32) * state[None]
-    made = tl.sum(total, 1)
-    if biased:
-        made += tl.load(bias + output, mask=mine, other=0.0).to(tl.float32)
-    if added:
-        made += tl.load(onto + output, mask=mine, other=0.0).to(tl.float32)
-    tl.store(out + output, made.to(out.dtype.element_ty), mask=mine)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -200,32 +163,6 @@ def normed(states: Tensor, weight: Tensor, eps: float) -> Tensor:
     made = torch.empty_like(states)
     block = triton.next_power_of_2(width)
     _normed[(states.numel() // width,)](states, weight, made, width, eps, block, num_warps=8)
-    return made
-
-
-def product(states: Tensor, weight: Tensor, bias: Tensor | None = None, onto: Tensor | None = None) -> Tensor:
-    """Returns the states [1, 1, width] of one token times the weight [outputs, width], plus the bias and
-    `onto` [1, 1, outputs] where they are given; all are contiguous and of one dtype.
-
-    cuBLAS does the same in up to 1.7 times the time on an H200, where outputs are few.
-    """
-    outputs, width = weight.shape
-    made = states.new_empty(1, 1, outputs)
-    block_outputs = 2
-    _product[(triton.cdiv(outputs, block_outputs),)](
-        states,
-        weight,
-        made if bias is None else bias,
-        made if onto is None else onto,
-        made,
-        outputs,
-        width,
-        bias is not None,
-        onto is not None,
-        block_outputs,
-        min(2048, triton.next_power_of_2(width)),
-        num_warps=4,
-    )
     return made
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import BadInput
 from harness.serve.decode.model import attention
 from harness.serve.decode.model.cache import CachePlace, memory_bytes, row_cache
-from harness.serve.decode.model.fused import working_kernels
+from harness.serve.decode.model.fused import see_alone, working_kernels
 from harness.serve.decode.model.graphs import Direct, Size, Static
 from harness.serve.decode.model.pretrained import load_pretrained
 from harness.serve.decode.model.shapes import SHAPES, build_shape
@@ -85,6 +85,8 @@ class Network:
         self.slots = torch.arange(self.capacity, device=self.device)
         self.row_numbers = torch.arange(rows, device=self.device)
         self.seen = torch.zeros((), dtype=self.dtype, device=self.device)
+        self.unmasked = self.seen.view(1, 1, 1, 1)
+        """What stands for a mask where the layers take none."""
         # Finite: a row that only fills up the pass may see nothing at all, and the NaN of an empty softmax,
         # written to the cache, would spoil what never sees it (0 times NaN). Half of the least, so that
         # adding a score does not overflow.
@@ -103,11 +105,14 @@ class Network:
         rows = self.row_numbers if size.whole else slot
         self.cache.place = CachePlace(rows, at, size.span, size.whole)
         order = slot if size.whole else self.row_numbers[: size.rows]
+        span = self.slots[: size.span]
         self.chosen = (order,) if size.every else (order, last)
         logits = self.model(
             input_ids=inputs[:tokens].view(size.rows, size.width),
             position_ids=at.clamp(max=self.last_position),
-            attention_mask=attention.masks(self.windows, at, self.slots[: size.span], self.seen, self.hidden),
+            attention_mask=self.unmasked
+            if see_alone(self.model, size.width)
+            else attention.masks(self.windows, at, span, self.seen, self.hidden),
             past_key_values=self.cache,
             use_cache=True,
         ).logits
@@ -146,6 +151,17 @@ class Model:
     def extend(self, tokens: Mapping[int, Sequence[int]], *, every: bool = False) -> torch.Tensor:
         """Append tokens and return logits, as `Forward.extend` says. Raises ValueError for too many or no
         tokens, IndexError for a row that does not exist."""
+        return self._extended(tokens, every, None)
+
+    def extend_unseen(self, rows: Sequence[int], tokens: torch.Tensor) -> torch.Tensor:
+        """Append a token of the device to each row and return logits, as `Forward.extend_unseen` says. Raises
+        as `extend` does."""
+        return self._extended(dict.fromkeys(rows, (0,)), False, tokens)
+
+    def _extended(
+        self, tokens: Mapping[int, Sequence[int]], every: bool, unseen: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Returns what `extend` returns; `unseen` takes the place of the one token of each row."""
         import torch
 
         lengths, named = self._lengths, len(tokens)
@@ -163,7 +179,7 @@ class Model:
             raise ValueError("no row is named")
         size = self._runner.size(self.rows, named, longest, span, every, self.network.capacity, self.chunk)
         with torch.no_grad():  # not inference mode, whose tensors the caller could not overwrite
-            logits = self._runner.run(size, self._inputs(tokens, size))
+            logits = self._runner.run(size, self._inputs(tokens, size), unseen)
             if self._runner.static:
                 logits = (logits[:named, :longest] if every else logits[:named]).clone()
         for row, ids in tokens.items():

@@ -34,6 +34,12 @@ class Strategy:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
 
+    @property
+    def only_samples(self) -> bool:
+        """Whether each pass gives one token and nothing is ever written or drafted, so that what the next
+        pass is fed is known from the last one alone."""
+        return type(self).advance is Strategy.advance and not self.draft_tokens
+
     def prepare(self, grammar: Grammar) -> None:
         """Prepares for a grammar before anything is timed; called once for each grammar of a run."""
 

@@ -1,0 +1,117 @@
+"""What a layer of few tokens takes on a GPU, against reading its weights: the kernels of one or two tokens
+(`harness/serve/decode/model/few.py`) by turns with those of many.
+
+    python benchmarks/layers.py [--device cuda|cpu]
+
+Prints for the shapes 1b and 8b, and passes of one row by 1, 2, 4 and 8 tokens behind 40 others: microseconds
+of a pass over the layers, shared out over them; the same over the floor, which is a layer's weights at the
+bandwidth of a copy; and the one over the other, by turns in the same process. The vocabulary has 512 ids, so
+that the head counts for nothing. On a CPU the shape is tiny and there are no such kernels: it shows that the
+script works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from harness.measure.kernels.clock import Clock, clock_of
+from harness.measure.kernels.rounds import Effort, by_turns
+from harness.measure.kernels.timing import copy_call
+from harness.serve.decode.model import fused
+from harness.serve.decode.model.graphs import Static
+from harness.serve.decode.model.model import Model, load_model
+
+BEHIND, VOCABULARY = 40, 512
+TOKENS = (1, 2, 4, 8)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(usage="python benchmarks/layers.py [--device cuda|cpu]")
+    parser.add_argument("--device", choices=["cuda", "cpu"])
+    device = parser.parse_args().device or ("cuda" if torch.cuda.is_available() else "cpu")
+    clock = clock_of(device)
+    rate = bandwidth(device, clock)
+    print(f"{device}: a copy moves {rate:.0f} GB/s; microseconds of a layer")
+    for shape in ("1b", "8b") if device == "cuda" else ("tiny",):
+        model = load_model(shape, VOCABULARY, rows=1, positions=BEHIND + max(TOKENS), device=device)
+        layers = model.network.model.model.layers
+        floor = sum(weight.numel() * weight.element_size() for weight in layers[0].parameters()) / rate / 1e3
+        print(f"{shape}: {len(layers)} layers, floor {floor:.1f}")
+        for tokens in TOKENS:
+            of_few, of_many = passes(model, tokens, clock)
+            few, many = of_few / len(layers), of_many / len(layers)
+            print(
+                f"  {tokens} token{'s' if tokens > 1 else ''}: {few:.1f} ({few / floor:.2f} of the floor); "
+                f"with the kernels of many {many:.1f}; ratio {few / many:.2f}"
+            )
+
+
+def bandwidth(device: str, clock: Clock) -> float:
+    """Returns the bytes that a copy reads and writes, per nanosecond."""
+    call, moved = copy_call(2 << 30 if device == "cuda" else 64 << 20, device)
+    call()
+    copy = by_turns({"copy": call}, clock, Effort(rounds=15), rewarm=False)["copy"]
+    return moved * copy.calls / statistics.median(copy.totals_ns)
+
+
+def passes(model: Model, tokens: int, clock: Clock) -> tuple[float, float]:
+    """Returns the microseconds of a pass as it is, and of one with the kernels of many tokens."""
+    runners = []
+    for many in (False, True):
+        with without_few(many):
+            if isinstance(model._runner, Static):
+                model._runner = Static(model.network, model.device, capture=True)
+            model.rollback(0, 0)
+            model.extend({0: range(BEHIND)})
+            extended(model, tokens)()  # captures it
+            runners.append(model._runner)
+    calls: dict[str, Callable[[], object]] = {}
+    for name, runner in zip(("few", "many"), runners, strict=True):
+        calls[name] = with_runner(model, runner, extended(model, tokens), many=name == "many")
+    found = by_turns(calls, clock, Effort(rounds=20), rewarm=False)
+    us = {name: statistics.median(each.totals_ns) / each.calls / 1e3 for name, each in found.items()}
+    return us["few"], us["many"]
+
+
+def extended(model: Model, tokens: int) -> Callable[[], object]:
+    """Returns a pass that appends so many tokens behind the first ones."""
+
+    def call() -> object:
+        model.rollback(0, BEHIND)
+        return model.extend({0: range(tokens)})
+
+    return call
+
+
+def with_runner(
+    model: Model, runner: object, call: Callable[[], object], *, many: bool
+) -> Callable[[], object]:
+    """Returns the call made with the graphs that were captured by that runner."""
+
+    def run() -> object:
+        model._runner = runner  # type: ignore[assignment]
+        with without_few(many and not model._runner.static):
+            return call()
+
+    return run
+
+
+@contextmanager
+def without_few(off: bool) -> Iterator[None]:
+    """Runs all passes with the kernels of many tokens."""
+    kept = fused.few_for
+    if off:
+        fused.few_for = lambda states: None
+    try:
+        yield
+    finally:
+        fused.few_for = kept
+
+
+if __name__ == "__main__":
+    main()
