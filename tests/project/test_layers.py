@@ -28,7 +28,8 @@ ROOMS = [
 ORDER = [*TOP, *ROOMS]
 
 KERNELS = ("harness.serve.decode.model.kernels", "harness.serve.decode.model.few")
-"""A module of nothing but kernels in Triton, which has to import it. Others import it where they run one."""
+"""Modules of nothing but kernels in Triton, which they have to import. Others import them where they run
+one."""
 
 BACKENDS = ("xgrammar", "llguidance", "outlines", "outlines_core", "lmformatenforcer", "llama_cpp")
 """The libraries of our adapters, by import name."""

@@ -38,7 +38,7 @@ def test_layers_of_our_kernels_say_what_those_of_transformers_say() -> None:
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     assert set(found.pop("calls")) == {
-        "kernels.normed", "kernels.gated", "kernels.turned_and_kept", "kernels.attended",
+        "kernels.normed", "kernels.gated", "kernels.attended",
         "few.product", "few.attended",
     }  # fmt: skip
     wrong = [found.pop(name) for name in ("sees one too many", "few see one too many")]

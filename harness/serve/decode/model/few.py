@@ -20,7 +20,7 @@ Tensor = torch.Tensor
 FEW = 2
 """The most tokens of a pass, over all of its rows, that run so. With more of them the sums of the products
 take longer than the weights: a layer with 8B's dimensions took an H200 106 us with one token, 133 with two,
-and 176 with four, where cuBLAS and the kernels of `kernels` take 137."""
+and 176 with four, where cuBLAS and five kernels beside it took 137."""
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -32,7 +32,6 @@ def _both(one: tl.tensor, two: tl.tensor, three: tl.tensor, four: tl.tensor) -> 
 @triton.jit  # type: ignore[untyped-decorator]
 def _product(
     states: tl.tensor,
-    gain: tl.tensor,
     weight: tl.tensor,
     bias: tl.tensor,
     onto: tl.tensor,
@@ -81,15 +80,12 @@ def _product(
         if tokens == 2:
             state_2 = tl.load(states + width + start + depth, mask=within, other=0.0).to(tl.float32)
         if normed:
-            factor = tl.load(gain + start + depth, mask=within, other=0.0).to(tl.float32)
             if tokens == 2:
                 more, more_2 = tl.reduce((state * state, state_2 * state_2), 0, _both)
                 square += more
                 square_2 += more_2
-                state_2 *= factor
             else:
                 square += tl.sum(state * state, 0)
-            state *= factor
         weights = part.to(tl.float32)
         if tokens == 2:
             more, more_2 = tl.reduce((weights * state[None], weights * state_2[None]), 1, _both)
@@ -259,15 +255,15 @@ def product(
     weight: Tensor,
     bias: Tensor | None = None,
     onto: Tensor | None = None,
-    norm: tuple[Tensor, float] | None = None,
+    norm: float | None = None,
     *,
     gated: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Returns states [rows, count, width] times the weight [outputs, width], as `dtype` or like the states.
 
-    Before it, states are normed with the gain [width] and the epsilon of `norm`; behind it the bias and
-    `onto` [rows, count, outputs] are added. If `gated`, the first half of the outputs by SiLU is multiplied
+    Before it, states are normed with the epsilon `norm`; behind it the bias and `onto` [rows, count, outputs]
+    are added. If `gated`, the first half of the outputs by SiLU is multiplied
     with the second half, and [rows, count, outputs / 2] is returned. All are contiguous.
     """
     rows, count, width = states.shape
@@ -276,12 +272,11 @@ def product(
     block_outputs, block_width, warps = blocks(rows * count, width, gated)
     _product[(triton.cdiv(outputs, block_outputs),)](
         states,
-        made if norm is None else norm[0],
         weight,
         made if bias is None else bias,
         made if onto is None else onto,
         made,
-        0.0 if norm is None else norm[1],
+        0.0 if norm is None else norm,
         outputs,
         width,
         rows * count,

@@ -1,6 +1,6 @@
 """Layers of Llama's kind in fewer kernels, as engines have them: one projection for queries, keys and
-values, one for both halves of the perceptron, and on CUDA, where Triton is installed, the kernels of `few`
-for passes of few tokens, and of `kernels` for all that is no product in the others.
+values, one for both halves of the perceptron, and on CUDA, where Triton is installed, five kernels of `few`
+for passes of one or two tokens, and four products and two kernels of `kernels` for the others.
 
 At batch 1 a pass is bound by reading its weights, and each small kernel stands beside that: with the
 dimensions of 8B an H200 took 2.07 times the floor with transformers' own layers, which run about 50
@@ -82,20 +82,21 @@ def working_kernels() -> Any:
     from harness.serve.decode.model import kernels
 
     try:
-        kernels.gated(torch.zeros(1, 1, 32, device="cuda"))
+        kernels.normed(torch.ones(1, 1, 32, device="cuda"), torch.ones(32, device="cuda"), 1e-5)
     except Exception:  # whatever a compiler says
         return None
     return kernels
 
 
-def _merged(*own: Any) -> Any:
-    """Returns one linear module whose output is that of all of them, one after the other."""
+def _merged(norm: Any, *own: Any) -> Any:
+    """Returns one linear module whose output is that of all of them, one after the other, with the weight of
+    the norm before them in its own."""
     import torch
     from torch import nn
 
     width, biased = own[0].in_features, own[0].bias is not None
     made = nn.Linear(width, sum(one.out_features for one in own), bias=biased, device="meta")
-    made.weight = nn.Parameter(torch.cat([one.weight.detach() for one in own]))
+    made.weight = nn.Parameter(torch.cat([one.weight.detach() for one in own]) * norm.weight.detach())
     if biased:
         made.bias = nn.Parameter(torch.cat([one.bias.detach() for one in own]))
     return made
@@ -120,20 +121,13 @@ def product(states: Tensor, module: Any, onto: Tensor | None = None) -> Tensor:
     return made if onto is None else onto + made
 
 
-def gated(merged: Tensor, act: Any) -> Tensor:
-    """Returns the first half of merged [rows, count, 2 width] by the activation, times the second half."""
-    if (kernels := kernels_for(merged)) is not None:
-        return kernels.gated(merged)  # type: ignore[no-any-return]
-    gate, up = merged.chunk(2, -1)
-    return act(gate) * up  # type: ignore[no-any-return]
-
-
 @cache
 def _classes() -> tuple[type, type, type, type]:
     """Returns the modules: layer, norm, rotation and head. They are made here so that torch and transformers
     are imported only with a model."""
     import torch
     from torch import nn
+    from torch.nn.functional import linear
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
     from transformers.models.llama.modeling_llama import eager_attention_forward
 
@@ -162,11 +156,11 @@ def _classes() -> tuple[type, type, type, type]:
             self.dim = attention.head_dim
             self.heads = attention.q_proj.out_features // self.dim
             self.turning = self.heads + attention.k_proj.out_features // self.dim
-            self.input_layernorm = Norm(own.input_layernorm)
-            self.attention = _merged(attention.q_proj, attention.k_proj, attention.v_proj)
+            before, behind = own.input_layernorm, own.post_attention_layernorm
+            self.eps = before.variance_epsilon, behind.variance_epsilon
+            self.attention = _merged(before, attention.q_proj, attention.k_proj, attention.v_proj)
             self.o_proj = attention.o_proj
-            self.post_attention_layernorm = Norm(own.post_attention_layernorm)
-            self.perceptron = _merged(perceptron.gate_proj, perceptron.up_proj)
+            self.perceptron = _merged(behind, perceptron.gate_proj, perceptron.up_proj)
             self.act_fn, self.down_proj = perceptron.act_fn, perceptron.down_proj
 
         def forward(
@@ -178,24 +172,39 @@ def _classes() -> tuple[type, type, type, type]:
             **others: Any,
         ) -> Tensor:
             assert position_embeddings is not None
-            rows, count, _ = hidden_states.shape
-            few = few_for(hidden_states)
-            if few is not None and past_key_values is not None and self.sees_alone(count):
-                return self._of_few(few, hidden_states, position_embeddings, past_key_values)
-            merged = product(self.input_layernorm(hidden_states), self.attention)
-            merged = merged.view(rows, count, -1, self.dim)
-            attended = self._at_once(merged, position_embeddings, past_key_values)
-            if attended is None:
-                attended = self._attended(
-                    merged, position_embeddings, attention_mask, past_key_values, others
-                )
-            states = product(attended.reshape(rows, count, -1), self.o_proj, hidden_states)
-            merged = product(self.post_attention_layernorm(states), self.perceptron)
-            return product(gated(merged, self.act_fn), self.down_proj, states)
+            states, turns, held = hidden_states, position_embeddings, past_key_values
+            rows, count, _ = states.shape
+            alone = held is not None and self.sees_alone(count)
+            if alone and (few := few_for(states)) is not None:
+                return self._of_few(few, states, turns, held)
+            kernels = kernels_for(states)
+            if alone:
+                merged = linear(states, self.attention.weight).view(rows, count, -1, self.dim)
+                keys, values = self._memories(merged, held)
+                place = held.place
+                attended = kernels.attended(
+                    merged, self.attention.bias, states, self.eps[0], turns.cos, turns.sin, keys, values,
+                    place.rows, place.at, self.scaling,
+                )  # fmt: skip
+            else:
+                merged = self.attention(self._normed(states, 0)).view(rows, count, -1, self.dim)
+                attended = self._attended(merged, turns, attention_mask, held, others)
+            states = product(attended.reshape(rows, count, -1), self.o_proj, states)
+            if kernels is not None:
+                merged = kernels.gated(linear(states, self.perceptron.weight), states, self.eps[1])
+            else:
+                gate, up = self.perceptron(self._normed(states, 1)).chunk(2, -1)
+                merged = self.act_fn(gate) * up
+            return product(merged, self.down_proj, states)
+
+        def _normed(self, states: Tensor, number: int) -> Tensor:
+            """Returns the states as the first or the second norm of the layer leaves them, but for its
+            weight."""
+            return nn.functional.rms_norm(states, states.shape[-1:], None, self.eps[number])
 
         def sees_alone(self, count: int) -> bool:
             """Returns whether our kernels attend for `count` tokens of a row."""
-            kernels = kernels_for(self.input_layernorm.weight)
+            kernels = kernels_for(self.o_proj.weight)
             if kernels is None or self.config._attn_implementation != GROUPED:
                 return False
             return bool(count * self.heads // (self.turning - self.heads) <= kernels.MOST_QUERIES)
@@ -203,10 +212,8 @@ def _classes() -> tuple[type, type, type, type]:
         def _of_few(self, few: Any, states: Tensor, turns: Turns, held: Any) -> Tensor:
             """Returns what the layer makes of the states [rows, count, width] of few tokens."""
             rows, count, _ = states.shape
-            before, behind = self.input_layernorm, self.post_attention_layernorm
-            merged = few.product(
-                states, self.attention.weight, self.attention.bias, norm=(before.weight, before.eps)
-            ).view(rows, count, -1, self.dim)
+            merged = few.product(states, self.attention.weight, self.attention.bias, norm=self.eps[0])
+            merged = merged.view(rows, count, -1, self.dim)
             keys, values = self._memories(merged, held)
             place = held.place
             attended = few.attended(
@@ -215,7 +222,7 @@ def _classes() -> tuple[type, type, type, type]:
             states = few.product(
                 attended.view(rows, count, -1), self.o_proj.weight, self.o_proj.bias, onto=states
             )
-            gated = few.product(states, self.perceptron.weight, norm=(behind.weight, behind.eps), gated=True)
+            gated = few.product(states, self.perceptron.weight, norm=self.eps[1], gated=True)
             made: Tensor = few.product(gated, self.down_proj.weight, self.down_proj.bias, onto=states)
             return made
 
@@ -225,18 +232,6 @@ def _classes() -> tuple[type, type, type, type]:
             like = merged.transpose(1, 2)[:, : self.turning - self.heads]
             memories: tuple[Tensor, Tensor] = held.layers[self.layer_idx].memories(like, like)
             return memories
-
-        def _at_once(self, merged: Tensor, turns: Turns, held: Any) -> Tensor | None:
-            """Returns what is attended, by kernels that write to the cache and read it in place; None where
-            they do not apply."""
-            if held is None or not self.sees_alone(merged.shape[1]):
-                return None
-            kernels = kernels_for(merged)
-            place = held.place
-            keys, values = self._memories(merged, held)
-            query = kernels.turned_and_kept(merged, *turns.of_tokens, keys, values, place.rows, place.at)
-            attended: Tensor = kernels.attended(query, keys, values, place.rows, place.at, self.scaling)
-            return attended
 
         def _attended(
             self,

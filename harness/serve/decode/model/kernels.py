@@ -1,5 +1,7 @@
-"""What a pass of many tokens runs on CUDA beside its products, as kernels in Triton: the norm, the rotation
-that writes to the cache, attention that reads each row's part of the cache in place, and the gate.
+"""What a pass of many tokens runs on CUDA beside its products, as kernels in Triton: attention, with the
+rotation, over each row's part of the cache, which it writes and reads in place; the gate; and the norm before
+the head. The other norms have no kernel of their own: a product passes their factor on, so that attention and
+the gate scale by it, and their weights are in those of the product.
 
 torch's own operations in the same places are several kernels each, and a pass waits for each of them. Import
 this only where Triton is installed; `fused` chooses.
@@ -37,123 +39,156 @@ def _normed(
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _gated(merged: tl.tensor, out: tl.tensor, width: tl.tensor, block: tl.constexpr) -> None:
+def _gated(
+    merged: tl.tensor,
+    states: tl.tensor,
+    out: tl.tensor,
+    eps: tl.tensor,
+    inner: tl.tensor,
+    width: tl.constexpr,
+    block_width: tl.constexpr,
+    block: tl.constexpr,
+) -> None:
     """One program a block of a token."""
     token = tl.program_id(0)
+    root = _root(states + token * width, eps, width, block_width)
     place = tl.program_id(1) * block + tl.arange(0, block)
-    real = place < width
-    gate = tl.load(merged + token * 2 * width + place, mask=real, other=0.0).to(tl.float32)
-    up = tl.load(merged + token * 2 * width + width + place, mask=real, other=0.0).to(tl.float32)
-    tl.store(out + token * width + place, (gate * tl.sigmoid(gate) * up).to(out.dtype.element_ty), mask=real)
+    real = place < inner
+    gate = tl.load(merged + token * 2 * inner + place, mask=real, other=0.0).to(tl.float32) * root
+    up = tl.load(merged + token * 2 * inner + inner + place, mask=real, other=0.0).to(tl.float32) * root
+    tl.store(out + token * inner + place, (gate * tl.sigmoid(gate) * up).to(out.dtype.element_ty), mask=real)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _turned_and_kept(
-    merged: tl.tensor,
-    cos: tl.tensor,
-    sin: tl.tensor,
-    rows: tl.tensor,
-    at: tl.tensor,
-    query: tl.tensor,
-    keys: tl.tensor,
-    values: tl.tensor,
-    count: tl.tensor,
-    capacity: tl.tensor,
-    heads: tl.constexpr,
-    shared: tl.constexpr,
-    dim: tl.constexpr,
-    block: tl.constexpr,
-) -> None:
-    """One program a head of a token: of its queries, its keys or its values."""
-    token, head = tl.program_id(0), tl.program_id(1)
-    half: tl.constexpr = dim // 2
-    place = tl.arange(0, block)
-    real = place < half
-    here = merged + (token * (heads + 2 * shared) + head) * dim + place
-    first = tl.load(here, mask=real, other=0.0)
-    second = tl.load(here + half, mask=real, other=0.0)
-    row, number = token // count, token % count
-    if head < heads + shared:
-        angle = token * dim + place
-        one, two = first.to(tl.float32), second.to(tl.float32)
-        turned = one * tl.load(cos + angle, mask=real, other=0.0) + two * tl.load(
-            sin + angle, mask=real, other=0.0
-        )
-        second = (
-            two * tl.load(cos + angle + half, mask=real, other=0.0)
-            + one * tl.load(sin + angle + half, mask=real, other=0.0)
-        ).to(first.dtype)
-        first = turned.to(first.dtype)
-    kept = tl.load(rows + row) * shared
-    position = tl.load(at + token)
-    if head < heads:
-        there = query + ((row * heads + head) * count + number).to(tl.int64) * dim + place
-    elif head < heads + shared:
-        there = keys + ((kept + head - heads) * capacity + position) * dim + place
-    else:
-        there = values + ((kept + head - heads - shared) * capacity + position) * dim + place
-    tl.store(there, first, mask=real)
-    tl.store(there + half, second, mask=real)
+def _root(states: tl.tensor, eps: tl.tensor, width: tl.constexpr, block_width: tl.constexpr) -> tl.tensor:
+    """Returns the factor by which the norm scales a token's states."""
+    depth = tl.arange(0, block_width)
+    square = tl.zeros((block_width,), dtype=tl.float32)
+    for start in tl.static_range(0, width, block_width):
+        state = tl.load(states + start + depth, mask=start + depth < width, other=0.0).to(tl.float32)
+        square += state * state
+    return tl.rsqrt(tl.sum(square, 0) / width + eps)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _attended(
-    query: tl.tensor,
-    keys: tl.tensor,
-    values: tl.tensor,
+    merged: tl.tensor,
+    bias: tl.tensor,
+    states: tl.tensor,
+    cos: tl.tensor,
+    sin: tl.tensor,
     rows: tl.tensor,
     at: tl.tensor,
+    keys: tl.tensor,
+    values: tl.tensor,
     out: tl.tensor,
     scaling: tl.tensor,
-    count: tl.tensor,
+    eps: tl.tensor,
     capacity: tl.tensor,
+    turns: tl.tensor,
+    width: tl.constexpr,
+    count: tl.constexpr,
     heads: tl.constexpr,
     shared: tl.constexpr,
     dim: tl.constexpr,
+    biased: tl.constexpr,
+    block_width: tl.constexpr,
+    block_half: tl.constexpr,
     block_dim: tl.constexpr,
+    block_count: tl.constexpr,
     block_queries: tl.constexpr,
     block_span: tl.constexpr,
 ) -> None:
-    """One program a head of keys of a row, for all queries that share it; a softmax over blocks of positions
-    whose maximum is mended as it grows."""
+    """One program a head of keys of a row, for all queries that share it: a softmax over the tokens of the
+    pass, which are also kept, and then over blocks of the positions before it."""
     row, head = tl.program_id(0), tl.program_id(1)
     group: tl.constexpr = heads // shared
+    half: tl.constexpr = dim // 2
+    every: tl.constexpr = heads + 2 * shared
+    kind = merged.dtype.element_ty
     number = tl.arange(0, block_queries)
-    real = number < group * count
-    place = tl.arange(0, block_dim)
-    inside = place < dim
-    position = tl.load(at + row * count + number % count, mask=real, other=0)
-    last = tl.load(at + row * count + count - 1)
-    asked = tl.load(
-        query + (row * heads + head * group) * count * dim + number[:, None] * dim + place[None],
-        mask=real[:, None] & inside[None],
-        other=0.0,
-    )
-    begin = (tl.load(rows + row) * shared + head) * capacity * dim
-    most = tl.full((block_queries,), -1e30, dtype=tl.float32)
-    weights = tl.zeros((block_queries,), dtype=tl.float32)
-    total = tl.zeros((block_queries, block_dim), dtype=tl.float32)
+    asks = number < group * count
+    of_query, of_group = number % count, head * group + number // count
+    token = tl.arange(0, block_count)
+    fresh = token < count
+    low, wide, span = tl.arange(0, block_half), tl.arange(0, block_dim), tl.arange(0, block_span)
+    inside, across = low < half, wide < dim
+    first = tl.load(at + row * count)
+    held = (tl.load(rows + row) * shared + head) * capacity * dim
+
+    # What the norm scales the states by scales their products too.
+    root = tl.zeros((block_count,), dtype=tl.float32)
+    for each in range(count):
+        of_each = _root(states + (row * count + each) * width, eps, width, block_width)
+        root = tl.where(token == each, of_each, root)
+    root_of_query = tl.sum(tl.where(of_query[:, None] == token[None], root[None], 0.0), 1)
+
+    mine = merged + row * count * every * dim
+    query = mine + ((of_query * every + of_group) * dim)[:, None] + low[None]
+    asked = asks[:, None] & inside[None]
+    one = tl.load(query, mask=asked, other=0.0).to(tl.float32) * root_of_query[:, None]
+    two = tl.load(query + half, mask=asked, other=0.0).to(tl.float32) * root_of_query[:, None]
+    key = mine + ((token * every + heads + head) * dim)[:, None] + low[None]
+    kept = fresh[:, None] & inside[None]
+    three = tl.load(key, mask=kept, other=0.0).to(tl.float32) * root[:, None]
+    four = tl.load(key + half, mask=kept, other=0.0).to(tl.float32) * root[:, None]
+    value = mine + ((token * every + heads + shared + head) * dim)[:, None] + wide[None]
+    whole = fresh[:, None] & across[None]
+    five = tl.load(value, mask=whole, other=0.0).to(tl.float32) * root[:, None]
+    if biased:
+        own = bias + (of_group * dim)[:, None] + low[None]
+        one += tl.load(own, mask=asked, other=0.0).to(tl.float32)
+        two += tl.load(own + half, mask=asked, other=0.0).to(tl.float32)
+        own_key = bias + (heads + head) * dim + low
+        three += tl.load(own_key, mask=inside, other=0.0).to(tl.float32)[None]
+        four += tl.load(own_key + half, mask=inside, other=0.0).to(tl.float32)[None]
+        own_value = bias + (heads + shared + head) * dim + wide
+        five += tl.load(own_value, mask=across, other=0.0).to(tl.float32)[None]
+    angle = tl.minimum(first + of_query, turns - 1)[:, None] * dim + low[None]
+    ask_low = one * tl.load(cos + angle, mask=asked, other=0.0)
+    ask_low = (ask_low + two * tl.load(sin + angle, mask=asked, other=0.0)).to(kind)
+    ask_high = two * tl.load(cos + angle + half, mask=asked, other=0.0)
+    ask_high = (ask_high + one * tl.load(sin + angle + half, mask=asked, other=0.0)).to(kind)
+    angle = tl.minimum(first + token, turns - 1)[:, None] * dim + low[None]
+    new_low = three * tl.load(cos + angle, mask=kept, other=0.0)
+    new_low = (new_low + four * tl.load(sin + angle, mask=kept, other=0.0)).to(kind)
+    new_high = four * tl.load(cos + angle + half, mask=kept, other=0.0)
+    new_high = (new_high + three * tl.load(sin + angle + half, mask=kept, other=0.0)).to(kind)
+    new_value = five.to(kind)
+    there = held + (first + token)[:, None] * dim
+    tl.store(keys + there + low[None], new_low, mask=kept)
+    tl.store(keys + there + half + low[None], new_high, mask=kept)
+    tl.store(values + there + wide[None], new_value, mask=whole)
+
+    score = tl.dot(ask_low, tl.trans(new_low), input_precision="ieee")
+    score = tl.dot(ask_high, tl.trans(new_high), score, input_precision="ieee") * scaling
+    score = tl.where(fresh[None] & (token[None] <= of_query[:, None]), score, -float("inf"))
+    most = tl.max(score, 1)
+    share = tl.exp(score - most[:, None])
+    weights = tl.sum(share, 1)
+    total = tl.dot(share.to(kind), new_value, input_precision="ieee")
     start = tl.zeros((), dtype=tl.int64)
-    while start <= last:  # a range to what is loaded is more than the interpreter can
-        slot = start + tl.arange(0, block_span)
-        held = begin + slot[:, None] * dim + place[None]
-        known = (slot <= last)[:, None] & inside[None]
-        key = tl.load(keys + held, mask=known, other=0.0)
-        score = tl.dot(asked, tl.trans(key), input_precision="ieee") * scaling
-        score = tl.where(slot[None] <= position[:, None], score, -float("inf"))
-        higher = tl.maximum(most, tl.max(score, 1))
-        share = tl.exp(score - higher[:, None])
-        kept = tl.exp(most - higher)
-        value = tl.load(values + held, mask=known, other=0.0)
-        total = tl.dot(share.to(value.dtype), value, total * kept[:, None], input_precision="ieee")
-        weights = weights * kept + tl.sum(share, 1)
+    while start < first:  # a range to what is loaded is more than the interpreter can
+        slot = start + span
+        known = (slot < first)[:, None]
+        past = held + slot[:, None] * dim
+        old_low = tl.load(keys + past + low[None], mask=known & inside[None], other=0.0)
+        old_high = tl.load(keys + past + half + low[None], mask=known & inside[None], other=0.0)
+        seen = tl.dot(ask_low, tl.trans(old_low), input_precision="ieee")
+        seen = tl.dot(ask_high, tl.trans(old_high), seen, input_precision="ieee") * scaling
+        seen = tl.where((slot < first)[None], seen, -float("inf"))
+        higher = tl.maximum(most, tl.max(seen, 1))
+        shares, less = tl.exp(seen - higher[:, None]), tl.exp(most - higher)
+        old_value = tl.load(values + past + wide[None], mask=known & across[None], other=0.0)
+        total = tl.dot(shares.to(kind), old_value, total * less[:, None], input_precision="ieee")
+        weights = weights * less + tl.sum(shares, 1)
         most = higher
         start += block_span
-    there = ((row * count + number % count) * heads + head * group + number // count) * dim
+    there = ((row * count + of_query) * heads + of_group) * dim
     tl.store(
-        out + there[:, None] + place[None],
-        (total / weights[:, None]).to(out.dtype.element_ty),
-        mask=real[:, None] & inside[None],
+        out + there[:, None] + wide[None],
+        (total / weights[:, None]).to(kind),
+        mask=asks[:, None] & across[None],
     )
 
 
@@ -166,71 +201,79 @@ def normed(states: Tensor, weight: Tensor, eps: float) -> Tensor:
     return made
 
 
-def gated(merged: Tensor) -> Tensor:
-    """Returns the first half of merged [..., 2 width] by SiLU, times the second half."""
-    width = merged.shape[-1] // 2
-    made = merged.new_empty(*merged.shape[:-1], width)
-    block = 1024
-    _gated[(merged.numel() // (2 * width), triton.cdiv(width, block))](
-        merged, made, width, block, num_warps=4
+def gated(merged: Tensor, states: Tensor, eps: float) -> Tensor:
+    """Returns the first half of merged [rows, count, 2 width] by SiLU, times the second half, where merged is
+    the product of the states [rows, count, ...] and is scaled as the norm scales them."""
+    tokens, inner, width = merged.shape[0] * merged.shape[1], merged.shape[2] // 2, states.shape[2]
+    made = merged.new_empty(*merged.shape[:2], inner)
+    block = 2048
+    _gated[(tokens, triton.cdiv(inner, block))](
+        merged,
+        states,
+        made,
+        eps,
+        inner,
+        width,
+        min(2048, triton.next_power_of_2(width)),
+        block,
+        num_warps=4,
     )
     return made
 
 
-def turned_and_kept(
-    merged: Tensor, cos: Tensor, sin: Tensor, keys: Tensor, values: Tensor, rows: Tensor, at: Tensor
+def attended(
+    merged: Tensor,
+    bias: Tensor | None,
+    states: Tensor,
+    eps: float,
+    cos: Tensor,
+    sin: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    rows: Tensor,
+    at: Tensor,
+    scaling: float,
 ) -> Tensor:
-    """Writes the keys and values of merged [rows, count, heads + 2 key heads, dim] to the memories [memory
-    rows, key heads, capacity, dim], keys turned by their positions as queries are; returns the queries [rows,
-    heads, count, dim]. `cos` and `sin` are [rows, count, 1, dim], the first half of the sines negated; `rows`
-    [rows] and `at` [rows, count] are int64."""
+    """Scales merged [rows, count, heads + 2 key heads, dim], the product of the states [rows, count, width],
+    as the norm scales these, and adds the bias; turns queries and keys by their positions, writes keys and
+    values to the memories [memory rows, key heads, capacity, dim], and returns what the queries gather there
+    at and before their positions, as [rows, count, heads, dim].
+
+    `cos` and `sin` are [positions, dim], the first half of the sines negated; padding behind the last
+    position is turned like it. `rows` [rows] and `at` [rows, count] are int64; a row's positions follow one
+    another.
+    """
     held, count, every, dim = merged.shape
     shared, capacity = keys.shape[1:3]
-    heads = every - 2 * shared
-    query = merged.new_empty(held, heads, count, dim)
-    _turned_and_kept[(held * count, every)](
+    heads, width = every - 2 * shared, states.shape[2]
+    made = merged.new_empty(held, count, heads, dim)
+    _attended[(held, shared)](
         merged,
+        merged if bias is None else bias,
+        states,
         cos,
         sin,
         rows,
         at,
-        query,
         keys,
         values,
-        count,
-        capacity,
-        heads,
-        shared,
-        dim,
-        triton.next_power_of_2(dim // 2),
-        num_warps=1,
-    )
-    return query
-
-
-def attended(query: Tensor, keys: Tensor, values: Tensor, rows: Tensor, at: Tensor, scaling: float) -> Tensor:
-    """Returns what queries [rows, heads, count, dim] at positions `at` [rows, count] gather from the memories
-    [memory rows, key heads, capacity, dim] at and before them, as [rows, count, heads, dim]."""
-    held, heads, count, dim = query.shape
-    shared, capacity = keys.shape[1:3]
-    made = query.new_empty(held, count, heads, dim)
-    _attended[(held, shared)](
-        query,
-        keys,
-        values,
-        rows,
-        at,
         made,
         scaling,
-        count,
+        eps,
         capacity,
+        len(cos),
+        width,
+        count,
         heads,
         shared,
         dim,
+        bias is not None,
+        min(2048, triton.next_power_of_2(width)),
+        max(16, triton.next_power_of_2(dim // 2)),
         max(16, triton.next_power_of_2(dim)),
+        max(16, triton.next_power_of_2(count)),
         max(16, triton.next_power_of_2(heads // shared * count)),
         64,
         num_warps=4,
-        num_stages=2,
     )
     return made
