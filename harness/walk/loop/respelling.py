@@ -47,8 +47,9 @@ def follows_in(vocabulary: Vocabulary, allowed: Callable[[int], bool]) -> Follow
 
     def follows(text: bytes) -> int:
         for length in range(1, len(text) + 1):
-            token = ids.get(text[:length])
-            if token is not None and not allowed(token) and is_whole(text[:length]):
+            beginning = text[:length]
+            token = ids.get(beginning)
+            if token is not None and is_whole(beginning) and not allowed(token):
                 return length - 1
         return len(text)
 
@@ -57,6 +58,10 @@ def follows_in(vocabulary: Vocabulary, allowed: Callable[[int], bool]) -> Follow
 
 def is_whole(text: bytes) -> bool:
     """Returns whether the text is valid UTF-8 from end to end."""
+    if text.isascii():
+        return True
+    if len(text) == 1:  # without an exception, which takes longer than all else
+        return False
     try:
         text.decode()
     except UnicodeDecodeError:
