@@ -182,9 +182,9 @@ def test_harm_costs_an_arm_its_case_and_no_more(tmp_path: Path) -> None:
         for case in cases
         for arm in arms
     ]
-    header = synthetic.info(arms, vocabularies=BYTES, memory_bytes=10**9, timeout_s=5.0)
+    header = synthetic.info(arms, vocabularies=BYTES, memory_bytes=10**9, timeout_s=60.0)
     synthetic.write_run(tmp_path, [[(row, b"")] for row in rows], header, [("first", case) for case in cases])
-    summary, witnesses = judged(tmp_path, timeout_s=5.0)
+    summary, witnesses = judged(tmp_path, timeout_s=60.0)
     assert summary.lost == {f"miniatures:{name}": 1 for name in HARMS}
     assert all(each.startswith("case 1: ") for each in summary.troubles)
     for name, how in HARMS.items():
