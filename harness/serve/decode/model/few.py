@@ -25,8 +25,18 @@ and 176 with four, where cuBLAS and five kernels beside it took 137."""
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _both(one: tl.tensor, two: tl.tensor, three: tl.tensor, four: tl.tensor) -> tl.tuple:
-    """Adds for a sum of two tensors in one go, for which threads wait for one another once."""
     return one + three, two + four
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _sums(one: tl.tensor, two: tl.tensor, axis: tl.constexpr, tokens: tl.constexpr) -> tl.tuple:
+    """Returns the sums of both for two tokens, in one go, because all threads wait for one another each time;
+    for one token that of the first, twice."""
+    if tokens == 2:
+        return tl.reduce((one, two), axis, _both)
+    else:
+        made = tl.sum(one, axis)
+        return made, made
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -77,30 +87,22 @@ def _product(
             if gated:
                 later_upper = tl.load(following + half, mask=there, other=0.0, eviction_policy="evict_first")
         state = tl.load(states + start + depth, mask=within, other=0.0).to(tl.float32)
+        state_2 = state
         if tokens == 2:
             state_2 = tl.load(states + width + start + depth, mask=within, other=0.0).to(tl.float32)
         if normed:
-            if tokens == 2:
-                more, more_2 = tl.reduce((state * state, state_2 * state_2), 0, _both)
-                square += more
-                square_2 += more_2
-            else:
-                square += tl.sum(state * state, 0)
+            more, more_2 = _sums(state * state, state_2 * state_2, 0, tokens)
+            square += more
+            square_2 += more_2
         weights = part.to(tl.float32)
-        if tokens == 2:
-            more, more_2 = tl.reduce((weights * state[None], weights * state_2[None]), 1, _both)
-            total += more
-            total_2 += more_2
-        else:
-            total += tl.sum(weights * state[None], 1)
+        more, more_2 = _sums(weights * state[None], weights * state_2[None], 1, tokens)
+        total += more
+        total_2 += more_2
         if gated:
             weights = upper.to(tl.float32)
-            if tokens == 2:
-                more, more_2 = tl.reduce((weights * state[None], weights * state_2[None]), 1, _both)
-                above += more
-                above_2 += more_2
-            else:
-                above += tl.sum(weights * state[None], 1)
+            more, more_2 = _sums(weights * state[None], weights * state_2[None], 1, tokens)
+            above += more
+            above_2 += more_2
         if start + block_width < width:
             part = later
             if gated:
