@@ -15,6 +15,8 @@ import torch
 import triton
 import triton.language as tl
 
+from harness.serve.decode.model.kernels import turned
+
 Tensor = torch.Tensor
 
 FEW = 2
@@ -201,11 +203,8 @@ def _attended(
     query = merged + (token * every + head) * dim + low
     one = tl.load(query, mask=inside, other=0.0).to(tl.float32)
     two = tl.load(query + half, mask=inside, other=0.0).to(tl.float32)
-    ask_low = one * tl.load(cos + turn, mask=inside, other=0.0)
-    ask_low += two * tl.load(sin + turn, mask=inside, other=0.0)
-    ask_high = two * tl.load(cos + turn + half, mask=inside, other=0.0)
-    ask_high += one * tl.load(sin + turn + half, mask=inside, other=0.0)
-    ask_low, ask_high = ask_low.to(kind).to(tl.float32), ask_high.to(kind).to(tl.float32)
+    ask_low, ask_high = turned(one, two, cos + turn, sin + turn, half, inside, kind)
+    ask_low, ask_high = ask_low.to(tl.float32), ask_high.to(tl.float32)
     most = tl.full((), -float("inf"), dtype=tl.float32)
     weights = tl.zeros((), dtype=tl.float32)
     total = tl.zeros((block_dim,), dtype=tl.float32)
@@ -214,11 +213,7 @@ def _attended(
         key = merged + ((row * count + other) * every + heads + key_head) * dim + low
         one = tl.load(key, mask=inside, other=0.0).to(tl.float32)
         two = tl.load(key + half, mask=inside, other=0.0).to(tl.float32)
-        new_low = one * tl.load(cos + turn, mask=inside, other=0.0)
-        new_low += two * tl.load(sin + turn, mask=inside, other=0.0)
-        new_high = two * tl.load(cos + turn + half, mask=inside, other=0.0)
-        new_high += one * tl.load(sin + turn + half, mask=inside, other=0.0)
-        new_low, new_high = new_low.to(kind), new_high.to(kind)
+        new_low, new_high = turned(one, two, cos + turn, sin + turn, half, inside, kind)
         value = merged + ((row * count + other) * every + heads + shared + key_head) * dim + wide
         new_value = tl.load(value, mask=across, other=0.0)
         if (number == other) & (head % group == 0):

@@ -71,6 +71,25 @@ def _root(states: tl.tensor, eps: tl.tensor, width: tl.constexpr, block_width: t
 
 
 @triton.jit  # type: ignore[untyped-decorator]
+def turned(
+    low: tl.tensor,
+    high: tl.tensor,
+    cos: tl.tensor,
+    sin: tl.tensor,
+    half: tl.constexpr,
+    mask: tl.tensor,
+    kind: tl.constexpr,
+) -> tl.tuple:
+    """Returns both halves of queries or keys, turned by the cosines and signed sines to which the pointers of
+    the first half point."""
+    first = low * tl.load(cos, mask=mask, other=0.0) + high * tl.load(sin, mask=mask, other=0.0)
+    second = high * tl.load(cos + half, mask=mask, other=0.0) + low * tl.load(
+        sin + half, mask=mask, other=0.0
+    )
+    return first.to(kind), second.to(kind)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
 def _attended(
     merged: tl.tensor,
     bias: tl.tensor,
@@ -145,15 +164,9 @@ def _attended(
         own_value = bias + (heads + shared + head) * dim + wide
         five += tl.load(own_value, mask=across, other=0.0).to(tl.float32)[None]
     angle = tl.minimum(first + of_query, turns - 1)[:, None] * dim + low[None]
-    ask_low = one * tl.load(cos + angle, mask=asked, other=0.0)
-    ask_low = (ask_low + two * tl.load(sin + angle, mask=asked, other=0.0)).to(kind)
-    ask_high = two * tl.load(cos + angle + half, mask=asked, other=0.0)
-    ask_high = (ask_high + one * tl.load(sin + angle + half, mask=asked, other=0.0)).to(kind)
+    ask_low, ask_high = turned(one, two, cos + angle, sin + angle, half, asked, kind)
     angle = tl.minimum(first + token, turns - 1)[:, None] * dim + low[None]
-    new_low = three * tl.load(cos + angle, mask=kept, other=0.0)
-    new_low = (new_low + four * tl.load(sin + angle, mask=kept, other=0.0)).to(kind)
-    new_high = four * tl.load(cos + angle + half, mask=kept, other=0.0)
-    new_high = (new_high + three * tl.load(sin + angle + half, mask=kept, other=0.0)).to(kind)
+    new_low, new_high = turned(three, four, cos + angle, sin + angle, half, kept, kind)
     new_value = five.to(kind)
     there = held + (first + token)[:, None] * dim
     tl.store(keys + there + low[None], new_low, mask=kept)
