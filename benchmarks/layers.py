@@ -14,14 +14,20 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from gpu_floor import copies
+from gpu_plan import plan_of
+
 from harness.measure.kernels.clock import Clock, clock_of
 from harness.measure.kernels.rounds import Effort, by_turns
-from harness.measure.kernels.timing import copy_call
 from harness.serve.decode.model import fused
 from harness.serve.decode.model.graphs import Static
 from harness.serve.decode.model.model import Model, load_model
@@ -35,7 +41,8 @@ def main() -> None:
     parser.add_argument("--device", choices=["cuda", "cpu"])
     device = parser.parse_args().device or ("cuda" if torch.cuda.is_available() else "cpu")
     clock = clock_of(device)
-    rate = bandwidth(device, clock)
+    moved, copy_ns = copies(plan_of(device).copied, device)
+    rate = moved / statistics.median(copy_ns)
     print(f"{device}: a copy moves {rate:.0f} GB/s; microseconds of a layer")
     for shape in ("1b", "8b") if device == "cuda" else ("tiny",):
         model = load_model(shape, VOCABULARY, rows=1, positions=BEHIND + max(TOKENS), device=device)
@@ -51,59 +58,38 @@ def main() -> None:
             )
 
 
-def bandwidth(device: str, clock: Clock) -> float:
-    """Returns the bytes that a copy reads and writes, per nanosecond."""
-    call, moved = copy_call(2 << 30 if device == "cuda" else 64 << 20, device)
-    call()
-    copy = by_turns({"copy": call}, clock, Effort(rounds=15), rewarm=False)["copy"]
-    return moved * copy.calls / statistics.median(copy.totals_ns)
-
-
 def passes(model: Model, tokens: int, clock: Clock) -> tuple[float, float]:
     """Returns the microseconds of a pass as it is, and of one with the kernels of many tokens."""
-    runners = []
-    for many in (False, True):
-        with without_few(many):
+    calls: dict[str, Callable[[], object]] = {}
+    for name in ("few", "many"):
+        with without_few(name == "many"):
             if isinstance(model._runner, Static):
                 model._runner = Static(model.network, model.device, capture=True)
             model.rollback(0, 0)
             model.extend({0: range(BEHIND)})
-            extended(model, tokens)()  # captures it
-            runners.append(model._runner)
-    calls: dict[str, Callable[[], object]] = {}
-    for name, runner in zip(("few", "many"), runners, strict=True):
-        calls[name] = with_runner(model, runner, extended(model, tokens), many=name == "many")
+            calls[name] = extended(model, tokens)
+            calls[name]()  # captures it
     found = by_turns(calls, clock, Effort(rounds=20), rewarm=False)
     us = {name: statistics.median(each.totals_ns) / each.calls / 1e3 for name, each in found.items()}
     return us["few"], us["many"]
 
 
 def extended(model: Model, tokens: int) -> Callable[[], object]:
-    """Returns a pass that appends so many tokens behind the first ones."""
+    """Returns a pass that appends so many tokens behind the first ones, by the graphs that the model has
+    now."""
+    runner = model._runner
 
     def call() -> object:
+        model._runner = runner
         model.rollback(0, BEHIND)
         return model.extend({0: range(tokens)})
 
     return call
 
 
-def with_runner(
-    model: Model, runner: object, call: Callable[[], object], *, many: bool
-) -> Callable[[], object]:
-    """Returns the call made with the graphs that were captured by that runner."""
-
-    def run() -> object:
-        model._runner = runner  # type: ignore[assignment]
-        with without_few(many and not model._runner.static):
-            return call()
-
-    return run
-
-
 @contextmanager
 def without_few(off: bool) -> Iterator[None]:
-    """Runs all passes with the kernels of many tokens."""
+    """Captures all passes with the kernels of many tokens, if `off`."""
     kept = fused.few_for
     if off:
         fused.few_for = lambda states: None

@@ -34,11 +34,7 @@ def floor_cell(
     """Returns the copy's bandwidth, and for each batch the bare steps; a batch that does not fit says so."""
     import torch
 
-    clock = clock_of(device)
-    call, moved = copy_call(copied, device)
-    call()
-    copy = by_turns({"copy": call}, clock, Effort(rounds=15), rewarm=False)["copy"]
-    del call
+    moved, copy_ns = copies(copied, device)
     steps: dict[str, Any] = {}
     for batch in batches:
         gc.collect()
@@ -48,8 +44,16 @@ def floor_cell(
             steps[str(batch)] = bare(shape, vocabulary, batch, device)
         except (BadInput, torch.OutOfMemoryError) as error:
             steps[str(batch)] = {"error": one_line(str(error))[:300]}
-    copy_ns = [total / copy.calls for total in copy.totals_ns]
     return {"copy_bytes": moved, "copy_ns": copy_ns, "threads": torch.get_num_threads(), "steps": steps}
+
+
+def copies(copied: int, device: str) -> tuple[int, list[float]]:
+    """Returns the bytes that a copy which touches so many reads and writes, and the nanoseconds of each of
+    several."""
+    call, moved = copy_call(copied, device)
+    call()
+    copy = by_turns({"copy": call}, clock_of(device), Effort(rounds=15), rewarm=False)["copy"]
+    return moved, [total / copy.calls for total in copy.totals_ns]
 
 
 def bare(shape: str, vocabulary: Vocabulary, batch: int, device: str) -> dict[str, Any]:

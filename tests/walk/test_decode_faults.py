@@ -11,7 +11,13 @@ import pytest
 from decode_faulty import BAD, GOOD, Faulty, Panic, faulty, finish_beside
 from decode_tools import WORDS, Around, AroundAdapter, FakeModel, alone, regex, request, serve
 
-from harness.backend.grammar import CompiledGrammar, Grammar, GrammarObject, InvalidGrammar
+from harness.backend.grammar import (
+    CompiledGrammar,
+    Grammar,
+    GrammarObject,
+    InvalidGrammar,
+    UnsupportedGrammar,
+)
 from harness.oracle.reference import Reference
 from harness.walk.loop.active import ActiveRequest
 from harness.walk.loop.compiling import CompileQueue
@@ -174,10 +180,13 @@ def test_a_cold_grammar_keeps_nobody_waiting() -> None:
 
 @pytest.mark.parametrize("fallback", ["unconstrained", "abort"])
 def test_what_becomes_of_a_request_without_its_grammar(fallback: Any) -> None:
+    unknown = Grammar("structural_tag", "{}")
+    with pytest.raises(UnsupportedGrammar):
+        EXACT.compile(unknown)  # loads modules the first time, for longer than the timeout below
     wanted = [
         request("late", BAD, limit=9),
         request("wrong", regex("wrong")),
-        request("other", Grammar("structural_tag", "{}"), limit=9),
+        request("other", unknown, limit=9),
         *GOOD,
     ]
     with CompileQueue(Slow(), timeout_s=0.05) as queue:

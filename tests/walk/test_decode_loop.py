@@ -4,92 +4,41 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
+from decode_batches import GRAMMARS, OPTIONS, WithKernel, batches
 from decode_questions import the_draws_are_those_of_the_distribution
 from decode_tools import (
     EOS,
     WORDS,
-    Around,
     AroundAdapter,
     FakeModel,
     Locked,
     alone,
-    as_if_the_cpu_worked_beside,
     regex,
     replayed,
     request,
     serve,
 )
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.backend.grammar import Grammar, Kernel
+from harness.backend.grammar import Grammar
 from harness.errors import BadInput
 from harness.oracle.reference import Reference
-from harness.walk.loop.accounting import of_run
 from harness.walk.loop.compiling import CompileQueue
 from harness.walk.loop.loop import Loop, LoopOptions, _Run
 from harness.walk.loop.masks import Masks
-from harness.walk.loop.outcome import STEP, steps
+from harness.walk.loop.outcome import STEP
 from harness.walk.loop.request import Request
-from harness.walk.loop.sampling import BONUS, NOTHING, Chosen, Sampler
+from harness.walk.loop.sampling import BONUS, NOTHING, Sampler
 from harness.walk.loop.step import Fills
 from harness.walk.loop.strategies.base import Strategy
-from harness.walk.loop.strategies.jump_forward import JumpForward
 
 EXACT = Reference(WORDS)
-GRAMMARS = [
-    None,
-    regex(r'\{"name": "(red|blue)"\}'),
-    regex(r"[a-d]{0,30}"),
-    regex("(日本|日語|😀)+"),
-    Grammar("choice", '["abc", "abcd", "ab"]'),
-]
-
-
-@st.composite
-def batches(draw: st.DrawFn) -> list[Request]:
-    """Requests of all kinds, which arrive at their own times."""
-    count = draw(st.integers(1, 9))
-    return [
-        request(
-            f"r{number}",
-            draw(st.sampled_from(GRAMMARS)),
-            prompt=draw(st.lists(st.integers(0, 255), min_size=1, max_size=20)),
-            limit=draw(st.integers(1, 30)),
-            seed=draw(st.none() | st.integers(0, 99)),
-            arrival_ns=draw(st.integers(0, 3)) * 300_000,
-        )
-        for number in range(count)
-    ]
-
-
-OPTIONS = st.fixed_dictionaries(
-    {
-        "overlap": st.booleans(),
-        "batch_fill": st.booleans(),
-        "workers": st.integers(0, 1),
-        "kernel": st.sampled_from(["", "theirs"]),
-    }
-)
-
-
-class WithKernel(Reference):
-    """The exact adapter, with a kernel."""
-
-    def kernels(self) -> dict[str, Kernel]:
-        return {"theirs": Kernel(lambda: apply, frozenset({"cpu"}), frozenset({"float32"}))}
-
-
-def apply(logits: torch.Tensor, bitmask: torch.Tensor) -> None:
-    bits = bitmask.unsqueeze(-1) >> torch.arange(32, dtype=torch.int32) & 1
-    logits.masked_fill_(bits.flatten(-2)[..., : logits.shape[-1]] == 0, float("-inf"))
 
 
 @settings(max_examples=25, deadline=None)
@@ -102,98 +51,6 @@ def test_an_output_depends_on_its_request_alone(
         assert each.ids == alone(wanted, EXACT), wanted
         assert each.end == ("end_of_sequence" if each.ids[-1] == EOS else "limit")
         assert each.account.passes == each.account.sampled == len(each.ids)
-
-
-@pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    as_if_the_cpu_worked_beside(monkeypatch)
-
-
-class Unseen(FakeModel):
-    """Counts the passes whose tokens the host did not know."""
-
-    unseen = 0
-
-    def extend_unseen(self, rows: Sequence[int], tokens: torch.Tensor) -> torch.Tensor:
-        self.unseen += 1
-        return super().extend_unseen(rows, tokens)
-
-
-@pytest.mark.usefixtures("beside")
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(batches(), OPTIONS, st.integers(1, 4))
-def test_a_pass_that_begins_ahead_changes_no_output(
-    requests: list[Request], options: dict[str, Any], rows: int
-) -> None:
-    model = Unseen(rows=rows)
-    completed = serve(requests, WithKernel(WORDS), model=model, **options)
-    for each, wanted in zip(completed, requests, strict=True):
-        assert each.ids == alone(wanted, EXACT), wanted
-        assert each.account.passes == each.account.sampled == len(each.ids)
-    assert bool(model.unseen) <= options["overlap"]
-    model.assert_is_empty()
-
-
-@pytest.mark.usefixtures("beside")
-@pytest.mark.parametrize(
-    ("changed", "unseen"),
-    [({}, 7), ({"ahead": False}, 0), ({"overlap": False}, 0), ({"strategy": JumpForward}, 0)],
-)
-def test_a_pass_begins_ahead_where_its_tokens_need_no_host(changed: dict[str, Any], unseen: int) -> None:
-    model = Unseen()
-    wanted = [request("r", regex("[a-d]{90}"), limit=8), request("free", limit=6, seed=4)]
-    found = serve(wanted, model=model, **changed)
-    assert [each.ids for each in found] == [alone(each) for each in wanted]
-    assert model.unseen == unseen
-
-
-@pytest.mark.usefixtures("beside")
-def test_a_step_that_began_ahead_says_what_ran_beside_it() -> None:
-    """The device ends a pass 20 ms after it was begun; accepts take 5 ms of that."""
-    clock = [0]
-
-    class Slow(Unseen):
-        def extend(self, *arguments: Any, **options: Any) -> torch.Tensor:
-            clock[0] = max(clock[0], time.perf_counter_ns()) + 20_000_000
-            return super().extend(*arguments, **options)
-
-    class Accepts(Around):
-        def accept_token(self, token: int) -> bool:
-            time.sleep(0.005)
-            return super().accept_token(token)
-
-    model = Slow()
-    with CompileQueue(AroundAdapter(Accepts), workers=0) as queue:
-        loop = Loop(model, WORDS, Strategy(WORDS), queue)
-        run = _Run(loop, [request("r", regex("[a-d]{90}"), limit=6)])
-        run.clock = lambda: max(clock[0], time.perf_counter_ns())
-        known = Chosen.known
-
-        def waits(self: Chosen) -> list[int]:
-            time.sleep(max(0, waited[0] - time.perf_counter_ns()) / 1e9)
-            return known(self)
-
-        waited = [0]
-        choose = run.sampler.choose
-
-        def chooses(logits: torch.Tensor) -> Chosen:
-            waited[0] = clock[0]
-            return choose(logits)
-
-        run.sampler.choose = chooses  # type: ignore[method-assign]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Chosen, "known", waits)
-            served = run.serve()
-        run.close()
-    columns = steps(np.array(served.steps))
-    assert (
-        model.unseen == 5
-        and served.passes == 6
-        and not of_run(served.completed, np.array(served.steps), 6, served.wall_ns)
-    )
-    assert columns["beside_ns"][0] == 0 and min(columns["own_ns"]) >= 0
-    assert all(each > 4_000_000 for each in columns["beside_ns"][1:]), columns["beside_ns"]
-    assert all(each < 24_000_000 for each in columns["wall_ns"][1:-1]), "accepts run beside the pass"
 
 
 def test_a_bool_mask_gives_what_a_bitmask_gives() -> None:

@@ -52,10 +52,10 @@ def settled_bytes(vocabulary: Vocabulary, text: bytes, follows: Follows | None =
     For tokenization by longest match that is enough: the tokens within these bytes stay, whatever follows.
     Merges (BPE) may in rare cases change more.
     """
-    beginnings = _beginnings(vocabulary)
+    spelled, beginnings = _spelled(vocabulary)
     for length in range(min(vocabulary.longest_token - 1, len(text)), 0, -1):
         suffix = text[-length:]
-        if suffix in beginnings and _may_merge(vocabulary, suffix, follows):
+        if suffix in beginnings and _may_merge(spelled, suffix, follows):
             return len(text) - length
     return len(text)
 
@@ -74,39 +74,20 @@ def follows_from(automaton: Automaton[Any], state: int) -> Follows:
     return follows
 
 
-def _may_merge(vocabulary: Vocabulary, suffix: bytes, follows: Follows | None) -> bool:
+def _may_merge(spelled: list[bytes], suffix: bytes, follows: Follows | None) -> bool:
     """Does a token begin with the suffix and go on with what may follow?
 
     Tokens that share an impossible beginning are skipped.
     """
-    spelled = _sorted_tokens(vocabulary)
-    for byte in _next_bytes(vocabulary, suffix):
-        if follows is None:
-            return True
-        beginning = suffix + bytes((byte,))
-        if not follows(beginning[-1:]):
-            continue
-        at = bisect_left(spelled, beginning)
-        while at < len(spelled) and spelled[at].startswith(beginning):
-            rest = spelled[at][len(suffix) :]
-            possible = follows(rest)
-            if possible == len(rest):
-                return True
-            beyond = _after_all_beginning_with(suffix + rest[: possible + 1])
-            at = len(spelled) if beyond is None else bisect_left(spelled, beyond, at + 1)
-    return False
-
-
-@lru_cache(maxsize=1024)
-def _next_bytes(vocabulary: Vocabulary, suffix: bytes) -> bytes:
-    """Returns the bytes with which tokens that begin with the suffix go on."""
-    spelled, found = _sorted_tokens(vocabulary), bytearray()
     at = bisect_right(spelled, suffix)
     while at < len(spelled) and spelled[at].startswith(suffix):
-        found.append(spelled[at][len(suffix)])
-        beyond = _after_all_beginning_with(spelled[at][: len(suffix) + 1])
+        rest = spelled[at][len(suffix) :]
+        possible = len(rest) if follows is None else follows(rest)
+        if possible == len(rest):
+            return True
+        beyond = _after_all_beginning_with(suffix + rest[: possible + 1])
         at = len(spelled) if beyond is None else bisect_left(spelled, beyond, at + 1)
-    return bytes(found)
+    return False
 
 
 def _after_all_beginning_with(text: bytes) -> bytes | None:
@@ -127,12 +108,8 @@ def _tokens_within(vocabulary: Vocabulary, ids: list[int], limit: int) -> tuple[
 
 
 @lru_cache(maxsize=4)
-def _beginnings(vocabulary: Vocabulary) -> frozenset[bytes]:
-    """Returns every text with which a token begins and after which it goes on: a look into it is twenty times
-    as fast as a search, and few suffixes are in it."""
-    return frozenset(text[:end] for text in vocabulary.ids_by_bytes for end in range(1, len(text)))
-
-
-@lru_cache(maxsize=4)
-def _sorted_tokens(vocabulary: Vocabulary) -> list[bytes]:
-    return sorted(vocabulary.ids_by_bytes)
+def _spelled(vocabulary: Vocabulary) -> tuple[list[bytes], frozenset[bytes]]:
+    """Returns the tokens' texts, sorted, and every text with which a token begins and after which it goes on:
+    a look into these is twenty times as fast as a search, and few suffixes are among them."""
+    texts = vocabulary.ids_by_bytes
+    return sorted(texts), frozenset(text[:end] for text in texts for end in range(1, len(text)))

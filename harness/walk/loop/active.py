@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from harness.backend.bridge.reasoning import ReasoningObject
 from harness.backend.grammar import (
+    Bitmask,
     CompiledGrammar,
     GrammarObject,
     MaskFormat,
@@ -219,10 +220,7 @@ def lookup_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> Call
     if mask_format == "bool":
         allowed = allowed_by(target, size, mask_format)
         return lambda token: bool(allowed[token])
-    bitmask = allocate_bitmask(size)
-    with attribution("fill"):
-        target.fill_bitmask(bitmask)
-    return partial(is_allowed, bitmask)
+    return partial(is_allowed, _filled(target, size))
 
 
 def allowed_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> NDArray[np.bool_]:
@@ -233,7 +231,12 @@ def allowed_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> NDA
         with attribution("fill"):
             target.fill_bool_mask(forbidden)
         return ~forbidden
+    return unpack_mask(_filled(target, size), size)
+
+
+def _filled(target: GrammarObject, size: int) -> Bitmask:
+    """Returns the object's packed mask. Raises BackendFault."""
     bitmask = allocate_bitmask(size)
     with attribution("fill"):
         target.fill_bitmask(bitmask)
-    return unpack_mask(bitmask, size)
+    return bitmask

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter_ns, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.backend.bridge.reasoning import with_reasoning
 from harness.backend.bridge.thinking import Thinking
@@ -259,25 +259,19 @@ class _Run:
     def _step(self, began: int, strategy_ns: int, accept_ns: int) -> None:
         """Runs one forward pass and all that follows from it."""
         model, fills = self.model, self.fills
-        flight, self.flight = self.flight, None
-        if flight is not None:
-            passing, logits = flight.landed(self.batch.by_row)
-            if not passing.sampling:  # all ended with the tokens that it was given
-                self.in_vain += 1
-                flight = None
-        if flight is None:
-            passing = plan(self.batch.by_row.values(), model, self.loop.strategy)
+        landed = self._landed()
+        passing = landed[0] if landed else plan(self.batch.by_row.values(), model, self.loop.strategy)
         masks = self.loop.fitting_masks() if passing.constrained else None
         planned = perf_counter_ns()
         if masks is not None and fills is not None and self.fills_first:
             fills.begin(passing, masks)
         submitted = perf_counter_ns()
-        if flight is None:
+        if landed:
+            _, logits, marks = landed
+        else:
             marks = [self.clock()]
             logits = model.extend(passing.tokens, every=passing.drafted)
             marks.append(self.clock())
-        else:
-            marks = [*flight.marks]
         if masks is not None and fills is not None and not self.fills_first:
             fills.begin(passing, masks)
         fill_ns = 0
@@ -311,9 +305,21 @@ class _Run:
             Taken(
                 len(passing.tokens), sum(map(len, passing.tokens.values())), fill_ns, submitted - planned,
                 accept_ns, strategy_ns + passing.draft_ns, perf_counter_ns() - began, marks,
-                flight is not None,
+                landed is not None,
             )
         )  # fmt: skip
+
+    def _landed(self) -> tuple[Plan, torch.Tensor, list[Any]] | None:
+        """Returns the pass that began ahead, its logits, and when it began and ended; None if there is none,
+        or if all of its requests ended with the tokens that it was given."""
+        flight, self.flight = self.flight, None
+        if flight is None:
+            return None
+        passing, logits = flight.landed(self.batch.by_row)
+        if not passing.sampling:
+            self.in_vain += 1
+            return None
+        return passing, logits, [*flight.marks]
 
     def _go_ahead(self, passing: Plan, chosen: Chosen) -> None:
         """Begins the next pass with the tokens that were just chosen, if it has the rows of this one: those

@@ -31,17 +31,16 @@ STEP_COLUMNS = {
     "accept_ns": "accepting tokens",
     "strategy_ns": "the strategy (forced text, spelling, rollback, copies, drafts), and grammars' starts",
     "wall_ns": "the whole step, without the time within the compile queue",
-    "beside_ns": "what of the parts above lay beside one another or before the step (see below)",
+    "ahead": "1 if the pass began before the host knew its tokens, else 0",
 }
 """The int64 columns of one step of the loop, and what each counts or times, in nanoseconds.
 
 On CUDA forward, the wait for fills, move, apply and sample are by the device's clock: all of them are queued
 while the pass runs, so they are what the device spends on them and what it waits for. With fill threads,
 `exposed_ns` is the hand-over of the fills to the threads before the forward pass and the wait for them after
-it; without threads it is the fills themselves. A pass that began ahead, before the host knew its tokens, runs
-beside the accepts; `beside_ns` is by how much forward, exposed, move, apply, sample, accept and strategy are
-then more than the step, and 0 in every other step. What is left of `wall_ns` without these parts, and with
-`beside_ns`, is the harness's own time.
+it; without threads it is the fills themselves. What is left of `wall_ns` without forward, exposed, move,
+apply, sample, accept and strategy is the harness's own time. Where the pass began ahead these parts run
+beside one another: what they are more than `wall_ns` is then taken off.
 """
 
 STEP = tuple(STEP_COLUMNS)
@@ -147,9 +146,11 @@ class Served:
 
 
 def steps(table: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """Returns the columns of STEP by name, each int64 `[passes]`, out of a table `[passes, len(STEP)]`; and
-    `own_ns`, the nanoseconds of each step that are left for the loop itself."""
+    """Returns the columns of STEP by name, each int64 `[passes]`, out of a table `[passes, len(STEP)]`;
+    `beside_ns`, the nanoseconds by which the parts of a step whose pass began ahead are more than the step, 0
+    in every other; and `own_ns`, those of each step that are left for the loop itself."""
     columns = {name: table[:, place] for place, name in enumerate(STEP)}
     parts = ("forward_ns", "exposed_ns", "move_ns", "apply_ns", "sample_ns", "accept_ns", "strategy_ns")
-    left = columns["wall_ns"] + columns["beside_ns"] - sum(columns[name] for name in parts)
-    return columns | {"own_ns": left}
+    left = columns["wall_ns"] - sum(columns[name] for name in parts)
+    beside = np.where(columns["ahead"] == 1, np.maximum(-left, 0), 0)
+    return columns | {"beside_ns": beside, "own_ns": left + beside}

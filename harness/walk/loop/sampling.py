@@ -56,7 +56,6 @@ class Sampler:
         self._on_host = device.type == "cpu"
         self._generator = torch.Generator(device)
         self._arriving: tuple[torch.Tensor, torch.Tensor] | None = None
-        self._bonus: torch.Tensor | None = None
 
     def favour(self, logits: torch.Tensor, wanted: Sequence[int]) -> None:
         """Adds the bonus to the logit of `wanted[i]` in row i, in place; NOTHING leaves the row as it is."""
@@ -66,16 +65,10 @@ class Sampler:
                 if token != NOTHING:
                     rows[row, token] += BONUS
             return
-        import torch
-
-        if NOTHING in wanted:
-            named = [row for row, token in enumerate(wanted) if token != NOTHING]
-            places = sent([*named, *(wanted[row] for row in named)], self._device).view(2, -1)
-            logits[places[0], places[1]] += BONUS
-            return
-        if self._bonus is None or len(self._bonus) < len(wanted):
-            self._bonus = torch.full((len(wanted), 1), BONUS, device=self._device)
-        logits.scatter_add_(1, sent(wanted, self._device)[:, None], self._bonus[: len(wanted)])
+        named = [token != NOTHING for token in wanted]
+        tokens = [max(token, 0) for token in wanted]
+        there = sent([*tokens, *named], self._device).view(2, -1, 1)
+        logits.scatter_add_(1, there[0], there[1] * BONUS)
 
     def disturb(self, logits: torch.Tensor, seed: int, position: int) -> None:
         """Adds Gumbel noise to one row in place: its largest logit is then a draw at temperature 1.

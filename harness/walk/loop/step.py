@@ -71,8 +71,8 @@ class Taken(NamedTuple):
     marks: Sequence[Any]
     """When, by `device.clock_of`, the pass began and ended; and, if a token was sampled, when logits were
     prepared, fills were done, masks were moved and applied, and tokens were chosen."""
-    ahead: bool = False
-    """Whether the pass began before its tokens were known."""
+    ahead: bool
+    """Whether the pass began before the host knew its tokens."""
 
     def columns(self) -> tuple[int, ...]:
         """Returns the columns of STEP, once the device is done."""
@@ -80,11 +80,9 @@ class Taken(NamedTuple):
             *(between(first, second) for first, second in pairwise(self.marks)),
             *[0] * (7 - len(self.marks)),
         )
-        exposed, sample = self.handed_ns + wait, prepare + choose
-        parts = forward + exposed + move + apply + sample + self.accept_ns + self.strategy_ns
         return (
-            self.rows, self.fed, forward, self.fill_ns, exposed, move, apply, sample, self.accept_ns,
-            self.strategy_ns, self.wall_ns, max(parts - self.wall_ns, 0) if self.ahead else 0,
+            self.rows, self.fed, forward, self.fill_ns, self.handed_ns + wait, move, apply, prepare + choose,
+            self.accept_ns, self.strategy_ns, self.wall_ns, int(self.ahead),
         )  # fmt: skip
 
 
@@ -104,8 +102,6 @@ class Flight:
         live = [place for place, active in enumerate(self.requests) if by_row.get(active.row) is active]
         sampling = [self.requests[place] for place in live]
         constrained = sum(active.object is not None for active in sampling)
-        for active in sampling:
-            active.draft, active.ahead = (), 0
         tokens: dict[int, Sequence[int]] = {active.row: active.ids[-1:] for active in sampling}
         passing = Plan(tokens, sampling, constrained, len(live), constrained, False, 0)
         whole = len(live) == len(self.requests)

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Turns:
-    """By what queries and keys are turned. The first half of the sines has the sign that transformers gives
-    to the states instead."""
+    """The cosines and sines by which queries and keys are turned. The first half of the sines has the sign
+    that transformers gives to the states instead."""
 
     cos: Tensor
-    """Of all positions, [positions, dim]."""
+    """The cosines of all positions, [positions, dim]."""
     sin: Tensor
+    """The sines of all positions, [positions, dim]."""
     positions: Tensor
-    """Those of the tokens, [rows, count]."""
+    """The positions of the tokens, [rows, count]."""
 
     @cached_property
     def of_tokens(self) -> tuple[Tensor, Tensor]:
@@ -55,6 +56,14 @@ def see_alone(model: Any, count: int) -> bool:
     position, so that they take no mask."""
     layers = getattr(getattr(model, "model", None), "layers", None)
     return all(hasattr(layer, "sees_alone") and layer.sees_alone(count) for layer in layers or [None])
+
+
+def limit_positions(model: Any, positions: int) -> None:
+    """Tells a causal LM, if its layers are fused, below which position all of its tokens are, so that it
+    keeps no more turns than these."""
+    rotation: Any = getattr(getattr(model, "model", None), "rotary_emb", None)
+    if hasattr(rotation, "positions"):
+        rotation.positions = positions
 
 
 def kernels_for(states: Tensor) -> Any:
@@ -260,20 +269,15 @@ def _classes() -> tuple[type, type, type, type]:
         def __init__(self, own: Any) -> None:
             super().__init__()
             self.own = own
+            self.positions: int = own.config.max_position_embeddings
             self.table: tuple[Tensor, Tensor] | None = None
 
         def forward(self, states: Tensor, position_ids: Tensor) -> Turns:
-            positions = self.own.config.max_position_embeddings
             if self.table is None or self.table[0].device != states.device:
-                self.table = self._made(states, torch.arange(positions, device=states.device)[None])
-            cos, sin = self.table
-            return Turns(cos, sin, position_ids)
-
-        def _made(self, states: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-            """Returns the cosines and the signed sines, [positions, dim], in the dtype of the states."""
-            cos, sin = self.own(states, position_ids=position_ids)
-            first, second = sin[0].chunk(2, -1)
-            return cos[0], torch.cat((-first, second), -1)
+                cos, sin = self.own(states, torch.arange(self.positions, device=states.device)[None])
+                first, second = sin[0].chunk(2, -1)
+                self.table = cos[0], torch.cat((-first, second), -1)
+            return Turns(*self.table, position_ids)
 
     class Head(nn.Linear):
         """Takes the place of the linear module that gives the logits: of few tokens they are float32."""

@@ -131,15 +131,14 @@ class Static:
         slot.host[:] = values
         if slot.inputs is not slot.pinned:
             slot.inputs.copy_(slot.pinned, non_blocking=True)
+        place_unseen(slot.inputs, size, unseen)
         if not self.capture:
-            place_unseen(slot.inputs, size, unseen)
             return self.step(slot.inputs, size)
         if slot.copied is None:
             import torch
 
             slot.copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
         slot.copied.record()
-        place_unseen(slot.inputs, size, unseen)
         if slot.graph is None:
             self._capture(slot, size)
         slot.graph.replay()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import BadInput
 from harness.serve.decode.model import attention
 from harness.serve.decode.model.cache import CachePlace, memory_bytes, row_cache
-from harness.serve.decode.model.fused import see_alone, working_kernels
+from harness.serve.decode.model.fused import limit_positions, see_alone, working_kernels
 from harness.serve.decode.model.graphs import Direct, Size, Static
 from harness.serve.decode.model.pretrained import load_pretrained
 from harness.serve.decode.model.shapes import SHAPES, build_shape
@@ -78,6 +78,7 @@ class Network:
         self.windows = attention.windows(config)
         self.device, self.dtype = model.device, model.dtype
         self.last_position = positions - 1
+        limit_positions(model, positions)
         # Padding and rows that only keep the batch whole write behind the last position, where nothing is
         # ever seen.
         self.capacity = -(-(positions + chunk) // 64) * 64
