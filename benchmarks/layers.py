@@ -1,13 +1,14 @@
-"""What a layer of few tokens takes on a GPU, against reading its weights: the kernels of one or two tokens
+"""What a layer of few tokens takes on a GPU, against reading its weights: the kernels of few tokens
 (`harness/serve/decode/model/few.py`) by turns with those of many.
 
     python benchmarks/layers.py [--device cuda|cpu]
 
-Prints for the shapes 1b and 8b, and passes of one row by 1, 2, 4 and 8 tokens behind 40 others: microseconds
-of a pass over the layers, shared out over them; the same over the floor, which is a layer's weights at the
-bandwidth of a copy; and the one over the other, by turns in the same process. The vocabulary has 512 ids, so
-that the head counts for nothing. On a CPU the shape is tiny and there are no such kernels: it shows that the
-script works.
+Prints for the shapes 1b and 8b, and passes of one row by 1 to 32 tokens behind 40 others: microseconds of a
+pass over the layers, shared out over them, with the kernels that such a pass has, with those of many tokens,
+and for one token, whose products are sums, with the products of few tokens too; each over the floor, which is
+a layer's weights at the bandwidth of a copy. All ways of a pass are measured by turns in the same process.
+The vocabulary has 512 ids, so that the head counts for nothing. On a CPU the shape is tiny and there are no
+such kernels: it shows that the script works.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 
@@ -33,7 +35,7 @@ from harness.serve.decode.model.graphs import Static
 from harness.serve.decode.model.model import Model, load_model
 
 BEHIND, VOCABULARY = 40, 512
-TOKENS = (1, 2, 4, 8)
+TOKENS = (1, 2, 4, 8, 16, 32)
 
 
 def main() -> None:
@@ -50,19 +52,19 @@ def main() -> None:
         floor = sum(weight.numel() * weight.element_size() for weight in layers[0].parameters()) / rate / 1e3
         print(f"{shape}: {len(layers)} layers, floor {floor:.1f}")
         for tokens in TOKENS:
-            of_few, of_many = passes(model, tokens, clock)
-            few, many = of_few / len(layers), of_many / len(layers)
-            print(
-                f"  {tokens} token{'s' if tokens > 1 else ''}: {few:.1f} ({few / floor:.2f} of the floor); "
-                f"with the kernels of many {many:.1f}; ratio {few / many:.2f}"
-            )
+            found = passes(model, tokens, clock)
+            each = [
+                f"{name} {us / len(layers):.1f} ({us / len(layers) / floor:.2f})"
+                for name, us in found.items()
+            ]
+            print(f"  {tokens} token{'s' if tokens > 1 else ''}: {', '.join(each)}")
 
 
-def passes(model: Model, tokens: int, clock: Clock) -> tuple[float, float]:
-    """Returns the microseconds of a pass as it is, and of one with the kernels of many tokens."""
+def passes(model: Model, tokens: int, clock: Clock) -> dict[str, float]:
+    """Returns the microseconds of a pass with each of the kernels, by their name."""
     calls: dict[str, Callable[[], object]] = {}
-    for name in ("few", "many"):
-        with without_few(name == "many"):
+    for name in ("as it is", "many", *(["units"] if tokens == 1 and fused.working_kernels() else [])):
+        with having(name):
             if isinstance(model._runner, Static):
                 model._runner = Static(model.network, model.device, capture=True)
             model.rollback(0, 0)
@@ -70,8 +72,7 @@ def passes(model: Model, tokens: int, clock: Clock) -> tuple[float, float]:
             calls[name] = extended(model, tokens)
             calls[name]()  # captures it
     found = by_turns(calls, clock, Effort(rounds=20), rewarm=False)
-    us = {name: statistics.median(each.totals_ns) / each.calls / 1e3 for name, each in found.items()}
-    return us["few"], us["many"]
+    return {name: statistics.median(each.totals_ns) / each.calls / 1e3 for name, each in found.items()}
 
 
 def extended(model: Model, tokens: int) -> Callable[[], object]:
@@ -87,16 +88,14 @@ def extended(model: Model, tokens: int) -> Callable[[], object]:
     return call
 
 
-@contextmanager
-def without_few(off: bool) -> Iterator[None]:
-    """Captures all passes with the kernels of many tokens, if `off`."""
-    kept = fused.few_for
-    if off:
-        fused.few_for = lambda states: None
-    try:
-        yield
-    finally:
-        fused.few_for = kept
+def having(name: str) -> AbstractContextManager[object]:
+    """Returns what all passes are captured in: with the kernels of many tokens, or with the products of few
+    tokens for one."""
+    if name == "many":
+        return patch.object(fused, "few_for", lambda states: None)
+    if name == "units":
+        return patch("harness.serve.decode.model.few.BY_SUMS", 0)
+    return nullcontext()
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def test_layers_of_our_kernels_say_what_those_of_transformers_say() -> None:
         "few.product", "few.attended",
     }  # fmt: skip
     wrong = [found.pop(name) for name in ("sees one too many", "few see one too many")]
-    assert set(found) == {"llama, 2", "qwen2, 2", "llama, 0", "qwen2, 0"}
+    assert set(found) == {"products", "llama, 16", "qwen2, 16", "llama, 0", "qwen2, 0"}
     assert max(found.values()) < 1e-4 < 1e-2 < min(wrong)
 
 
@@ -56,10 +56,28 @@ def test_few_tokens_and_many_agree_on_a_device(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(few, "FEW", most)
         model = load_model("tiny", 300, rows=3, positions=64, device="cuda", dtype="float32")
         passes = [{1: [*range(1, 30)]}, {1: [5]}, {1: [6, 7, 8]}, {0: [1, 2], 2: [3, 4]}, {2: [9], 0: [8]}]
+        passes += [{0: [*range(1, 13)]}, {0: [1, 2, 3], 1: [4], 2: [5, 6]}]
         found.append([model.extend(tokens).clone() for tokens in passes])
         found[-1] += [model.extend_unseen([0, 1], torch.tensor([5, 6], device="cuda"))]
     for one, other in zip(*found, strict=True):
         assert torch.allclose(one, other, atol=2e-3), float((one - other).abs().max())
+
+
+@pytest.mark.gpu
+@on_cuda
+@pytest.mark.parametrize("tokens", [1, 2, 8, 9, 16])
+def test_products_of_few_tokens_are_those_of_torch_on_a_device(tokens: int) -> None:
+    from harness.serve.decode.model import few
+
+    torch.manual_seed(5)
+    states = torch.randn(1, tokens, 2048, device="cuda").bfloat16()
+    weight = (torch.randn(1024, 2048, device="cuda") / 2048**0.5).bfloat16()
+    wide = torch.nn.functional.linear(states.float(), weight.float())
+    assert torch.allclose(few.product(states, weight, dtype=torch.float32), wide, atol=1e-3)
+    normed = torch.nn.functional.rms_norm(states.float(), (2048,), eps=1e-5) @ weight.float().t()
+    gate, up = normed.chunk(2, -1)
+    gated = few.product(states, weight, norm=1e-5, gated=True, dtype=torch.float32)
+    assert torch.allclose(gated, torch.nn.functional.silu(gate) * up, atol=1e-3)
 
 
 @pytest.mark.gpu

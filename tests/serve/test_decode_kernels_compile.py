@@ -12,7 +12,7 @@ from harness.serve.decode.model.shapes import SHAPES
 
 triton = pytest.importorskip("triton")
 NUMBERS = {"eps": "fp32", "scaling": "fp32"} | dict.fromkeys(
-    ("outputs", "width", "capacity", "turns", "inner"), "i32"
+    ("outputs", "tokens", "width", "capacity", "turns", "inner"), "i32"
 )
 INDICES = ("rows", "at")
 
@@ -56,33 +56,50 @@ def products() -> Iterator[Any]:
             yield pytest.param(width, how, id=f"{name} {width} {'gated' if how['gated'] else how['normed']}")
 
 
-@pytest.mark.parametrize("tokens", [1, 2])
-@pytest.mark.parametrize(("width", "how"), list(products()))
-def test_a_product_of_few_tokens_begins_early_and_keeps_its_sums_in_registers(
-    width: int, how: dict[str, Any], tokens: int
-) -> None:
-    from harness.serve.decode.model import few
-
-    outputs, inputs, warps = few.blocks(tokens, width, how["gated"])
-    constants = how | {"width": width, "tokens": tokens, "early": True}
-    made = compiled(
-        few._product, constants | {"block_outputs": outputs, "block_width": inputs}, warps, early=True
-    )
-    code = made.asm["ptx"]
-    assert code.count("griddepcontrol.wait") == code.count("griddepcontrol.launch_dependents") == 1
+def begins_early(code: str) -> bool:
+    """Returns whether the kernel lets the next one begin, reads before it waits, and writes behind that."""
     before, _, behind = code.partition("griddepcontrol.wait")
-    assert "ld.global" in before and "st.global" in behind and "st.global" not in before
+    once = code.count("griddepcontrol.wait") == code.count("griddepcontrol.launch_dependents") == 1
+    return once and "ld.global" in before and "st.global" in behind and "st.global" not in before
+
+
+@pytest.mark.parametrize(("width", "how"), list(products()))
+def test_a_product_of_one_token_begins_early_and_keeps_its_sums_in_registers(
+    width: int, how: dict[str, Any]
+) -> None:
+    from harness.serve.decode.model import sums
+
+    outputs, inputs, warps = sums.blocks(width, how["gated"])
+    constants = how | {"width": width, "early": True, "block_outputs": outputs, "block_width": inputs}
+    code = compiled(sums.product, constants, warps, early=True).asm["ptx"]
+    assert begins_early(code)
     assert ".local" not in code, "what does not fit into registers is as slow as memory"
 
 
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize(("width", "how"), list(products()))
+def test_the_units_take_what_each_thread_has_read(width: int, how: dict[str, Any], many: bool) -> None:
+    """Until the last product nothing goes through shared memory, and no thread waits for another."""
+    from harness.serve.decode.model import units
+
+    splits, ahead = units.blocks(how["gated"])
+    constants = how | {"width": width, "many": many, "early": True, "splits": splits, "ahead": ahead}
+    code = compiled(units.product, constants, splits, early=True).asm["ptx"]
+    assert begins_early(code)
+    assert ".local" not in code, "what does not fit into registers is as slow as memory"
+    *body, _ = code.split("mma.sync")
+    assert body and not [word for word in ("bar.", "ld.shared", "st.shared") if word in "".join(body)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 16])
 @pytest.mark.parametrize("dim", [64, 128])
 def test_attention_of_few_tokens_compiles(dim: int, count: int) -> None:
     from harness.serve.decode.model import few
 
-    constants = {"count": count, "heads": 32, "shared": 8, "dim": dim, "early": True}
+    constants = {"count": count, "heads": 32, "shared": 8, "dim": dim, "early": True, "block_count": count}
     blocks = {"block_half": dim // 2, "block_dim": dim, "block_span": 128 if dim <= 64 else 64}
     code = compiled(few._attended, constants | blocks, 4, early=True).asm["ptx"]
+    assert ".local" not in code
     assert "griddepcontrol.wait" in code and "st.global" not in code.partition("griddepcontrol.wait")[0]
 
 

@@ -1,5 +1,5 @@
-"""A layer of Llama's kind for one or two tokens on CUDA, as five kernels in Triton: products that take the
-norm before them and the gate or the sum behind them along, and one kernel for rotation, cache and attention.
+"""A layer of Llama's kind for few tokens on CUDA, as five kernels in Triton: products that take the norm
+before them and the gate or the sum behind them along, and one kernel for rotation, cache and attention.
 
 A pass of so few tokens is bound by reading its weights, and each start and end of a kernel stands beside
 that. So each of these begins while the one before it ends (programmatic dependent launch), and reads its
@@ -15,140 +15,16 @@ import torch
 import triton
 import triton.language as tl
 
+from harness.serve.decode.model import sums, units
 from harness.serve.decode.model.kernels import turned
 
 Tensor = torch.Tensor
 
-FEW = 2
-"""The most tokens of a pass, over all of its rows, that run so. With more of them the sums of the products
-take longer than the weights: a layer with 8B's dimensions took an H200 106 us with one token, 133 with two,
-and 176 with four, where cuBLAS and five kernels beside it took 137."""
-
-
-@triton.jit  # type: ignore[untyped-decorator]
-def _both(one: tl.tensor, two: tl.tensor, three: tl.tensor, four: tl.tensor) -> tl.tuple:
-    return one + three, two + four
-
-
-@triton.jit  # type: ignore[untyped-decorator]
-def _sums(one: tl.tensor, two: tl.tensor, axis: tl.constexpr, tokens: tl.constexpr) -> tl.tuple:
-    """Returns the sums of both for two tokens, in one go, because all threads wait for one another each time;
-    for one token that of the first, twice."""
-    if tokens == 2:
-        return tl.reduce((one, two), axis, _both)
-    else:
-        made = tl.sum(one, axis)
-        return made, made
-
-
-@triton.jit  # type: ignore[untyped-decorator]
-def _product(
-    states: tl.tensor,
-    weight: tl.tensor,
-    bias: tl.tensor,
-    onto: tl.tensor,
-    out: tl.tensor,
-    eps: tl.tensor,
-    outputs: tl.tensor,
-    width: tl.constexpr,
-    tokens: tl.constexpr,
-    normed: tl.constexpr,
-    gated: tl.constexpr,
-    biased: tl.constexpr,
-    added: tl.constexpr,
-    early: tl.constexpr,
-    block_outputs: tl.constexpr,
-    block_width: tl.constexpr,
-) -> None:
-    """One program a few outputs of all tokens; if `gated`, of both halves of the weight."""
-    if early:
-        tl.extra.cuda.gdc_launch_dependents()
-    output = tl.program_id(0) * block_outputs + tl.arange(0, block_outputs)
-    mine = output < outputs
-    depth = tl.arange(0, block_width)
-    here = weight + output[:, None].to(tl.int64) * width + depth[None]
-    half = outputs * width
-    there = mine[:, None] & (depth < width)[None]
-    part = tl.load(here, mask=there, other=0.0, eviction_policy="evict_first")
-    if gated:
-        upper = tl.load(here + half, mask=there, other=0.0, eviction_policy="evict_first")
-    if early:
-        tl.extra.cuda.gdc_wait()
-    total = tl.zeros((block_outputs,), dtype=tl.float32)
-    total_2 = tl.zeros((block_outputs,), dtype=tl.float32)
-    above = tl.zeros((block_outputs,), dtype=tl.float32)
-    above_2 = tl.zeros((block_outputs,), dtype=tl.float32)
-    square = tl.zeros((), dtype=tl.float32)
-    square_2 = tl.zeros((), dtype=tl.float32)
-    for start in tl.static_range(0, width, block_width):
-        within = start + depth < width
-        if start + block_width < width:  # the next weights, before these are used
-            there = mine[:, None] & (start + block_width + depth < width)[None]
-            following = here + start + block_width
-            later = tl.load(following, mask=there, other=0.0, eviction_policy="evict_first")
-            if gated:
-                later_upper = tl.load(following + half, mask=there, other=0.0, eviction_policy="evict_first")
-        state = tl.load(states + start + depth, mask=within, other=0.0).to(tl.float32)
-        state_2 = state
-        if tokens == 2:
-            state_2 = tl.load(states + width + start + depth, mask=within, other=0.0).to(tl.float32)
-        if normed:
-            more, more_2 = _sums(state * state, state_2 * state_2, 0, tokens)
-            square += more
-            square_2 += more_2
-        weights = part.to(tl.float32)
-        more, more_2 = _sums(weights * state[None], weights * state_2[None], 1, tokens)
-        total += more
-        total_2 += more_2
-        if gated:
-            weights = upper.to(tl.float32)
-            more, more_2 = _sums(weights * state[None], weights * state_2[None], 1, tokens)
-            above += more
-            above_2 += more_2
-        if start + block_width < width:
-            part = later
-            if gated:
-                upper = later_upper
-    _finished(
-        total, above, square, bias, onto, out, eps, outputs, output, width, normed, gated, biased, added
-    )
-    if tokens == 2:
-        _finished(
-            total_2, above_2, square_2, bias, onto + outputs, out + outputs, eps, outputs, output, width,
-            normed, gated, biased, added,
-        )  # fmt: skip
-
-
-@triton.jit  # type: ignore[untyped-decorator]
-def _finished(
-    total: tl.tensor,
-    above: tl.tensor,
-    square: tl.tensor,
-    bias: tl.tensor,
-    onto: tl.tensor,
-    out: tl.tensor,
-    eps: tl.tensor,
-    outputs: tl.tensor,
-    output: tl.tensor,
-    width: tl.constexpr,
-    normed: tl.constexpr,
-    gated: tl.constexpr,
-    biased: tl.constexpr,
-    added: tl.constexpr,
-) -> None:
-    """Stores the sums of one token, with the norm, the gate, the bias and what is added."""
-    mine = output < outputs
-    if normed:
-        root = tl.rsqrt(square / width + eps)
-        total *= root
-        above *= root
-    if gated:
-        total = total * tl.sigmoid(total) * above
-    if biased:
-        total += tl.load(bias + output, mask=mine, other=0.0).to(tl.float32)
-    if added:
-        total += tl.load(onto + output, mask=mine, other=0.0).to(tl.float32)
-    tl.store(out + output, total.to(out.dtype.element_ty), mask=mine)
+FEW = units.MOST
+"""The most tokens of a pass, over all of its rows, that run so."""
+BY_SUMS = 1
+"""The most tokens whose products are sums: one, or none. All others are by the units for products of
+matrices."""
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -169,6 +45,7 @@ def _attended(
     shared: tl.constexpr,
     dim: tl.constexpr,
     early: tl.constexpr,
+    block_count: tl.constexpr,
     block_half: tl.constexpr,
     block_dim: tl.constexpr,
     block_span: tl.constexpr,
@@ -205,29 +82,26 @@ def _attended(
     two = tl.load(query + half, mask=inside, other=0.0).to(tl.float32)
     ask_low, ask_high = turned(one, two, cos + turn, sin + turn, half, inside, kind)
     ask_low, ask_high = ask_low.to(tl.float32), ask_high.to(tl.float32)
-    most = tl.full((), -float("inf"), dtype=tl.float32)
-    weights = tl.zeros((), dtype=tl.float32)
-    total = tl.zeros((block_dim,), dtype=tl.float32)
-    for other in tl.static_range(count):
-        turn = tl.minimum(first + other, turns - 1) * dim + low
-        key = merged + ((row * count + other) * every + heads + key_head) * dim + low
-        one = tl.load(key, mask=inside, other=0.0).to(tl.float32)
-        two = tl.load(key + half, mask=inside, other=0.0).to(tl.float32)
-        new_low, new_high = turned(one, two, cos + turn, sin + turn, half, inside, kind)
-        value = merged + ((row * count + other) * every + heads + shared + key_head) * dim + wide
-        new_value = tl.load(value, mask=across, other=0.0)
-        if (number == other) & (head % group == 0):
-            there = held + (first + other) * dim
-            tl.store(keys + there + low, new_low, mask=inside)
-            tl.store(keys + there + half + low, new_high, mask=inside)
-            tl.store(values + there + wide, new_value, mask=across)
-        score = ask_low * new_low.to(tl.float32) + ask_high * new_high.to(tl.float32)
-        score = tl.where(other <= number, tl.sum(score, 0) * scaling, -float("inf"))
-        higher = tl.maximum(most, score)
-        share, less = tl.exp(score - higher), tl.exp(most - higher)
-        total = total * less + share * new_value.to(tl.float32)
-        weights = weights * less + share
-        most = higher
+    fresh = tl.arange(0, block_count)
+    given, kept = (fresh < count)[:, None], (fresh == number)[:, None] & (head % group == 0)
+    turn = tl.minimum(first + fresh, turns - 1)[:, None] * dim + low[None]
+    key = merged + ((row * count + fresh) * every + heads + key_head)[:, None] * dim
+    part = given & inside[None]
+    one = tl.load(key + low[None], mask=part, other=0.0).to(tl.float32)
+    two = tl.load(key + half + low[None], mask=part, other=0.0).to(tl.float32)
+    new_low, new_high = turned(one, two, cos + turn, sin + turn, half, part, kind)
+    value = key + shared * dim + wide[None]
+    new_value = tl.load(value, mask=given & across[None], other=0.0)
+    there = held + (first + fresh)[:, None] * dim
+    tl.store(keys + there + low[None], new_low, mask=kept & inside[None])
+    tl.store(keys + there + half + low[None], new_high, mask=kept & inside[None])
+    tl.store(values + there + wide[None], new_value, mask=kept & across[None])
+    score = new_low.to(tl.float32) * ask_low[None] + new_high.to(tl.float32) * ask_high[None]
+    score = tl.where(fresh <= number, tl.sum(score, 1) * scaling, -float("inf"))
+    most = tl.max(score, 0)
+    share = tl.exp(score - most)
+    weights = tl.sum(share, 0)
+    total = tl.sum(share[:, None] * new_value.to(tl.float32), 0)
     start = tl.zeros((), dtype=tl.int64)
     while start < first:  # a range to what is loaded is more than the interpreter can
         scores = old_low.to(tl.float32) * ask_low[None] + old_high.to(tl.float32) * ask_high[None]
@@ -264,42 +138,24 @@ def product(
     with the second half, and [rows, count, outputs / 2] is returned. All are contiguous.
     """
     rows, count, width = states.shape
-    outputs = weight.shape[0] // (2 if gated else 1)
+    tokens, outputs = rows * count, weight.shape[0] // (2 if gated else 1)
     made = torch.empty(rows, count, outputs, dtype=dtype or states.dtype, device=states.device)
-    block_outputs, block_width, warps = blocks(rows * count, width, gated)
-    _product[(triton.cdiv(outputs, block_outputs),)](
-        states,
-        weight,
-        made if bias is None else bias,
-        made if onto is None else onto,
-        made,
-        0.0 if norm is None else norm,
-        outputs,
-        width,
-        rows * count,
-        norm is not None,
-        gated,
-        bias is not None,
-        onto is not None,
-        early(states.device),
-        block_outputs,
-        block_width,
-        num_warps=warps,
-        **launching(states.device),
-    )
+    places = (states, weight, made if bias is None else bias, made if onto is None else onto, made)
+    numbers = (0.0 if norm is None else norm, outputs)
+    how = (norm is not None, gated, bias is not None, onto is not None, early(states.device))
+    options = launching(states.device)
+    if tokens <= BY_SUMS:
+        block_outputs, block_width, warps = sums.blocks(width, gated)
+        sums.product[(triton.cdiv(outputs, block_outputs),)](
+            *places, *numbers, width, *how, block_outputs, block_width, num_warps=warps, **options
+        )
+    else:
+        splits, ahead = units.blocks(gated)
+        many = tokens > units.OUTPUTS
+        units.product[(triton.cdiv(outputs, units.OUTPUTS),)](
+            *places, *numbers, tokens, width, many, *how, splits, ahead, num_warps=splits, **options
+        )
     return made
-
-
-def blocks(tokens: int, width: int, gated: bool) -> tuple[int, int, int]:
-    """Returns how many outputs and inputs a program takes at once, and its warps: the fastest of those that
-    were tried in a layer of 1B and of 8B on an H200 (benchmarks/layers.py)."""
-    held, most, warps = 8192, 2048, 4
-    if tokens == 1 and gated:
-        most = 4096
-    elif tokens == 1 and width > 8192:
-        held, most, warps = 16384, 8192, 8
-    block_width = min(most, triton.next_power_of_2(width))
-    return max(1, held // block_width // (2 if gated else 1)), block_width, warps
 
 
 def attended(
@@ -341,6 +197,7 @@ def attended(
         shared,
         dim,
         early(merged.device),
+        triton.next_power_of_2(count),
         triton.next_power_of_2(dim // 2),
         triton.next_power_of_2(dim),
         128 if dim <= 64 else 64,

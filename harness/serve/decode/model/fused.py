@@ -1,6 +1,6 @@
 """Layers of Llama's kind in fewer kernels, as engines have them: one projection for queries, keys and
 values, one for both halves of the perceptron, and on CUDA, where Triton is installed, five kernels of `few`
-for passes of one or two tokens, and four products and two kernels of `kernels` for the others.
+for passes of up to 16 tokens, and four products and two kernels of `kernels` for the others.
 
 At batch 1 a pass is bound by reading its weights, and each small kernel stands beside that: with the
 dimensions of 8B an H200 took 2.07 times the floor with transformers' own layers, which run about 50
