@@ -159,6 +159,23 @@ def test_format_is_asked_where_the_case_asserts_it() -> None:
     assert "breaks $ > format" in {document.name for document in documents_for(schema, None, True)}
 
 
+@pytest.mark.parametrize("name", ["email", "date-time", "ipv6", "uuid"])
+@pytest.mark.parametrize("required", [[], ["sent"]])
+def test_no_document_depends_on_whether_formats_are_asserted(name: str, required: list[str]) -> None:
+    """A backend that asserts them is not held to a text that has none, nor told to accept one."""
+    sent = {"type": "string", "format": name}
+    text = json.dumps(
+        {"type": "object", "properties": {"sent": sent, "age": {"minimum": 1}}, "required": required}
+    )
+    documents = documents_for(text, None, False)
+    grammar = Grammar("json_schema", text)
+    assert any(document.valid and b'"sent": "' in document.content for document in documents)
+    assert any(not document.valid for document in documents)
+    for document in documents:
+        for formats in (False, True):
+            assert is_valid(grammar, document.content, assert_formats=formats) == document.valid, document
+
+
 def test_a_plan_stores_the_documents_with_the_case(tmp_path: Path) -> None:
     (tmp_path / "tool.json").write_text('{"type": "object", "properties": {"a": {"type": "integer"}}}')
     plan = write_plan(

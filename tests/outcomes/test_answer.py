@@ -106,6 +106,14 @@ def test_a_refusal_is_better_than_a_fault_that_nobody_sees(synthetic: ModuleType
     assert answer.backends[0].cases[2].proofs[0].said == "no `contains` here"
 
 
+def test_of_equally_many_wrong_cases_those_that_are_wrong_aloud_weigh_less(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    answer = _answer(synthetic, tmp_path, [{}, IGNORES], [{}, REFUSES])
+    assert answer.best is not None and answer.best.name == "beta:any_whitespace=false"
+    assert not answer.equals
+
+
 def test_a_backend_that_refuses_nearly_everything_is_not_the_best(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:

@@ -73,8 +73,9 @@ def documents_for(schema_text: str, draft: str | None, asserts_formats: bool) ->
                 continue
             number = stage.number_of(wanted, documents)
             if number is None:
-                content = stage.document(wanted)
-                if content is None or not stage.is_judged(wanted, content):
+                made = (each for each in stage.made(wanted) if stage.is_judged(wanted, each))
+                content = next(made, None)
+                if content is None:
                     continue
                 contents = [document.content for document in documents]
                 if content not in contents:
@@ -137,24 +138,36 @@ class _Maker:
 
     def is_judged(self, wanted: Difference, content: bytes) -> bool:
         """Do both validators judge the document as wanted, and see what it differs in? Where the second one
-        has no answer, the first and the automaton do."""
+        has no answer, the first and the automaton do. Where formats are annotations, they do so with formats
+        asserted too, because there are backends that assert them."""
         grammar = Grammar("json_schema", self.text)
         try:
-            first = is_valid(grammar, content, draft=self.draft, assert_formats=self.asserts_formats)
+            verdicts = [
+                verdict
+                for formats in {self.asserts_formats, True}
+                for verdict in (
+                    is_valid(grammar, content, draft=self.draft, assert_formats=formats),
+                    second_verdict(self.text, content, self.draft, formats)[0],
+                )
+            ]
         except Unjudgeable:
             return False
-        second = second_verdict(self.text, content, self.draft, self.asserts_formats)[0]
         return (
-            first == wanted.valid
-            and second in (wanted.valid, None)
+            all(verdict in (wanted.valid, None) for verdict in verdicts)
             and self._takes(wanted.taken_text, content) is not False
             and self._takes(wanted.refused_text, content) is not True
         )
 
-    def document(self, wanted: Difference) -> bytes | None:
-        """Returns a short document that the one schema takes and the other refuses; None if none is found."""
+    def made(self, wanted: Difference) -> Iterator[bytes]:
+        """Yields short documents that the one schema takes and the other refuses: the first without a look at
+        formats that are annotations, and, if another is asked for, one that has them."""
         resources = {"taken": wanted.taken, "refused": wanted.refused}
-        return self._short(resources, [{"$ref": f"{URN}taken"}, {"not": {"$ref": f"{URN}refused"}}])
+        demands: list[Schema] = [{"$ref": f"{URN}taken"}, {"not": {"$ref": f"{URN}refused"}}]
+        annotated = not self.asserts_formats and "format" in self.text
+        for maker in (self, replace(self, asserts_formats=True)) if annotated else (self,):
+            content = maker._short(resources, demands)
+            if content is not None:
+                yield content
 
     def _takes(self, schema_text: str, content: bytes) -> bool | None:
         """Does a schema take the document? None if the second validator, the fast one, cannot say."""

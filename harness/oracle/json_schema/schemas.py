@@ -40,7 +40,7 @@ from harness.oracle.json_schema.unevaluated import unevaluated_items, unevaluate
 from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.pattern import NotAPattern, written_out
 from harness.oracle.judge.unjudgeable import Unjudgeable
-from harness.oracle.regex.automaton import regex_automaton
+from harness.oracle.regex.automaton import known_automaton, regex_automaton
 from harness.oracle.utf8 import Ranges
 
 
@@ -249,10 +249,10 @@ class Schemas:
         return self._numbers[key]
 
     def whole(self, pattern: str) -> Formula:
-        """The string as a whole matches a pattern of the `regex` library."""
+        """The string as a whole matches one of our own patterns of the `regex` library."""
         key = ("match", pattern)
         if key not in self._numbers:
-            self._numbers[key] = self._add(regex_automaton(pattern, "python"))
+            self._numbers[key] = self._add(known_automaton(pattern))
         return self._starting(self._numbers[key])
 
     def _add(self, automaton: Automaton[Any]) -> int:

@@ -4,6 +4,7 @@ scalar values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Literal
 
@@ -49,12 +50,27 @@ def regex_automaton(pattern: str, dialect: RegexDialect = "python", unicode: str
 
     Raises NoOracle for what is no pattern, for what has no regular language, and for what is too large.
     """
+    return RegexAutomaton(_graph(pattern, dialect, unicode))
+
+
+def known_automaton(pattern: str) -> RegexAutomaton:
+    """Returns the same for one of our own patterns of the `regex` library, whose graph is kept for the next
+    schema that has it."""
+    return RegexAutomaton(_known_graph(pattern))
+
+
+@lru_cache(maxsize=32)
+def _known_graph(pattern: str) -> Nfa:
+    return _graph(pattern, "python", "")
+
+
+def _graph(pattern: str, dialect: RegexDialect, unicode: str) -> Nfa:
     if len(pattern) > MAX_NODES:
         raise NoOracle(f"the pattern has more than {MAX_NODES:,} characters")
     try:
         with unicode_version(unicode):
             tree = settled(TREES[dialect](pattern))
-        return automaton_of_tree(tree)
+        return without_looks(graph_of(tree))
     except RecursionError as error:
         raise NoOracle("the pattern is nested too deeply") from error
 

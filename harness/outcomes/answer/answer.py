@@ -109,9 +109,10 @@ def answer_of(
 def ranking(backends: Sequence[BackendAnswer]) -> list[BackendAnswer]:
     """Returns the backends but for controls, the one to use first.
 
-    What has wrong outputs in the fewest cases comes first, then what has right ones in the most, then what
-    has the fewest faults besides, then what costs the least per token: a refusal is said aloud and can be
-    answered, a fault cannot. Backends that have right outputs in too few cases (`ENOUGH`) come last.
+    What has wrong outputs in the fewest cases comes first, then what has right ones in the most, then what is
+    wrong less gravely, then what has the fewest faults besides, then what costs the least per token: a
+    refusal is said aloud and can be answered, a fault cannot. Backends that have right outputs in too few
+    cases (`ENOUGH`) come last.
     """
     able = [backend for backend in backends if not backend.is_control]
     most = max((backend.right_outputs for backend in able), default=0)
@@ -121,6 +122,7 @@ def ranking(backends: Sequence[BackendAnswer]) -> list[BackendAnswer]:
             backend.right_outputs < ENOUGH * most or not backend.right_outputs,
             backend.counts.failed - backend.count(CaseState.OTHER_FAULT),
             -backend.right_outputs,
+            _by_gravity(backend),
             backend.count(CaseState.OTHER_FAULT),
             backend.per_token_ns if backend.per_token_ns is not None else float("inf"),
         ),
@@ -139,8 +141,17 @@ def risks_by_backend(answer: Answer) -> Iterator[tuple[str, tuple[Risk, ...]]]:
         yield f"What goes wrong with {others}, the worst first", answer.risks_elsewhere
 
 
+def _by_gravity(backend: BackendAnswer) -> tuple[int, ...]:
+    """Returns in how many cases outputs are wrong in each way, the gravest way first."""
+    return tuple(backend.count(state) for state in CaseState if state.gravity < CaseState.OTHER_FAULT.gravity)
+
+
 def _is_equal(one: BackendAnswer, other: BackendAnswer) -> bool:
-    return (one.counts.failed, one.works) == (other.counts.failed, other.works)
+    return (one.counts.failed, one.works, _by_gravity(one)) == (
+        other.counts.failed,
+        other.works,
+        _by_gravity(other),
+    )
 
 
 def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
