@@ -144,7 +144,7 @@ class _Maker:
         try:
             verdicts = [
                 verdict
-                for formats in {self.asserts_formats, True}
+                for formats in self._readings()
                 for verdict in (
                     is_valid(grammar, content, draft=self.draft, assert_formats=formats),
                     second_verdict(self.text, content, self.draft, formats)[0],
@@ -163,11 +163,16 @@ class _Maker:
         formats that are annotations, and, if another is asked for, one that has them."""
         resources = {"taken": wanted.taken, "refused": wanted.refused}
         demands: list[Schema] = [{"$ref": f"{URN}taken"}, {"not": {"$ref": f"{URN}refused"}}]
-        annotated = not self.asserts_formats and "format" in self.text
-        for maker in (self, replace(self, asserts_formats=True)) if annotated else (self,):
-            content = maker._short(resources, demands)
+        for formats in self._readings():
+            content = replace(self, asserts_formats=formats)._short(resources, demands)
             if content is not None:
                 yield content
+
+    def _readings(self) -> tuple[bool, ...]:
+        """Returns whether formats are asserted: as the case has it, and, where they are annotations and the
+        schema may have some, with them asserted too."""
+        annotated = not self.asserts_formats and "format" in self.text
+        return (False, True) if annotated else (self.asserts_formats,)
 
     def _takes(self, schema_text: str, content: bytes) -> bool | None:
         """Does a schema take the document? None if the second validator, the fast one, cannot say."""

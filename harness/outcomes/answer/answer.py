@@ -120,7 +120,7 @@ def ranking(backends: Sequence[BackendAnswer]) -> list[BackendAnswer]:
         able,
         key=lambda backend: (
             backend.right_outputs < ENOUGH * most or not backend.right_outputs,
-            backend.counts.failed - backend.count(CaseState.OTHER_FAULT),
+            sum(_by_gravity(backend)),
             -backend.right_outputs,
             _by_gravity(backend),
             backend.count(CaseState.OTHER_FAULT),
