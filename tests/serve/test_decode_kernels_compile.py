@@ -12,13 +12,14 @@ from harness.serve.decode.model.shapes import SHAPES
 
 triton = pytest.importorskip("triton")
 NUMBERS = {"eps": "fp32", "scaling": "fp32"} | dict.fromkeys(
-    ("outputs", "tokens", "width", "capacity", "turns", "inner"), "i32"
+    ("outputs", "tokens", "depth", "width", "capacity", "turns", "inner"), "i32"
 )
 INDICES = ("rows", "at")
 
 
 def compiled(kernel: Any, constants: dict[str, Any], warps: int, *, early: bool = False) -> Any:
-    """Returns the kernel for bfloat16, with pointers that are multiples of 16, as torch's are."""
+    """Returns the kernel for bfloat16, with pointers that are multiples of 16, as torch's are, and a `depth`
+    that is one too."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -30,6 +31,7 @@ def compiled(kernel: Any, constants: dict[str, Any], warps: int, *, early: bool 
             signature[name] = NUMBERS[name]
         else:
             signature[name] = "*i64" if name in INDICES else "*bf16"
+        if name == "depth" or name not in constants and name not in NUMBERS:
             aligned[(place,)] = [["tt.divisibility", 16]]
     source = ASTSource(
         fn=kernel,
@@ -79,16 +81,19 @@ def test_a_product_of_one_token_begins_early_and_keeps_its_sums_in_registers(
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize(("width", "how"), list(products()))
 def test_the_units_take_what_each_thread_has_read(width: int, how: dict[str, Any], many: bool) -> None:
-    """Until the last product nothing goes through shared memory, and no thread waits for another."""
+    """Until the last product nothing goes through shared memory, and no thread waits for another; and the
+    loop stays one: the products of two rounds stand there, whatever the width."""
     from harness.serve.decode.model import units
 
-    splits, ahead = units.blocks(how["gated"])
+    splits, ahead = units.blocks(width, how["gated"], many)
     constants = how | {"width": width, "many": many, "early": True, "splits": splits, "ahead": ahead}
     code = compiled(units.product, constants, splits, early=True).asm["ptx"]
     assert begins_early(code)
     assert ".local" not in code, "what does not fit into registers is as slow as memory"
     *body, _ = code.split("mma.sync")
-    assert body and not [word for word in ("bar.", "ld.shared", "st.shared") if word in "".join(body)]
+    of_block = 1 + how["gated"] + how["normed"] * (1 + many)
+    assert len(body) == 2 * ahead * 2 * of_block, (len(body), ahead, of_block)
+    assert not [word for word in ("bar.", "ld.shared", "st.shared") if word in "".join(body)]
 
 
 @pytest.mark.parametrize("count", [1, 2, 16])

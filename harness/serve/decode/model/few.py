@@ -150,10 +150,11 @@ def product(
             *places, *numbers, width, *how, block_outputs, block_width, num_warps=warps, **options
         )
     else:
-        splits, ahead = units.blocks(gated)
         many = tokens > units.OUTPUTS
+        splits, ahead = units.blocks(width, gated, many)
+        depth = 32 * ahead * triton.cdiv(width, 32 * ahead * splits)
         units.product[(triton.cdiv(outputs, units.OUTPUTS),)](
-            *places, *numbers, tokens, width, many, *how, splits, ahead, num_warps=splits, **options
+            *places, *numbers, tokens, depth, width, many, *how, splits, ahead, num_warps=splits, **options
         )
     return made
 

@@ -25,7 +25,8 @@ def product(
     block_outputs: tl.constexpr,
     block_width: tl.constexpr,
 ) -> None:
-    """One program a few outputs; if `gated`, of both halves of the weight."""
+    """One program a few outputs; if `gated`, of both halves of the weight. Each thread keeps the sums of its
+    own inputs, and they are added up once."""
     if early:
         tl.extra.cuda.gdc_launch_dependents()
     output = tl.program_id(0) * block_outputs + tl.arange(0, block_outputs)
@@ -37,11 +38,16 @@ def product(
     part = tl.load(here, mask=there, other=0.0, eviction_policy="evict_first")
     if gated:
         upper = tl.load(here + half, mask=there, other=0.0, eviction_policy="evict_first")
+    shift, before = 0.0, 0.0
+    if biased:
+        shift = tl.load(bias + output, mask=mine, other=0.0)
     if early:
         tl.extra.cuda.gdc_wait()
-    total = tl.zeros((block_outputs,), dtype=tl.float32)
-    above = tl.zeros((block_outputs,), dtype=tl.float32)
-    square = tl.zeros((), dtype=tl.float32)
+    if added:
+        before = tl.load(onto + output, mask=mine, other=0.0)
+    total = tl.zeros((block_outputs, block_width // 8), dtype=tl.float32)
+    above = total
+    square = tl.zeros((1, block_width // 8), dtype=tl.float32)
     for start in tl.static_range(0, width, block_width):
         within = start + depth < width
         if start + block_width < width:  # the next weights, before these are used
@@ -50,20 +56,62 @@ def product(
             later = tl.load(following, mask=there, other=0.0, eviction_policy="evict_first")
             if gated:
                 later_upper = tl.load(following + half, mask=there, other=0.0, eviction_policy="evict_first")
-        state = tl.load(states + start + depth, mask=within, other=0.0).to(tl.float32)
+        state = tl.load(states + start + depth, mask=within, other=0.0).to(tl.float32)[None]
         if normed:
-            square += tl.sum(state * state, 0)
-        total += tl.sum(part.to(tl.float32) * state[None], 1)
+            square += _eights(state * state)
+        total += _eights(part.to(tl.float32) * state)
         if gated:
-            above += tl.sum(upper.to(tl.float32) * state[None], 1)
+            above += _eights(upper.to(tl.float32) * state)
         if start + block_width < width:
             part = later
             if gated:
                 upper = later_upper
-    root = square
+    root = eps
     if normed:
-        root = tl.rsqrt(square / width + eps)
-    finish(total, above, root, bias + output, onto + output, out + output, mine, normed, gated, biased, added)
+        root = tl.rsqrt(tl.sum(square, 1) / width + eps)
+    total, above, _ = added_up(total, above, total, 1, False, gated)
+    finish(total, above, root, shift, before, out + output, mine, normed, gated, biased, added)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _eights(terms: tl.tensor) -> tl.tensor:
+    """Returns the sums of each eight neighbours, which one thread holds, of terms [outputs, width]."""
+    return tl.sum(tl.reshape(terms, (terms.shape[0], terms.shape[1] // 8, 8)), 2)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def added_up(
+    total: tl.tensor,
+    above: tl.tensor,
+    square: tl.tensor,
+    axis: tl.constexpr,
+    normed: tl.constexpr,
+    gated: tl.constexpr,
+) -> tl.tuple:
+    """Returns the sums over the axis of those of the three that there are, together, because the threads
+    wait for one another at each sum: the first; the second if `gated`; the third if `normed`. The others are
+    returned as they are, and nobody uses them."""
+    if normed and gated:
+        total, above, square = tl.reduce((total, above, square), axis, _plus_three)
+    elif gated:
+        total, above = tl.reduce((total, above), axis, _plus_two)
+    elif normed:
+        total, square = tl.reduce((total, square), axis, _plus_two)
+    else:
+        total = tl.sum(total, axis)
+    return total, above, square
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _plus_two(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tuple:
+    return a + c, b + d
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _plus_three(
+    a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor, e: tl.tensor, f: tl.tensor
+) -> tl.tuple:
+    return a + d, b + e, c + f
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -71,8 +119,8 @@ def finish(
     total: tl.tensor,
     above: tl.tensor,
     root: tl.tensor,
-    bias: tl.tensor,
-    onto: tl.tensor,
+    shift: tl.tensor,
+    before: tl.tensor,
     out: tl.tensor,
     mine: tl.tensor,
     normed: tl.constexpr,
@@ -80,26 +128,22 @@ def finish(
     biased: tl.constexpr,
     added: tl.constexpr,
 ) -> None:
-    """Store sums, with the norm, the gate, the bias and what is added; the pointers are those of each sum."""
+    """Store sums, with the norm, the gate, the bias `shift` and what was there `before`."""
     if normed:
         total *= root
-        above *= root
     if gated:
+        if normed:
+            above *= root
         total = total * tl.sigmoid(total) * above
     if biased:
-        total += tl.load(bias, mask=mine, other=0.0).to(tl.float32)
+        total += shift.to(tl.float32)
     if added:
-        total += tl.load(onto, mask=mine, other=0.0).to(tl.float32)
+        total += before.to(tl.float32)
     tl.store(out, total.to(out.dtype.element_ty), mask=mine)
 
 
 def blocks(width: int, gated: bool) -> tuple[int, int, int]:
     """Returns how many outputs and inputs a program takes at once, and its warps: the fastest of those that
     were tried in a layer of 1B and of 8B on an H200 (benchmarks/layers.py)."""
-    held, most, warps = 8192, 2048, 4
-    if gated:
-        most = 4096
-    elif width > 8192:
-        held, most, warps = 16384, 8192, 8
-    block_width = min(most, triton.next_power_of_2(width))
-    return max(1, held // block_width // (2 if gated else 1)), block_width, warps
+    outputs, most = (2, 1024) if gated else (2, 4096) if width > 4096 else (4, 2048)
+    return outputs, min(most, triton.next_power_of_2(width)), 4

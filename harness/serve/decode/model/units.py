@@ -13,7 +13,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from harness.serve.decode.model.sums import finish
+from harness.serve.decode.model.sums import added_up, finish
 
 MOST = 16
 """The most tokens: so many the units take at once."""
@@ -50,38 +50,39 @@ def _read(
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _states(
-    low: tl.tensor,
-    high: tl.tensor,
+def _read_both(
+    first: tl.tensor,
+    second: tl.tensor,
+    both: tl.constexpr,
     place: tl.tensor,
     start: tl.tensor,
     ahead: tl.constexpr,
     width: tl.constexpr,
     splits: tl.constexpr,
     whole: tl.constexpr,
-    many: tl.constexpr,
+    policy: tl.constexpr,
 ) -> tl.tuple:
-    """Returns the states of the first eight tokens and of the others, as `_read` does; unless `many` there
-    are no others, and the first ones stand in their place."""
-    lows = _read(low, place, start, ahead, width, splits, whole, "")
-    highs = lows
-    if many:
-        highs = _read(high, place, start, ahead, width, splits, whole, "")
-    return lows, highs
+    """Returns what `_read` finds at the first pointers and, if `both`, at the second; else the first again,
+    which nobody uses."""
+    one = _read(first, place, start, ahead, width, splits, whole, policy)
+    two = one
+    if both:
+        two = _read(second, place, start, ahead, width, splits, whole, policy)
+    return one, two
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _times(
     total: tl.tensor,
-    lows: tl.tuple,
-    highs: tl.tuple,
+    states: tl.tuple,
     others: tl.tuple,
     many: tl.constexpr,
     ahead: tl.constexpr,
 ) -> tl.tensor:
-    """Returns total [splits, 16, 8] and the products of the tokens' states with others [splits, 8, 32].
-    Unless `many`, the last eight tokens are zeros."""
+    """Returns total [splits, 16, 8] and the products of the tokens' states, those of the first eight and of
+    the others, with others [splits, 8, 32]. Unless `many`, the last eight tokens are zeros."""
     splits: tl.constexpr = total.shape[0]
+    lows, highs = states
     for number in tl.static_range(ahead):
         if many:
             both = tl.join(lows[number], highs[number])
@@ -95,10 +96,8 @@ def _times(
 @triton.jit  # type: ignore[untyped-decorator]
 def _more(
     made: tl.tuple,
-    lows: tl.tuple,
-    highs: tl.tuple,
-    parts: tl.tuple,
-    uppers: tl.tuple,
+    states: tl.tuple,
+    weights: tl.tuple,
     many: tl.constexpr,
     normed: tl.constexpr,
     gated: tl.constexpr,
@@ -107,13 +106,13 @@ def _more(
     """Returns the sums with these states times these weights: of the first half, of the second half, and of
     the states with those of the first eight tokens and of the others, whose diagonals are their squares."""
     total, above, square, square_high = made
-    total = _times(total, lows, highs, parts, many, ahead)
+    total = _times(total, states, weights[0], many, ahead)
     if gated:
-        above = _times(above, lows, highs, uppers, many, ahead)
+        above = _times(above, states, weights[1], many, ahead)
     if normed:
-        square = _times(square, lows, highs, lows, many, ahead)
+        square = _times(square, states, states[0], many, ahead)
         if many:
-            square_high = _times(square_high, lows, highs, highs, many, ahead)
+            square_high = _times(square_high, states, states[1], many, ahead)
     return total, above, square, square_high
 
 
@@ -127,6 +126,7 @@ def product(
     eps: tl.tensor,
     outputs: tl.tensor,
     tokens: tl.tensor,
+    depth: tl.tensor,
     width: tl.constexpr,
     many: tl.constexpr,
     normed: tl.constexpr,
@@ -137,62 +137,64 @@ def product(
     splits: tl.constexpr,
     ahead: tl.constexpr,
 ) -> None:
-    """One program eight outputs of all tokens, each warp of it a part of their inputs; if `gated`, of both
-    halves of the weight. Twice `ahead` times 32 inputs are on their way; `many` are more than eight
-    tokens."""
+    """One program eight outputs of all tokens, each warp of it `depth` of their inputs; if `gated`, of both
+    halves of the weight. Twice `ahead` times 32 inputs are on their way; `many` are more than eight tokens.
+
+    The compiler must not know `depth`. It would unroll the loop, and then it moves each load to the product
+    that needs it, so that every product waits for the memory: a layer of four tokens took an H200 half as
+    long again.
+    """
     if early:
         tl.extra.cuda.gdc_launch_dependents()
     step: tl.constexpr = 32 * ahead
-    rounds: tl.constexpr = (width + step * splits - 1) // (step * splits)
     whole: tl.constexpr = width % (step * splits) == 0
     line = tl.arange(0, 8 * splits)
-    place = (line // 8 * (step * rounds))[:, None] + tl.arange(0, 32)[None]
+    place = (line // 8 * depth)[:, None] + tl.arange(0, 32)[None]
     # What lies behind the last output or token is read as that one, and is not kept.
-    output = tl.minimum(tl.program_id(0) * 8 + line % 8, outputs - 1)[:, None].to(tl.int64)
-    here = weight + output * width + place
+    of_line = tl.minimum(tl.program_id(0) * 8 + line % 8, outputs - 1)[:, None].to(tl.int64)
+    here = weight + of_line * width + place
     there = here + outputs.to(tl.int64) * width
-    parts = _read(here, place, 0, ahead, width, splits, whole, "evict_first")
-    uppers = parts
-    if gated:
-        uppers = _read(there, place, 0, ahead, width, splits, whole, "evict_first")
+    weights = _read_both(here, there, gated, place, 0, ahead, width, splits, whole, "evict_first")
+    token, eight = tl.arange(0, 16)[:, None], tl.arange(0, 8)[None]
+    of_output = token * 0 + tl.program_id(0) * 8 + eight
+    of_both = token * outputs + of_output
+    mine = (of_output < outputs) & (token < tokens)
+    shift, before = 0.0, 0.0
+    if biased:
+        shift = tl.load(bias + of_output, mask=mine, other=0.0)
     if early:
         tl.extra.cuda.gdc_wait()
     low = states + tl.minimum(line % 8, tokens - 1)[:, None] * width + place
     high = states + tl.minimum(8 + line % 8, tokens - 1)[:, None] * width + place
+    known = _read_both(low, high, many, place, 0, ahead, width, splits, whole, "")
+    if added:
+        before = tl.load(onto + of_both, mask=mine, other=0.0)
     nothing = tl.zeros((splits, 16, 8), dtype=tl.float32)
     made = (nothing, nothing, nothing, nothing)
-    for start in tl.range(step, step * rounds, step, num_stages=1):
-        # The next weights, before those at hand are used.
-        later = _read(here, place, start, ahead, width, splits, whole, "evict_first")
-        later_uppers = later
-        if gated:
-            later_uppers = _read(there, place, start, ahead, width, splits, whole, "evict_first")
-        lows, highs = _states(low, high, place, start - step, ahead, width, splits, whole, many)
-        made = _more(made, lows, highs, parts, uppers, many, normed, gated, ahead)
-        parts = later
-        uppers = later_uppers
-    lows, highs = _states(low, high, place, step * (rounds - 1), ahead, width, splits, whole, many)
-    made = _more(made, lows, highs, parts, uppers, many, normed, gated, ahead)
-    token, eight = tl.arange(0, 16)[:, None], tl.arange(0, 8)[None]
-    total, root = tl.sum(made[0], 0), eps
-    above = total
-    if gated:
-        above = tl.sum(made[1], 0)
+    for start in tl.range(step, depth, step, num_stages=1):
+        # What comes next, before that at hand is used.
+        later = _read_both(here, there, gated, place, start, ahead, width, splits, whole, "evict_first")
+        later_known = _read_both(low, high, many, place, start, ahead, width, splits, whole, "")
+        made = _more(made, known, weights, many, normed, gated, ahead)
+        weights, known = later, later_known
+    made = _more(made, known, weights, many, normed, gated, ahead)
+    total, above, square, square_high = made
     if normed:
-        squares = tl.where(token == eight, tl.sum(made[2], 0), 0.0)
+        square = tl.where((token == eight)[None], square, 0.0)
         if many:
-            squares += tl.where(token == eight + 8, tl.sum(made[3], 0), 0.0)
-        root = tl.rsqrt(tl.sum(squares, 1) / width + eps)[:, None]
-    of_output = token * 0 + tl.program_id(0) * 8 + eight
-    mine = (of_output < outputs) & (token < tokens)
-    of_both = token * outputs + of_output
-    finish(
-        total, above, root, bias + of_output, onto + of_both, out + of_both, mine,
-        normed, gated, biased, added,
-    )  # fmt: skip
+            square += tl.where((token == eight + 8)[None], square_high, 0.0)
+    total, above, square = added_up(total, above, square, 0, normed, gated)
+    root = eps
+    if normed:
+        root = tl.rsqrt(tl.sum(square, 1) / width + eps)[:, None]
+    finish(total, above, root, shift, before, out + of_both, mine, normed, gated, biased, added)
 
 
-def blocks(gated: bool) -> tuple[int, int]:
+def blocks(width: int, gated: bool, many: bool) -> tuple[int, int]:
     """Returns by how many warps a program shares out the inputs, and how many times 32 of them each reads at
-    once. No device has tried these, nor others."""
-    return 8, 4 if gated else 8
+    once: the fastest of those that were tried in a layer of 1B and of 8B on an H200."""
+    if gated:
+        return 2, 2 if many else 4
+    if width > 4096:
+        return 8, 4
+    return 4, 4 if many else 8
