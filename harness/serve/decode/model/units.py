@@ -194,7 +194,7 @@ def blocks(width: int, gated: bool, many: bool) -> tuple[int, int]:
     """Returns by how many warps a program shares out the inputs, and how many times 32 of them each reads at
     once: the fastest of those that were tried in a layer of 1B and of 8B on an H200."""
     if gated:
-        return 2, 2 if many else 4
+        return 2, 2 if many and width <= 2048 else 4
     if width > 4096:
         return 8, 4
-    return 4, 4 if many else 8
+    return (4, 4) if many else (4 if width <= 2048 else 2, 8)
