@@ -31,7 +31,7 @@ def compiled(kernel: Any, constants: dict[str, Any], warps: int, *, early: bool 
             signature[name] = NUMBERS[name]
         else:
             signature[name] = "*i64" if name in INDICES else "*bf16"
-        if name == "depth" or name not in constants and name not in NUMBERS:
+        if name == "depth" or (name not in constants and name not in NUMBERS):
             aligned[(place,)] = [["tt.divisibility", 16]]
     source = ASTSource(
         fn=kernel,
@@ -85,13 +85,14 @@ def test_the_units_take_what_each_thread_has_read(width: int, how: dict[str, Any
     loop stays one: the products of two rounds stand there, whatever the width."""
     from harness.serve.decode.model import units
 
-    splits, ahead = units.blocks(width, how["gated"], many)
-    constants = how | {"width": width, "many": many, "early": True, "splits": splits, "ahead": ahead}
+    splits, ahead, paired = units.blocks(width, how["gated"], many)
+    constants = how | {"width": width, "many": many, "early": True, "splits": splits}
+    constants |= {"ahead": ahead, "paired": paired}
     code = compiled(units.product, constants, splits, early=True).asm["ptx"]
     assert begins_early(code)
     assert ".local" not in code, "what does not fit into registers is as slow as memory"
     *body, _ = code.split("mma.sync")
-    of_block = 1 + how["gated"] + how["normed"] * (1 + many)
+    of_block = 1 + how["gated"] + paired + how["normed"] * (1 + many)
     assert len(body) == 2 * ahead * 2 * of_block, (len(body), ahead, of_block)
     assert not [word for word in ("bar.", "ld.shared", "st.shared") if word in "".join(body)]
 
