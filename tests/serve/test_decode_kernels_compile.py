@@ -85,14 +85,13 @@ def test_the_units_take_what_each_thread_has_read(width: int, how: dict[str, Any
     loop stays one: the products of two rounds stand there, whatever the width."""
     from harness.serve.decode.model import units
 
-    splits, ahead, paired = units.blocks(width, how["gated"], many)
-    constants = how | {"width": width, "many": many, "early": True, "splits": splits}
-    constants |= {"ahead": ahead, "paired": paired}
+    splits, ahead = units.blocks(width, how["gated"], many)
+    constants = how | {"width": width, "many": many, "early": True, "splits": splits, "ahead": ahead}
     code = compiled(units.product, constants, splits, early=True).asm["ptx"]
     assert begins_early(code)
     assert ".local" not in code, "what does not fit into registers is as slow as memory"
     *body, _ = code.split("mma.sync")
-    of_block = 1 + how["gated"] + paired + how["normed"] * (1 + many)
+    of_block = 1 + how["gated"] + how["normed"] * (1 + many)
     assert len(body) == 2 * ahead * 2 * of_block, (len(body), ahead, of_block)
     assert not [word for word in ("bar.", "ld.shared", "st.shared") if word in "".join(body)]
 

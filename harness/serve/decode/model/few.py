@@ -151,12 +151,11 @@ def product(
         )
     else:
         many = tokens > units.OUTPUTS
-        splits, ahead, paired = units.blocks(width, gated, many)
+        splits, ahead = units.blocks(width, gated, many)
         depth = 32 * ahead * triton.cdiv(width, 32 * ahead * splits)
-        units.product[(triton.cdiv(outputs, units.OUTPUTS * (2 if paired else 1)),)](
-            *places, *numbers, tokens, depth,
-            width, many, *how, splits, ahead, paired, num_warps=splits, **options,
-        )  # fmt: skip
+        units.product[(triton.cdiv(outputs, units.OUTPUTS),)](
+            *places, *numbers, tokens, depth, width, many, *how, splits, ahead, num_warps=splits, **options
+        )
     return made
 
 

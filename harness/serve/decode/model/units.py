@@ -100,15 +100,14 @@ def _more(
     weights: tl.tuple,
     many: tl.constexpr,
     normed: tl.constexpr,
-    two: tl.constexpr,
+    gated: tl.constexpr,
     ahead: tl.constexpr,
 ) -> tl.tuple:
-    """Returns the sums with these states times these weights: of the first ones, of the second if there are
-    `two`, and of the states with those of the first eight tokens and of the others, whose diagonals are their
-    squares."""
+    """Returns the sums with these states times these weights: of the first half, of the second half, and of
+    the states with those of the first eight tokens and of the others, whose diagonals are their squares."""
     total, above, square, square_high = made
     total = _times(total, states, weights[0], many, ahead)
-    if two:
+    if gated:
         above = _times(above, states, weights[1], many, ahead)
     if normed:
         square = _times(square, states, states[0], many, ahead)
@@ -137,11 +136,9 @@ def product(
     early: tl.constexpr,
     splits: tl.constexpr,
     ahead: tl.constexpr,
-    paired: tl.constexpr,
 ) -> None:
     """One program eight outputs of all tokens, each warp of it `depth` of their inputs; if `gated`, of both
-    halves of the weight, and if `paired`, sixteen, for which the states are read once. Twice `ahead` times 32
-    inputs are on their way; `many` are more than eight tokens.
+    halves of the weight. Twice `ahead` times 32 inputs are on their way; `many` are more than eight tokens.
 
     The compiler must not know `depth`. It would unroll the loop, and then it moves each load to the product
     that needs it, so that every product waits for the memory: a layer of four tokens took an H200 half as
@@ -154,26 +151,17 @@ def product(
     line = tl.arange(0, 8 * splits)
     place = (line // 8 * depth)[:, None] + tl.arange(0, 32)[None]
     # What lies behind the last output or token is read as that one, and is not kept.
-    first = tl.program_id(0) * (16 if paired else 8)
-    of_line = tl.minimum(first + line % 8, outputs - 1)[:, None].to(tl.int64)
+    of_line = tl.minimum(tl.program_id(0) * 8 + line % 8, outputs - 1)[:, None].to(tl.int64)
     here = weight + of_line * width + place
-    if paired:
-        of_line = tl.minimum(first + 8 + line % 8, outputs - 1)[:, None].to(tl.int64)
-        there = weight + of_line * width + place
-    else:
-        there = here + outputs.to(tl.int64) * width
-    two: tl.constexpr = gated or paired
-    weights = _read_both(here, there, two, place, 0, ahead, width, splits, whole, "evict_first")
+    there = here + outputs.to(tl.int64) * width
+    weights = _read_both(here, there, gated, place, 0, ahead, width, splits, whole, "evict_first")
     token, eight = tl.arange(0, 16)[:, None], tl.arange(0, 8)[None]
-    of_output = token * 0 + first + eight
+    of_output = token * 0 + tl.program_id(0) * 8 + eight
     of_both = token * outputs + of_output
     mine = (of_output < outputs) & (token < tokens)
-    other = (of_output + 8 < outputs) & (token < tokens)
-    shift, before, shift_above, before_above = 0.0, 0.0, 0.0, 0.0
+    shift, before = 0.0, 0.0
     if biased:
         shift = tl.load(bias + of_output, mask=mine, other=0.0)
-        if paired:
-            shift_above = tl.load(bias + of_output + 8, mask=other, other=0.0)
     if early:
         tl.extra.cuda.gdc_wait()
     low = states + tl.minimum(line % 8, tokens - 1)[:, None] * width + place
@@ -181,38 +169,33 @@ def product(
     known = _read_both(low, high, many, place, 0, ahead, width, splits, whole, "")
     if added:
         before = tl.load(onto + of_both, mask=mine, other=0.0)
-        if paired:
-            before_above = tl.load(onto + of_both + 8, mask=other, other=0.0)
     nothing = tl.zeros((splits, 16, 8), dtype=tl.float32)
     made = (nothing, nothing, nothing, nothing)
     for start in tl.range(step, depth, step, num_stages=1):
         # What comes next, before that at hand is used.
-        later = _read_both(here, there, two, place, start, ahead, width, splits, whole, "evict_first")
+        later = _read_both(here, there, gated, place, start, ahead, width, splits, whole, "evict_first")
         later_known = _read_both(low, high, many, place, start, ahead, width, splits, whole, "")
-        made = _more(made, known, weights, many, normed, two, ahead)
+        made = _more(made, known, weights, many, normed, gated, ahead)
         weights, known = later, later_known
-    made = _more(made, known, weights, many, normed, two, ahead)
+    made = _more(made, known, weights, many, normed, gated, ahead)
     total, above, square, square_high = made
     if normed:
         square = tl.where((token == eight)[None], square, 0.0)
         if many:
             square += tl.where((token == eight + 8)[None], square_high, 0.0)
-    total, above, square = added_up(total, above, square, 0, normed, two)
+    total, above, square = added_up(total, above, square, 0, normed, gated)
     root = eps
     if normed:
         root = tl.rsqrt(tl.sum(square, 1) / width + eps)[:, None]
     finish(total, above, root, shift, before, out + of_both, mine, normed, gated, biased, added)
-    if paired:
-        there = out + of_both + 8
-        finish(above, above, root, shift_above, before_above, there, other, normed, False, biased, added)
 
 
-def blocks(width: int, gated: bool, many: bool) -> tuple[int, int, bool]:
-    """Returns by how many warps a program shares out the inputs, how many times 32 of them each reads at
-    once, and whether it has sixteen outputs: the fastest of those that were tried in a layer of 1B and of 8B
-    on an H200."""
+def blocks(width: int, gated: bool, many: bool) -> tuple[int, int]:
+    """Returns by how many warps a program shares out the inputs, and how many times 32 of them each reads at
+    once. On an H200 a layer of 1B or of 8B takes with each of these at most 2 % longer than with the fastest of
+    those that were tried for that product."""
     if gated:
-        return 2, 2 if many and width <= 2048 else 4, False
+        return 2, 2 if many and width <= 2048 else 4
     if width > 4096:
-        return 8, 4, width > 8192 and not many
-    return (*((4, 4) if many else (4 if width <= 2048 else 2, 8)), False)
+        return 8, 4
+    return (4, 4) if many else (4 if width <= 2048 else 2, 8)
