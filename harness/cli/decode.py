@@ -152,7 +152,7 @@ def _add_masks(masks: Options) -> None:
         masks,
         "--fill-threads",
         positive,
-        "threads that fill masks: ours, or with --batch-fill the backend's own",
+        "threads that fill masks: ours (one on CUDA: the loop's own), or with --batch-fill the backend's own",
         default=1,
     )
     add_switch(masks, "--batch-fill", "fill all rows in one call of the backend", default="off")

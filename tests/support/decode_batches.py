@@ -40,6 +40,7 @@ OPTIONS = st.fixed_dictionaries(
     {
         "overlap": st.booleans(),
         "batch_fill": st.booleans(),
+        "fill_threads": st.integers(1, 2),
         "workers": st.integers(0, 1),
         "kernel": st.sampled_from(["", "theirs"]),
     }

@@ -14,10 +14,12 @@ from decode_questions import the_draws_are_those_of_the_distribution
 from decode_tools import (
     EOS,
     WORDS,
+    Around,
     AroundAdapter,
     FakeModel,
     Locked,
     alone,
+    as_if_the_cpu_worked_beside,
     regex,
     replayed,
     request,
@@ -26,11 +28,11 @@ from decode_tools import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.backend.grammar import Grammar
+from harness.backend.grammar import Bitmask, Grammar
 from harness.errors import BadInput
 from harness.oracle.reference import Reference
 from harness.walk.loop.compiling import CompileQueue
-from harness.walk.loop.loop import Loop, LoopOptions, _Run
+from harness.walk.loop.loop import Loop, LoopOptions
 from harness.walk.loop.masks import Masks
 from harness.walk.loop.outcome import STEP
 from harness.walk.loop.request import Request
@@ -163,10 +165,17 @@ def test_fills_run_while_the_model_works_only_with_overlap() -> None:
     assert not adapter.met
 
 
-def test_a_device_is_given_its_work_before_fills_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On CUDA a pass is launched, what follows is queued behind it, and only the choice of tokens waits."""
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_device_is_given_its_work_before_fills_begin(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """On CUDA a pass is launched, what follows is queued behind it, and only the choice of tokens waits. One
+    thread that fills is the loop's own; several are others."""
     order: list[str] = []
-    initialize = _Run.__init__
+    fillers: set[bool] = set()
+
+    class Notes(Around):
+        def fill_bitmask(self, bitmask: Bitmask) -> None:
+            fillers.add(threading.current_thread() is threading.main_thread())
+            super().fill_bitmask(bitmask)
 
     def noted(owner: type, name: str) -> None:
         inner = getattr(owner, name)
@@ -177,22 +186,18 @@ def test_a_device_is_given_its_work_before_fills_begin(monkeypatch: pytest.Monke
 
         monkeypatch.setattr(owner, name, note)
 
-    def on_a_device(self: _Run, *arguments: Any) -> None:
-        initialize(self, *arguments)
-        assert self.fills_first, "a CPU's fills come first"
-        self.fills_first = False
-
+    as_if_the_cpu_worked_beside(monkeypatch)
     for owner, name in ((Fills, "begin"), (Fills, "wait"), (Masks, "apply"), (Sampler, "choose")):
         noted(owner, name)
-    monkeypatch.setattr(_Run, "__init__", on_a_device)
     model, wanted = (
         FakeModel(),
         [request(f"r{number}", GRAMMARS[1], limit=6, seed=number) for number in range(3)],
     )
     model.during = lambda: order.append("pass")
-    found = serve(wanted, model=model)
+    found = serve(wanted, AroundAdapter(Notes), model=model, ahead=False, fill_threads=threads)
     assert [each.ids for each in found] == [alone(each) for each in wanted]
     assert order == ["pass", "begin", "wait", "apply", "choose"] * (len(order) // 5)
+    assert fillers == {threads == 1}
 
 
 def test_what_is_hidden_is_not_exposed() -> None:

@@ -35,8 +35,11 @@ class LoopOptions:
     """The loop's mechanisms, none of which changes an output, and what ends the thinking."""
 
     overlap: bool = True
-    """Fill masks in threads while the model works; otherwise they are filled before the forward pass."""
+    """Fill masks while the model works; otherwise they are filled before the forward pass."""
     fill_threads: int = 1
+    """The threads that fill with overlap. On a device that works beside the host one is the loop's own, which
+    has nothing else to do until the pass ends: to wake another takes longer than many a fill, and the two
+    wait for each other's Python."""
     batch_fill: bool = False
     """Fill with the adapter's own call for several objects."""
     kernel: str = ""
@@ -180,17 +183,15 @@ class _Run:
         self.batch = Batch(loop.model, loop.vocabulary, loop.strategy)
         self.intake = Intake(requests, queue, options.fallback)
         self.leaving = any(request.cancel_ns is not None for request in requests)
-        self.fills = (
-            None
-            if queue is None
-            else Fills(
-                loop.thinking or queue.adapter, options.fill_threads * options.overlap, options.batch_fill
-            )
-        )
         # A device is given its work first, and fills begin while it works; a CPU's pass is work of this
         # thread.
         beside = works_beside(self.model.device)
         self.fills_first = not options.overlap or not beside
+        self.fills_itself = not self.fills_first and options.fill_threads == 1
+        threads = options.fill_threads if options.overlap and not self.fills_itself else 0
+        self.fills = (
+            None if queue is None else Fills(loop.thinking or queue.adapter, threads, options.batch_fill)
+        )
         self.goes_ahead = options.ahead and options.overlap and beside and loop.strategy.only_samples
         self.flight: Flight | None = None
         """The pass that began ahead."""
@@ -272,7 +273,7 @@ class _Run:
             marks = [self.clock()]
             logits = model.extend(passing.tokens, every=passing.drafted)
             marks.append(self.clock())
-        if masks is not None and fills is not None and not self.fills_first:
+        if masks is not None and fills is not None and not self.fills_first and not self.fills_itself:
             fills.begin(passing, masks)
         fill_ns = 0
         if not passing.slots:
@@ -283,6 +284,8 @@ class _Run:
             self._prefer(passing, slots)
             marks.append(self.clock())
             if masks is not None and fills is not None:
+                if self.fills_itself:
+                    fills.begin(passing, masks)
                 fills.wait()
             marks.append(self.clock())
             if masks is not None:

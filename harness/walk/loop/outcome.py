@@ -36,9 +36,9 @@ STEP_COLUMNS = {
 """The int64 columns of one step of the loop, and what each counts or times, in nanoseconds.
 
 On CUDA forward, the wait for fills, move, apply and sample are by the device's clock: all of them are queued
-while the pass runs, so they are what the device spends on them and what it waits for. With fill threads,
-`exposed_ns` is the hand-over of the fills to the threads before the forward pass and the wait for them after
-it; without threads it is the fills themselves. What is left of `wall_ns` without forward, exposed, move,
+while the pass runs, so they are what the device spends on them and what it waits for. With overlap,
+`exposed_ns` is the hand-over of the fills to threads before the forward pass, and what the fills take longer
+than it; without overlap it is the fills themselves. What is left of `wall_ns` without forward, exposed, move,
 apply, sample, accept and strategy is the harness's own time. Where the pass began ahead these parts run
 beside one another: what they are more than `wall_ns` is then taken off.
 """

@@ -192,8 +192,8 @@ def product(
 
 def blocks(width: int, gated: bool, many: bool) -> tuple[int, int]:
     """Returns by how many warps a program shares out the inputs, and how many times 32 of them each reads at
-    once. On an H200 a layer of 1B or of 8B takes with each of these at most 2 % longer than with the fastest of
-    those that were tried for that product."""
+    once. On an H200 a layer of 1B or of 8B takes with each of these at most 2 % longer than with the fastest
+    of those that were tried for that product."""
     if gated:
         return 2, 2 if many and width <= 2048 else 4
     if width > 4096:
