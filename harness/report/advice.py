@@ -85,7 +85,9 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
     """Yields the parts of the screen, and whether their lines are drawn already."""
     answer = advice.answer
     option = advice.engine_option
-    chosen = [f"For {advice.engine}, write: {option}"] if option else []
+    works = answer.best is not None and answer.best.right_outputs
+    write = f"For {advice.engine}, write:" if works else f"If it must be one, write for {advice.engine}:"
+    chosen = [f"{write} {option}"] if option else []
     yield [one_line(answer.sentence), *chosen], False
     certainty = [*answer.certainty, *advice.notes, f"The tokenizer is {advice.vocabulary}."]
     yield [f"How sure: {answer.sure}. {' '.join(certainty)}"], False

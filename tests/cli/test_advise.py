@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import harness
+from harness.backend.describe import catalogue
 from harness.cases.suite import find_suite
 from harness.cli.main import main
 from harness.diagnose.advise.advice import source_of
@@ -16,6 +18,8 @@ from harness.diagnose.advise.engines import engines, offer_of
 from harness.diagnose.advise.stored import FILE, stored_advice
 from harness.errors import BadInput
 from harness.outcomes.case_state import CaseState
+from harness.report.advice import advice_text
+from harness.text import Console
 
 TOOLS = {
     "tools": [
@@ -110,6 +114,19 @@ def test_a_program_asks_for_the_same(advised: Path) -> None:
     )
     assert advice.answer.best is not None and advice.answer.best.name == "llguidance"
     assert not advice.works and advice.folder == advised / "asked"
+
+
+def test_an_option_of_the_engine_is_no_advice_where_no_backend_works(advised: Path) -> None:
+    offer = offer_of("vllm", catalogue())
+    bad = advised / "bad"
+    bad.mkdir()
+    (bad / "tools.json").write_text(json.dumps({"tools": TOOLS["tools"][1:]}))
+    for folder, said in ((bad, "If it must be one, write for vllm"), (advised, "For vllm, write")):
+        advice = harness.advise(
+            folder / "tools.json", backends=["xgrammar"], tokenizer="bytes", out=folder / "engine"
+        )
+        screen = advice_text(replace(advice, engine="vllm", offer=offer), "a page", Console())
+        assert f"{said}: --structured-outputs-config.backend xgrammar" in screen
 
 
 def test_a_gate_fails_where_a_schema_does_not_work(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:

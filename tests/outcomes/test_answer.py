@@ -177,6 +177,16 @@ def test_backends_that_fare_alike_are_said_to_be_equal(synthetic: ModuleType, tm
     assert not answer.risks
 
 
+def test_where_none_works_those_that_fare_alike_are_named_together(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    answer = _answer(synthetic, tmp_path, [REFUSES], [REFUSES])
+    assert answer.sentence == (
+        "None of these backends can be recommended: alpha and beta:any_whitespace=false, each of which "
+        "does not work on the one schema and refuses valid output in 1."
+    )
+
+
 def test_without_anything_judged_nothing_is_recommended(synthetic: ModuleType, tmp_path: Path) -> None:
     bare = {"instance": None, "valid": None, "accepted": None}
     answer = _answer(synthetic, tmp_path, [bare, bare], [bare, DECLINES | bare])

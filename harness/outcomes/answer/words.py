@@ -40,10 +40,11 @@ def sentence(
         return f"Nothing can be said yet: no {noun} of this run could be judged."
     fares = _fares_of_all(best, noun, whose)
     rest = [*_goes_wrong(best), *_refuses(best)]
+    names = _and([best.name, *(other.name for other in equals)])
     if not best.right_outputs:
-        first = f"None of these backends can be recommended: {best.name} {fares}{_joined(rest)}{_open(best)}."
+        first = f"None of these backends can be recommended: {names}{', each of which' if equals else ''} "
+        first += f"{fares}{_joined(rest)}{_open(best)}."
     elif equals:
-        names = _and([best.name, *(other.name for other in equals)])
         first = f"{names} are equally right: each {fares}{_joined(_goes_wrong(best) + _refuses(best))}."
         first += _cheaper(best, equals)
     elif others:
