@@ -114,8 +114,8 @@ def beside(model: Clock) -> Iterator[None]:
 
     with (
         patch.object(loop, "works_beside", lambda device: True),
-        patch.object(Masks, "move", lambda masks, count: queued(2)),
-        patch.object(Masks, "apply", lambda masks, logits: queued(10)),
+        patch.object(Masks, "move", lambda masks, count: queued(9)),
+        patch.object(Masks, "apply", lambda masks, logits: queued(2)),
         patch.object(Sampler, "favour", favour),
         patch.object(Sampler, "choose", choose),
     ):

@@ -3,7 +3,8 @@ have a grammar."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,14 @@ class Masks:
         self._batches = [whole[:count] for count in range(slots + 1)]
         # Bytes and not int32, where the sign bit of a word would be shifted along.
         self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
+        self._stream: torch.cuda.Stream | None = None
+        """On CUDA the queue in which masks are brought and unpacked while the pass runs in the usual one."""
+        if device.type == "cuda":
+            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            self._stream.wait_stream(torch.cuda.current_stream(device))
+        self._forbidden: torch.Tensor | None = None
+        """What the masks that were moved last forbid, bool `[count, vocabulary]`; None for a kernel of the
+        adapter's, which reads them packed."""
 
     def batch(self, count: int) -> Bitmask:
         """Returns the first `count` rows as one array."""
@@ -45,9 +54,27 @@ class Masks:
         return batch
 
     def move(self, count: int) -> None:
-        """Copies the first `count` masks to the device, queued behind the device's work."""
-        if not self._on_host:
+        """Copies the first `count` masks to the device and unpacks them there, beside its other work; what is
+        queued from here on waits for them. The masks that were moved before must be applied by then."""
+        if self._on_host:
+            return
+        with self._beside():
             self._there[:count].copy_(self._host[:count], non_blocking=True)
+            if self._kernel is None:
+                self._forbidden = self._unpacked(count)
+
+    @contextmanager
+    def _beside(self) -> Iterator[None]:
+        """Queues what is given to a CUDA device meanwhile beside its other work, which waits for it behind
+        this."""
+        if self._stream is None:
+            yield
+            return
+        import torch
+
+        with torch.cuda.stream(self._stream):
+            yield
+        torch.cuda.current_stream(self._there.device).wait_stream(self._stream)
 
     def apply(self, logits: torch.Tensor) -> None:
         """Sets forbidden logits to minus infinity in place: float32 `[count, vocabulary]`, row i under mask
@@ -60,9 +87,11 @@ class Masks:
             forbidden = unpack_mask(~rows, self.size) if self.packed else rows
             np.copyto(logits.numpy(), -np.inf, where=forbidden.view(np.bool_))
         else:
-            logits.masked_fill_(self._forbidden(count), float("-inf"))
+            assert self._forbidden is not None, "masks are moved before they are applied"
+            logits.masked_fill_(self._forbidden[:count], float("-inf"))
 
-    def _forbidden(self, count: int) -> torch.Tensor:
+    def _unpacked(self, count: int) -> torch.Tensor:
+        """Returns what the first `count` masks on the device forbid, bool `[count, vocabulary]`."""
         import torch
 
         if not self.packed:
