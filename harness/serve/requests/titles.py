@@ -92,8 +92,7 @@ FIGURES: dict[str, Title] = {
         "exposed",
         "ns",
         "lower",
-        "What masks held the loop up: their hand-over to threads and the wait for them, which overlap did "
-        "not hide.",
+        "What masks held the loop up: their hand-over to threads, and what of the fills was not hidden.",
     ),
     "fill": Title("fills", "ns", "lower", "All fills of a step, summed over threads, hidden or not."),
     "own": Title(
