@@ -155,23 +155,30 @@ def _is_equal(one: BackendAnswer, other: BackendAnswer) -> bool:
 
 
 def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
-    """Returns one risk for each case in which a backend fails, the gravest first; those of the first backend
+    """Returns the risks of each case in which a backend fails, the gravest first; those of the first backend
     before others of the same gravity, and what is not kept for the first time before what a risk before it
-    names already. A check of the interface that fails in many cases is one risk, of the first of them."""
-    worst: dict[CaseKey, tuple[CaseAnswer, list[str], int]] = {}
+    names already. Backends that fail equally gravely share a risk where the same thing shows it. A check of
+    the interface that fails in many cases is one risk, of the first of them."""
+    worst: dict[CaseKey, list[tuple[CaseAnswer, list[str], int]]] = {}
     for place, backend in enumerate(ranked):
         for case in backend.cases:
             if case.state.gravity >= CaseState.REFUSED.gravity:
                 continue
-            key = case.suite, case.case_id
-            if key not in worst or case.state.gravity < worst[key][0].state.gravity:
-                worst[key] = case, [backend.name], place
-            elif case.state == worst[key][0].state:
-                worst[key][1].append(backend.name)
+            groups = worst.setdefault((case.suite, case.case_id), [])
+            if groups and case.state.gravity > groups[0][0].state.gravity:
+                continue
+            if groups and case.state.gravity < groups[0][0].state.gravity:
+                groups.clear()
+            sharing = next((names for other, names, _ in groups if words.is_shown_by(case, other)), None)
+            if sharing is not None:
+                sharing.append(backend.name)
+            else:
+                groups.append((case, [backend.name], place))
     named: set[tuple[str, ...]] = set()
     listed = []
-    alike = Counter(_check_of(case, names) for case, names, _ in worst.values())
-    for case, names, place in worst.values():
+    risks = [group for groups in worst.values() for group in groups]
+    alike = Counter(_check_of(case, names) for case, names, _ in risks)
+    for case, names, place in risks:
         shown = case.proof.order[1:] if case.proof is not None else (True, True)
         check = _check_of(case, names)
         if check and check not in alike:

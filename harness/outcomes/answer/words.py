@@ -218,6 +218,13 @@ def risk(case: CaseAnswer, names: Sequence[str]) -> str:
     return _risk_sentence(case.state, _and(names), "" if len(names) > 1 else "s", case.proof)
 
 
+def is_shown_by(case: CaseAnswer, other: CaseAnswer) -> bool:
+    """Does what shows the risk of the other case, on another arm, show it for this one too?"""
+    mine = [proof for proof in case.proofs if proof.state == case.state]
+    told = _risk_sentence(other.state, "", "", other.proof)
+    return any(_risk_sentence(case.state, "", "", proof) == told for proof in mine or (None,))
+
+
 def and_in_more(sentence: str, count: int) -> str:
     """Returns the sentence of a risk, and behind it that so many more cases share it."""
     if not count:
