@@ -6,7 +6,7 @@ The device is a clock: a pass takes so long as it took an H200 with the shape 1b
 until it is over. What is queued for a device (masks, logits, tokens) is as many small operations of torch as
 on CUDA, which let other threads run as those do. Prints TPOT of constrained over that of unconstrained
 decoding of the same texts, in the same process by turns, where masks are filled by the loop's own thread and
-by another one. What is more than 1 is the host's: grammar, backend, loop, and waking threads. A machine that
+by two others. What is more than 1 is the host's: grammar, backend, loop, and waking threads. A machine that
 does something else beside it wakes threads late.
 """
 

@@ -142,18 +142,15 @@ class _Maker:
         asserted too, because there are backends that assert them."""
         grammar = Grammar("json_schema", self.text)
         try:
-            verdicts = [
-                verdict
+            agree = all(
+                is_valid(grammar, content, draft=self.draft, assert_formats=formats) == wanted.valid
+                and second_verdict(self.text, content, self.draft, formats)[0] in (wanted.valid, None)
                 for formats in self._readings()
-                for verdict in (
-                    is_valid(grammar, content, draft=self.draft, assert_formats=formats),
-                    second_verdict(self.text, content, self.draft, formats)[0],
-                )
-            ]
+            )
         except Unjudgeable:
             return False
         return (
-            all(verdict in (wanted.valid, None) for verdict in verdicts)
+            agree
             and self._takes(wanted.taken_text, content) is not False
             and self._takes(wanted.refused_text, content) is not True
         )

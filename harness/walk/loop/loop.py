@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter_ns, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.backend.bridge.reasoning import with_reasoning
 from harness.backend.bridge.thinking import Thinking
@@ -186,9 +186,14 @@ class _Run:
         # A device is given its work first, and fills begin while it works; a CPU's pass is work of this
         # thread.
         beside = works_beside(self.model.device)
-        self.fills_first = not options.overlap or not beside
-        self.fills_itself = not self.fills_first and options.fill_threads == 1
-        threads = options.fill_threads if options.overlap and not self.fills_itself else 0
+        threads = options.fill_threads if options.overlap else 0
+        self.fills_begin: Literal["before the pass", "beside it", "in its wait"]
+        if not beside or not threads:
+            self.fills_begin = "before the pass"
+        elif threads > 1:
+            self.fills_begin = "beside it"
+        else:
+            self.fills_begin, threads = "in its wait", 0  # the loop's own thread fills
         self.fills = (
             None if queue is None else Fills(loop.thinking or queue.adapter, threads, options.batch_fill)
         )
@@ -259,12 +264,12 @@ class _Run:
 
     def _step(self, began: int, strategy_ns: int, accept_ns: int) -> None:
         """Runs one forward pass and all that follows from it."""
-        model, fills = self.model, self.fills
+        model, fills, begin = self.model, self.fills, self.fills_begin
         landed = self._landed()
         passing = landed[0] if landed else plan(self.batch.by_row.values(), model, self.loop.strategy)
         masks = self.loop.fitting_masks() if passing.constrained else None
         planned = perf_counter_ns()
-        if masks is not None and fills is not None and self.fills_first:
+        if masks is not None and fills is not None and begin == "before the pass":
             fills.begin(passing, masks)
         submitted = perf_counter_ns()
         if landed:
@@ -273,7 +278,7 @@ class _Run:
             marks = [self.clock()]
             logits = model.extend(passing.tokens, every=passing.drafted)
             marks.append(self.clock())
-        if masks is not None and fills is not None and not self.fills_first and not self.fills_itself:
+        if masks is not None and fills is not None and begin == "beside it":
             fills.begin(passing, masks)
         fill_ns = 0
         if not passing.slots:
@@ -284,7 +289,7 @@ class _Run:
             self._prefer(passing, slots)
             marks.append(self.clock())
             if masks is not None and fills is not None:
-                if self.fills_itself:
+                if begin == "in its wait":
                     fills.begin(passing, masks)
                 fills.wait()
             marks.append(self.clock())

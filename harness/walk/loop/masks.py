@@ -3,8 +3,7 @@ have a grammar."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +39,8 @@ class Masks:
         # Bytes and not int32, where the sign bit of a word would be shifted along.
         self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
         self._stream: torch.cuda.Stream | None = None
-        """On CUDA the queue in which masks are brought and unpacked while the pass runs in the usual one."""
+        """On CUDA the queue in which masks are brought and unpacked while the pass runs in the usual one;
+        None elsewhere."""
         if device.type == "cuda":
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
             self._stream.wait_stream(torch.cuda.current_stream(device))
@@ -58,23 +58,14 @@ class Masks:
         queued from here on waits for them. The masks that were moved before must be applied by then."""
         if self._on_host:
             return
-        with self._beside():
+        import torch
+
+        with torch.cuda.stream(self._stream):  # does nothing without one
             self._there[:count].copy_(self._host[:count], non_blocking=True)
             if self._kernel is None:
                 self._forbidden = self._unpacked(count)
-
-    @contextmanager
-    def _beside(self) -> Iterator[None]:
-        """Queues what is given to a CUDA device meanwhile beside its other work, which waits for it behind
-        this."""
-        if self._stream is None:
-            yield
-            return
-        import torch
-
-        with torch.cuda.stream(self._stream):
-            yield
-        torch.cuda.current_stream(self._there.device).wait_stream(self._stream)
+        if self._stream is not None:
+            torch.cuda.current_stream(self._there.device).wait_stream(self._stream)
 
     def apply(self, logits: torch.Tensor) -> None:
         """Sets forbidden logits to minus infinity in place: float32 `[count, vocabulary]`, row i under mask

@@ -146,5 +146,9 @@ def blocks(width: int, gated: bool) -> tuple[int, int, int]:
     """Returns how many outputs and inputs a program takes at once, and its warps. On an H200 a layer of 1B or
     of 8B takes with each of these at most 1 % longer than with the fastest of those that were tried for that
     product."""
-    outputs, most = (2, 1024) if gated else (2, 4096) if width > 4096 else (4, 2048)
-    return outputs, min(most, triton.next_power_of_2(width)), 8 if 4096 < width <= 8192 else 4
+    whole = triton.next_power_of_2(width)
+    if gated:
+        return 2, min(1024, whole), 4
+    if width > 4096:
+        return 2, 4096, 8 if width <= 8192 else 4
+    return 4, min(2048, whole), 4

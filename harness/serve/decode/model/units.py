@@ -198,4 +198,6 @@ def blocks(width: int, gated: bool, many: bool) -> tuple[int, int]:
         return 2, 2 if many and width <= 2048 else 4
     if width > 4096:
         return 8, 4
-    return (4, 4) if many else (4 if width <= 2048 else 2, 8)
+    if many:
+        return 4, 4
+    return 4 if width <= 2048 else 2, 8
