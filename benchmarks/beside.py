@@ -8,6 +8,10 @@ on CUDA, which let other threads run as those do. Prints TPOT of constrained ove
 decoding of the same texts, in the same process by turns, where masks are filled by the loop's own thread and
 by two others. What is more than 1 is the host's: grammar, backend, loop, and waking threads. A machine that
 does something else beside it wakes threads late.
+
+Then, at batch 1 and with texts of which everything is forced, the share of its ceiling that jump-forward's
+speed-up reaches, with the passes of both shapes. What is missing to 1 is that passes of several tokens take
+longer, and the host, which has to know a token before it can write what follows.
 """
 
 from __future__ import annotations
@@ -27,20 +31,27 @@ import torch
 from harness.backend.grammar import Adapter
 from harness.backend.registry import load
 from harness.backend.vocabulary import load_vocabulary
+from harness.serve.decode.overhead import service
 from harness.serve.decode.workloads import find_workload, requests
 from harness.serve.requests import latency
 from harness.walk.loop import loop
 from harness.walk.loop.compiling import CompileQueue
 from harness.walk.loop.loop import Loop, LoopOptions
 from harness.walk.loop.masks import Masks
+from harness.walk.loop.outcome import Completed
 from harness.walk.loop.request import Request
 from harness.walk.loop.sampling import Chosen, Sampler
 from harness.walk.loop.silent import SilentModel
 from harness.walk.loop.strategies import make_strategy
 
 PASS_US = {1: 705, 8: 880, 32: 1070}
-"""Microseconds of a pass by batch, and of what the device does behind it."""
+"""Microseconds of a pass of 1b by batch, and of what the device does behind it."""
 BEHIND_US = 48
+JUMP_PASS_US = {
+    "1b": {1: 705, 4: 810, 8: 840, 16: 970, 256: 1200},
+    "8b": {1: 3625, 4: 3900, 8: 4090, 16: 4530, 256: 4900},
+}
+"""Microseconds of a pass of one row, by the most tokens that it feeds."""
 ROUNDS = 3
 WAYS = {"own thread": 1, "other threads": 2}
 """Two other threads, because one is the loop's own."""
@@ -49,8 +60,10 @@ WAYS = {"own thread": 1, "other threads": 2}
 class Clock(SilentModel):
     """A model without logits, whose passes end when the device's clock says so."""
 
-    def __init__(self, vocabulary_size: int, rows: int) -> None:
+    def __init__(self, vocabulary_size: int, rows: int, pass_us: Mapping[int, int]) -> None:
+        """`pass_us` has the microseconds of a pass by the most tokens of a row."""
         super().__init__(vocabulary_size, rows)
+        self.pass_us = pass_us
         self.free_ns = 0
         """When the device is done with what it was given."""
 
@@ -63,7 +76,8 @@ class Clock(SilentModel):
         for row, added in tokens.items():
             self._lengths[row] += len(added)
         queued(8)
-        self.give(PASS_US[self.rows])
+        width = max(map(len, tokens.values()))
+        self.give(next(us for most, us in self.pass_us.items() if width <= most))
         return Nothing()
 
 
@@ -82,6 +96,9 @@ class Arrival:
 
     def __init__(self, at_ns: int) -> None:
         self.at_ns = at_ns
+
+    def query(self) -> bool:
+        return time.perf_counter_ns() >= self.at_ns
 
     def synchronize(self) -> None:
         left = self.at_ns - time.perf_counter_ns()
@@ -122,16 +139,17 @@ def beside(model: Clock) -> Iterator[None]:
         yield
 
 
-def tpot_us(adapter: Adapter, made: Sequence[Request], rows: int, threads: int | None) -> float:
-    """Returns the mean TPOT of the requests, microseconds; unconstrained if there are no threads."""
+def served(
+    adapter: Adapter, made: Sequence[Request], model: Clock, strategy: str, options: LoopOptions | None
+) -> list[Completed]:
+    """Returns the completed requests of a second run, whose grammars are compiled; unconstrained without
+    options."""
     vocabulary = adapter.vocabulary
-    model = Clock(vocabulary.size, rows)
-    queue = None if threads is None else CompileQueue(adapter, workers=0)
-    options = LoopOptions(fill_threads=threads or 1)
+    queue = None if options is None else CompileQueue(adapter, workers=0)
     try:
         with beside(model):
-            one = Loop(model, vocabulary, make_strategy("stepwise", vocabulary, 0), queue, options)
-            one.serve(made)  # compiles
+            one = Loop(model, vocabulary, make_strategy(strategy, vocabulary, 0), queue, options)
+            one.serve(made)
             gc.collect()
             gc.disable()
             completed = one.serve(made).completed
@@ -140,7 +158,49 @@ def tpot_us(adapter: Adapter, made: Sequence[Request], rows: int, threads: int |
         if queue is not None:
             queue.close()
     assert all(done.end in ("limit", "end_of_sequence") for done in completed), completed
-    return statistics.mean(latency.tpot(done) or 0 for done in completed) / 1e3
+    return completed
+
+
+def fills(name: str, adapter: Adapter, rows: int) -> None:
+    """Prints what masks add to TPOT, by who fills them."""
+    made = requests(
+        find_workload("function_calls"), adapter.vocabulary, count=max(4, rows), prompt_tokens=32, limit=64
+    )
+    ways: dict[str, LoopOptions | None] = {"none": None}
+    ways |= {way: LoopOptions(fill_threads=threads) for way, threads in WAYS.items()}
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(ROUNDS):
+        for way, options in ways.items():
+            model = Clock(adapter.vocabulary.size, rows, {64: PASS_US[rows]})
+            completed = served(adapter, made, model, "stepwise", options)
+            found[way].append(statistics.mean(latency.tpot(done) or 0 for done in completed) / 1e3)
+    none = statistics.median(found["none"])
+    said = ", ".join(f"{way} {statistics.median(found[way]) / none:.3f}" for way in WAYS)
+    print(
+        f"{name}, batch {rows}: none {none:.0f} us a token (the device's {PASS_US[rows] + BEHIND_US}); "
+        f"over it, masks filled by: {said}",
+        flush=True,
+    )
+
+
+def jumps(name: str, adapter: Adapter, shape: str) -> None:
+    """Prints the share of its ceiling that jump-forward's speed-up reaches."""
+    made = requests(find_workload("all_forced"), adapter.vocabulary, count=4, prompt_tokens=32, limit=64)
+    shares, ceiling = [], 1.0
+    for _ in range(ROUNDS):
+        spent, passes = [], []
+        for strategy in ("stepwise", "jump_forward"):
+            model = Clock(adapter.vocabulary.size, 1, JUMP_PASS_US[shape])
+            completed = served(adapter, made, model, strategy, LoopOptions())
+            spent.append(sum(map(service, completed)))
+            passes.append(sum(done.account.passes for done in completed))
+        ceiling = passes[0] / passes[1]
+        shares.append(spent[0] / spent[1] / ceiling)
+    print(
+        f"{name}, {shape}, jump-forward: {statistics.median(shares):.3f} of its ceiling of {ceiling:.2f} "
+        f"({min(shares):.3f} to {max(shares):.3f})",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -148,22 +208,10 @@ def main() -> None:
     vocabulary = load_vocabulary("tekken")
     for name in sys.argv[1:] or ("xgrammar", "llguidance"):
         adapter = load(name)(vocabulary)
-        for rows, pass_us in PASS_US.items():
-            made = requests(
-                find_workload("function_calls"), vocabulary, count=max(4, rows), prompt_tokens=32, limit=64
-            )
-            ways: dict[str, int | None] = {"none": None, **WAYS}
-            found: dict[str, list[float]] = {way: [] for way in ways}
-            for _ in range(ROUNDS):
-                for way, threads in ways.items():
-                    found[way].append(tpot_us(adapter, made, rows, threads))
-            none = statistics.median(found["none"])
-            said = ", ".join(f"{way} {statistics.median(found[way]) / none:.3f}" for way in WAYS)
-            print(
-                f"{name}, batch {rows}: none {none:.0f} us a token (the device's {pass_us + BEHIND_US}); "
-                f"over it, masks filled by: {said}",
-                flush=True,
-            )
+        for rows in PASS_US:
+            fills(name, adapter, rows)
+        for shape in JUMP_PASS_US:
+            jumps(name, adapter, shape)
 
 
 if __name__ == "__main__":

@@ -282,6 +282,26 @@ def test_what_the_language_settles_stays_whatever_it_goes_on_with(
                 )
 
 
+@given(
+    st.lists(st.text("ab日", min_size=1, max_size=5), max_size=12),
+    st.binary(max_size=6) | st.text("ab日", max_size=6).map(str.encode),
+    st.integers(0, 3),
+)
+@settings(max_examples=300, derandomize=True, deadline=None)
+def test_no_token_covers_what_is_settled_and_more(longer: list[str], text: bytes, most: int) -> None:
+    """Against every token at every place, where `most` bytes may follow."""
+    texts = [bytes([byte]) for byte in range(256)] + [each.encode() for each in longer]
+    vocabulary = Vocabulary("random", (*texts, b""), (len(texts),), {len(texts): "</s>"})
+    covered = [
+        at
+        for at in range(len(text))
+        if any(token.startswith(text[at:]) and 0 < len(token) - (len(text) - at) <= most for token in texts)
+    ]
+    assert settled_bytes(vocabulary, text, lambda rest: min(most, len(rest))) == min(
+        covered, default=len(text)
+    )
+
+
 def test_at_the_end_of_the_language_nothing_is_held_back() -> None:
     vocabulary = jumping_vocabulary()
     automaton = choice("ab", "xab")

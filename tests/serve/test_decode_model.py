@@ -189,6 +189,15 @@ def test_more_positions_than_the_model_has_are_refused() -> None:
         Model(plain("llama"), "llama", rows=1, positions=65, chunk=1, graphs=False)
 
 
+@pytest.mark.parametrize(
+    ("rows", "positions", "chunk"), [(1, 300, 256), (2, 300, 128), (8, 300, 64), (1, 96, 96)]
+)
+def test_a_wide_pass_is_shared_out_over_the_rows(rows: int, positions: int, chunk: int) -> None:
+    model = load_model("tiny", 100, rows=rows, positions=positions)
+    assert model.chunk == chunk
+    assert model.extend({0: [1] * chunk}).shape == (1, 100)
+
+
 def test_the_tiny_shape_is_named_a_shape_and_does_not_repeat_itself() -> None:
     model = load_model("tiny", 3000, rows=2, positions=64)
     told = model.describe()

@@ -4,6 +4,7 @@ already accepted."""
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -52,10 +53,10 @@ def settled_bytes(vocabulary: Vocabulary, text: bytes, follows: Follows | None =
     For tokenization by longest match that is enough: the tokens within these bytes stay, whatever follows.
     Merges (BPE) may in rare cases change more.
     """
-    spelled, beginnings = _spelled(vocabulary)
-    for length in range(min(vocabulary.longest_token - 1, len(text)), 0, -1):
+    spelled, beginnings, lengths = _spelled(vocabulary)
+    for length in (*lengths.get(text[-2:], ()), 1):
         suffix = text[-length:]
-        if suffix in beginnings and _may_merge(spelled, suffix, follows):
+        if len(suffix) == length and suffix in beginnings and _may_merge(spelled, suffix, follows):
             return len(text) - length
     return len(text)
 
@@ -108,8 +109,14 @@ def _tokens_within(vocabulary: Vocabulary, ids: list[int], limit: int) -> tuple[
 
 
 @lru_cache(maxsize=4)
-def _spelled(vocabulary: Vocabulary) -> tuple[list[bytes], frozenset[bytes]]:
-    """Returns the tokens' texts, sorted, and every text with which a token begins and after which it goes on:
-    a look into these is twenty times as fast as a search, and few suffixes are among them."""
+def _spelled(vocabulary: Vocabulary) -> tuple[list[bytes], frozenset[bytes], dict[bytes, tuple[int, ...]]]:
+    """Returns the tokens' texts, sorted; every text with which a token begins and after which it goes on: a
+    look into these is twenty times as fast as a search, and few suffixes are among them; and how long those
+    are that end with the same two bytes, longest first."""
     texts = vocabulary.ids_by_bytes
-    return sorted(texts), frozenset(text[:end] for text in texts for end in range(1, len(text)))
+    beginnings = frozenset(text[:end] for text in texts for end in range(1, len(text)))
+    found: defaultdict[bytes, set[int]] = defaultdict(set)
+    for beginning in beginnings:
+        found[beginning[-2:]].add(len(beginning))
+    lengths = {end: tuple(sorted(every, reverse=True)) for end, every in found.items()}
+    return sorted(texts), beginnings, lengths

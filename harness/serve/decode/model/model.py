@@ -20,6 +20,10 @@ from harness.text import one_line
 if TYPE_CHECKING:
     import torch
 
+CHUNK, LEAST_CHUNK = 256, 64
+"""The tokens of a wide pass over all rows, and the least of each row. With few rows one pass takes a short
+prompt and the text that a grammar forces at its end."""
+
 
 def load_model(
     name: str,
@@ -27,7 +31,7 @@ def load_model(
     *,
     rows: int,
     positions: int,
-    chunk: int = 64,
+    chunk: int | None = None,
     device: str = "cpu",
     dtype: str | None = None,
     graphs: bool = True,
@@ -35,7 +39,8 @@ def load_model(
     """Returns a shape (tiny, 0.5b, 1b, 8b), or a real model by folder or hub name, checked against its own
     plain forward pass.
 
-    `dtype` None means float32 on a CPU and bfloat16 elsewhere. Raises BadInput.
+    A pass feeds at most `chunk` tokens of a row; None means CHUNK shared out over the rows. `dtype` None
+    means float32 on a CPU and bfloat16 elsewhere. Raises BadInput.
     """
     for module in ("torch", "transformers"):
         if find_spec(module) is None:
@@ -54,6 +59,8 @@ def load_model(
     if not isinstance(kind, torch.dtype) or not kind.is_floating_point:
         raise BadInput(f'"{dtype}" is no dtype of weights; name float32, bfloat16 or float16')
     attention.register()
+    if chunk is None:
+        chunk = max(CHUNK // max(rows, 1), LEAST_CHUNK)
     build = build_shape if name in SHAPES else load_pretrained
     try:
         network = build(name, vocabulary_size, where, kind, attention.GROUPED)
