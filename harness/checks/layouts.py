@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.backend.grammar import forced_token
+from harness.backend.grammar import ASSERTED_FORMAT, forced_token
 from harness.backend.layout import Layout
 from harness.checks import MASKS
 from harness.checks.documents import Outputs, documents_of_case, mask_finding
@@ -33,8 +33,9 @@ _FRACTION = re.compile(rb"-?[0-9]+\.[0-9]+\Z")
 MOST_ZEROS = 4
 """Zeros that are tried behind a fraction."""
 
-ASSERTED_FORMAT = "asserted_format"
-"""The cause of tokens that are missing because the backend takes `format` for a constraint."""
+NARROWER_FORMAT = "narrower_format"
+"""The cause of tokens that are missing in strings of which the backend asserts the format, although strings
+of that format go on with them."""
 
 ALLOWED_BY = {
     "canonical_only": ": it forces one spelling in tokens of a text that is forced",
@@ -47,6 +48,7 @@ ALLOWED_BY = {
     "further_item": ": an item behind those that the schema lists one by one",
     "number_form": ": it writes the number with more zeros at its end",
     ASSERTED_FORMAT: ": it takes `format` for a constraint, which here is none",
+    NARROWER_FORMAT: ": it takes `format` for a constraint, and for a narrower one than it is",
 }
 """What the tokens are, for the causes that are no keywords of the schema."""
 
@@ -89,21 +91,15 @@ class Shortfall:
     @cached_property
     def of_formats(self) -> TokenSet:
         """Returns the missing tokens with which no document would go on if formats were asserted. Raises
-        NotApplicable where that cannot be told of a backend that says that it asserts them."""
+        NotApplicable where that cannot be told."""
         case, none = self.subject.case, np.zeros_like(self.missing)
         if case.asserts_formats or '"format"' not in case.grammar.text:
             return none
         try:
             demanded = _demanded(self.subject, self.place, self.layout, asserts_formats=True)
         except (NoOracle, NotApplicable) as why:
-            if self.says_that_it_asserts_formats:
-                raise NotApplicable(f"it is not known whether a format explains it: {why}") from why
-            return none
+            raise NotApplicable(f"it is not known whether a format explains it: {why}") from why
         return none if demanded is None else self.missing & ~demanded
-
-    @property
-    def says_that_it_asserts_formats(self) -> bool:
-        return self.subject.adapter.documents(ASSERTED_FORMAT)
 
     def demanded_in(self, layout: Layout, without: frozenset[str] = frozenset()) -> TokenSet:
         """Returns the tokens with which a document of another layout, or of a changed schema, goes on; all of
@@ -191,7 +187,8 @@ def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
     if _is_allowed_behind_zeros(shortfall, tokens):
         yield "number_form", tokens
         return
-    if shortfall.says_that_it_asserts_formats and shortfall.of_formats.any():
+    asserts_format = bool(shortfall.of_formats.any())
+    if asserts_format:
         yield ASSERTED_FORMAT, np.flatnonzero(shortfall.of_formats).tolist()
         tokens = np.flatnonzero(shortfall.missing & ~shortfall.of_formats).tolist()
     pieces = _pieces(shortfall, tokens)
@@ -203,8 +200,12 @@ def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
         if kind in groups:  # where plain characters are missing too, it is not the escapes that are
             groups[kind] += groups.pop("escape", [])
     for kind, of_kind in groups.items():
-        is_sure = kind in ("partial_utf8", "end_of_sequence")
-        yield kind if is_sure else _cause(shortfall, of_kind, kind), of_kind
+        if kind in ("partial_utf8", "end_of_sequence"):
+            yield kind, of_kind
+        elif asserts_format and kind in ("string", "escape"):
+            yield NARROWER_FORMAT, of_kind
+        else:
+            yield _cause(shortfall, of_kind, kind), of_kind
 
 
 def _is_forced(shortfall: Shortfall) -> bool:
@@ -260,8 +261,6 @@ def _cause(shortfall: Shortfall, tokens: list[int], kind: str) -> str:
     """Returns the freedom of the layout that all these tokens use and none of the allowed ones does, or the
     only keyword of the schema that forbids anything here; else `kind`."""
     layout = shortfall.layout
-    if shortfall.of_formats[tokens].all():
-        return ASSERTED_FORMAT
     for cause, narrower in _narrower(layout):
         if narrower != layout:
             using_it = shortfall.demanded & ~shortfall.demanded_in(narrower)

@@ -14,14 +14,13 @@ from typing import NamedTuple
 from harness.oracle.automaton import NoOracle
 from harness.oracle.judge.formats import ANY_ADDRESS, FORMATS, IPV4, LONGEST_HOST, UNCHECKED_FORMATS
 
-_YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
 _FOURTH = "(?:0[48]|[2468][048]|[13579][26])"
-_LEAP_YEAR = f"(?:[0-9]{{2}}{_FOURTH}|{_FOURTH}00)"
+_LEAP_YEAR = f"(?:[0-9]{{2}}{_FOURTH}|(?:00|{_FOURTH})00)"
 _DAY = (
     "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
     "|02-(?:0[1-9]|1[0-9]|2[0-8]))"
 )
-_DATE = f"(?:{_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
+_DATE = f"(?:[0-9]{{4}}-{_DAY}|{_LEAP_YEAR}-02-29)"
 _FRACTION = r"(?:\.[0-9]+)?"
 _HOUR, _MINUTE = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]"
 

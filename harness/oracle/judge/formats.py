@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from datetime import date
 from functools import cache
 from ipaddress import ip_address
 from typing import Any
@@ -44,10 +45,11 @@ def format_checker() -> Any:
     """Returns the jsonschema library's checker of all formats that the judge knows."""
     from jsonschema import FormatChecker
 
-    checker = FormatChecker(formats=("date", "ipv4", "ipv6"))
+    checker = FormatChecker(formats=("ipv4", "ipv6"))
     checker.checks("regex")(lambda value: not isinstance(value, str) or is_pattern(value))
+    checker.checks("date")(lambda value: not isinstance(value, str) or _is_date(value))
     checker.checks("time")(lambda value: not isinstance(value, str) or _is_time(value))
-    checker.checks("date-time")(lambda value: not isinstance(value, str) or _is_date_time(value, checker))
+    checker.checks("date-time")(lambda value: not isinstance(value, str) or _is_date_time(value))
     for name, pattern in FORMATS.items():
         checker.checks(name)(
             lambda value, pattern=pattern: not isinstance(value, str) or _has_form(pattern, value)
@@ -64,8 +66,18 @@ def _has_form(pattern: str, text: str) -> bool:
     return match is not None and address is None
 
 
-def _is_date_time(text: str, checker: Any) -> bool:
-    return text[10:11] in ("T", "t") and bool(checker.conforms(text[:10], "date")) and _is_time(text[11:])
+def _is_date_time(text: str) -> bool:
+    return text[10:11] in ("T", "t") and _is_date(text[:10]) and _is_time(text[11:])
+
+
+def _is_date(text: str) -> bool:
+    """Is the text a full-date of RFC 3339? Its years begin with 0000 (section 1), which Python's do not; that
+    year has the days of 2000."""
+    if not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        return False
+    with suppress(ValueError):
+        return bool(date.fromisoformat(text.replace("0000-", "2000-", 1)))
+    return False
 
 
 def _is_time(text: str) -> bool:
