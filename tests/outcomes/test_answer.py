@@ -235,6 +235,21 @@ def test_the_certainty_says_where_the_time_for_checks_was_up(synthetic: ModuleTy
     assert said in answer.certainty
 
 
+def test_the_certainty_says_with_which_backends_formats_bind(synthetic: ModuleType, tmp_path: Path) -> None:
+    """This is no fault, and so decides nothing."""
+    found = Finding("a_check", 3, "it forbids", "asserted_format", over=5, documented=True)
+    holds = {"findings": (found,)}
+    one, other = (
+        _answer(synthetic, tmp_path / "a", [{}, {}], [{}, holds]),
+        _answer(synthetic, tmp_path / "b", [holds, {}], [{}, holds]),
+    )
+    assert [backend.works for backend in (*one.backends, *other.backends)] == [2] * 4
+    leaves_open = "JSON Schema leaves open whether `format` binds a string; it does with"
+    beta = "beta:any_whitespace=false (1 schema)"
+    assert f"{leaves_open} {beta}, and was not seen to with alpha." in one.certainty
+    assert f"{leaves_open} alpha (1 schema) and {beta}." in other.certainty
+
+
 def test_what_a_walk_wrote_is_shown_with_the_constraint_that_it_violates(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.backend.grammar import ASSERTED_FORMAT
 from harness.cases.case import Case
 from harness.checks import judging_dialects
 from harness.checks.documents import TOKENS_LEAD
@@ -141,6 +142,8 @@ class Proofs:
     """At how many places masks were compared with a case's documents, on the arm where they were most."""
     cut_short: dict[str, set[CaseKey]] = field(default_factory=dict)
     """For each backend the cases of which not every check was made before the time for them was up."""
+    formats_held: dict[ArmKey, set[CaseKey]] = field(default_factory=dict)
+    """For each arm the cases in which it holds strings to a `format` that need not bind them."""
 
     def add(self, row: Row) -> None:
         """Take in one row."""
@@ -159,6 +162,8 @@ class Proofs:
             self.places[key] = max(places, self.places.get(key, 0))
         if OUT_OF_TIME in row.checks.values():
             self.cut_short.setdefault(row.backend, set()).add(key)
+        if any(ASSERTED_FORMAT in finding.cause.split("+") for finding in row.findings):
+            self.formats_held.setdefault(arm_key(row), set()).add(key)
         proofs = list(_proofs_of(row))
         if proofs:
             kept = self.found.setdefault(arm_key(row), {}).setdefault(key, [])
@@ -200,6 +205,8 @@ def together(proofs: Iterable[Proofs]) -> Proofs:
             whole.places[key] = max(places, whole.places.get(key, 0))
         for backend, cases in one.cut_short.items():
             whole.cut_short.setdefault(backend, set()).update(cases)
+        for arm, held in one.formats_held.items():
+            whole.formats_held.setdefault(arm, set()).update(held)
     return whole
 
 

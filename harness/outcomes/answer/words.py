@@ -175,6 +175,11 @@ def certainty(
             for backend, cases in proofs.cut_short.items()
         ]
         yield f"The time for the checks was up before all were made in {_and(short)}."
+    held = {backend.name: len(proofs.formats_held.get(backend.key, ())) for backend in judged}
+    if any(held.values()):
+        by = [f"{name} ({number:,} {_plural(noun, number)})" for name, number in held.items() if number]
+        rest = "" if held[best.name] else f", and was not seen to with {best.name}"
+        yield f"JSON Schema leaves open whether `format` binds a string; it does with {_and(by)}{rest}."
     if best.counts.not_judged:
         yield (
             f"Of {best.counts.not_judged:,} nothing is known but that {best.name} compiles "
