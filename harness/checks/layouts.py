@@ -122,20 +122,34 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
             state = subject.state_behind(documents, place.tokens)
             if state == DEAD:
                 continue  # written otherwise than the layout has it, which the backend is free to allow
-            demanded = subject.trie.mask(documents, state)
-            if layout.order != "any" and (demanded & ~allowed).any():
+            shortfall = Shortfall(
+                subject, layout, documents, place, state, allowed, subject.trie.mask(documents, state)
+            )
+            if layout.order != "any" and shortfall.missing.any():
                 # A library may write each alternative of the schema in an order of its own.
-                agreed = _demanded(subject, place, replace(layout, alternatives_agree=True))
+                agreed = _agreed(shortfall)
                 if agreed is None:
                     continue  # the alternatives order the names before the place differently
-                demanded &= allowed | agreed
-            shortfall = Shortfall(subject, layout, documents, place, state, allowed, demanded)
+                shortfall = agreed
             is_complete = not shortfall.missing.any()
             subject.count(LAYOUT_IS_WRITTEN, places=1, complete=is_complete)
             if not is_complete:
                 yield from (_finding(subject, place, *group) for group in _by_cause(shortfall))
         except NoOracle as why:
             raise NotApplicable(str(why)) from why
+
+
+def _agreed(shortfall: Shortfall) -> Shortfall | None:
+    """Returns what the mask lacks against those documents alone whose names are in order by every alternative
+    of the schema; None if none of them begins like the place's text."""
+    subject, place = shortfall.subject, shortfall.place
+    layout = replace(shortfall.layout, alternatives_agree=True)
+    documents = documents_of_case(subject.case, layout=layout, vocabulary=subject.vocabulary)
+    state = subject.state_behind(documents, place.tokens)
+    if state == DEAD:
+        return None
+    demanded = shortfall.demanded & subject.trie.mask(documents, state)
+    return Shortfall(subject, layout, documents, place, state, shortfall.allowed, demanded)
 
 
 def _demanded(

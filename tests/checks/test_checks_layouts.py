@@ -240,6 +240,36 @@ def test_tokens_that_are_forbidden_whatever_the_schema_have_their_cause(
     assert causes(findings_of(wrong, schema, document)) == {cause}
 
 
+def alternative(kind: str, name: str) -> dict[str, Any]:
+    properties = {"kind": {"const": kind}, name: {"type": "boolean"}}
+    return {"type": "object", "properties": properties, "required": ["kind", name]}
+
+
+def test_a_name_that_one_alternative_forces_is_forced_though_another_does_not_list_it() -> None:
+    """By the layout of the whole schema `left` might stand before `name`, unlisted, which a library need not
+    write that takes each alternative by itself."""
+
+    class Compiled(ReferenceGrammar):
+        def start(self) -> ReferenceObject:
+            return Forcing(self._adapter, self._language)
+
+    class Forces(Declaring):
+        def compile(self, grammar: Grammar) -> ReferenceGrammar:
+            return Compiled(
+                self,
+                ebnf_automaton(
+                    r'root ::= "{\"kind\":\"" ("a\",\"left\":" | "b\",\"name\":") ("true" | "false") "}"'
+                ),
+            )
+
+    schema = {"oneOf": [alternative("a", "left"), alternative("b", "name")]}
+    forces = declaring(COMPACT, vocabulary=load_vocabulary("probe"), kind=Forces)
+    found = findings_of(forces, schema, b'{"kind":"b","name":true}')
+    assert {one.cause for one in found if one.text.startswith('after b\'{"kind":"b","\' it forbids')} == {
+        "canonical_only"
+    }
+
+
 SCHEMAS: list[tuple[Any, bytes]] = [
     (AB, b'{"a":1,"b":2}'),
     ({"type": "string", "pattern": "^a"}, b'"ab"'),
