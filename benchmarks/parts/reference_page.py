@@ -3,7 +3,6 @@ written there by hand."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import shlex
 import shutil
@@ -23,7 +22,7 @@ from harness.outcomes.result import Result, result_of
 from harness.report.export import markdown, write
 from harness.report.page.page import write_report
 from harness.rows.row import CHECKS_MODE, VERDICTS, RunInfo
-from harness.rows.store import PACKED, ROWS, case_identity, has_begun, packed, read_end, read_info, read_rows
+from harness.rows.store import PACKED, case_identity, has_begun, packed, read_end, read_info, read_rows
 from harness.text import markdown as cell
 
 PARTS = {
@@ -135,16 +134,11 @@ def pack(path: Path) -> list[str]:
     is too large, and left out."""
     if not path.exists():
         return []
-    content = path.read_bytes()
-    name, small = (
-        (PACKED, packed(content))
-        if path.name == ROWS
-        else (f"{path.name}.gz", gzip.compress(content, 9, mtime=0))
-    )
+    small = packed(path.read_bytes())
     path.unlink()
     if len(small) > MOST_BYTES:
         return [f"{path.parent.name}/{path.name} ({len(small) / 1e6:.1f} MB packed)"]
-    path.with_name(name).write_bytes(small)
+    path.with_name(f"{path.name}.xz").write_bytes(small)
     return []
 
 
@@ -199,13 +193,13 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
         "on the machine too: on a quieter one there are fewer.",
         f"- Not here: the samples of times (`samples.i64`){''.join(f', {name}' for name in left_out)}.",
         "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite) and "
-        "`figures.csv`, `failing.csv.gz` (every failed or refused case, what was said, and a command that "
+        "`figures.csv`, `failing.csv.xz` (every failed or refused case, what was said, and a command that "
         "shows it in the run, which `--out DIR` with `--take-over` of this folder makes in minutes), "
         f"`{PACKED}` (every row)"
         + (
             "."
             if first.checks
-            else ", `outcomes.json.gz` (expected outcomes for `grammarbench compare`, once unpacked)."
+            else ", `outcomes.json.xz` (expected outcomes for `grammarbench compare`, once unpacked)."
         ),
         "- The figures follow from the rows: `python benchmarks/reference.py --verify FOLDER`.",
     ]

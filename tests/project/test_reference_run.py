@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import lzma
 import shutil
@@ -46,8 +45,8 @@ def test_all_of_it_is_run_and_published(whole: Path) -> None:
         "tables.md",
         "cases.csv",
         "figures.csv",
-        "failing.csv.gz",
-        "outcomes.json.gz",
+        "failing.csv.xz",
+        "outcomes.json.xz",
         "rows.jsonl.xz",
     }
     assert names == {"README.md"} | {f"{part}/{name}" for part in rows for name in each_part}
@@ -55,7 +54,7 @@ def test_all_of_it_is_run_and_published(whole: Path) -> None:
     assert [name for name in each_part if f"`{name}`" not in readme] == [], "the README names every file"
     packed = lzma.decompress((whole / "published" / "maskbench" / "rows.jsonl.xz").read_bytes())
     assert packed == (whole / "runs" / "maskbench" / "rows.jsonl").read_bytes()
-    failing = gzip.decompress((whole / "published" / "maskbench" / "failing.csv.gz").read_bytes()).decode()
+    failing = lzma.decompress((whole / "published" / "maskbench" / "failing.csv.xz").read_bytes()).decode()
     assert "grammarbench repro DIR/runs/maskbench " in failing and str(whole) not in failing
 
 
@@ -102,7 +101,7 @@ def test_an_interrupted_run_is_published_as_such_and_gone_on_with(
     assert said.startswith("# By hand\n\nFive findings.\n\n" + reference_page.MARK), (
         "what was written at the top stays"
     )
-    assert not (tmp_path / "published" / "maskbench" / "outcomes.json.gz").exists(), (
+    assert not (tmp_path / "published" / "maskbench" / "outcomes.json.xz").exists(), (
         "no record of an incomplete run"
     )
     rows.write_bytes(b"".join(lines[:5]) + lines[5][:40])  # and a row cut off
