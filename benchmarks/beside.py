@@ -97,9 +97,6 @@ class Arrival:
     def __init__(self, at_ns: int) -> None:
         self.at_ns = at_ns
 
-    def query(self) -> bool:
-        return time.perf_counter_ns() >= self.at_ns
-
     def synchronize(self) -> None:
         left = self.at_ns - time.perf_counter_ns()
         time.sleep(max(left - 60_000, 0) / 1e9)  # the rest is waited for awake, because sleeping ends late

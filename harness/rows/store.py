@@ -147,12 +147,13 @@ def refuse_published(folder: Path, what: str, instead: str) -> None:
         raise BadInput(f"{folder} is a published run, which is only read: it cannot be {what}; {instead}")
 
 
-def packed(rows: bytes) -> bytes:
-    """Returns the content of `ROWS` as that of `PACKED`, which is the same whenever it is made.
+def packed(table: bytes) -> bytes:
+    """Returns a table of a published run as it is packed there (`ROWS` as `PACKED`), the same whenever it is
+    made.
 
     It is xz: rows repeat one another at distances at which gzip no longer looks, and take half as much.
     """
-    return lzma.compress(rows, preset=9 | lzma.PRESET_EXTREME)
+    return lzma.compress(table, preset=9 | lzma.PRESET_EXTREME)
 
 
 def _opened(folder: Path) -> IO[bytes]:
