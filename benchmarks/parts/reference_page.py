@@ -192,14 +192,14 @@ def about(out: Path, runs: dict[str, Path], left_out: Sequence[str]) -> str:
         "the times. A `timeout` depends "
         "on the machine too: on a quieter one there are fewer.",
         f"- Not here: the samples of times (`samples.i64`){''.join(f', {name}' for name in left_out)}.",
-        "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite) and "
-        "`figures.csv`, `failing.csv.xz` (every failed or refused case, what was said, and a command that "
-        "shows it in the run, which `--out DIR` with `--take-over` of this folder makes in minutes), "
-        f"`{PACKED}` (every row)"
+        "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite), "
+        f"`figures.csv`, and `{PACKED}` (every row);\n  `failing.csv.xz` has every failed or refused case, "
+        "what was said, and a command that shows it in the run, which `--out DIR` with `--take-over` of "
+        "this folder makes in minutes"
         + (
             "."
             if first.checks
-            else ", `outcomes.json.xz` (expected outcomes for `grammarbench compare`, once unpacked)."
+            else ";\n  `outcomes.json.xz` has expected outcomes for `grammarbench compare`, once unpacked."
         ),
         "- The figures follow from the rows: `python benchmarks/reference.py --verify FOLDER`.",
     ]

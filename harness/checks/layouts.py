@@ -144,10 +144,10 @@ def _agreed(shortfall: Shortfall) -> Shortfall | None:
     of the schema; None if none of them begins like the place's text."""
     subject, place = shortfall.subject, shortfall.place
     layout = replace(shortfall.layout, alternatives_agree=True)
-    documents = documents_of_case(subject.case, layout=layout, vocabulary=subject.vocabulary)
-    state = subject.state_behind(documents, place.tokens)
-    if state == DEAD:
+    reached = _reached(subject, place, layout)
+    if reached is None:
         return None
+    documents, state = reached
     demanded = shortfall.demanded & subject.trie.mask(documents, state)
     return Shortfall(subject, layout, documents, place, state, shortfall.allowed, demanded)
 
@@ -161,11 +161,24 @@ def _demanded(
 ) -> TokenSet | None:
     """Returns the tokens with which a document of the layout, or of the schema without some keywords, goes on
     at the place; None if no document begins like its text. Raises NoOracle and NotApplicable."""
+    reached = _reached(subject, place, layout, without, asserts_formats)
+    return None if reached is None else subject.trie.mask(*reached)
+
+
+def _reached(
+    subject: Subject,
+    place: Place,
+    layout: Layout,
+    without: frozenset[str] = frozenset(),
+    asserts_formats: bool = False,
+) -> tuple[Outputs, int] | None:
+    """Returns the documents of the layout, or of the schema without some keywords, and their state behind the
+    place's text; None if no document begins like it. Raises NoOracle and NotApplicable."""
     documents = documents_of_case(
         subject.case, without, layout=layout, asserts_formats=asserts_formats, vocabulary=subject.vocabulary
     )
     state = subject.state_behind(documents, place.tokens)
-    return None if state == DEAD else subject.trie.mask(documents, state)
+    return None if state == DEAD else (documents, state)
 
 
 def declared_layout(subject: Subject) -> Layout:

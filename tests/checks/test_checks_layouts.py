@@ -215,6 +215,22 @@ class SilentlyForcing(Forcing):
         return super().fast_forward_tokens() if self.is_asked else []
 
 
+def with_objects(kind: type[Masking], grammar_text: str = "") -> type[Declaring]:
+    """Returns an adapter whose objects are of this kind. Its sentences are those of the EBNF grammar or,
+    without one, those that it is asked for."""
+
+    class Compiled(ReferenceGrammar):
+        def start(self) -> ReferenceObject:
+            return kind(self._adapter, self._language)
+
+    class Wrong(Declaring):
+        def compile(self, grammar: Grammar) -> ReferenceGrammar:
+            asked = super().compile(grammar)._language
+            return Compiled(self, ebnf_automaton(grammar_text) if grammar_text else asked)
+
+    return Wrong
+
+
 @pytest.mark.parametrize(
     ("kind", "schema", "document", "cause"),
     [
@@ -227,16 +243,7 @@ class SilentlyForcing(Forcing):
 def test_tokens_that_are_forbidden_whatever_the_schema_have_their_cause(
     kind: type[Masking], schema: Any, document: bytes, cause: str
 ) -> None:
-    class Compiled(ReferenceGrammar):
-        def start(self) -> ReferenceObject:
-            return kind(self._adapter, self._language)
-
-    class Wrong(Declaring):
-        def compile(self, grammar: Grammar) -> ReferenceGrammar:
-            right = super().compile(grammar)
-            return Compiled(self, right._language)
-
-    wrong = declaring(COMPACT, vocabulary=load_vocabulary("probe"), kind=Wrong)
+    wrong = declaring(COMPACT, vocabulary=load_vocabulary("probe"), kind=with_objects(kind))
     assert causes(findings_of(wrong, schema, document)) == {cause}
 
 
@@ -246,24 +253,12 @@ def alternative(kind: str, name: str) -> dict[str, Any]:
 
 
 def test_a_name_that_one_alternative_forces_is_forced_though_another_does_not_list_it() -> None:
-    """By the layout of the whole schema `left` might stand before `name`, unlisted, which a library need not
-    write that takes each alternative by itself."""
-
-    class Compiled(ReferenceGrammar):
-        def start(self) -> ReferenceObject:
-            return Forcing(self._adapter, self._language)
-
-    class Forces(Declaring):
-        def compile(self, grammar: Grammar) -> ReferenceGrammar:
-            return Compiled(
-                self,
-                ebnf_automaton(
-                    r'root ::= "{\"kind\":\"" ("a\",\"left\":" | "b\",\"name\":") ("true" | "false") "}"'
-                ),
-            )
-
+    """The order of all names of the schema lets `left` stand before `name`. A library that takes each
+    alternative by itself need not write that, because the second one does not list `left`."""
+    sentences = r'root ::= "{\"kind\":\"" ("a\",\"left\":" | "b\",\"name\":") ("true" | "false") "}"'
     schema = {"oneOf": [alternative("a", "left"), alternative("b", "name")]}
-    forces = declaring(COMPACT, vocabulary=load_vocabulary("probe"), kind=Forces)
+    kind = with_objects(Forcing, sentences)
+    forces = declaring(COMPACT, vocabulary=load_vocabulary("probe"), kind=kind)
     found = findings_of(forces, schema, b'{"kind":"b","name":true}')
     assert {one.cause for one in found if one.text.startswith('after b\'{"kind":"b","\' it forbids')} == {
         "canonical_only"
