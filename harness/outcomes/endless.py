@@ -11,6 +11,7 @@ from harness.backend.arm import arm_names
 from harness.checks.endless import KINDS, RUNS_END, Kind
 from harness.rows.row import CHECKS_MODE
 from harness.rows.store import read_info, read_rows
+from harness.text import counted
 
 
 @dataclass
@@ -53,9 +54,9 @@ def endless_counts(run: Path) -> dict[tuple[str, str, str], EndlessCounts]:
     names = arm_names(read_info(run).arms)
     counts: dict[tuple[str, str, str], EndlessCounts] = {}
     for row in read_rows(run):
-        if row.mode == CHECKS_MODE and (counted := row.counted.get(RUNS_END)):
+        if row.mode == CHECKS_MODE and (found := row.counted.get(RUNS_END)):
             arm = names[row.backend, row.backend_version, row.options]
-            counts.setdefault((row.vocabulary, arm, row.dialect), EndlessCounts()).add(counted)
+            counts.setdefault((row.vocabulary, arm, row.dialect), EndlessCounts()).add(found)
     return counts
 
 
@@ -75,10 +76,9 @@ def _parts(counts: EndlessCounts) -> Iterator[str]:
     """Yields what one arm's outputs can go on in."""
     endless, possible = counts.endless, counts.possible
     if endless["white_space"]:
-        yield f"yes, in white space ({endless['white_space']} of {possible['white_space']} cases)"
+        yield f"yes, in white space ({endless['white_space']} of {counted(possible['white_space'], 'case')})"
     else:
-        longest = counts.longest_white_space or 0
-        yield f"not in white space ({longest} character{'' if longest == 1 else 's'} at most)"
+        yield f"not in white space ({counted(counts.longest_white_space or 0, 'character')} at most)"
     if endless["digits"]:
         bounded = f", though the schema bounds it in {counts.by_spelling}" if counts.by_spelling else ""
         yield f"in the digits of a number ({endless['digits']} of {possible['digits']}{bounded})"

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.diagnose.advise import Advice, arm_name
+from harness.diagnose.advise import Advice, arm_name, choice_of
 from harness.outcomes.answer import BackendAnswer, CaseAnswer, risks_by_backend
 from harness.outcomes.case_state import CaseState
-from harness.text import Console, command, duration, grid, one_line
+from harness.text import Console, command, counted, duration, grid, one_line
 
 MOST_LINES = 40
 """Schemas that the table names; those that work everywhere are left out first."""
@@ -44,6 +44,7 @@ def advice_json(advice: Advice, page: Path) -> dict[str, Any]:
         "best": answer.best.name if answer.best is not None else None,
         "engine": advice.engine,
         "engine_option": advice.engine_option,
+        "recommended": answer.is_recommended,
         "vocabulary": advice.vocabulary,
         "works": advice.works,
         "backends": [
@@ -76,6 +77,7 @@ def advice_json(advice: Advice, page: Path) -> dict[str, Any]:
         "budget": asdict(advice.budget) if advice.budget is not None else None,
         "changes": [asdict(change) for change in advice.changes],
         "unchanged": list(advice.unchanged),
+        "not_looked_at": advice.not_looked_at,
         "run": str(advice.folder),
         "page": str(page),
     }
@@ -85,9 +87,7 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
     """Yields the parts of the screen, and whether their lines are drawn already."""
     answer = advice.answer
     option = advice.engine_option
-    works = answer.best is not None and answer.best.right_outputs
-    write = f"For {advice.engine}, write:" if works else f"If it must be one, write for {advice.engine}:"
-    chosen = [f"{write} {option}"] if option else []
+    chosen = [f"{choice_of(advice.engine, answer.is_recommended)} {option}"] if option else []
     yield [one_line(answer.sentence), *chosen], False
     certainty = [*answer.certainty, *advice.notes, f"The tokenizer is {advice.vocabulary}."]
     yield [f"How sure: {answer.sure}. {' '.join(certainty)}"], False
@@ -119,7 +119,12 @@ def _table(able: Sequence[BackendAnswer], console: Console) -> str:
         differing.append((one_line(name, 30), [_cell(case) for case in cases]))
     shown = differing[:MOST_LINES]
     more = [(f"{len(differing) - MOST_LINES} more", [""] * len(able))] if len(differing) > MOST_LINES else []
-    rest = [(f"{working} others", [CaseState.WORKS.words.title] * len(able))] if working else []
+    others = "1 other" if working == 1 else f"{working:,} others"
+    rest = (
+        [(others if differing else f"all {working:,}", [CaseState.WORKS.words.title] * len(able))]
+        if working
+        else []
+    )
     return grid(
         "", [backend.name for backend in able], [shown, [*more, *rest]], console.width, console.styled, 34
     )
@@ -154,7 +159,7 @@ def _refusals(able: Sequence[BackendAnswer]) -> Iterator[str]:
             more = len(said) - MOST_REFUSALS
             yield (
                 f"  {backend.name}: {'; '.join(said[:MOST_REFUSALS])}"
-                f"{f'; and for {more} more reasons' if more > 0 else ''}"
+                f"{'; and for ' + counted(more, 'more reason') if more > 0 else ''}"
             )
 
 
@@ -200,9 +205,10 @@ def _endings(advice: Advice) -> list[str]:
             "of the backend or of the engine, such as max_whitespace=20: docs/endless.md."
         )
     if (budget := advice.budget) is not None:
+        of = f"; of {budget.looked_at:,} cases it takes the most tokens" if budget.looked_at > 1 else ""
         lines.append(
             f"With a max_tokens below {budget.tokens} no output of {one_line(budget.case, 40)} can be "
-            f"complete; of {budget.looked_at} cases it takes the most tokens."
+            f"complete{of}."
         )
     return lines
 
@@ -223,6 +229,8 @@ def _changes(advice: Advice) -> list[str]:
         left = len(advice.unchanged) - MOST_CHANGES
         more = f" and {left} more" if left > 0 else ""
         lines.append(f"For these no rewrite was found that helps: {names}{more}.")
+    if advice.not_looked_at:
+        lines.append(f"For {counted(advice.not_looked_at, 'more case')} no rewrite was looked for.")
     return lines
 
 

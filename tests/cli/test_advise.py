@@ -13,8 +13,9 @@ import harness
 from harness.backend.describe import catalogue
 from harness.cases.suite import find_suite
 from harness.cli.main import main
+from harness.diagnose.advise import rewritten as rewrites
 from harness.diagnose.advise.advice import source_of
-from harness.diagnose.advise.engines import engines, offer_of
+from harness.diagnose.advise.engines import Offer, engines, offer_of
 from harness.diagnose.advise.stored import FILE, stored_advice
 from harness.errors import BadInput
 from harness.outcomes.case_state import CaseState
@@ -127,6 +128,42 @@ def test_an_option_of_the_engine_is_no_advice_where_no_backend_works(advised: Pa
         )
         screen = advice_text(replace(advice, engine="vllm", offer=offer), "a page", Console())
         assert f"{said}: --structured-outputs-config.backend xgrammar" in screen
+        stored = stored_advice(advice.folder)
+        assert stored is not None and replace(stored, engine="vllm").choice == f"{said}:"
+
+
+def test_a_backend_that_the_engine_lacks_is_called_so(advised: Path) -> None:
+    """Who names backends is not told that others are not installed."""
+    advice = harness.advise(
+        advised / "tools.json", backends=["llguidance"], tokenizer="bytes", out=advised / "foreign"
+    )
+    backend = "llguidance"
+    for arms, are_wrappers, said in [
+        ({"xgrammar": ""}, False, ("llguidance is no backend of e.",)),
+        ({"e:wrapper=x": ""}, True, ("llguidance was tried by itself, not through e.",)),
+        ({"xgrammar": "", backend: ""}, False, ("The backends are the libraries that e has",)),
+        ({backend: ""}, False, ("The backends are the libraries that e has", "Not installed, so not tried")),
+    ]:
+        notes = replace(advice, engine="e", offer=Offer(arms, are_wrappers, ("gone",))).notes
+        assert len(notes) == len(said) and all(map(str.startswith, notes, said))
+
+
+def test_one_tokenizer_is_asked_about(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["advise", str(advised / "tools.json"), "--tokenizer", "all", "--out", str(advised / "every")]
+    assert main(words) == 2
+    assert "advice is about one tokenizer" in capsys.readouterr().err
+    assert not (advised / "every").exists()
+
+
+def test_rewrites_are_looked_for_in_so_many_cases(advised: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = [{**TOOLS["tools"][1], "name": name} for name in ("one", "two", "three")]
+    (advised / "many.json").write_text(json.dumps({"tools": tools}))
+    monkeypatch.setattr(rewrites, "MOST_CASES", 1)
+    advice = harness.advise(
+        advised / "many.json", backends=["llguidance"], tokenizer="bytes", out=advised / "many"
+    )
+    assert len((*advice.changes, *advice.unchanged)) == 1 and advice.not_looked_at == 2
+    assert "For 2 more cases no rewrite was looked for." in advice_text(advice, "a page", Console())
 
 
 def test_a_gate_fails_where_a_schema_does_not_work(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -194,6 +194,47 @@ def test_backends_that_fare_alike_are_said_to_be_equal(synthetic: ModuleType, tm
     assert not answer.risks
 
 
+def test_equal_are_only_those_with_the_same_states(synthetic: ModuleType, tmp_path: Path) -> None:
+    bare = {"instance": None, "valid": None, "accepted": None}
+    answer = _answer(synthetic, tmp_path, [{}, {}, DECLINES], [{}, {}, bare])
+    assert not answer.equals
+    assert answer.sentence == (
+        "Use alpha: it works on 2 of the 3 schemas and refuses 1. beta:any_whitespace=false works on 2."
+    )
+
+
+def test_what_is_not_kept_is_told_of_equal_ones_where_it_is_the_same(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    one, other = (
+        {"findings": (Finding("a_check", 1, "m", cause, under=2),)}
+        for cause in ("control_character", "keyword_pattern")
+    )
+    same = _answer(synthetic, tmp_path / "same", [{}, one], [{}, one])
+    differ = _answer(synthetic, tmp_path / "differ", [{}, one], [{}, other])
+    assert same.equals and differ.equals
+    assert same.sentence.endswith("and is silently wrong in 1 (raw control characters).")
+    assert differ.sentence.endswith("and is silently wrong in 1.")
+
+
+def test_a_fault_in_a_case_that_nothing_judged_is_no_right_output(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    fault = CHECKED | {"findings": (Finding("a_copy_is_independent", 1, "a copy moved"),)}
+    answer = _answer(synthetic, tmp_path, [{}, fault, fault], [{}, CHECKED, CHECKED])
+    assert answer.best is not None and answer.best.name == "beta:any_whitespace=false"
+    alone = _answer(synthetic, tmp_path / "alone", [fault], [CHECKED])
+    assert not alone.is_recommended
+    assert alone.sentence.startswith("None of these backends can be recommended: alpha does not work on")
+    judged = {"findings": fault["findings"]}
+    assert _answer(synthetic, tmp_path / "judged", [judged]).is_recommended
+
+
+def test_backends_that_nothing_judged_do_not_fare_worse(synthetic: ModuleType, tmp_path: Path) -> None:
+    answer = _answer(synthetic, tmp_path, [{}, {}], [{}, IGNORES], [{}, REFUSES], [CHECKED, CHECKED])
+    assert answer.sentence.endswith("(`xs.contains`). One more was not judged.")
+
+
 def test_where_none_works_those_that_fare_alike_are_named_together(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:
@@ -209,6 +250,19 @@ def test_without_anything_judged_nothing_is_recommended(synthetic: ModuleType, t
     answer = _answer(synthetic, tmp_path, [bare, bare], [bare, DECLINES | bare])
     assert answer.best is None and answer.sure == "nothing is known"
     assert answer.sentence == "Nothing can be said yet: no schema of this run could be judged."
+    assert answer.certainty == (
+        "There is no instance with a known verdict, and no mask that was compared with an exact reference.",
+    )
+
+
+def test_what_failed_through_our_own_fault_is_said(synthetic: ModuleType, tmp_path: Path) -> None:
+    lost = {"status": "harness_error", "accepted": None}
+    none = _answer(synthetic, tmp_path / "none", [lost, lost])
+    assert none.certainty == ("Of 2 schemas a part could not be measured, through our own fault.",)
+    some = _answer(synthetic, tmp_path / "some", [{}, lost])
+    assert some.sentence == (
+        "alpha works on 1 of the 2 schemas; 1 could not be measured, through our own fault."
+    )
 
 
 def test_the_certainty_says_how_many_cases_were_judged_and_by_what(
@@ -217,6 +271,13 @@ def test_the_certainty_says_how_many_cases_were_judged_and_by_what(
     answer = _answer(synthetic, tmp_path, [{}, IGNORES, {"valid": None}], [{}, IGNORES, {"valid": None}])
     assert answer.certainty[0] == "2 of 3 schemas were judged, by 1 valid and 1 invalid output."
     assert answer.certainty[1].startswith("Of 1 nothing is known but that alpha compiles it")
+
+
+def test_only_outputs_that_the_best_one_walked_judged_it(synthetic: ModuleType, tmp_path: Path) -> None:
+    refused = _answer(synthetic, tmp_path / "refused", [DECLINES], [REFUSES])
+    assert refused.certainty[0] == "1 of 1 schema was judged."
+    answer = _answer(synthetic, tmp_path / "some", [{}, {}, DECLINES], [{}, IGNORES, IGNORES])
+    assert answer.certainty[0] == "3 of 3 schemas were judged, by 2 valid and 0 invalid outputs."
 
 
 def test_the_certainty_says_at_how_many_places_masks_were_compared(
@@ -233,6 +294,9 @@ def test_the_certainty_says_where_the_time_for_checks_was_up(synthetic: ModuleTy
     answer = _answer(synthetic, tmp_path, [{}, cut_short], [{}, CHECKED])
     said = "The time for the checks was up before all were made in 1 schema of alpha."
     assert said in answer.certainty
+    arms = [replace(arm, backend="alpha", version="1.2.3") for arm in synthetic.ARMS[:2]]
+    one_library = read_answer(_run(synthetic, tmp_path / "arms", [[{}, CHECKED], [{}, cut_short]], arms))
+    assert said.replace("of alpha", "of alpha:any_whitespace=false") in one_library.certainty
 
 
 def test_the_certainty_says_with_which_backends_formats_bind(synthetic: ModuleType, tmp_path: Path) -> None:
@@ -266,6 +330,7 @@ def test_a_control_is_never_recommended_and_in_no_risk(synthetic: ModuleType, tm
         ("alpha", True),
     ]
     assert not answer.risks and "alpha" not in answer.sentence
+    assert "alpha enforced nothing: every output was accepted, invalid ones too." in answer.certainty
 
 
 @pytest.mark.parametrize(

@@ -6,5 +6,6 @@ rewrites of the schemas that do not work, proven to mean the same and tried on t
 
 from harness.diagnose.advise.advice import Advice, advise, arm_name
 from harness.diagnose.advise.rewritten import Change
+from harness.diagnose.advise.stored import choice_of
 
-__all__ = ["Advice", "Change", "advise", "arm_name"]
+__all__ = ["Advice", "Change", "advise", "arm_name", "choice_of"]

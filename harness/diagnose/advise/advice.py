@@ -9,10 +9,12 @@ from pathlib import Path
 
 from harness.backend.describe import Description, catalogue
 from harness.backend.installed import installed_backends
+from harness.backend.vocabulary.fetched import EVERY
 from harness.diagnose.advise.engines import Offer, offer_of
 from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
 from harness.diagnose.advise.rewritten import Change, States, rewritten
 from harness.diagnose.advise.stored import WHOSE, StoredAdvice, verb_for, write_advice
+from harness.errors import BadInput
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
 from harness.outcomes.endless import endless_sentences
 from harness.rows.store import read_cases
@@ -47,6 +49,8 @@ class Advice:
     was found."""
     unchanged: tuple[str, ...]
     """The names of the cases for which no rewrite helped."""
+    not_looked_at: int
+    """The number of further cases for which no rewrite was looked for, because there are so many."""
     endless: tuple[str, ...]
     """For each backend, whether an output can go on until its tokens are used up, and in what."""
     budget: CaseBudget | None
@@ -70,14 +74,26 @@ class Advice:
         """Returns what a reader must know of how the engine was stood in for, in sentences."""
         if self.offer is None:
             return ()
+        tried = {arm_name(backend) for backend in self.answer.backends}
+        foreign = sorted(tried - self.offer.arms.keys())
+        no_backend = [
+            f"{name} was tried by itself, not through {self.engine}."
+            if self.offer.are_wrappers
+            else f"{name} is no backend of {self.engine}."
+            for name in foreign
+        ]
+        if not tried & self.offer.arms.keys():
+            return tuple(no_backend)
         behind = (
             f"The backends are {self.engine}'s own wrapper classes, with the libraries installed here."
             if self.offer.are_wrappers
             else f"The backends are the libraries that {self.engine} has, as installed here and not its own "
             "wrappers, which refuse and break more: docs/engines.md says how to install those."
         )
-        missing = f"Not installed, so not tried: {', '.join(self.offer.missing)}."
-        return (behind, missing) if self.offer.missing and not self.offer.are_wrappers else (behind,)
+        # Who names backends leaves others out, whether these are installed or not.
+        are_missing = self.offer.missing and not self.offer.are_wrappers and self.offer.arms.keys() <= tried
+        missing = [f"Not installed, so not tried: {', '.join(self.offer.missing)}."] if are_missing else []
+        return (behind, *missing, *no_backend)
 
 
 def arm_name(backend: BackendAnswer) -> str:
@@ -103,6 +119,11 @@ def advise(
     `backends` are those of the engine if none are named, and all that are installed without an engine. Raises
     BadInput.
     """
+    if tokenizer == EVERY:
+        raise BadInput(
+            f'advice is about one tokenizer, not "{EVERY}": name the one that you serve; '
+            "`grammarbench run --vocabularies all` compares them"
+        )
     offer = offer_of(engine, catalogue()) if engine else None
     arms = backends or (",".join(offer.arms) if offer else installed_backends(say))
     vocabulary = tokenizer or VOCABULARY
@@ -122,7 +143,7 @@ def advise(
     folder = walked.folder
     answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
     cases = [(suite, case) for suite, _, case in read_cases(folder)]
-    changes, unchanged = rewritten(
+    changes, unchanged, not_looked_at = rewritten(
         cases,
         answer,
         lambda suite: _answers_of(
@@ -143,10 +164,13 @@ def advise(
         offer,
         changes,
         unchanged,
+        not_looked_at,
         tuple(endless_sentences(folder)),
         largest_budget([case for _, case in cases], vocabulary),
     )
-    stored = StoredAdvice(engine, advice.engine_option, advice.notes, changes, unchanged)
+    stored = StoredAdvice(
+        engine, advice.engine_option, advice.notes, changes, unchanged, answer.is_recommended, not_looked_at
+    )
     write_advice(folder, stored)
     return advice
 

@@ -36,7 +36,7 @@ def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
     """
     known = engines(entries)
     if engine not in known:
-        raise BadInput(f'unknown engine "{engine}"{did_you_mean(engine, known)}; known: {", ".join(known)}')
+        raise BadInput(f'unknown engine "{engine}"{did_you_mean(engine, known)}')
     wrappers: dict[str, str] = {}
     libraries: dict[str, str] = {}
     missing = []

@@ -12,6 +12,7 @@ from harness.cases.case import Case
 from harness.cases.rewrites import Candidate, candidates
 from harness.outcomes.answer import Answer
 from harness.outcomes.case_state import CaseState
+from harness.text import counted
 
 MOST_CASES = 30
 """Cases for which rewrites are looked for, those that the fewest backends work on first."""
@@ -47,9 +48,9 @@ def rewritten(
     states_of: Callable[[Path], States],
     folder: Path,
     say: Callable[[str], None],
-) -> tuple[tuple[Change, ...], tuple[str, ...]]:
-    """Returns the changes that help, those first with which the backend to use gains a case, and the names of
-    the cases for which none was found.
+) -> tuple[tuple[Change, ...], tuple[str, ...], int]:
+    """Returns the changes that help, those first with which the backend to use gains a case, the names of the
+    cases for which none was found, and the number of further cases for which none was looked for.
 
     `states_of` walks a suite file through the same backends; the rewrites are written to `folder`.
     """
@@ -73,10 +74,12 @@ def rewritten(
         )
     ]
     wanting.sort(key=lambda pair: list(before[pair[0], pair[1].id].values()).count(CaseState.WORKS))
+    not_looked_at = max(0, len(wanting) - MOST_CASES)
+    del wanting[MOST_CASES:]
     tried: dict[tuple[str, str], list[Candidate]] = {}
     if wanting:
-        say(f"looking for rewrites of {min(len(wanting), MOST_CASES)} case(s) that mean the same ...")
-    for suite, case in wanting[:MOST_CASES]:
+        say(f"looking for rewrites of {counted(len(wanting), 'case')} that mean the same ...")
+    for suite, case in wanting:
         at_fault = _keywords(faults[suite, case.id], case)
         some = list(islice(candidates(case, at_fault, SECONDS), MOST_TRIED))
         if some:
@@ -95,7 +98,8 @@ def rewritten(
     best = answer.best.name if answer.best is not None else ""
     changes.sort(key=lambda change: best not in change.gained)
     helped = {(change.suite, change.case_id) for change in changes}
-    return tuple(changes), tuple(case.name for suite, case in wanting if (suite, case.id) not in helped)
+    unchanged = tuple(case.name for suite, case in wanting if (suite, case.id) not in helped)
+    return tuple(changes), unchanged, not_looked_at
 
 
 def _keywords(faults: Collection[str], case: Case) -> list[str]:

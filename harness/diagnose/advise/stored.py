@@ -17,6 +17,11 @@ WHOSE = "your"
 """Whose the cases of an advice are, for its sentence."""
 
 
+def choice_of(engine: str, is_recommended: bool) -> str:
+    """Returns what stands before the option of the engine that chooses a backend."""
+    return f"For {engine}, write:" if is_recommended else f"If it must be one, write for {engine}:"
+
+
 def verb_for(engine: str) -> str:
     """Returns what one does with a backend, of an engine or, where it is empty, in a program of one's own."""
     return "Set" if engine else "Use"
@@ -31,6 +36,15 @@ class StoredAdvice:
     notes: tuple[str, ...]
     changes: tuple[Change, ...]
     unchanged: tuple[str, ...]
+    is_recommended: bool = True
+    """Is the backend to be used, or only the least bad?"""
+    not_looked_at: int = 0
+    """The number of further cases for which no rewrite was looked for, because there are so many."""
+
+    @property
+    def choice(self) -> str:
+        """Returns what stands before the engine's option."""
+        return choice_of(self.engine, self.is_recommended)
 
     @property
     def verb(self) -> str:

@@ -42,8 +42,7 @@ class Answer:
     best: BackendAnswer | None
     """The backend to use; None where nothing was judged."""
     equals: tuple[BackendAnswer, ...]
-    """The other backends that fare as well as the best: neither fails in more cases, and all work on as
-    many."""
+    """The other backends that fare as well as the best: each has as many cases in each state."""
     backends: tuple[BackendAnswer, ...]
     """On the vocabulary that the answer is about, the best first; controls are last."""
     others: tuple[BackendAnswer, ...]
@@ -57,6 +56,11 @@ class Answer:
     """How sure it is for these cases: `high`, `fair`, `low`, or `nothing is known`."""
     certainty: tuple[str, ...]
     """What that rests on, in sentences."""
+
+    @property
+    def is_recommended(self) -> bool:
+        """Is the best backend one to use? One without a right output is only the least bad."""
+        return self.best is not None and self.best.right_outputs > 0
 
 
 def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
@@ -102,7 +106,7 @@ def answer_of(
         risks=tuple(_risks(chosen_ones)[:MOST_RISKS]),
         risks_elsewhere=tuple(_risks(others)[:MOST_RISKS]),
         sure=words.sure(best, judged, proofs),
-        certainty=tuple(words.certainty(best, judged, proofs, noun)),
+        certainty=tuple(words.certainty(best, ordered, proofs, noun)),
     )  # fmt: skip
 
 
@@ -147,10 +151,9 @@ def _by_gravity(backend: BackendAnswer) -> tuple[int, ...]:
 
 
 def _is_equal(one: BackendAnswer, other: BackendAnswer) -> bool:
-    return (one.counts.failed, one.works, _by_gravity(one)) == (
-        other.counts.failed,
-        other.works,
-        _by_gravity(other),
+    """Do the two have as many cases in each state, and right outputs in as many?"""
+    return one.right_outputs == other.right_outputs and all(
+        one.count(state) == other.count(state) for state in CaseState
     )
 
 

@@ -48,9 +48,11 @@ class BackendAnswer:
 
     @property
     def right_outputs(self) -> int:
-        """Returns in how many cases no output was wrong: those that work, and those in which checks of the
-        interface alone found a fault."""
-        return self.works + self.count(CaseState.OTHER_FAULT)
+        """Returns in how many cases outputs were judged and none was wrong: those that work, and those in
+        which checks of the interface alone found a fault."""
+        return self.works + sum(
+            case.state == CaseState.OTHER_FAULT and case.was_judged for case in self.cases
+        )
 
     def constraints(self, state: CaseState) -> tuple[str, ...]:
         """Returns what is not kept in the cases of the state, each once: first what instances show, then
@@ -95,7 +97,7 @@ def backends_of(
         cases = tuple(
             CaseAnswer(
                 suite, case_id, proofs.names[suite, case_id], summary.rows.state,
-                tuple(proofs.found.get(arm.key, {}).get((suite, case_id), ())),
+                tuple(proofs.found.get(arm.key, {}).get((suite, case_id), ())), summary.rows.judged,
             )
             for (suite, case_id), summary in arm.cases.items()
         )  # fmt: skip

@@ -60,6 +60,17 @@ DESCRIPTIONS = frozenset(CAUSES.values())
 CaseKey = tuple[str, str]
 """Suite and case id."""
 
+Instances = dict[CaseKey, int]
+"""Instances of cases: for each case the bits that are set are their indices."""
+
+LAST_INSTANCE = 1 << 14
+"""The instance as which all behind it count: rows may be anybody's, and an index takes memory."""
+
+
+def number_of(instances: Instances | None) -> int:
+    """Returns how many instances these are."""
+    return sum(bits.bit_count() for bits in (instances or {}).values())
+
 
 @dataclass(frozen=True)
 class Proof:
@@ -98,6 +109,9 @@ class CaseAnswer:
     state: CaseState
     proofs: tuple[Proof, ...] = ()
     """The gravest first; empty for a case that works, or of which nothing is known."""
+    was_judged: bool = True
+    """Did an output or a whole mask tell whether the backend is right? A fault of the interface may be all
+    that is known."""
 
     @property
     def proof(self) -> Proof | None:
@@ -132,16 +146,16 @@ class Proofs:
     found: dict[ArmKey, dict[CaseKey, list[Proof]]] = field(default_factory=dict)
     names: dict[CaseKey, str] = field(default_factory=dict)
     dialects: set[str] = field(default_factory=set)
-    valid: set[tuple[CaseKey, int | None]] = field(default_factory=set)
-    """The valid instances that were walked, and the invalid ones below."""
-    invalid: set[tuple[CaseKey, int | None]] = field(default_factory=set)
+    valid: dict[ArmKey, Instances] = field(default_factory=dict)
+    """For each arm the valid instances of which the walk came to a verdict, and the invalid ones below."""
+    invalid: dict[ArmKey, Instances] = field(default_factory=dict)
     enforcing: Enforcing = field(default_factory=Enforcing)
     masks_compared: set[CaseKey] = field(default_factory=set)
     """The cases of which whole masks were compared with an exact reference."""
     places: dict[CaseKey, int] = field(default_factory=dict)
     """At how many places masks were compared with a case's documents, on the arm where they were most."""
-    cut_short: dict[str, set[CaseKey]] = field(default_factory=dict)
-    """For each backend the cases of which not every check was made before the time for them was up."""
+    cut_short: dict[ArmKey, set[CaseKey]] = field(default_factory=dict)
+    """For each arm the cases of which not every check was made before the time for them was up."""
     formats_held: dict[ArmKey, set[CaseKey]] = field(default_factory=dict)
     """For each arm the cases in which it holds strings to a `format` that need not bind them."""
 
@@ -151,8 +165,9 @@ class Proofs:
         self.names.setdefault(key, row.case)
         self.dialects.add(row.dialect)
         self.enforcing.add(row)
-        if row.valid is not None and row.mode != CHECKS_MODE:
-            (self.valid if row.valid else self.invalid).add((key, row.instance))
+        if row.valid is not None and row.accepted is not None and row.mode != CHECKS_MODE:
+            walked = (self.valid if row.valid else self.invalid).setdefault(arm_key(row), {})
+            walked[key] = walked.get(key, 0) | 1 << min(row.instance or 0, LAST_INSTANCE)
         if any(
             row.checks.get(name) in ("passed", "failed") and row.dialect in dialects
             for name, dialects in judging_dialects().items()
@@ -161,7 +176,7 @@ class Proofs:
         if places := row.counted.get(TOKENS_LEAD, {}).get("places", 0):
             self.places[key] = max(places, self.places.get(key, 0))
         if OUT_OF_TIME in row.checks.values():
-            self.cut_short.setdefault(row.backend, set()).add(key)
+            self.cut_short.setdefault(arm_key(row), set()).add(key)
         if any(ASSERTED_FORMAT in finding.cause.split("+") for finding in row.findings):
             self.formats_held.setdefault(arm_key(row), set()).add(key)
         proofs = list(_proofs_of(row))
@@ -198,15 +213,17 @@ def together(proofs: Iterable[Proofs]) -> Proofs:
     whole = Proofs()
     for one in proofs:
         whole.dialects |= one.dialects
-        whole.valid |= one.valid
-        whole.invalid |= one.invalid
+        for walked, of_one in ((whole.valid, one.valid), (whole.invalid, one.invalid)):
+            for arm, instances in of_one.items():
+                mine = walked.setdefault(arm, {})
+                for key, bits in instances.items():
+                    mine[key] = mine.get(key, 0) | bits
         whole.masks_compared |= one.masks_compared
         for key, places in one.places.items():
             whole.places[key] = max(places, whole.places.get(key, 0))
-        for backend, cases in one.cut_short.items():
-            whole.cut_short.setdefault(backend, set()).update(cases)
-        for arm, held in one.formats_held.items():
-            whole.formats_held.setdefault(arm, set()).update(held)
+        for sets, more in ((whole.cut_short, one.cut_short), (whole.formats_held, one.formats_held)):
+            for arm, cases in more.items():
+                sets.setdefault(arm, set()).update(cases)
     return whole
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof, Proofs
+from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof, Proofs, number_of
 from harness.outcomes.case_state import CaseState
-from harness.text import duration, one_line, shorten
+from harness.text import counted, duration, one_line, shorten
 
 if TYPE_CHECKING:
     from harness.outcomes.answer.backends import BackendAnswer
@@ -17,6 +17,11 @@ MOST_BACKENDS = 2
 
 LONGEST_EVIDENCE = 160
 """Characters of what stands beside a state."""
+
+UNJUDGED = "was not judged"
+
+NO_REFERENCE = "no instance with a known verdict, and no mask that was compared with an exact reference"
+"""Why a case is not judged."""
 
 CLAUSES = {
     CaseState.BREAKS: "breaks on {}",
@@ -39,13 +44,13 @@ def sentence(
     if best is None:
         return f"Nothing can be said yet: no {noun} of this run could be judged."
     fares = _fares_of_all(best, noun, whose)
-    rest = [*_goes_wrong(best), *_refuses(best)]
+    rest = [*_goes_wrong(best, *equals), *_refuses(best)]
     names = _and([best.name, *(other.name for other in equals)])
     if not best.right_outputs:
         first = f"None of these backends can be recommended: {names}{', each of which' if equals else ''} "
         first += f"{fares}{_joined(rest)}{_open(best)}."
     elif equals:
-        first = f"{names} are equally right: each {fares}{_joined(_goes_wrong(best) + _refuses(best))}."
+        first = f"{names} are equally right: each {fares}{_joined(rest)}{_open(best)}."
         first += _cheaper(best, equals)
     elif others:
         first = f"{verb} {best.name}: it {fares}{_joined(rest)}{_open(best)}."
@@ -80,24 +85,30 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
         clauses = [_fares(backend), *[*_goes_wrong(backend), *_refuses(backend)][:2]]
         if backend.count(CaseState.REFUSED) == backend.counts.cases:
             clauses = ["refuses them all"]
-        fares = _and(clauses) if backend.counts.judged else "was not judged"
+        fares = _and(clauses) if backend.counts.judged else UNJUDGED
         alike.setdefault(fares, []).append(backend.name)
-    told = list(alike.items())[:MOST_BACKENDS]
-    for fares, names in told:
+    told = dict(list(alike.items())[:MOST_BACKENDS])
+    for fares, names in told.items():
         yield f"{names[0]} {fares}." if len(names) == 1 else f"{_and(names)}: each {fares}."
-    left = len(others) - sum(len(names) for _, names in told)
-    if left:
-        yield "One more fares worse." if left == 1 else f"{left:,} more fare worse."
+    left = {fares: len(names) for fares, names in alike.items() if fares not in told}
+    unjudged = left.pop(UNJUDGED, 0)
+    if worse := sum(left.values()):
+        yield "One more fares worse." if worse == 1 else f"{worse:,} more fare worse."
+    if unjudged:
+        yield f"One more {UNJUDGED}." if unjudged == 1 else f"{unjudged:,} more were not judged."
 
 
-def _goes_wrong(backend: BackendAnswer) -> list[str]:
-    """Returns a clause for each way in which cases fail, with what is not kept."""
+def _goes_wrong(backend: BackendAnswer, *equals: BackendAnswer) -> list[str]:
+    """Returns a clause for each way in which cases fail, with what is not kept, where that is the same for
+    the backends that are told together with it."""
     clauses = []
     for state, words in CLAUSES.items():
         number = backend.count(state)
         if not number:
             continue
         names = backend.constraints(state) if state == CaseState.SILENTLY_WRONG else ()
+        if any(set(other.constraints(state)) != set(names) for other in equals):
+            names = ()
         shown = ", ".join(coded(name) for name in names[:MOST_CONSTRAINTS])
         more = f" and {len(names) - MOST_CONSTRAINTS} more" if len(names) > MOST_CONSTRAINTS else ""
         clauses.append(words.format(f"{number:,}") + (f" ({shown}{more})" if shown else ""))
@@ -112,8 +123,12 @@ def _refuses(backend: BackendAnswer) -> list[str]:
 
 
 def _open(backend: BackendAnswer) -> str:
-    not_judged = backend.counts.not_judged
-    return f"; {not_judged:,} {'is' if not_judged == 1 else 'are'} not judged" if not_judged else ""
+    left = []
+    if not_judged := backend.counts.not_judged:
+        left.append(f"{not_judged:,} {'is' if not_judged == 1 else 'are'} not judged")
+    if lost := backend.counts.not_measured:
+        left.append(f"{lost:,} could not be measured, through our own fault")
+    return f"; {_and(left)}" if left else ""
 
 
 def _cheaper(best: BackendAnswer, equals: Sequence[BackendAnswer]) -> str:
@@ -143,47 +158,41 @@ def _is_apart(one: BackendAnswer, other: BackendAnswer) -> bool:
 
 
 def certainty(
-    best: BackendAnswer | None, judged: Sequence[BackendAnswer], proofs: Proofs, noun: str
+    best: BackendAnswer | None, backends: Sequence[BackendAnswer], proofs: Proofs, noun: str
 ) -> Iterator[str]:
-    """Yields what the answer rests on."""
+    """Yields what the answer rests on; `backends` are all that were tried, the best first."""
     if best is None:
-        yield "There is no instance with a known verdict, and no exact reference to compare masks with."
+        yield from _why_nothing(backends, proofs, noun)
         return
+    judged = [backend for backend in backends if backend.counts.judged and not backend.is_control]
     total = best.counts.cases
     by = []
-    if proofs.valid or proofs.invalid:
-        by.append(
-            f"{len(proofs.valid):,} valid and {len(proofs.invalid):,} invalid "
-            f"{_plural('output', len(proofs.invalid))}"
-        )
+    valid, invalid = number_of(proofs.valid.get(best.key)), number_of(proofs.invalid.get(best.key))
+    if valid or invalid:
+        by.append(f"{valid:,} valid and {counted(invalid, 'invalid output')}")
     if proofs.masks_compared:
-        number = len(proofs.masks_compared)
-        by.append(f"whole masks of {number:,} {_plural(noun, number)} compared with an exact reference")
+        number = counted(len(proofs.masks_compared), noun)
+        by.append(f"whole masks of {number} compared with an exact reference")
     yield (
-        f"{best.counts.judged:,} of {total:,} {_plural(noun, total)} were judged"
+        f"{best.counts.judged:,} of {counted(total, noun)} {'was' if total == 1 else 'were'} judged"
         f"{', by ' if by else ''}{_and(by)}."
     )
     if proofs.places:
-        number, places = len(proofs.places), sum(proofs.places.values())
         yield (
-            f"At {places:,} {_plural('place', places)} in {number:,} {_plural(noun, number)} the whole mask "
-            "was compared with what the possible documents allow."
+            f"At {counted(sum(proofs.places.values()), 'place')} in {counted(len(proofs.places), noun)} the "
+            "whole mask was compared with what the possible documents allow."
         )
-    if proofs.cut_short:
-        short = [
-            f"{len(cases):,} {_plural(noun, len(cases))} of {backend}"
-            for backend, cases in proofs.cut_short.items()
-        ]
-        yield f"The time for the checks was up before all were made in {_and(short)}."
+    yield from _controls(backends)
+    yield from _cut_short(backends, proofs, noun)
     held = {backend.name: len(proofs.formats_held.get(backend.key, ())) for backend in judged}
     if any(held.values()):
-        by = [f"{name} ({number:,} {_plural(noun, number)})" for name, number in held.items() if number]
+        by = [f"{name} ({counted(number, noun)})" for name, number in held.items() if number]
         rest = "" if held[best.name] else f", and was not seen to with {best.name}"
         yield f"JSON Schema leaves open whether `format` binds a string; it does with {_and(by)}{rest}."
     if best.counts.not_judged:
         yield (
             f"Of {best.counts.not_judged:,} nothing is known but that {best.name} compiles "
-            f"{'it' if best.counts.not_judged == 1 else 'them'}: no instance, no reference."
+            f"{'it' if best.counts.not_judged == 1 else 'them'}: {NO_REFERENCE}."
         )
     if len(judged) > 1:
         one, other = judged[0], judged[1]
@@ -192,8 +201,42 @@ def certainty(
             case for case in one.cases
             if (case.suite, case.case_id) in states and states[case.suite, case.case_id] != case.state
         ]  # fmt: skip
-        yield f"{one.name} and {other.name} differ in {len(differ):,} {_plural(noun, len(differ))}."
+        yield f"{one.name} and {other.name} differ in {counted(len(differ), noun)}."
     yield f"A {noun} that works showed no fault here; that is no proof for outputs that were not tried."
+
+
+def _why_nothing(backends: Sequence[BackendAnswer], proofs: Proofs, noun: str) -> Iterator[str]:
+    """Yields why no backend was judged."""
+    yield from _controls(backends)
+    able = [backend for backend in backends if not backend.is_control]
+    if not any(backend.cases for backend in backends):
+        yield f"No {noun} was walked."
+    lost = {
+        (case.suite, case.case_id)
+        for backend in able
+        for case in backend.cases
+        if case.state == CaseState.NOT_MEASURED
+    }
+    if lost:
+        yield f"Of {counted(len(lost), noun)} a part could not be measured, through our own fault."
+    yield from _cut_short(able, proofs, noun)
+    if any(case.state == CaseState.NOT_JUDGED for backend in able for case in backend.cases):
+        yield f"{'Of the others there' if lost else 'There'} is {NO_REFERENCE}."
+
+
+def _controls(backends: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields which backends are controls; nothing where none is."""
+    names = [backend.name for backend in backends if backend.is_control]
+    if names:
+        yield f"{_and(names)} enforced nothing: every output was accepted, invalid ones too."
+
+
+def _cut_short(backends: Sequence[BackendAnswer], proofs: Proofs, noun: str) -> Iterator[str]:
+    """Yields in how many cases the checks were not all made, with which backends; nothing where all were."""
+    cut = [(backend.name, len(proofs.cut_short.get(backend.key, ()))) for backend in backends]
+    short = [f"{counted(number, noun)} of {name}" for name, number in cut if number]
+    if short:
+        yield f"The time for the checks was up before all were made in {_and(short)}."
 
 
 def coded(constraint: str) -> str:
@@ -263,10 +306,6 @@ def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | Non
         check = proof.check.replace("_", " ")
         return f"With {names} “{check}” does not hold{f': {said}' if said else '.'}"
     return f"{names} {'have' if not ending else 'has'} another fault{f': {said}' if said else '.'}"
-
-
-def _plural(noun: str, number: int) -> str:
-    return noun if number == 1 else f"{noun}s"
 
 
 def _joined(clauses: Sequence[str]) -> str:

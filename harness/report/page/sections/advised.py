@@ -22,6 +22,7 @@ def values(page: Content) -> Values | None:
         "changes": [(change, _indented(change.schema)) for change in changes[:MOST_CHANGES]],
         "left_off": max(0, len(changes) - MOST_CHANGES),
         "unchanged": [name for advice in advices for name in advice.unchanged],
+        "not_looked_at": sum(advice.not_looked_at for advice in advices),
     }
 
 
