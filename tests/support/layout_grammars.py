@@ -53,6 +53,16 @@ ABC = {
     "propertyNames": {"enum": ["a", "b", "c"]},
 }
 
+B_AND_A = {
+    "allOf": [
+        {"type": "object", "properties": {"b": NULL}},
+        {"properties": {"a": NULL}, "required": ["c"], "propertyNames": {"enum": ["a", "b", "c"]}},
+    ]
+}
+OBJECT = {"type": "object"}
+B, D = ({"type": "object", "properties": {name: NULL}} for name in "bd")
+CLOSED = replace(LITERAL, order="listed", unlisted="never")
+"""Nothing but listed names, in their order."""
 AGREED = replace(LITERAL, order="listed", alternatives_agree=True)
 A_OR_BA = {
     "anyOf": [
@@ -114,9 +124,20 @@ PAIRS: list[tuple[Any, Layout, str]] = [
     ({"anyOf": [TWO_NAMES, {"type": "object", "properties": {"b": NULL}, "additionalProperties": False}]},
      replace(AGREED, order="required_first"), r'"{" ("\"b\":null" | "\"a\":true" ",\"b\":null"?)? "}"'),
     (A_OR_B, AGREED, r'"{" ("\"a\":null" | "\"b\":null") "}"'),
-    ({"allOf": [{"type": "object", "properties": {"b": NULL}}, {"properties": {"a": NULL}, "required": ["c"],
-      "propertyNames": {"enum": ["a", "b", "c"]}}]}, replace(AGREED, unlisted="never"),
+    # Lists that hold together come as they are applied; which of them comes first is agreed on by nobody.
+    (B_AND_A, replace(LITERAL, order="listed", unlisted="never"),
      r'"{" "\"b\":null,"? "\"a\":null,"? "\"c\":" value "}"' "\n" + BARE.replace("bare", "value")),
+    (B_AND_A, replace(AGREED, unlisted="never"),
+     r'"{" ("\"b\":null," | "\"a\":null,")? "\"c\":" value "}"' "\n" + BARE.replace("bare", "value")),
+    ({**OBJECT, "$defs": {"base": D, "r": {"$ref": "#/$defs/base"}}, "allOf": [{"$ref": "#/$defs/r"}, B],
+      "properties": {"a": NULL}}, CLOSED,
+     r'"{" ("\"d\":null" ",\"b\":null"? ",\"a\":null"? | "\"b\":null" ",\"a\":null"? | "\"a\":null")? "}"'),
+    ({**OBJECT, "properties": {"a": NULL}, "$ref": "#/$defs/base", "$defs": {"base": D}}, CLOSED,
+     r'"{" ("\"a\":null" ",\"d\":null"? | "\"d\":null")? "}"'),
+    # Where one comes first here and the other there, the text of the schema has it: b before d.
+    ({**OBJECT, "maxProperties": 2, "allOf": [B, {"$ref": "#/$defs/base"}], "$defs": {"base": D},
+      "properties": {"a": {"allOf": [{"$ref": "#/$defs/base"}, B], "maxProperties": 0}}}, CLOSED,
+     r'"{" ("\"b\":null" (",\"d\":null" | ",\"a\":{}")? | "\"d\":null" (",\"a\":{}")? | "\"a\":{}")? "}"'),
     ({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object",
       "properties": {"b": {"type": "null"}}}}, "c": {"type": "object", "minProperties": 1}}},
      replace(LITERAL, unlisted="never"),

@@ -187,13 +187,13 @@ class JsonSchemaAutomaton(Automaton[Key]):
 
     def _orders(self, formulas: Formulas) -> tuple[Order, ...]:
         """The orders of the names that the formulas list, all of which a document has to keep."""
-        layout, places = self.layout, self.schemas.places
+        layout, places, applied = self.layout, self.schemas.places, self.schemas.applied
         if layout.order == "any":
             return ()
         required_first = layout.order == "required_first"
         if layout.alternatives_agree:
-            return orders_of_names(formulas, places, required_first)
-        return (Order(names_in_order(formulas, places, required_first)),)
+            return orders_of_names(formulas, places, applied, required_first)
+        return (Order(names_in_order(formulas, places, applied, required_first)),)
 
     def _opened(self, formulas: Formulas, around: Any) -> Key:
         formulas = tuple(map(simple_items, formulas))

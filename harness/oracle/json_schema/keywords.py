@@ -51,7 +51,9 @@ def of_any(
     if keyword == "const" and schemas.draft != "draft4":
         return schemas.enumeration([value])
     if keyword == "allOf":
-        return conjunction(below())
+        parts = below()
+        schemas.applied.add(parts)
+        return conjunction(parts)
     if keyword == "anyOf":
         return disjunction(below())
     if keyword == "oneOf":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
+from harness.oracle.json_schema.applied import Applied
 from harness.oracle.json_schema.atoms import AllMembers, AllNames, AtLeastProperties, HasName
 from harness.oracle.json_schema.formula import FALSE, Formula, parts_of, polarity, rewritten
 from harness.oracle.json_schema.parts import atoms_of
@@ -71,14 +72,15 @@ def places_of_names(document: Any) -> dict[str, int]:
 
 
 def names_in_order(
-    formulas: tuple[Formula, ...], places: Mapping[str, int], required_first: bool = False
+    formulas: tuple[Formula, ...], places: Mapping[str, int], applied: Applied, required_first: bool = False
 ) -> tuple[str, ...]:
     """The names that the formulas list, in the order in which the schema lists them: those for whose values
     they ask something, then those that must or must not be there.
 
-    What one list says comes in its order; several are ordered by the places of their names in the schema
-    (`places_of_names`), never by the order of the formulas, which depends on the schemas that this process
-    read before. With `required_first`, names without which the first formula is false come before all others.
+    What one list says comes in its order; several come as the schema applies them, or where it does not
+    apply one with the other by the places of their names in the schema (`places_of_names`), never by the
+    order of the formulas, which depends on the schemas that this process read before. With `required_first`,
+    names without which the first formula is false come before all others.
     """
     atoms = atoms_of(formulas)
     required: set[str] = set()
@@ -90,38 +92,46 @@ def names_in_order(
             for part in all_wanted
             if part.kind == "atom" and isinstance(part.parts[0], HasName)
         }
-    return _ordered(atoms, _alone(atoms, places), required, places)
+    return _joined(_lists(atoms, places, applied), _alone(atoms, places), required)
 
 
 def orders_of_names(
-    formulas: tuple[Formula, ...], places: Mapping[str, int], required_first: bool = False
+    formulas: tuple[Formula, ...], places: Mapping[str, int], applied: Applied, required_first: bool = False
 ) -> tuple[Order, ...]:
     """The orders that the alternatives of the formulas give to the names that they list, each once: a library
-    that writes each alternative of an `anyOf` by itself has the names of each in an order of its own. Names
-    that no alternative lists, and that must or must not be there, come last in each. With `required_first`,
-    names that an alternative asks for come before its others."""
+    that writes each alternative of an `anyOf` by itself has the names of each in an order of its own. Where
+    several lists hold together (`allOf`, or `$ref` beside `properties`), the order of these is free, so they
+    are taken the other way round too. Names that no alternative lists, and that must or must not be there,
+    come last in each. With `required_first`, names that an alternative asks for come before its others."""
     kinds = (AllMembers, HasName) if required_first else (AllMembers,)
     alternatives = dict.fromkeys(each for formula in formulas for each in _alternatives(formula, kinds))
-    listed = {name for value in atoms_of(formulas) if isinstance(value, AllMembers) for name in value.by_name}
-    alone = [name for name in _alone(atoms_of(formulas), places) if name not in listed]
+    every = atoms_of(formulas)
+    listed = {name for value in _lists(every, places, applied) for name in value.by_name}
+    alone = [name for name in _alone(every, places) if name not in listed]
     orders = []
     for atoms in alternatives:
-        lists = [value for value in atoms if isinstance(value, AllMembers)]
+        lists = _lists(atoms, places, applied)
         if lists or (alone and not listed):
             required = {value.name for value in atoms if isinstance(value, HasName)}
-            is_closed = any(value.others is FALSE and not value.patterns for value in lists)
-            orders.append(Order(_ordered(lists, alone, required, places), is_closed))
+            is_closed = any(
+                isinstance(value, AllMembers) and value.others is FALSE and not value.patterns
+                for value in atoms
+            )
+            orders += [Order(_joined(each, alone, required), is_closed) for each in (lists, lists[::-1])]
     return tuple(dict.fromkeys(orders))
 
 
-def _ordered(
-    atoms: Iterable[Any], alone: Iterable[str], required: Set[str], places: Mapping[str, int]
-) -> tuple[str, ...]:
-    """The names of the lists among the atoms, the lists by the places of their names, then those that stand
-    alone; of all these the required ones first."""
-    lists = [[name for name, _ in value.named] for value in atoms if isinstance(value, AllMembers)]
-    lists.sort(key=lambda names: (_places(names, places), names))
-    names = dict.fromkeys([*(name for one in lists for name in one), *alone])
+def _lists(atoms: Iterable[Any], places: Mapping[str, int], applied: Applied) -> list[AllMembers]:
+    """The lists among the atoms that order their names, as the schema applies them, else by the places of
+    these."""
+    lists = [value for value in atoms if isinstance(value, AllMembers) and value not in applied.unordered]
+    lists.sort(key=lambda value: (_places(value.by_name, places), [*value.by_name]))
+    return applied.in_order(lists)
+
+
+def _joined(lists: Sequence[AllMembers], alone: Iterable[str], required: Set[str]) -> tuple[str, ...]:
+    """The names of the lists, then those that stand alone; of all these the required ones first."""
+    names = dict.fromkeys([*(name for one in lists for name in one.by_name), *alone])
     return tuple(sorted(names, key=lambda name: name not in required))
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.json_schema.applied import Applied
 from harness.oracle.json_schema.atoms import (
     AllItems,
     AllMembers,
@@ -71,6 +72,8 @@ class Schemas:
         self._restrictions: dict[tuple[Formula, JsonType], Formula] = {}
         self._being_made = 0
         """How many formulas of references are being made now; what is restricted meanwhile is not kept."""
+        self.applied = Applied(self._made)
+        """Which of the lists of names that hold together comes first."""
         self.places = places_of_names(document)
         """Where a name stands first in the schema; it orders the names of several subschemas."""
         self.references = References(document, text, self.draft)
@@ -165,6 +168,7 @@ class Schemas:
             if formulas:
                 self.keywords[keyword] = None
             asked += formulas
+        self.applied.add(asked)
         return conjunction(asked)
 
     def _of_keyword(

@@ -71,14 +71,11 @@ def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], further_items:
         of_objects = tuple(schemas.restricted(formula, "object") for formula in formulas)
         named = tuple(
             (name, below(_asked_of(schemas, of_objects, name)))
-            for name in names_in_order(of_objects, schemas.places)
+            for name in names_in_order(of_objects, schemas.places, schemas.applied)
         )
-        return conjunction(
-            [
-                if_type("array", items()),
-                if_type("object", atom(AllMembers(named, (), FALSE))),
-            ]
-        )
+        members = AllMembers(named, (), FALSE)
+        schemas.applied.unordered.add(members)
+        return conjunction([if_type("array", items()), if_type("object", atom(members))])
 
     def items() -> Formula:
         atoms = atoms_in_order(tuple(schemas.restricted(formula, "array") for formula in formulas))
