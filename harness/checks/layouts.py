@@ -14,6 +14,8 @@ import numpy as np
 
 from harness.backend.grammar import ASSERTED_FORMAT, forced_token
 from harness.backend.layout import Layout
+from harness.cases.case import Case
+from harness.cases.plain_constants import text_with_plain_constants
 from harness.checks import MASKS
 from harness.checks.documents import Outputs, documents_of_case, mask_finding
 from harness.checks.exact_mask import ends_inside_a_character, takes_the_characters
@@ -125,11 +127,10 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
             shortfall = Shortfall(
                 subject, layout, documents, place, state, allowed, subject.trie.mask(documents, state)
             )
-            if layout.order != "any" and shortfall.missing.any():
-                # A library may write each alternative of the schema in an order of its own.
+            if shortfall.missing.any():
                 agreed = _agreed(shortfall)
                 if agreed is None:
-                    continue  # the alternatives order the names before the place differently
+                    continue  # what stands before the place could be written otherwise
                 shortfall = agreed
             is_complete = not shortfall.missing.any()
             subject.count(LAYOUT_IS_WRITTEN, places=1, complete=is_complete)
@@ -140,16 +141,29 @@ def check_every_document_of_its_layout_can_be_written(subject: Subject) -> Itera
 
 
 def _agreed(shortfall: Shortfall) -> Shortfall | None:
-    """Returns what the mask lacks against those documents alone whose names are in order by every alternative
-    of the schema; None if none of them begins like the place's text."""
+    """Returns what the mask lacks against those documents alone of which everybody says that they are written
+    so; None if none of them begins like the place's text.
+
+    A library may write each alternative of the schema in an order of its own, and the numbers of `enum` and
+    `const` as the schema has them, such as `1.0`.
+    """
     subject, place = shortfall.subject, shortfall.place
-    layout = replace(shortfall.layout, alternatives_agree=True)
-    reached = _reached(subject, place, layout)
+    if shortfall.layout.order != "any":
+        layout = replace(shortfall.layout, alternatives_agree=True)
+        reached = _reached(subject, place, layout)
+        if reached is None:
+            return None
+        documents, state = reached
+        demanded = shortfall.demanded & subject.trie.mask(documents, state)
+        shortfall = Shortfall(subject, layout, documents, place, state, shortfall.allowed, demanded)
+    plain = text_with_plain_constants(subject.case.grammar.text)
+    if plain is None or not shortfall.missing.any():
+        return shortfall
+    grammar = replace(subject.case.grammar, text=plain)
+    reached = _reached(subject, place, shortfall.layout, case=replace(subject.case, grammar=grammar))
     if reached is None:
         return None
-    documents, state = reached
-    demanded = shortfall.demanded & subject.trie.mask(documents, state)
-    return Shortfall(subject, layout, documents, place, state, shortfall.allowed, demanded)
+    return replace(shortfall, demanded=shortfall.demanded & subject.trie.mask(*reached))
 
 
 def _demanded(
@@ -171,11 +185,17 @@ def _reached(
     layout: Layout,
     without: frozenset[str] = frozenset(),
     asserts_formats: bool = False,
+    case: Case | None = None,
 ) -> tuple[Outputs, int] | None:
     """Returns the documents of the layout, or of the schema without some keywords, and their state behind the
-    place's text; None if no document begins like it. Raises NoOracle and NotApplicable."""
+    place's text; None if no document begins like it. `case` stands in for the subject's where it is given.
+    Raises NoOracle and NotApplicable."""
     documents = documents_of_case(
-        subject.case, without, layout=layout, asserts_formats=asserts_formats, vocabulary=subject.vocabulary
+        case or subject.case,
+        without,
+        layout=layout,
+        asserts_formats=asserts_formats,
+        vocabulary=subject.vocabulary,
     )
     state = subject.state_behind(documents, place.tokens)
     return None if state == DEAD else (documents, state)

@@ -117,6 +117,26 @@ def test_each_value_of_an_enum_has_a_document_and_each_name_is_left_out() -> Non
     assert {"é 日本 😀", 'a"b\\c\n'} <= {text["city"] for text in texts}
 
 
+def test_a_constant_that_can_be_written_in_several_ways_is_in_no_valid_document() -> None:
+    """A backend that writes the other form would be said to refuse the document."""
+    mixed = documents_for('{"enum": [0.0, 0.5, 1e30, 9223372036854775808]}', None, False)
+    assert {document.content for document in mixed if document.valid} == {b"0.5"}
+    optional = '{"type": "object", "properties": {"a": {"const": 1.0}}, "additionalProperties": false}'
+    contents = {document.content for document in documents_for(optional, None, False) if document.valid}
+    assert contents == {b"{}"}
+    assert not any(document.valid for document in documents_for('{"const": 1.0}', None, False))
+
+
+def test_of_lists_of_names_that_hold_together_the_one_that_is_applied_first_comes_first() -> None:
+    schema = {
+        "allOf": [{"$ref": "#/$defs/base"}, {"properties": {"x": {"type": "null"}}, "required": ["x"]}],
+        "type": "object",
+        "$defs": {"base": {"properties": {"id": {"type": "null"}}, "required": ["id"]}},
+    }
+    contents = {document.content for document in documents_for(json.dumps(schema), None, False)}
+    assert b'{"id": null, "x": null}' in contents and b'{"x": null, "id": null}' not in contents
+
+
 def test_alternatives_of_one_of_are_each_taken_and_taken_together() -> None:
     documents = documents_of({"oneOf": [{"type": "integer"}, {"minimum": 3}]})
     assert documents["breaks $ > oneOf: more than one"].content == b"3"

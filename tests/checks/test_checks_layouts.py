@@ -118,6 +118,66 @@ def test_alternatives_may_order_their_names_each_by_itself() -> None:
     assert b"b" in {bytes.fromhex(example) for found in lost for example in found.examples}
 
 
+class OwnNamesFirst(Declaring):
+    """Writes the names of INHERITED, which has a list of its own and one that it refers to, its own first."""
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return ReferenceGrammar(
+            self, ebnf_automaton(r'root ::= "{" ("\"x\":null" ",\"id\":null"? | "\"id\":null")? "}"')
+        )
+
+
+class BaseFirst(Declaring):
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return ReferenceGrammar(
+            self, ebnf_automaton(r'root ::= "{" ("\"id\":null" ",\"x\":null"? | "\"x\":null")? "}"')
+        )
+
+
+class OnlyTheBase(Declaring):
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return ReferenceGrammar(self, ebnf_automaton(r'root ::= "{" "\"id\":null"? "}"'))
+
+
+INHERITED = {
+    "type": "object",
+    "allOf": [{"$ref": "#/definitions/base"}],
+    "properties": {"x": {"type": "null"}},
+    "propertyNames": {"enum": ["id", "x"]},
+    "definitions": {"base": {"type": "object", "properties": {"id": {"type": "null"}}}},
+}
+
+
+def test_of_lists_that_hold_together_each_may_come_first() -> None:
+    documents = (b'{"id":null,"x":null}', b'{"x":null,"id":null}', b'{"id":null}')
+    for kind in (OwnNamesFirst, BaseFirst):
+        assert findings_of(declaring(COMPACT, kind=kind), INHERITED, *documents) == []
+    lost = findings_of(declaring(COMPACT, kind=OnlyTheBase), INHERITED, *documents)
+    assert b"x" in {bytes.fromhex(example) for found in lost for example in found.examples}
+
+
+class Verbatim(Declaring):
+    """Writes the constants of TEMPERATURES as the schema has them."""
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return ReferenceGrammar(self, ebnf_automaton('root ::= "0.0" | "0.5" | "2.5e3"'))
+
+
+class WithoutTheHalf(Declaring):
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        return ReferenceGrammar(self, ebnf_automaton('root ::= "0.0" | "2.5e3"'))
+
+
+TEMPERATURES = {"enum": [0.0, 0.5, 1e30]}
+
+
+def test_a_constant_may_be_written_as_the_schema_has_it() -> None:
+    assert findings_of(declaring(COMPACT, kind=Verbatim), TEMPERATURES, b"0.0", b"0.5") == []
+    assert findings_of(declaring(COMPACT, kind=Verbatim), {"const": 0.0}, b"0.0") == []
+    lost = findings_of(declaring(COMPACT, kind=WithoutTheHalf), TEMPERATURES, b"0.5")
+    assert [(finding.position, finding.over) for finding in lost] == [(2, 1)]
+
+
 def test_formats_that_are_constraints_to_the_backend_only_are_told() -> None:
     schema = {"type": "string", "format": "ipv4"}
     asserting = declaring(UNESCAPED)
@@ -325,6 +385,7 @@ def test_real_backends_are_held_to_their_words() -> None:
     what it says."""
     pytest.importorskip("xgrammar")
     pytest.importorskip("llguidance")
+    pytest.importorskip("outlines_core")
     vocabulary = load_vocabulary("probe")
     schema = {"const": [1, 2]}
     xgrammar, llguidance = (make(spec, vocabulary) for spec in parse_specs("xgrammar,llguidance"))
@@ -333,3 +394,7 @@ def test_real_backends_are_held_to_their_words() -> None:
     listing = {"type": "array", "prefixItems": [{"type": "integer"}]}
     strict = make(parse_specs("xgrammar:open_objects=false")[0], vocabulary)
     assert findings_of(strict, listing, b"[1]", b"[]") == findings_of(xgrammar, listing, b"[1,2]") == []
+    open_names = {keyword: value for keyword, value in INHERITED.items() if keyword != "propertyNames"}
+    assert findings_of(llguidance, open_names, b'{"id":null,"x":null}') == []
+    outlines = make(parse_specs("outlines-core")[0], vocabulary)
+    assert findings_of(outlines, TEMPERATURES, b"0.0", b"0.5") == []

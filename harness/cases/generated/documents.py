@@ -14,6 +14,7 @@ from harness.backend.layout import LAYOUTS
 from harness.cases.case import json_text
 from harness.cases.demands import URN, compound
 from harness.cases.generated.differences import Difference, differences
+from harness.cases.plain_constants import with_plain_constants
 from harness.cases.subschemas import NEVER, Path, Schema, at, pointer, put, subschemas
 from harness.oracle.automaton import NoOracle
 from harness.oracle.completion import short_completion
@@ -160,6 +161,11 @@ class _Maker:
         formats that are annotations, and, if another is asked for, one that has them."""
         resources = {"taken": wanted.taken, "refused": wanted.refused}
         demands: list[Schema] = [{"$ref": f"{URN}taken"}, {"not": {"$ref": f"{URN}refused"}}]
+        plain = with_plain_constants(self.schema)
+        if wanted.valid and plain is not self.schema:
+            # Whoever writes such a constant in another way is right too, and would be said to refuse it.
+            resources["plain"] = plain
+            demands.append({"$ref": f"{URN}plain"})
         for formats in self._readings():
             content = replace(self, asserts_formats=formats)._short(resources, demands)
             if content is not None:
