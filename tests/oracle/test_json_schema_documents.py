@@ -39,6 +39,10 @@ def test_documents_and_beginnings_of_many_schemas_are_those_of_the_judge(part: i
         ({"maxLength": 10**9}, "a count"),
         ({"pattern": "(a)\\1"}, "a group"),
         ({"maximum": 10**1000}, "digits"),
+        # What is no schema has none, either; of a schema in a structural tag nobody else asks that.
+        ({"minimum": 0, "exclusiveMinimum": True}, "no number"),
+        ({"maxLength": True}, "a count"),
+        ({"enum": "abc"}, "no list"),
     ],
 )
 def test_what_has_no_automaton_says_why(schema: dict[str, Any], reason: str) -> None:

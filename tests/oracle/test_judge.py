@@ -263,6 +263,13 @@ def test_formats_are_asserted_on_request_only() -> None:
     assert verdict({"format": "time"}, '"01:29:60+01:30"', assert_formats=True)
     assert not verdict({"format": "time"}, '"12:00:60Z"', assert_formats=True)
     assert verdict({"format": "colour"}, '"x"', assert_formats=True)
+    for uri, valid in [  # RFC 3986, section 3.2.2
+        ("http://[::1.2.3.4]/", True),
+        ("http://[v1.a:b]/", True),
+        ("http://[v.a]/", False),
+        ("http://[1.2.3.4]/", False),
+    ]:
+        assert verdict({"format": "uri"}, f'"{uri}"', assert_formats=True) is valid
     with pytest.raises(Unjudgeable, match="no checker for the format idn-email"):
         verdict({"format": "idn-email"}, '"a@b"', assert_formats=True)
 

@@ -35,6 +35,9 @@ def if_type(kind: JsonType, formula: Formula) -> Formula:
 
 
 def count(value: Any) -> int:
+    """A count of a keyword. Raises NoOracle for what is none, as in a schema that is wrong."""
+    if not is_number(value):
+        raise NoOracle(f"a count of {value!r:.40} is none")
     number = int(value)
     if number != value or not 0 <= number <= LARGEST_COUNT:
         raise NoOracle(f"a count of {value} is none, or above {LARGEST_COUNT:,}")
@@ -51,7 +54,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def bound(value: int | Decimal) -> Fraction:
+def bound(value: Any) -> Fraction:
+    """A bound of a keyword. Raises NoOracle for what is no number, as `exclusiveMinimum: true` of OpenAPI 3.0
+    is none, and for one that is too long."""
+    if not is_number(value):
+        raise NoOracle(f"a bound of {value!r:.40} is no number")
     if isinstance(value, Decimal) and (
         abs(value.adjusted()) > MOST_DIGITS or len(value.as_tuple().digits) > MOST_DIGITS
     ):

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.judge.formats import ANY_ADDRESS, FORMATS, IPV4, LONGEST_HOST, UNCHECKED_FORMATS
+from harness.oracle.judge.formats import FORMATS, IPV4, IPV6_ADDRESS, LONGEST_HOST, UNCHECKED_FORMATS
 
 _FOURTH = "(?:0[48]|[2468][048]|[13579][26])"
 _LEAP_YEAR = f"(?:[0-9]{{2}}{_FOURTH}|(?:00|{_FOURTH})00)"
@@ -54,7 +54,7 @@ def format_of(name: str) -> Format | None:
     pattern = FORMATS.get(name)
     if pattern is None:
         return None
-    pattern = pattern.replace(ANY_ADDRESS, f"(?:{IPV4}|{_ipv6()})")
+    pattern = pattern.replace(IPV6_ADDRESS, _ipv6())
     if LONGEST_HOST not in pattern:
         return Format(pattern)
     # The length of the host, which no `@` is in, is a language of its own: together they are too large a one.

@@ -74,7 +74,7 @@ def of_string(
     if keyword == "minLength":
         return if_type("string", at_least(AtLeastCharacters, value))
     if keyword == "maxLength":
-        return if_type("string", negation(at_least(AtLeastCharacters, value + 1)))
+        return if_type("string", negation(at_least(AtLeastCharacters, count(value) + 1)))
     if keyword == "pattern":
         return if_type("string", schemas.finds(value))
     if keyword == "format" and schemas.asserts_formats and isinstance(value, str):
@@ -113,7 +113,7 @@ def of_array(
     if keyword == "minItems":
         return if_type("array", at_least(AtLeastItems, value))
     if keyword == "maxItems":
-        return if_type("array", negation(at_least(AtLeastItems, value + 1)))
+        return if_type("array", negation(at_least(AtLeastItems, count(value) + 1)))
     if keyword == "items":
         if isinstance(value, list) and not is_new:
             rest = schemas.formula(schema.get("additionalItems", True), resolver)
@@ -148,7 +148,7 @@ def of_object(
     if keyword == "minProperties":
         return if_type("object", at_least(AtLeastProperties, value))
     if keyword == "maxProperties":
-        return if_type("object", negation(at_least(AtLeastProperties, value + 1)))
+        return if_type("object", negation(at_least(AtLeastProperties, count(value) + 1)))
     if keyword == "required" and isinstance(value, list):
         return if_type("object", conjunction(atom(HasName(name)) for name in value))
     members = ("properties", "patternProperties", "additionalProperties")

@@ -202,6 +202,8 @@ class Schemas:
 
     def enumeration(self, values: list[Any]) -> Formula:
         """The value is one of these."""
+        if not isinstance(values, list):
+            raise NoOracle("an enum is no list")
         texts = frozenset(value for value in values if isinstance(value, str))
         numbers = frozenset(bound(value) for value in values if is_number(value))
         others = (value for value in values if not isinstance(value, str) and not is_number(value))

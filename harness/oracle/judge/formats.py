@@ -20,15 +20,17 @@ IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _TIME = r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]|60)(?:\.[0-9]+)?(?:[Zz]|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))"  # noqa: E501
 _URI_CHARACTER = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
-_AUTHORITY = rf"(?:(?:(?!@){_URI_CHARACTER})*@)?(?:\[(?P<ip>[0-9A-Fa-f:.]+)\]|(?:(?![:@]){_URI_CHARACTER})*)(?::[0-9]*)?"  # noqa: E501
+IPV6_ADDRESS = "(?P<ip>[0-9A-Fa-f:.]+)"
+"""What stands in an expression below for an IPv6 address, of which Python's `ipaddress` is asked."""
+_FUTURE_ADDRESS = r"[Vv][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+"
+"""The IPvFuture of RFC 3986, section 3.2.2."""
+_AUTHORITY = rf"(?:(?:(?!@){_URI_CHARACTER})*@)?(?:\[(?:{IPV6_ADDRESS}|{_FUTURE_ADDRESS})\]|(?:(?![:@]){_URI_CHARACTER})*)(?::[0-9]*)?"  # noqa: E501
 _URI_REST = rf"(?://{_AUTHORITY}(?:/{_URI_CHARACTER}*)*|/?(?:{_URI_CHARACTER}+(?:/{_URI_CHARACTER}*)*)?)"
 _URI_TAIL = rf"(?:\?(?:{_URI_CHARACTER}|[/?])*)?(?:#(?:{_URI_CHARACTER}|[/?])*)?"
-ANY_ADDRESS = "(?P<ip>[0-9A-Fa-f:.]+)"
-"""What stands in an expression below for an address of which Python's `ipaddress` is asked."""
 FORMATS = {
     "duration": r"P(?:[0-9]+W|(?=[0-9T])(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)?"
     r"(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?)",
-    "email": rf"(?:{_ATOM}(?:\.{_ATOM})*|\"(?:[^\"\\]|\\.)*\")@(?:\[(?:IPv6:(?=[0-9A-Fa-f]*:){ANY_ADDRESS}|{IPV4})\]|{_HOST})",  # noqa: E501
+    "email": rf"(?:{_ATOM}(?:\.{_ATOM})*|\"(?:[^\"\\]|\\.)*\")@(?:\[(?:IPv6:{IPV6_ADDRESS}|{IPV4})\]|{_HOST})",  # noqa: E501
     "hostname": _HOST,
     "json-pointer": r"(?:/(?:[^/~]|~[01])*)*",
     "uuid": r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
@@ -60,10 +62,11 @@ def format_checker() -> Any:
 def _has_form(pattern: str, text: str) -> bool:
     match = re.fullmatch(pattern, text)
     address = match.groupdict().get("ip") if match else None
-    if address is not None:
-        with suppress(ValueError):
-            return bool(ip_address(address))
-    return match is not None and address is None
+    if address is None:
+        return match is not None
+    with suppress(ValueError):
+        return ip_address(address).version == 6
+    return False
 
 
 def _is_date_time(text: str) -> bool:
