@@ -48,6 +48,7 @@ SHOWN = {
     "xgrammar_requires_no_call_of_harmony": "b'' True True",
     "xgrammar_lets_a_trigger_pass": "b'' True True",
     "xgrammar_excludes_no_token_in_a_repeat": "b'b' True True",
+    "xgrammar_counts_tokens_only_where_masks_are_filled": "without masks: [True, True, True]",
     "xgrammar_lets_an_argument_hold_its_end": "b'</parameter>' True True",
     "xgrammar_calls_a_word_a_number": "b'<|close|>argument<|sep|>' True True",
     "xgrammar_takes_a_listed_argument_twice": "b'<parameter=a>4</parameter>' True True",
