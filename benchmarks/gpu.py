@@ -7,10 +7,11 @@
 A part has --seconds, or those that stand behind it. It is made of cells (parts/gpu_plan.py). A cell is
 measured in a process of its own and stored in DIR/PART.json as soon as it is done; a part begins no cell that
 is not thought to end within its seconds, and kills one that runs 45 s past them. The same command goes on
-where the last one stopped: first the cells that were never tried, then those that failed. --cells measures
-these alone, in this order, whether or not they were measured before. DIR/gpu.md is the page of all that is
-stored, written after each part. The records of `grammarbench decode` and `measure kernels` behind the cells
-are in DIR-records.
+where the last one stopped: first the cells that were never tried, then those that failed, then those of
+which a part is stored, because they were killed or lost a setting by a fault of ours. --cells measures these
+alone, whether or not they were measured before: the parts in the order in which cells of theirs are named,
+and within each part the cells in theirs. DIR/gpu.md is the page of all that is stored, written after each
+part. The records of `grammarbench decode` and `measure kernels` behind the cells are in DIR-records.
 
 On a GPU the shapes are 1b and 8b in bfloat16; on a CPU the shape is tiny in float32, which shows that the
 script works, and of speed nothing is judged. docs/gpu.md says how to bring this to a machine without a
@@ -35,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 from gpu_plan import LONG_LIMIT, PARTS, PROMPT, VOCABULARY, Cell, Plan, plan_of
 from gpu_report import is_worse, page, summary
-from gpu_store import Store, failed, opened, stored, write_whole
+from gpu_store import Store, failed, opened, stored, whole, write_whole
 
 from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.rows.folder import now
@@ -81,6 +82,7 @@ def measured(cell: Cell, plan: Plan, device: str, folder: Path) -> dict[str, Any
         return floor_cell(cell.shape, vocabulary, sorted(plan.batches), plan.copied, device)
 
     from gpu_loads import Bench, cold_cell, share_cell
+    from gpu_paths import check_fast
 
     from harness.backend.registry import make, parse_specs
     from harness.serve.decode.model.model import load_model
@@ -88,7 +90,8 @@ def measured(cell: Cell, plan: Plan, device: str, folder: Path) -> dict[str, Any
     adapter = make(parse_specs(cell.backend)[0], vocabulary)
     positions = PROMPT + LONG_LIMIT + ROOM
     model = load_model(cell.shape, vocabulary.size, rows=cell.batch, positions=positions, device=device)
-    model.prepare((1, model.chunk))
+    check_fast(model.describe())
+    model.prepare(PROMPT)
     run = cold_cell if cell.kind == "cold" else share_cell
     return run(Bench(model, vocabulary, adapter), cell.batch, plan.repeats) | {"model": model.describe()}
 
@@ -115,8 +118,9 @@ def run_part(
     deadline = (time.monotonic() if began is None else began) + seconds
     cells = plan.cells(part)
     tried = store.cells
+    begun = [cell for cell in cells if cell.name in tried and not whole(tried[cell.name])]
     waiting = [cell for cell in cells if cell.name not in tried]
-    waiting += [cell for cell in cells if cell.name in tried and failed(tried[cell.name])]
+    waiting += sorted(begun, key=lambda cell: not failed(tried[cell.name]))
     done = len(cells) - len(waiting)
     waiting = list(only) or waiting
     print(f"{part}: {done} of {len(cells)} cells are stored", flush=True)
@@ -129,25 +133,37 @@ def run_part(
         print(f"  {cell.name} ({left:.0f} s left) ...", flush=True)
         start = time.monotonic()
         result = in_process(cell, store.device, out, max(left, 0) + GRACE)
-        store.add(cell.name, result | {"seconds": round(time.monotonic() - start, 1), "at": now()})
-        if "error" in result:
+        took = round(time.monotonic() - start, 1)
+        if cell.kind == "decode" and failed(result):
+            from gpu_decode import salvaged
+
+            result = salvaged(records(out, cell), result["error"])
+        store.add(cell.name, result | {"seconds": took, "at": now()})
+        if failed(result):
             print(f"    failed: {result['error']}", flush=True)
+        elif not whole(result):
+            print(f"    partial: {result['partial']}", flush=True)
 
 
 def expected(cell: Cell, cells: Sequence[Cell], tried: Mapping[str, dict[str, Any]]) -> float:
     """Returns how many seconds the cell will take: a tenth more than the longest one like it that was
-    measured, or else the plan's estimate."""
-    alike = [
-        tried[other.name]["seconds"]
-        for other in cells
-        if other.like == cell.like and other.name in tried and not failed(tried[other.name])
-    ]
-    return 1.1 * max(alike) if alike else cell.seconds
+    measured, or else the plan's estimate; and in any case a tenth more than one like it that came to no end
+    had taken by then."""
+    alike = [tried[other.name] for other in cells if other.like == cell.like and other.name in tried]
+    ended = [one["seconds"] for one in alike if whole(one)]
+    unended = [one["seconds"] for one in alike if not whole(one)]
+    return max([1.1 * max(ended) if ended else cell.seconds, *(1.1 * seconds for seconds in unended)])
+
+
+def records(out: Path, cell: Cell) -> Path:
+    """Returns the folder of the records behind the cell."""
+    return out.with_name(f"{out.name}-records") / cell.name
 
 
 def in_process(cell: Cell, device: str, out: Path, seconds: float) -> dict[str, Any]:
     """Measures the cell in a process of its own, whose end gives the device's memory back; returns its
-    result, or `error`."""
+    result, or `error`. The records of an earlier try are gone before it begins."""
+    shutil.rmtree(records(out, cell), ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         command = [sys.executable, __file__, "--out", str(out), "--device", device]
@@ -173,10 +189,8 @@ def alone(name: str, plan: Plan, device: str, out: Path, answer: Path) -> None:
     import torch
 
     cell = next(cell for part in PARTS for cell in plan.cells(part) if cell.name == name)
-    folder = out.with_name(f"{out.name}-records") / cell.name
-    shutil.rmtree(folder, ignore_errors=True)
     try:
-        result = measured(cell, plan, device, folder)
+        result = measured(cell, plan, device, records(out, cell))
     except (BadInput, torch.OutOfMemoryError) as error:
         result = {"error": one_line(str(error))[:500]}
     except Exception as error:  # ours or a library's: it is told, and the other cells are measured
@@ -200,7 +214,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", choices=["cuda", "cpu"])
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--show", action="store_true")
-    parser.add_argument("--cells", default="", metavar="NAME,...")
+    parser.add_argument(
+        "--cells",
+        default="",
+        metavar="NAME,...",
+        help="these cells alone, anew: the parts in the order in which cells of theirs are named, and within "
+        "each part the cells in theirs; where parts are named too, each cell is of one of them",
+    )
     parser.add_argument("--cell", help=argparse.SUPPRESS)  # what a process of its own is to do
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     wanted = parser.parse_args(arguments)
@@ -235,8 +255,9 @@ def budgets(asked: Sequence[str], usual: float) -> dict[str, float]:
 
 
 def measure(parts: Mapping[str, float], out: Path, device: str | None, names: Sequence[str] = ()) -> None:
-    """Measures the parts, each for its seconds; where cells are named, only those. Raises BadInput where
-    there is no such device or cell, or where the folder holds another one's results."""
+    """Measures the parts, each for its seconds; where cells are named, only those, by parts in the order in
+    which these are first met among them. Raises BadInput where there is no such device or cell, where a cell
+    is of none of the parts, or where the folder holds another device's results."""
     from gpu_machine import device_here
 
     here = device_here()
@@ -249,13 +270,13 @@ def measure(parts: Mapping[str, float], out: Path, device: str | None, names: Se
     for name in names:
         if name not in known:
             raise BadInput(f'there is no cell "{name}"; the cells are {", ".join(known)}')
-    for part, seconds in parts.items():
-        only = [known[name] for name in names if known[name].part == part]
-        if names and not only:
-            continue
+        if known[name].part not in parts:
+            raise BadInput(f"{name} is of the part {known[name].part}, which is not named; name it too")
+    for part in dict.fromkeys(known[name].part for name in names) if names else parts:
         began = time.monotonic()
+        only = [known[name] for name in names if known[name].part == part]
         store = opened(out / f"{part}.json", part, device, sys.argv)
-        run_part(part, plan, store, out, seconds, began, only)
+        run_part(part, plan, store, out, parts[part], began, only)
         write_page(out)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gpu_paths import check_fast
 from gpu_plan import FORCED, LIMIT, MIXED, PROMPT, VOCABULARY, Cell, Plan
 
 from harness.serve.decode import overhead
@@ -86,6 +87,7 @@ def decode_cell(
         argv=(),
         settings=settings_of(cell.batch, plan.texts, plan.own_kernel),
         again=True,
+        accepts=check_fast,
     )
     decode(request, say)
     return condensed(Decoded(read_decoding(folder)))
@@ -93,24 +95,28 @@ def decode_cell(
 
 def condensed(decoded: Decoded) -> dict[str, Any]:
     """Returns the model, what each arm did in each setting, how the A/A arm compares with its reference, and
-    what was lost. Ratios are natural logarithms, each the mean over the requests of this one fork. Where a
-    setting was lost by a fault of ours, the whole is an `error`, which is to be mended and measured again."""
+    what was lost. Ratios are natural logarithms, each the mean over the requests of this one fork.
+
+    A setting that was lost by a fault of ours has no figures, and one that has no warm run has none either.
+    Where a fault of ours lost one, or the record came to no end, `partial` says so: the cell is to be
+    measured again. If nothing has figures, the whole is an `error`.
+    """
     decoding = decoded.decoding
-    ours = [loss.why for loss in decoding.losses if loss.whose == "harness_error"]
-    if ours:
-        return {"error": f"harness_error in {len(ours)} settings, the first: {ours[0]}"}
     backends = {arm.name: arm.backend for arm in decoding.setup.arms}
     reference = next(arm.name for arm in decoding.setup.arms if arm.role == "reference")
     again = next(arm.name for arm in decoding.setup.arms if arm.role == "a/a")
-    rows, twins = [], []
+    rows, twins, measured = [], [], 0
     for cell in decoded.cells:
+        if not cell.warm or lost(decoded, cell.arm, cell):
+            continue
+        measured += cell.role == "constrained"
         row = {"arm": cell.arm, "backend": backends[cell.arm], "again": cell.arm == again}
         rows.append(row | setting_of(cell) | figures_of_cell(decoded, cell))
-        if cell.arm == again:
+        if cell.arm == again and not lost(decoded, reference, cell):
             beside = decoded.runs(decoded.key_of(cell), (reference, cell.role, cell.place))
             pair = overhead.paired(beside, latency.tpot)
             twins.append(setting_of(cell) | {"backend": backends[again], "x": first(pair.x)})
-    return {
+    result = {
         "model": decoding.model,
         "rows": rows,
         "again": twins,
@@ -119,6 +125,37 @@ def condensed(decoded: Decoded) -> dict[str, Any]:
             for loss in decoding.losses
         ],
     }
+    ours = [loss.why for loss in decoding.losses if loss.whose == "harness_error"]
+    if decoding.is_complete and not ours:
+        return result
+    why = f"{measured} of {len(backends) * len(decoding.setup.settings)} settings have figures"
+    if ours:
+        why += f"; harness_error in {len(ours)}, the first: {ours[0]}"
+    return result | {"partial": why} if rows else {"error": why}
+
+
+def lost(decoded: Decoded, arm: str, cell: DecodeCell) -> bool:
+    """Returns whether the cell's runs on that arm were lost by a fault of ours. Those of an unconstrained run
+    were, where such a fault is among those that left no setting of its load."""
+    whose = {loss.setting: loss.whose for loss in decoded.decoding.losses if loss.arm == arm}
+    if cell.role == "constrained":
+        return whose.get(cell.place) == "harness_error"
+    places = enumerate(decoded.decoding.setup.settings)
+    load = [whose.get(place) for place, one in places if one.plain == cell.setting.plain]
+    return None not in load and "harness_error" in load
+
+
+def salvaged(folder: Path, why: str) -> dict[str, Any]:
+    """Returns what is kept of a cell that came to no end, out of the record that it left; `error` where that
+    has no figures."""
+    try:
+        kept = condensed(Decoded(read_decoding(folder)))
+    except Exception:  # whatever a torn record leads to: then there is nothing to keep
+        kept = {}
+    if not kept.get("rows"):
+        return {"error": why}
+    more = kept.get("partial")
+    return kept | {"partial": f"{why}; {more}" if more else why}
 
 
 def setting_of(cell: DecodeCell) -> dict[str, Any]:
@@ -152,7 +189,7 @@ def figures_of_cell(decoded: Decoded, cell: DecodeCell) -> dict[str, Any]:
         "ttft_ns": median(latency.ttft(request) for request in done),
         "ttft_cold_ns": median(
             latency.ttft(request)
-            for run in cell.cold
+            for run in decoded.first_runs(cell)
             for request in latency.answered(one.completed for one in run.completed)
         ),
         "tokens_per_s": values["output_throughput"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_plan import FORCED, MIXED
@@ -48,6 +48,10 @@ JUMPS = Asked("jump-forward's speed-up where all is forced, share of its ceiling
 LOGITS = Asked("relative distance of the logits, graph and eager", 0.1, on_cpu=True)
 LOGITS32 = Asked("relative distance of the logits, graph and eager", 1e-3, on_cpu=True)
 """The distances are those beyond which `load_model` refuses a model, in bfloat16 and in float32."""
+WIDE = Asked(
+    "relative distance of the logits, one pass of 96 tokens and passes of 32 and 16", 0.1, on_cpu=True
+)
+WIDE32 = replace(WIDE, limit=1e-3)
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,18 @@ class Figures:
         return float(
             (model["read_bytes"] + model["cache_bytes_per_token"] * step["length"] * where[1]) / rate
         )
+
+    def models(self) -> dict[str, Row]:
+        """Returns what each model was (`Model.describe`), by the name of its cell, in every part; of a floor
+        that of each batch."""
+        found: dict[str, Row] = {}
+        for store in self.stores.values():
+            for name, row in store.results().items():
+                steps = {f"{name}, batch {batch}": step for batch, step in row.get("steps", {}).items()}
+                for label, one in {name: row, **steps}.items():
+                    if one.get("model"):
+                        found[label] = one["model"]
+        return found
 
     def decoded(self, where: Where) -> list[Row]:
         """Returns the results of the cells `decode` at that shape and batch, one a fork."""
@@ -279,7 +295,7 @@ class Figures:
                 figures.append(self._figure(CONSTRAINED, label, cost, where))
                 _, share, _ = self.speed_up(alone, backend, "jump_forward", FORCED)
                 figures.append(self._figure(JUMPS, f"{shape}, batch 1, {backend}", share, alone))
-            figures.append(self._logits(shape))
+            figures += [self._logits(shape), *self._wide(shape)]
         return sorted(figures, key=lambda figure: list(ORDER).index(figure.asked.what))
 
     def _logits(self, shape: str) -> Figure:
@@ -296,6 +312,17 @@ class Figures:
             None if apart is None else Estimate(apart, None, None, len(known)),
         )
 
+    def _wide(self, shape: str) -> list[Figure]:
+        """Returns how far the logits of a wide pass and of narrow ones are apart; nothing for a record from
+        before that was asked."""
+        steps = [self.step((shape, batch)) for batch in sorted(self.plan.batches)]
+        known = [step for step in steps if step.get("wide_apart") is not None]
+        if not known:
+            return []
+        single = any(step["model"]["dtype"] == "float32" for step in known)
+        apart = Estimate(max(step["wide_apart"] for step in known), None, None, len(known))
+        return [self._figure(WIDE32 if single else WIDE, shape, apart)]
+
     def _figure(
         self, asked: Asked, label: str, estimate: Estimate | None, where: Where | None = None
     ) -> Figure:
@@ -303,7 +330,7 @@ class Figures:
         return Figure(asked, label, estimate, judged, self.noise(where) if where else None)
 
 
-ORDER = dict.fromkeys(asked.what for asked in (FLOOR, CONSTRAINED, JUMPS, LOGITS))
+ORDER = dict.fromkeys(asked.what for asked in (FLOOR, CONSTRAINED, JUMPS, LOGITS, WIDE))
 
 
 def middle(values: Iterable[float | None]) -> float | None:

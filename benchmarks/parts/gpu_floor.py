@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gpu_paths import check_fast
 from gpu_plan import LIMIT, PROMPT
 
 from harness.backend.vocabulary import Vocabulary
@@ -26,13 +27,19 @@ if TYPE_CHECKING:
 
 STEPS, ROUNDS = 16, 8
 """Bare steps of a round, and rounds, of a graph and of eager by turns."""
+WIDTHS = (96, 32, 16)
+"""Tokens of a pass: a text as long as the first is fed in passes of each. The last are few enough for the
+kernels of few tokens."""
 
 
 def floor_cell(
     shape: str, vocabulary: Vocabulary, batches: Sequence[int], copied: int, device: str
 ) -> dict[str, Any]:
-    """Returns the copy's bandwidth, and for each batch the bare steps; a batch that does not fit says so."""
+    """Returns the copy's bandwidth, and for each batch the bare steps; a batch that does not fit says so.
+    Raises BadInput for a shape that is not on the fast paths."""
     import torch
+
+    from harness.serve.decode.model.model import load_model
 
     moved, copy_ns = copies(copied, device)
     steps: dict[str, Any] = {}
@@ -41,9 +48,16 @@ def floor_cell(
         if device == "cuda":
             torch.cuda.empty_cache()
         try:
-            steps[str(batch)] = bare(shape, vocabulary, batch, device)
+            model = load_model(shape, vocabulary.size, rows=batch, positions=PROMPT + LIMIT, device=device)
         except (BadInput, torch.OutOfMemoryError) as error:
             steps[str(batch)] = {"error": one_line(str(error))[:300]}
+            continue
+        check_fast(model.describe())
+        try:
+            steps[str(batch)] = bare(model, batch)
+        except (BadInput, torch.OutOfMemoryError) as error:
+            steps[str(batch)] = {"error": one_line(str(error))[:300]}
+        del model
     return {"copy_bytes": moved, "copy_ns": copy_ns, "threads": torch.get_num_threads(), "steps": steps}
 
 
@@ -56,19 +70,17 @@ def copies(copied: int, device: str) -> tuple[int, list[float]]:
     return moved, [total / copy.calls for total in copy.totals_ns]
 
 
-def bare(shape: str, vocabulary: Vocabulary, batch: int, device: str) -> dict[str, Any]:
-    """Returns the times of bare steps, one median for each round, and how the logits of both ways agree. On a
-    CPU the same static buffers stand in for a captured graph."""
+def bare(model: Model, batch: int) -> dict[str, Any]:
+    """Returns the times of bare steps, one median for each round, and how the logits of both ways agree, and
+    of a wide pass and narrow ones. On a CPU the same static buffers stand in for a captured graph."""
     import torch
 
     from harness.serve.decode.model.graphs import Direct, Static
-    from harness.serve.decode.model.model import load_model
 
-    model = load_model(shape, vocabulary.size, rows=batch, positions=PROMPT + LIMIT, device=device)
     graph = model._runner if model._runner.static else Static(model.network, model.device, capture=False)
     runners = {"graph": graph, "eager": Direct(model.network, model.device)}
     generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(vocabulary.size, (batch, PROMPT), generator=generator).tolist()
+    ids = torch.randint(model.vocabulary_size, (batch, PROMPT), generator=generator).tolist()
     model.extend(dict(enumerate(ids)))
     logits = {}
     for which, runner in runners.items():
@@ -82,14 +94,35 @@ def bare(shape: str, vocabulary: Vocabulary, batch: int, device: str) -> dict[st
         for which in list(runners)[:: -1 if number % 2 else 1]:
             model._runner = runners[which]
             step_ns[which].append(bare_steps(model, batch, STEPS))
+    peak = model.peak_bytes()
+    model._runner = graph
     return {
         "model": model.describe(),
         "length": PROMPT + (STEPS + 1) / 2,
         "step_ns": step_ns,
         "logits_apart": apart(logits["graph"], logits["eager"]),
         "same_choice": float((logits["graph"].argmax(-1) == logits["eager"].argmax(-1)).float().mean()),
-        "peak_bytes": model.peak_bytes(),
+        "wide_apart": wide_apart(model),
+        "peak_bytes": peak,
     }
+
+
+def wide_apart(model: Model) -> float | None:
+    """Returns how far the logits behind a text that is fed in one pass are from those behind the same text in
+    narrower ones, at the width where they are farthest; None for a model whose passes are not so wide."""
+    wide, *narrow = WIDTHS
+    if model.chunk < wide:
+        return None
+
+    def fed(width: int) -> torch.Tensor:
+        model.rollback(0, 0)
+        for start in range(0, wide, width):
+            logits = model.extend({0: text[start : start + width]})
+        return logits.float()
+
+    text = [(7 * place + 3) % model.vocabulary_size for place in range(wide)]
+    whole = fed(wide)
+    return max(apart(fed(width), whole) for width in narrow)
 
 
 def bare_steps(model: Model, batch: int, steps: int) -> float:

@@ -34,11 +34,14 @@ KERNEL_BACKENDS = ("xgrammar", "llguidance", "outlines-core")
 JUDGED_BATCH = 32
 """The batch at which constrained runs are held against unconstrained ones."""
 
-SHAPE_SECONDS = {"1b": 0.6, "8b": 1.0}
+SHAPE_SECONDS = {"1b": 0.65, "8b": 1.0}
 """How long a shape takes, as a share of 8b's time."""
-DECODE_SECONDS = {1: 90.0, 8: 55.0, 32: 65.0, 128: 120.0, 512: 245.0}
-"""Seconds that a cell of `decode` takes at that batch with 8b, as an H200 took. Once such a cell is measured,
-its own time stands in their place."""
+FLOOR_SECONDS = {"1b": 36.0, "8b": 43.0}
+"""Seconds that a cell `floor` takes, as an H200 took."""
+DECODE_SECONDS = {1: 110.0, 8: 75.0, 32: 114.0, 128: 175.0, 512: 355.0}
+"""Seconds that a cell of `decode` takes at that batch with 8b: at 1, and at 32 of 1b, as an H200 took, at
+the others by what it took when a cell had fewer settings. Once such a cell is measured, its own time stands
+in their place."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class Plan:
             for shape in self.shapes:
                 share = SHAPE_SECONDS.get(shape, 1)
                 if fork == 0:
-                    yield Cell("decode", "floor", 30 * share, shape)
+                    yield Cell("decode", "floor", FLOOR_SECONDS.get(shape, 40.0), shape)
                 for batch in self.batches:
                     seconds = DECODE_SECONDS.get(batch, 60.0) * share
                     yield Cell("decode", "decode", seconds, shape, batch, fork)

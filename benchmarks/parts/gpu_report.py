@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from gpu_anchors import ANCHORS, NOT, Anchor
 from gpu_figures import Figure, Figures
+from gpu_paths import slow_paths
 from gpu_plan import PARTS
-from gpu_store import Store
+from gpu_store import Store, failed
 from gpu_tables import cold, cost, floor, kernels, lost, moves, probes, share, strategies
 from gpu_text import noise, plain, shown, table
 
@@ -97,12 +98,26 @@ def head(stores: Mapping[str, Store], figures: Figures) -> Iterator[str]:
             yield f"- `{part}` ({what}): not begun"
             continue
         open_cells, cells = stores[part].missing(), figures.plan.cells(part)
-        failures = {
-            name: stores[part].cells[name]["error"] for name in open_cells if name in stores[part].cells
-        }
+        known = {name: stores[part].cells[name] for name in open_cells if name in stores[part].cells}
         yield f"- `{part}` ({what}): {len(cells) - len(open_cells)} of {len(cells)} cells"
-        yield from (f"  - `{name}` failed: {plain(why)}" for name, why in failures.items())
+        for name, result in known.items():
+            if failed(result):
+                yield f"  - `{name}` failed: {plain(result['error'])}"
+            else:
+                yield f"  - `{name}` is partial, and is measured again: {plain(result['partial'])}"
     yield ""
+    yield from slow(figures)
+
+
+def slow(figures: Figures) -> Iterator[str]:
+    """Yields the models that were not on the fast paths, by shape; nothing where all were."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, model in figures.models().items():
+        if paths := slow_paths(model):
+            found[model.get("name", ""), "; ".join(paths)].append(f"`{name}`")
+    for (shape, paths), names in found.items():
+        yield f"**{shape} was not on the fast paths** ({', '.join(names)}): {plain(paths)}."
+        yield ""
 
 
 def asked(figures: Figures) -> Iterator[str]:

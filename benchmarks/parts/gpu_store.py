@@ -40,10 +40,13 @@ class Store:
         return plan_of(self.device)
 
     def add(self, name: str, result: dict[str, Any]) -> None:
-        """Keeps the result of a cell and writes the file. A failure does not replace a result."""
+        """Keeps the result of a cell and writes the file. What holds less does not replace what holds more:
+        a failure replaces no part, and a part no whole."""
         known = self.cells.get(name)
-        if known is None or failed(known) or not failed(result):
+        if known is None or worth(result) >= worth(known):
             self.cells[name] = result
+        elif not whole(known):  # it took longer than was known, and the next try is planned by that
+            known["seconds"] = max(known.get("seconds", 0.0), result.get("seconds", 0.0))
         self.save()
 
     def save(self) -> None:
@@ -59,15 +62,15 @@ class Store:
         write_whole(self.path, json.dumps(value, indent=1) + "\n")
 
     def missing(self) -> list[str]:
-        """Returns the names of the cells that have no result."""
+        """Returns the names of the cells that have no whole result."""
         return [
             cell.name
             for cell in self.plan.cells(self.part)
-            if cell.name not in self.cells or failed(self.cells[cell.name])
+            if cell.name not in self.cells or not whole(self.cells[cell.name])
         ]
 
     def results(self) -> dict[str, dict[str, Any]]:
-        """Returns the cells that have a result."""
+        """Returns the cells that have a result, whole or a part."""
         return {name: result for name, result in self.cells.items() if not failed(result)}
 
 
@@ -81,6 +84,16 @@ def write_whole(path: Path, text: str) -> None:
 def failed(result: dict[str, Any]) -> bool:
     """Returns whether the cell came to nothing."""
     return "error" in result
+
+
+def whole(result: dict[str, Any]) -> bool:
+    """Returns whether all of the cell was measured. Of a part, `partial` says why it is no more."""
+    return not failed(result) and "partial" not in result
+
+
+def worth(result: dict[str, Any]) -> tuple[int, int]:
+    """Returns what results of a cell are ranked by: nothing, parts by their rows, and a whole."""
+    return (0, 0) if failed(result) else (2, 0) if whole(result) else (1, len(result.get("rows", ())))
 
 
 def opened(path: Path, part: str, device: str, argv: Sequence[str]) -> Store:

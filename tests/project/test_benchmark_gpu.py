@@ -18,12 +18,13 @@ import gpu_decode
 import gpu_floor
 import gpu_kernels
 import gpu_loads
+import gpu_paths
 import gpu_report
 import gpu_store
 import pytest
 from decode_runs import Played, arm, decoding
 from decode_tools import FakeModel
-from gpu_figures import CONSTRAINED, FLOOR, JUMPS, LOGITS, LOGITS32, Asked, Figures, verdict
+from gpu_figures import CONSTRAINED, FLOOR, JUMPS, LOGITS, LOGITS32, WIDE, Asked, Figures, verdict
 from gpu_plan import FORCED, LIMIT, MIXED, PARTS, PROMPT, Cell, Plan, plan_of
 from gpu_store import Store
 from places import ROOT
@@ -33,9 +34,11 @@ from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.serve.decode.figures import Decoded
+from harness.serve.decode.model.attention import GROUPED
 from harness.serve.decode.model.graphs import Static
+from harness.serve.decode.model.model import Model, load_model
 from harness.serve.decode.model.shapes import SHAPES
-from harness.serve.decode.record import Loss, Whose
+from harness.serve.decode.record import LINES, DecodeRecorder, Decoding, Loss, Whose
 from harness.serve.decode.session import DecodeRequest
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import find_workload, requests
@@ -176,6 +179,39 @@ def test_a_cell_that_is_done_is_not_done_again_and_failures_come_last(
     assert not asked
 
 
+def test_a_cell_of_which_a_part_is_known_is_measured_again_behind_the_others(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = [cell.name for cell in PLANNED.cells("decode")]
+    part = {"rows": [1], "partial": "killed after 305 s", "seconds": 30.0}
+    tried = {names[0]: part, names[1]: {"error": "it fell", "seconds": 1.0}}
+    held = store("decode", tried, path=tmp_path / "decode.json")
+    assert set(held.missing()) >= {names[0], names[1]} and set(held.results()) == {names[0]}
+    asked = answers(script, monkeypatch, lambda name: {"rows": [1, 2], "partial": "one setting was lost"})
+    script.run_part("decode", PLANNED, held, tmp_path, 480.0)
+    assert asked == [names[2], names[1], names[0]], "never tried, came to nothing, is there in part"
+    assert held.cells[names[0]]["rows"] == [1, 2], "the larger part is kept"
+
+
+def test_what_holds_less_does_not_take_the_place_of_what_holds_more(tmp_path: Path) -> None:
+    def part(*rows: int) -> dict[str, Any]:
+        return {"rows": [*rows], "partial": "x", "seconds": 1.0}
+
+    held = store("decode", {}, path=tmp_path / "decode.json")
+    for result, kept in (
+        ({"error": "x", "seconds": 1.0}, {"error": "x", "seconds": 1.0}),
+        (part(1, 2), part(1, 2)),
+        ({"error": "x", "seconds": 400.0}, part(1, 2) | {"seconds": 400.0}),
+        (part(1), part(1, 2) | {"seconds": 400.0}),
+        (part(3, 4), part(3, 4)),
+        ({"rows": []}, {"rows": []}),
+        (part(1), {"rows": []}),
+        ({"rows": [5]}, {"rows": [5]}),
+    ):
+        held.add("floor-1b", result)
+        assert held.cells["floor-1b"] == kept
+
+
 def test_named_cells_are_measured_anew_and_alone(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -186,6 +222,29 @@ def test_named_cells_are_measured_anew_and_alone(
     script.run_part("decode", PLANNED, held, tmp_path, 480.0, only=only)
     assert asked == ["decode-1b-1-fork-1", "floor-1b"]
     assert gpu_store.read(tmp_path / "decode.json").cells["floor-1b"]["rows"] == [2]
+
+
+def test_named_cells_are_measured_in_the_order_in_which_they_are_named_part_by_part(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ran: list[tuple[str, list[str], float]] = []
+
+    def run_part(part: str, *rest: Any) -> None:
+        *_, seconds, _, only = rest
+        ran.append((part, [cell.name for cell in only], seconds))
+
+    monkeypatch.setattr(script, "run_part", run_part)
+    monkeypatch.setattr(script, "write_page", lambda _: None)
+    parts = {"kernels": 480.0, "decode": 250.0, "share": 480.0}
+    names = ["share-tiny-4-llguidance", "decode-tiny-1-fork-1", "share-tiny-4-xgrammar", "floor-tiny"]
+    script.measure(parts, tmp_path, "cpu", names)
+    assert ran == [
+        ("share", ["share-tiny-4-llguidance", "share-tiny-4-xgrammar"], 480.0),
+        ("decode", ["decode-tiny-1-fork-1", "floor-tiny"], 250.0),
+    ]
+    with pytest.raises(BadInput, match=r"cold-tiny-4-xgrammar.* is of the part cold, which is not named"):
+        script.measure(parts, tmp_path, "cpu", [*names, "cold-tiny-4-xgrammar"])
+    assert len(ran) == 2, "nothing began"
 
 
 def test_a_cell_that_there_is_not_is_said(
@@ -201,11 +260,11 @@ def test_no_cell_begins_that_is_not_thought_to_end(
 ) -> None:
     asked = answers(script, monkeypatch, lambda _: {"rows": []})
     held = store("decode", {}, path=tmp_path / "decode.json")
-    script.run_part("decode", PLANNED, held, tmp_path, 50.0)
-    assert asked == ["floor-1b", "decode-1b-32-fork-1"], "one thought to take 42 s fits, one of 58 s does not"
+    script.run_part("decode", PLANNED, held, tmp_path, 73.0)
+    assert asked == ["floor-1b", "decode-1b-1-fork-1"], "one thought to take 72 s fits, one of 74 s does not"
     asked.clear()
     script.run_part("decode", PLANNED, held, tmp_path, 1.0)
-    assert asked == ["decode-1b-1-fork-1"], "a first one is tried however little time there is"
+    assert asked == ["decode-1b-32-fork-1"], "a first one is tried however little time there is"
 
 
 def test_a_cell_takes_as_long_as_one_like_it_took(script: ModuleType) -> None:
@@ -214,6 +273,16 @@ def test_a_cell_takes_as_long_as_one_like_it_took(script: ModuleType) -> None:
     assert script.expected(second, cells, {}) == second.seconds
     assert script.expected(second, cells, {first.name: {"seconds": 200.0}}) == pytest.approx(220)
     assert script.expected(second, cells, {first.name: {"seconds": 1.0, "error": "x"}}) == second.seconds
+    for killed in ({"error": "x"}, {"partial": "x"}):
+        tried = {first.name: killed | {"seconds": 305.0}}
+        assert script.expected(second, cells, tried) == pytest.approx(335.5), "it takes longer than it had"
+
+
+def test_no_cell_takes_longer_than_it_is_thought_to() -> None:
+    """Each cell of `decode` that an H200 measured with the settings of today."""
+    held = gpu_store.read(ROOT / "results" / "published" / "gpu-h200-20261127" / "decode.json")
+    thought = {cell.name: cell.seconds for cell in plan_of("cuda").cells("decode")}
+    assert all(cell["seconds"] <= thought[name] for name, cell in held.cells.items())
 
 
 HANGS = """
@@ -238,6 +307,46 @@ def test_a_cell_that_hangs_or_dies_costs_itself_only(
     assert script.in_process(hangs, "cuda", tmp_path, 0.3)["error"].startswith("killed after 0 s")
     assert script.in_process(dies, "cuda", tmp_path, 30.0) == {"error": "its process ended with 5"}
     assert time.monotonic() - begin < 20
+
+
+WORKS = """
+import json, shutil, sys, time
+from pathlib import Path
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+folder = out.with_name(f"{out.name}-records") / sys.argv[sys.argv.index("--cell") + 1]
+assert not folder.exists(), "the record of another try"
+shutil.copytree(out / "record", folder)
+time.sleep(60)
+"""
+
+
+def test_what_a_killed_cell_had_measured_is_kept(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cell.py").write_text(WORKS)
+    monkeypatch.setattr(script, "__file__", str(tmp_path / "cell.py"))
+    monkeypatch.setattr(script, "GRACE", 3.0)
+    out = tmp_path / "out"
+    recorded(record_of(32, COST), out / "record")
+    lines = (out / "record" / LINES).read_text().splitlines(keepends=True)
+    (out / "record" / LINES).write_text("".join(lines[: len(lines) // 2]))
+    held = store("decode", {}, path=out / "decode.json")
+    (killed,) = (cell for cell in PLANNED.cells("decode") if cell.batch == 32)
+    (out.with_name("out-records") / killed.name).mkdir(parents=True)
+    script.run_part("decode", PLANNED, held, out, 0.0, only=[killed])
+    kept = gpu_store.read(out / "decode.json").cells[killed.name]
+    assert kept["partial"].startswith("killed after 3 s; give the part more --seconds; ")
+    assert "of 15 settings have figures" in kept["partial"] and kept["seconds"] > 2
+    whole = decoded_cell(32, COST)
+    assert 0 < len(kept["rows"]) < len(whole["rows"])
+    assert all(row["tpot_ns"] for row in kept["rows"])
+    assert held.missing() and killed.name in held.missing()
+    page = gpu_report.page({"decode": held})
+    assert f"  - `{killed.name}` is partial, and is measured again: killed after 3 s" in page
+    assert "| 1b | 32 | xgrammar | one thread |" in page, "its figures are on the page"
+    (out / "record" / LINES).write_text(lines[0])
+    assert gpu_decode.salvaged(out / "record", "killed") == {"error": "killed"}
+    assert gpu_decode.salvaged(out / "nowhere", "killed") == {"error": "killed"}
 
 
 def test_an_error_of_a_cell_is_its_answer(
@@ -319,13 +428,32 @@ def floor_cell(ratio: float, apart: float = 0.01) -> dict[str, Any]:
     return {"copy_bytes": 1_000_000, "copy_ns": [1e6, 1e6, 9e6], "steps": {"1": step, "32": step}}
 
 
-def decoded_cell(
+def decoded_cell(batch: int, cost: Mapping[str, float], **others: Any) -> dict[str, Any]:
+    """What is kept of such a record, as a file has it."""
+    kept = gpu_decode.condensed(Decoded(record_of(batch, cost, **others)))
+    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+
+
+def recorded(record: Decoding, folder: Path) -> None:
+    """Writes the record down."""
+    folder.mkdir(parents=True)
+    with DecodeRecorder(folder, record.setup) as recorder:
+        for child in record.children:
+            recorder.child(child)
+        for batch in record.batches:
+            recorder.batch(batch)
+        for loss in record.losses:
+            recorder.loss(loss)
+        recorder.finish("now")
+
+
+def record_of(
     batch: int,
     cost: Mapping[str, float],
     jump_ms: float = 10.5,
     again: float = 10.0,
     whose: Whose = "not_offered",
-) -> dict[str, Any]:
+) -> Decoding:
     """8b where a pass takes 10 ms without a grammar; `cost` has the milliseconds with one, by way to fill.
     Half of the forced text needs no pass; `whose` fault it is that one setting was lost."""
     texts = {"a": [1] * 40, "b": [1] * 40}
@@ -352,16 +480,55 @@ def decoded_cell(
     losses = [Loss(0, "llguidance", 1, whose, "no <such> | call")]
     record = decoding(settings, plain=Played(texts), arms=arms, forks=1, losses=losses)
     model = {"read_bytes": 8_000_000, "cache_bytes_per_token": 0}
-    record = replace(record, children=(replace(record.children[0], model=model),))
-    return json.loads(json.dumps(gpu_decode.condensed(Decoded(record))))  # type: ignore[no-any-return]
+    return replace(record, children=(replace(record.children[0], model=model),))
 
 
-def test_a_cell_in_which_our_own_code_failed_is_not_done() -> None:
+def test_a_setting_in_which_our_own_code_failed_costs_itself_and_is_measured_again(
+    script: ModuleType, tmp_path: Path
+) -> None:
     faults: list[tuple[Whose, bool]] = [("not_offered", True), ("backend", True), ("harness_error", False)]
     for whose, done in faults:
         cell = decoded_cell(1, COST, whose=whose)
-        assert gpu_store.failed(cell) is not done
-        assert ("no <such> | call" in cell.get("error", "")) is not done
+        assert not gpu_store.failed(cell) and gpu_store.whole(cell) is done
+        assert ("harness_error in 1, the first: no <such> | call" in cell.get("partial", "")) is not done
+        assert cell["lost"] == [
+            {
+                "arm": "llguidance",
+                "setting": "function_calls stepwise batch 1 batch_fill=on",
+                "why": "no <such> | call",
+            }
+        ]
+        ways = {row["arm"]: set[str]() for row in cell["rows"]}
+        for row in cell["rows"]:
+            ways[row["arm"]].add(row["way"])
+        assert ("one call" in ways["llguidance"]) is done, "what failed has no figures"
+        assert {"one thread", "no overlap"} < ways["llguidance"], "the others stand"
+        assert "one call" in ways["xgrammar"], "so do those of the other backend"
+        store("decode", {"decode-8b-1-fork-1": cell}, path=tmp_path / "decode.json").save()
+        assert script.main(["--out", str(tmp_path), "--show", "decode"]) == INCOMPLETE
+        assert ("decode-8b-1-fork-1" in gpu_store.stored(tmp_path)["decode"].missing()) is not done
+    page = (tmp_path / "gpu.md").read_text()
+    assert "- llguidance, function_calls stepwise batch 1 batch_fill=on: no (such) / call" in page
+    assert "`decode-8b-1-fork-1` is partial, and is measured again: " in page
+
+
+def test_an_unconstrained_run_that_failed_takes_its_load_along() -> None:
+    record = record_of(1, COST)
+    forced = [place for place, one in enumerate(record.setup.settings) if one.workload == FORCED]
+    losses = tuple(Loss(0, "xgrammar", place, "harness_error", "it fell") for place in forced)
+    cell = gpu_decode.condensed(Decoded(replace(record, losses=losses)))
+    loads = {(row["arm"], row["workload"]) for row in cell["rows"]}
+    assert ("xgrammar", FORCED) not in loads and {("xgrammar", MIXED), ("llguidance", FORCED)} < loads
+    assert {twin["workload"] for twin in cell["again"]} == {MIXED}, "its twin has nothing to stand beside"
+    losses = (replace(losses[0], whose="not_offered"), *losses[1:])
+    again = gpu_decode.condensed(Decoded(replace(record, losses=losses)))
+    assert {(row["arm"], row["workload"]) for row in again["rows"] if row["strategy"] == "none"} == {
+        (row["arm"], row["workload"]) for row in cell["rows"] if row["strategy"] == "none"
+    }, "a setting of the load that is not offered was lost before"
+    every = [(one.name, place) for one in record.setup.arms for place in range(len(record.setup.settings))]
+    losses = tuple(Loss(0, name, place, "harness_error", "it fell") for name, place in every)
+    nothing = gpu_decode.condensed(Decoded(replace(record, losses=losses)))
+    assert nothing == {"error": "0 of 15 settings have figures; harness_error in 15, the first: it fell"}
 
 
 def figures_of(
@@ -369,7 +536,7 @@ def figures_of(
 ) -> Figures:
     cells = {"floor-8b": floor_cell(1.1, apart)}
     for batch in (1, 32):
-        cells[f"decode-8b-{batch}-fork-1"] = decoded_cell(batch, first, jump_ms, again)
+        cells[f"decode-8b-{batch}-fork-1"] = decoded_cell(batch, first, jump_ms=jump_ms, again=again)
     figures = Figures({"decode": store("decode", cells)})
     figures.plan = Plan(shapes=("8b",), batches=(1, 32))
     return figures
@@ -633,6 +800,65 @@ def test_the_page_has_a_table_for_everything_that_is_stored(tmp_path: Path) -> N
     assert not gpu_report.is_worse(stores)
 
 
+FAST = {"name": "8b", "device": "cuda:0", "kernels": True, "attention": GROUPED, "graphs": True}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"kernels": False}, "layers by torch's operations, not by our kernels"),
+        ({"attention": "eager"}, "attention eager, not grammarbench"),
+        ({"graphs": False}, "passes launched one by one, not as captured graphs"),
+        ({"kernels": False, "device": "cpu"}, ""),
+    ],
+)
+def test_a_model_that_is_not_on_the_fast_paths_is_not_measured_and_the_page_says_so(
+    changed: dict[str, Any], said: str
+) -> None:
+    gpu_paths.check_fast(FAST)
+    assert gpu_paths.slow_paths({"device": "cuda:0"}) == [], "a record from before does not say"
+    model = FAST | changed
+    held = {"share-1b-32-xgrammar": {"runs": [], "model": model}, "share-8b-32-xgrammar": {"runs": []}}
+    page = gpu_report.page({"share": store("share", held)})
+    assert (f"**8b was not on the fast paths** (`share-1b-32-xgrammar`): {said}" in page) is bool(said)
+    if said:
+        with pytest.raises(BadInput, match="8b on cuda:0 is not on the fast paths: " + said):
+            gpu_paths.check_fast(model)
+    else:
+        gpu_paths.check_fast(model)
+        assert "fast paths" not in page
+
+
+@pytest.mark.parametrize("kind", ["floor", "share", "decode"])
+def test_a_cell_of_a_model_on_a_slow_path_ends_at_once(
+    script: ModuleType, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On this CPU, as if it was a device without our kernels."""
+    monkeypatch.setattr(Model, "describe", lambda _: FAST | {"kernels": False, "kind": "shape"})
+    monkeypatch.setattr(script, "VOCABULARY", "probe")
+    monkeypatch.setattr(gpu_decode, "VOCABULARY", "probe")
+    plan = replace(plan_of("cpu"), backends=("llguidance",))
+    cell = next(cell for part in PARTS for cell in plan.cells(part) if cell.kind == kind)
+
+    def decodes(request: DecodeRequest, _: object) -> None:
+        assert request.accepts is not None
+        request.accepts(FAST | {"kernels": False})  # as the engine does with the model of an arm's process
+
+    monkeypatch.setattr(gpu_decode, "decode", decodes)
+    with pytest.raises(BadInput, match="not on the fast paths: layers by torch's operations"):
+        script.measured(cell, plan, "cpu", tmp_path)
+
+
+def test_logits_of_wide_and_narrow_passes_are_held_against_each_other() -> None:
+    for apart, said in ((0.01, "kept"), (0.2, "NOT KEPT"), (math.inf, "NOT KEPT"), (None, None)):
+        cell = floor_cell(1.1)
+        cell["steps"]["1"]["wide_apart"] = apart
+        figures = Figures({"decode": store("decode", {"floor-8b": cell})})
+        figures.plan = Plan(shapes=("8b",), batches=(1, 32))
+        verdicts = {figure.asked.what: figure.verdict for figure in figures.asked()}
+        assert verdicts.get(WIDE.what) == said, "nothing is asked of a record from before"
+
+
 def test_what_was_not_measured_is_said_so() -> None:
     page = gpu_report.page({"cold": store("cold", {}, device="cpu")})
     assert "No GPU: this shows that the script works" in page and "`share`" in page
@@ -667,13 +893,39 @@ def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.
 
     cell, said = judged()
     steps = cell["steps"]["2"]
-    assert said == "kept" and steps["same_choice"] == 1
+    assert said == "kept" and steps["same_choice"] == 1 and 0 <= steps["wide_apart"] < 1e-4
     assert min(cell["copy_ns"] + steps["step_ns"]["graph"] + steps["step_ns"]["eager"]) > 0
     run = Static.run
     monkeypatch.setattr(
         Static, "run", lambda self, size, values, unseen=None: run(self, size, [0, *values[1:]])
     )  # another token goes in
     assert judged()[1] == "NOT KEPT"
+
+
+def test_a_layer_is_timed_over_passes_that_are_queued_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = script_of("layers")
+    model = load_model("tiny", 64, rows=1, positions=layers.BEHIND + 4)
+    fed: list[int] = []
+    extend = model.extend
+
+    def seen(tokens: Mapping[int, Any], **options: Any) -> Any:
+        fed.append(len(tokens[0]))
+        return extend(tokens, **options)
+
+    monkeypatch.setattr(model, "extend", seen)
+
+    class Counts:
+        def time_ns(self, call: Callable[[], object], times: int) -> int:
+            before = len(fed)
+            for _ in range(times):
+                call()
+            return (len(fed) - before) * 7_000
+
+        def finish(self) -> None: ...
+
+    assert layers.passes(model, 4, Counts()) == {"as it is": 7.0, "many": 7.0}
+    assert fed[:1] == [layers.BEHIND] and fed[1 : 1 + layers.QUEUED] == [4] * layers.QUEUED
+    assert layers.QUEUED > 1 and model.length(0) == layers.BEHIND + 4
 
 
 @pytest.mark.long

@@ -11,7 +11,9 @@ from decode_tools import an_arm_in_this_process, as_if_the_cpu_worked_beside
 from harness.backend.grammar import Adapter, Bitmask, GrammarObject
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
+from harness.errors import BadInput
 from harness.serve.decode.arm import DecodeHandler
+from harness.serve.decode.model.graphs import NotCaptured
 from harness.serve.decode.setting import Setting
 
 USUAL = {"batch": 2, "texts": 2, "prompt_tokens": 4, "limit": 4}
@@ -86,6 +88,32 @@ def test_an_arm_on_a_device_begins_passes_ahead(
         assert [len(done["ids"]) for done in said["completed"]] == [4, 4], said
         assert ahead == [2, 2, 2]
         ahead.clear()
+
+
+@pytest.mark.parametrize(
+    ("fault", "ends"), [(NotCaptured("no memory for a pass"), False), (BadInput("it does not fit"), True)]
+)
+def test_a_pass_that_a_run_cannot_capture_costs_this_run_alone(
+    fault: BadInput, ends: bool, torch_as_before: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arm = opened("llguidance")
+    assert arm.model is not None
+    setting = Setting("function_calls", **USUAL)  # type: ignore[arg-type]
+    message = {"op": "run", "role": "constrained", "setting": setting.to_json()}
+    with monkeypatch.context() as patch:
+
+        def fails(*_: object) -> torch.Tensor:
+            raise fault
+
+        patch.setattr(arm.model._runner, "run", fails)
+        if ends:
+            with pytest.raises(BadInput, match="it does not fit"):
+                arm(message, b"")
+        else:
+            said, _ = arm(message, b"")
+            assert "no memory for a pass" in said["harness_error"]
+    said, _ = arm(message, b"")
+    assert len(said["completed"]) == 2, "the next one runs"
 
 
 def test_threads_that_a_backend_does_not_have_are_not_offered(torch_as_before: None) -> None:

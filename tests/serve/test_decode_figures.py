@@ -57,6 +57,18 @@ def check_cells() -> None:
     assert decoded.speed_up(stepwise) is None and decoded.over_none(cells["x", "none", True]) is None
 
 
+def test_the_first_run_of_a_process_says_nothing_of_grammars_on_cuda() -> None:
+    made = record()
+    for device, known in (("cpu", True), ("cuda", False), ("cuda:0", False)):
+        child = replace(made.children[0], model=made.children[0].model | {"device": device})
+        decoded = Decoded(replace(made, children=(child,)))
+        for cell in decoded.cells:
+            cold, warm = (decoded.values(cell)[name] for name in ("ttft_cold", "ttft"))
+            assert isinstance(cold, dict) and isinstance(warm, dict)
+            assert (cold["p50"] is not None) is known and warm["p50"] is not None
+            assert cell.cold, "the record has it all the same"
+
+
 def check_values() -> None:
     decoded = Decoded(record())
     jump = next(each for each in decoded.cells if each.strategy == "jump_forward")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from time import perf_counter_ns
 from types import SimpleNamespace
 from typing import Any
 
@@ -139,6 +140,24 @@ def test_an_infinite_mask_would_spoil_it() -> None:
     assert bool(far_behind(float("-inf"))[1].isnan().any())
 
 
+@pytest.mark.parametrize("static", [False, True])
+def test_a_pass_begins_when_its_inputs_are_there(static: bool) -> None:
+    model = model_of("llama")
+    if static:
+        model._runner = Static(model.network, model.device, capture=False)
+    inputs = model._inputs
+    there: list[int] = []
+
+    def slow(*arguments: Any) -> list[int]:
+        made = inputs(*arguments)
+        there.append(perf_counter_ns())
+        return made
+
+    model._inputs = slow  # type: ignore[method-assign]
+    model.extend({0: [1]})
+    assert there[0] <= model.began <= perf_counter_ns()
+
+
 def test_the_same_size_is_the_same_buffer() -> None:
     model = model_of("llama")
     runner = model._runner = Static(model.network, model.device, capture=False)
@@ -149,6 +168,42 @@ def test_the_same_size_is_the_same_buffer() -> None:
     model.extend({row: [9] for row in range(5)})
     assert [*runner.slots.values()] == [slot]
     assert torch.equal(first, kept)
+
+
+def test_a_buffer_that_a_run_made_is_written_to_by_a_scoring() -> None:
+    """The loop runs in inference mode, and its tensors cannot be written to outside of it."""
+    model = model_of("llama")
+    runner = model._runner = Static(model.network, model.device, capture=False)
+    with torch.inference_mode():
+        model.extend({0: [1, 2]}, every=True)
+        model.extend({0: [3]})
+    assert not any(slot.inputs.is_inference() for slot in runner.slots.values())
+    model.extend_unseen([0], torch.tensor([4]))
+    assert model.length(0) == 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "prompt", "widths"), [(1, 32, {1, 32}), (8, 32, {1, 32}), (8, 64, {1, 64}), (8, 80, {1, 16, 64})]
+)
+def test_each_pass_of_a_prompt_is_prepared_once(rows: int, prompt: int, widths: set[int]) -> None:
+    model = load_model("tiny", 50, rows=rows, positions=164, device="cpu")
+    runner = model._runner = Static(model.network, model.device, capture=False)
+    asked: list[Size] = []
+    run = runner.run
+
+    def seen(size: Size, values: Sequence[int], unseen: torch.Tensor | None = None) -> torch.Tensor:
+        asked.append(size)
+        return run(size, values, unseen)
+
+    runner.run = seen  # type: ignore[method-assign]
+    model.prepare(prompt)
+    assert len(asked) == len({*asked}), "a pass was prepared twice"
+    assert {size.width for size in asked} == widths
+    prepared = {*asked}
+    every_row = {row: [1] * prompt for row in range(rows)}
+    for start in range(0, prompt, model.chunk):
+        model.extend({row: ids[start : start + model.chunk] for row, ids in every_row.items()})
+    assert {*asked} == prepared, "a prompt's pass was not prepared"
 
 
 def test_sizes_double_and_are_few() -> None:
@@ -222,7 +277,9 @@ class FakeCuda:
         self.replays = self.waits = 0
         self.step = static.step
         static.step = self.record
-        event = SimpleNamespace(record=lambda: None, synchronize=self.wait)
+        self.order: list[str] = []
+        static.clock = lambda: self.order.append("begins")  # type: ignore[assignment,return-value]
+        event = SimpleNamespace(record=lambda: self.order.append("inputs"), synchronize=self.wait)
         stream = SimpleNamespace(wait_stream=lambda other: None)
         for name, stand_in in {
             "graph_pool_handle": lambda: 1,
@@ -253,6 +310,7 @@ class FakeCuda:
 
         def replay() -> None:
             self.replays += 1
+            self.order.append("replay")
             kept.copy_(self.step(inputs, size))
 
         graph.replay = replay
@@ -269,7 +327,8 @@ def test_each_size_is_captured_once_and_replayed(monkeypatch: pytest.MonkeyPatch
     assert len(fake.captured) == len({*fake.captured}) == len(runner.slots) < passes
     assert fake.replays == passes and fake.waits == passes - len(runner.slots)
     assert len(fake.called) == 3 * len(runner.slots)
-    static.prepare((1,))
+    assert fake.order == ["inputs", "begins", "replay"] * passes, "the inputs are none of the pass"
+    static.prepare(1)
     before = len(fake.captured)
     for named in range(1, 6):
         static.extend({row: [1] for row in range(named)})
@@ -306,7 +365,7 @@ def test_graphs_and_eager_agree(family: str) -> None:
         for graphs in (False, True)
     ]
     models[1].network.model.load_state_dict(models[0].network.model.state_dict())
-    models[1].prepare((1, 8))
+    models[1].prepare(8)
     assert isinstance(models[0]._runner, Direct) and isinstance(models[1]._runner, Static)
     for one, other in zip(*map(logits_of, models), strict=True):
         assert torch.allclose(one, other, atol=1e-3)

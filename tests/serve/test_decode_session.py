@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from places import SUPPORT
 
 from harness.backend.process.lost import Lost
 from harness.cli import main as cli
-from harness.errors import BAD_INPUT, OK
+from harness.errors import BAD_INPUT, OK, BadInput
 from harness.serve.decode import engine as engine_module
 from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.figures import Decoded
@@ -82,6 +82,18 @@ def runs(decoded: Decoding, arm: str, role: str = "constrained") -> list[Decoded
 
 def requests_of(decoded: Decoding, arms: tuple[str, ...]) -> list[Judged]:
     return [each for arm in arms for batch in runs(decoded, arm) for each in batch.completed]
+
+
+def test_a_model_that_is_not_accepted_ends_a_decoding_before_its_first_run(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def refuses(model: Mapping[str, Any]) -> None:
+        asked.append(model["name"])
+        raise BadInput("not with this one")
+
+    with pytest.raises(BadInput, match="not with this one"):
+        decode(request(("all_forced",), REAL[0], tmp_path / "out", accepts=refuses), lambda _: None)
+    assert asked == ["tiny"] and not read_decoding(tmp_path / "out").batches
 
 
 def test_every_setting_ran_in_every_fork_and_round_beside_its_unconstrained_run(decoded: Decoding) -> None:

@@ -3,6 +3,7 @@ tokens, and no output changes."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ from harness.oracle.reference import Reference
 from harness.walk.loop import active, batch, intake, loop, step
 from harness.walk.loop.accounting import of_run
 from harness.walk.loop.compiling import CompileQueue
-from harness.walk.loop.loop import Loop, _Run
+from harness.walk.loop.loop import Loop, LoopOptions, _Run
 from harness.walk.loop.outcome import steps
 from harness.walk.loop.request import Request
 from harness.walk.loop.sampling import Chosen
@@ -79,6 +80,34 @@ def test_a_pass_begins_ahead_where_its_tokens_need_no_host(changed: dict[str, An
     found = serve(wanted, model=model, **changed)
     assert [each.ids for each in found] == [alone(each) for each in wanted]
     assert model.unseen == unseen
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize("ahead", [True, False])
+def test_what_the_host_does_before_a_pass_begins_is_none_of_the_pass(ahead: bool) -> None:
+    """A device's model says when its pass began: here 3 ms after it was asked for."""
+
+    class Late(Unseen):
+        began = 0
+
+        def extend(self, *arguments: Any, **options: Any) -> torch.Tensor:
+            time.sleep(0.003)
+            self.began = time.perf_counter_ns()
+            return super().extend(*arguments, **options)
+
+    model = Late()
+    with CompileQueue(AroundAdapter(Around), workers=0) as queue:
+        options = LoopOptions(ahead=ahead)
+        wanted = [request("r", regex("[a-d]{90}"), limit=6)]
+        run = _Run(Loop(model, WORDS, Strategy(WORDS), queue, options), wanted)
+        assert not run.is_told, "on a CPU the pass begins when it is asked for"
+        run.is_told = True
+        served = run.serve()
+        run.close()
+    columns = steps(np.array(served.steps))
+    assert model.unseen == (5 if ahead else 0)
+    assert np.median(columns["forward_ns"]) < 3_000_000, columns["forward_ns"]
+    assert served.wall_ns > 6 * 3_000_000
 
 
 @pytest.mark.usefixtures("beside")

@@ -28,12 +28,12 @@ from decode_tools import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.backend.grammar import Bitmask, Grammar
+from harness.backend.grammar import Bitmask, Grammar, allowed_tokens
 from harness.errors import BadInput
 from harness.oracle.reference import Reference
 from harness.walk.loop.compiling import CompileQueue
 from harness.walk.loop.loop import Loop, LoopOptions
-from harness.walk.loop.masks import Masks
+from harness.walk.loop.masks import Masks, stream_of
 from harness.walk.loop.outcome import STEP
 from harness.walk.loop.request import Request
 from harness.walk.loop.sampling import BONUS, NOTHING, Sampler
@@ -294,3 +294,31 @@ def test_the_way_through_a_device_gives_what_the_host_gives(device: str, mask: A
         here[1] = float("-inf")
         assert sampler.choose(here).known() == [97, NOTHING, 120]
     assert torch.equal(*masked) and chosen[0] == chosen[1]
+
+
+def test_masks_are_unpacked_into_the_same_memory_each_time() -> None:
+    adapter = Reference(WORDS)
+    masks = Masks(adapter, 3, torch.device("cpu"))
+    masks._on_host = False
+    homes = set()
+    for patterns in (("[a-d]*", "x", "(日本|語)+"), ("x", "[a-d]*")):
+        for row, pattern in zip(masks.rows, patterns, strict=False):
+            adapter.compile(regex(pattern)).start().fill_bitmask(row)
+        masks.move(len(patterns))
+        logits = torch.zeros((len(patterns), WORDS.size))
+        masks.apply(logits)
+        allowed = [allowed_tokens(row, WORDS.size) for row in masks.rows[: len(patterns)]]
+        assert [(one == 0).nonzero().flatten().tolist() for one in logits] == [
+            one.tolist() for one in allowed
+        ]
+        assert masks._forbidden is not None
+        homes.add(masks._forbidden.data_ptr())
+    assert len(homes) == 1
+
+
+def test_a_device_has_one_queue_for_masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: [device])
+    stream_of.cache_clear()
+    first, second, third = (stream_of(torch.device("cuda", at)) for at in (0, 0, 1))
+    stream_of.cache_clear()
+    assert first is second and first is not third

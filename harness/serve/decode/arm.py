@@ -23,6 +23,7 @@ from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.errors import BadInput
 from harness.rows.machine import usable_processors
+from harness.serve.decode.model.graphs import NotCaptured
 from harness.serve.decode.model.shapes import SHAPES, build_shape
 from harness.serve.decode.scoring import scored
 from harness.serve.decode.setting import OWN, Setting
@@ -68,6 +69,10 @@ class FewerRows:
         self.extend, self.extend_unseen = self.model.extend, self.model.extend_unseen
         self.length = self.model.length
         self.rollback, self.finish = self.model.rollback, self.model.finish
+
+    @property
+    def began(self) -> Any:
+        return self.model.began
 
 
 class NotOffered(Exception):
@@ -124,8 +129,10 @@ class DecodeHandler:
             return operations[message["op"]](
                 **{name: value for name, value in message.items() if name != "op"}
             )
-        except BadInput:
-            raise
+        except BadInput as error:
+            if message["op"] == "open" or not isinstance(error, NotCaptured):
+                raise
+            return {"harness_error": describe(error)}, b""  # it costs this setting, and no other
         except NotOffered as error:
             return {"not_offered": str(error)}, b""
         except Exception as error:
@@ -170,7 +177,7 @@ class DecodeHandler:
             device=device,
             dtype=self.dtype,
         )
-        self.model.prepare((1, self.model.chunk))
+        self.model.prepare(max(len(request.prompt) for request in asked))
         reply = {
             "build_s": time.perf_counter() - start,
             "threads": torch.get_num_threads(),

@@ -3,7 +3,7 @@ answer is written down at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +77,8 @@ class DecodeEngine:
     recorder: DecodeRecorder
     judge: Judge
     say: Callable[[str], None]
+    accepts: Callable[[Mapping[str, Any]], None] | None = None
+    """As in `DecodeRequest`."""
     dead: set[tuple[str, int]] = field(default_factory=set)
     """The pairs of arm and setting that were lost; they are not run again."""
     plain_first: dict[Setting, int] = field(default_factory=dict)
@@ -89,7 +91,7 @@ class DecodeEngine:
             self.plain_first.setdefault(setting.plain, place)
 
     def run(self) -> None:
-        """Run all forks. Raises BadInput if a backend or the model is not to be had."""
+        """Run all forks. Raises BadInput if a backend or the model is not to be had, or not accepted."""
         running = [self._service(arm) for arm in self.setup.arms]
         try:
             for running_arm in running:
@@ -157,6 +159,8 @@ class DecodeEngine:
         except Lost as why:
             self._lose(fork, running_arm, range(len(self.setup.settings)), whose, str(why))
             return False
+        if self.accepts is not None:
+            self.accepts(answer["model"])
         running_arm.is_open = running_arm.loaded = True
         running_arm.kind = str(answer["model"].get("kind", ""))
         facts = {name: answer[name] for name in ("build_s", "threads", "model", "workloads")}

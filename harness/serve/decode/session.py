@@ -4,7 +4,7 @@ in forks, and texts judged."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,9 @@ class DecodeRequest:
     """Exactly these settings, in place of those of the profile."""
     again: bool = False
     """Whether the first backend is an arm once more, which shows what two identical arms differ by."""
+    accepts: Callable[[Mapping[str, Any]], None] | None = None
+    """Is asked about each model as soon as it is built (`Model.describe`), and raises BadInput for one with
+    which nothing is to be measured."""
 
 
 def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
@@ -206,5 +209,6 @@ def _run(
                 verdicts[key] = judge(texts[key[1]], output, judging)
             return verdicts[key]
 
-        DecodeEngine(setup, int(request.memory_gb * 1e9), request.timeout_s, recorder, right, say).run()
+        memory_bytes = int(request.memory_gb * 1e9)
+        DecodeEngine(setup, memory_bytes, request.timeout_s, recorder, right, say, request.accepts).run()
         recorder.finish(now())

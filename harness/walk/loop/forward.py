@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
@@ -20,6 +20,12 @@ class Forward(Protocol):
     vocabulary_size: int
     """The number of logits; at least the vocabulary's size."""
     device: torch.device
+
+    @property
+    def began(self) -> Any:
+        """Returns when the last pass began on the device, by `device.clock_of`, without what the host did to
+        prepare it. It is asked for on a device that works beside the host."""
+        ...
 
     def extend(self, tokens: Mapping[int, Sequence[int]], *, every: bool = False) -> torch.Tensor:
         """Append tokens (1 to `chunk` for each row named) in one forward pass, and return float32 logits,

@@ -3,7 +3,7 @@ the forward pass, applies masks, samples, accepts, and lets the strategy advance
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter_ns, sleep
 from typing import TYPE_CHECKING, Any, Literal
@@ -203,6 +203,8 @@ class _Run:
         self.in_vain = 0
         """How many passes began ahead for requests that all had ended."""
         self.clock = clock_of(self.model.device)
+        self.is_told = self.model.device.type != "cpu"
+        """Whether the model is asked when a pass began, which on a device is later than it was asked for."""
         self.taken: list[Taken] = []
         self.sampler = Sampler(self.model.device)
         self.served = Served()
@@ -275,9 +277,8 @@ class _Run:
         if landed:
             _, logits, marks = landed
         else:
-            marks = [self.clock()]
-            logits = model.extend(passing.tokens, every=passing.drafted)
-            marks.append(self.clock())
+            logits, both = self._timed(lambda: model.extend(passing.tokens, every=passing.drafted))
+            marks = [*both]
         if masks is not None and fills is not None and begin == "beside it":
             fills.begin(passing, masks)
         fill_ns = 0
@@ -317,6 +318,12 @@ class _Run:
             )
         )  # fmt: skip
 
+    def _timed(self, begin: Callable[[], torch.Tensor]) -> tuple[torch.Tensor, tuple[Any, Any]]:
+        """Begins a pass, and returns its logits and when, by the device's clock, it begins and ends."""
+        asked = None if self.is_told else self.clock()
+        logits = begin()
+        return logits, (self.model.began if self.is_told else asked, self.clock())
+
     def _landed(self) -> tuple[Plan, torch.Tensor, list[Any]] | None:
         """Returns the pass that began ahead, its logits, and when it began and ended; None if there is none,
         or if all of its requests ended with the tokens that it was given."""
@@ -342,9 +349,10 @@ class _Run:
         requests = [passing.sampling[at] for at in going]
         if len(going) < len(passing.sampling):
             tokens = tokens[sent(going, tokens.device)]
-        began = self.clock()
-        logits = self.model.extend_unseen([active.row for active in requests], tokens)
-        self.flight = Flight(requests, logits, (began, self.clock()))
+        logits, marks = self._timed(
+            lambda: self.model.extend_unseen([active.row for active in requests], tokens)
+        )
+        self.flight = Flight(requests, logits, marks)
 
     def _prefer(self, passing: Plan, slots: torch.Tensor) -> None:
         """Changes the logits before the masks are applied: the bonus for reference tokens, and the noise of

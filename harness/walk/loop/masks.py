@@ -4,6 +4,7 @@ have a grammar."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,8 +43,10 @@ class Masks:
         """On CUDA the queue in which masks are brought and unpacked while the pass runs in the usual one;
         None elsewhere."""
         if device.type == "cuda":
-            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            self._stream = stream_of(device)
             self._stream.wait_stream(torch.cuda.current_stream(device))
+        self._spread: torch.Tensor | None = None
+        """A byte for each bit of every mask, in which masks are unpacked; made with the first."""
         self._forbidden: torch.Tensor | None = None
         """What the masks that were moved last forbid, bool `[count, vocabulary]`; None for a kernel of the
         adapter's, which reads them packed."""
@@ -87,8 +90,22 @@ class Masks:
 
         if not self.packed:
             return self._there[:count]
-        bits = self._there[:count].view(torch.uint8).unsqueeze(-1) & self._bits
-        return (bits == 0).flatten(-2)[:, : self.size]
+        there = self._there.view(torch.uint8)
+        if self._spread is None:
+            self._spread = torch.empty((*there.shape, 8), dtype=torch.uint8, device=there.device)
+        bits = self._spread[:count]
+        torch.bitwise_and(there[:count].unsqueeze(-1), self._bits, out=bits)
+        forbidden = torch.eq(bits, 0, out=bits.view(torch.bool))  # each byte in its own place
+        return forbidden.flatten(-2)[:, : self.size]
+
+
+@cache
+def stream_of(device: torch.device) -> torch.cuda.Stream:
+    """Returns the device's queue for masks. It is the same in every run, because memory belongs to the queue
+    in which it was taken: a run in a new one would wait for the device to give it some."""
+    import torch
+
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def load_kernel(adapter: Adapter, name: str, device: torch.device) -> Callable[..., object]:

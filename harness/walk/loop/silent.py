@@ -17,6 +17,7 @@ class SilentModel:
 
     positions = 2**31
     chunk = 2**20
+    began: None = None
 
     def __init__(self, vocabulary_size: int, rows: int) -> None:
         import torch

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import BadInput
 from harness.text import one_line
+from harness.walk.loop.device import clock_of
 
 if TYPE_CHECKING:
     import torch
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 LEAST_SPAN = 256
 """The smallest span of a graph, in positions. Spans double from there, so that short texts do not pay for the
 whole memory."""
+
+
+class NotCaptured(BadInput):
+    """A pass cannot be captured. Where a model is made, that is for the user to change; within a run it costs
+    the run."""
 
 
 class Size(NamedTuple):
@@ -64,6 +70,9 @@ class Direct:
 
     def __init__(self, step: Step, device: torch.device) -> None:
         self.step, self.device = step, device
+        self.clock = clock_of(device)
+        self.began: Any = None
+        """As in `Forward`."""
 
     def size(
         self, model_rows: int, rows: int, count: int, span: int, every: bool, capacity: int, chunk: int
@@ -78,6 +87,7 @@ class Direct:
 
         inputs = torch.tensor(values, dtype=torch.int64, device=self.device)
         place_unseen(inputs, size, unseen)
+        self.began = self.clock()
         return self.step(inputs, size)
 
 
@@ -103,7 +113,12 @@ class Static:
     capture: bool
     slots: dict[Size, _Slot] = field(default_factory=dict)
     pool: Any = None
+    began: Any = None
+    """As in `Forward`: what the host and the device do before, with the inputs, is none of the pass."""
     static = True
+
+    def __post_init__(self) -> None:
+        self.clock = clock_of(self.device)
 
     def size(
         self, model_rows: int, rows: int, count: int, span: int, every: bool, capacity: int, chunk: int
@@ -133,6 +148,7 @@ class Static:
             slot.inputs.copy_(slot.pinned, non_blocking=True)
         place_unseen(slot.inputs, size, unseen)
         if not self.capture:
+            self.began = self.clock()
             return self.step(slot.inputs, size)
         if slot.copied is None:
             import torch
@@ -141,6 +157,7 @@ class Static:
         slot.copied.record()
         if slot.graph is None:
             self._capture(slot, size)
+        self.began = self.clock()
         slot.graph.replay()
         assert slot.logits is not None
         return slot.logits
@@ -149,8 +166,9 @@ class Static:
         import torch
 
         cuda = self.device.type == "cuda"
-        pinned = torch.zeros(input_length(size), dtype=torch.int64, pin_memory=cuda)
-        inputs = torch.zeros_like(pinned, device=self.device) if cuda else pinned
+        with torch.inference_mode(False):  # a scoring writes to them outside of the loop's inference mode
+            pinned = torch.zeros(input_length(size), dtype=torch.int64, pin_memory=cuda)
+            inputs = torch.zeros_like(pinned, device=self.device) if cuda else pinned
         return _Slot(pinned.numpy(), pinned, inputs)
 
     def _capture(self, slot: _Slot, size: Size) -> None:
@@ -171,13 +189,13 @@ class Static:
             with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
                 slot.logits = self.step(slot.inputs, size)
         except torch.OutOfMemoryError as error:
-            raise BadInput(
+            raise NotCaptured(
                 f"the device has no memory for a pass of {size.rows} rows by {size.width} "
                 "tokens; ask for less"
             ) from error
         except RuntimeError as error:
             reason = one_line(str(error))[:200]
-            raise BadInput(
+            raise NotCaptured(
                 f"this model's passes cannot be captured as CUDA graphs ({reason}); run without graphs"
             ) from error
         slot.graph = graph

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import BadInput
@@ -156,6 +157,11 @@ class Model:
         if graphs and self.device.type == "cuda":
             self._runner = Static(self.network, self.device, capture=True)
 
+    @property
+    def began(self) -> Any:
+        """Returns when the last pass began, as `Forward.began` says."""
+        return self._runner.began
+
     def extend(self, tokens: Mapping[int, Sequence[int]], *, every: bool = False) -> torch.Tensor:
         """Append tokens and return logits, as `Forward.extend` says. Raises ValueError for too many or no
         tokens, IndexError for a row that does not exist."""
@@ -213,22 +219,24 @@ class Model:
         values += [max(len(tokens.get(row, ())) - 1, 0) for row in order]
         return values
 
-    def prepare(self, counts: Sequence[int] = (1,), *, every: bool = False) -> None:
-        """Capture the passes that append so many tokens, for each number of rows and each span, so that none
-        is captured during a run."""
+    def prepare(self, prompt: int, *, every: bool = False) -> None:
+        """Capture the passes of one token and those that a prompt of so many tokens takes, for each number of
+        rows and each span, so that none of them is captured during a run."""
         if not self._runner.static:
             return
         import torch
 
-        capacity, spans = (
-            self.network.capacity,
-            {self.positions >> halved for halved in range(self.positions.bit_length())},
+        rest = (prompt - 1) % self.chunk + 1  # what is left for the prompt's last pass
+        counts = sorted({1, rest, min(prompt, self.chunk)})
+        spans = sorted({self.positions >> halved for halved in range(self.positions.bit_length())})
+        named = sorted({*(1 << power for power in range(self.rows.bit_length())), self.rows})
+        sizes = dict.fromkeys(
+            self._runner.size(self.rows, rows, count, span, every, self.network.capacity, self.chunk)
+            for rows, count, span in product(named, counts, spans)
         )
         with torch.no_grad():
-            for named in sorted({*(1 << power for power in range(self.rows.bit_length())), self.rows}):
-                for count, span in ((count, span) for count in counts for span in sorted(spans)):
-                    size = self._runner.size(self.rows, named, count, span, every, capacity, self.chunk)
-                    self._runner.run(size, self._inputs({}, size))
+            for size in sizes:
+                self._runner.run(size, self._inputs({}, size))
         self.finish()
 
     def length(self, row: int) -> int:
