@@ -67,8 +67,11 @@ def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
     # Samples are written before the rows that name them, so they are short only if the machine went down.
     path = folder / "samples.i64"
     there = path.stat().st_size // 8 if path.exists() else 0
-    while cases and cases[-1].samples > there:
-        good = cases.pop().begin
+    # A last case without samples does not tell of those before it.
+    short = next((number for number, case in enumerate(cases) if case.samples > there), None)
+    if short is not None:
+        good = cases[short].begin
+        del cases[short:]
     return Stored(tuple(cases), good, is_complete)
 
 

@@ -139,7 +139,7 @@ def _checked(work: Work, task: Task, ending: Ending) -> Row:
     row = replace(row, checks=outcomes, findings=findings, counted=counted, peak_rss_bytes=peak)
     if ours := [message["text"] for message in task.checked if message["outcome"] == "harness_error"]:
         return replace(row, status="harness_error", phase="check", text=ours[0][:TEXT_LIMIT])
-    if ending.status == "ok":
+    if ending.status == "ok" or (task.checked and not task.checking):  # it was lost behind the last one
         return row
     if task.checking:
         return replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any
 from harness.backend.process import system
 from harness.backend.process.channel import BrokenChannel
 from harness.backend.process.lost import Lost, lost_in_memory, lost_in_time
+from harness.backend.process.system import signal_name
 from harness.errors import BadInput
 from harness.rows.row import Status
 from harness.running import endings, worker_process
@@ -254,15 +256,16 @@ class Slot:
         have it walked once more in a new child.
 
         A failure of ours is repeated in any case: it may be that of a process which something else has
-        spoiled.
+        spoiled. So is a case whose child was killed, and not by us: that may have been anybody.
         """
         work, worker = self.work, self.worker
         walks = self.recorder.rows_of_task(work, task, ending)
         failure, text = failure_of(walks)
+        was_killed = task.killed is None and ending.signal == signal_name(signal.SIGKILL)
         if (
             failure
             and task.number not in work.again
-            and (worker.served or (failure == "harness_error" and not changed))
+            and (worker.served or was_killed or (failure == "harness_error" and not changed))
         ):
             work.again[task.number] = Suspicion(failure, text, tuple(worker.behind))
             work.cases.appendleft(task.number)

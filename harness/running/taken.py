@@ -23,8 +23,16 @@ FREE_TOO = ("suites", "shard", "arms", "vocabularies")
 
 
 def refuse_others(earlier: Path, info: RunInfo) -> None:
-    """Raises BadInput unless the earlier run was made by this harness with the options of the new one."""
-    if different := first_difference(read_info(earlier), info, FREE_TOO):
+    """Raises BadInput unless the earlier run was made by this harness with the options of the new one, and
+    on the same tokens under each name of a vocabulary that both have."""
+    before = read_info(earlier)
+    for name, about in info.vocabularies.items():
+        if before.vocabularies.get(name, about) != about:
+            raise BadInput(
+                f"{earlier} was walked on other tokens under the name {name}, so that its rows cannot be "
+                "taken over; leave --take-over out"
+            )
+    if different := first_difference(before, info, FREE_TOO):
         was, is_now = different
         raise BadInput(
             f"{earlier} was made with other options ({was}; now {is_now}), so that its rows cannot be taken "

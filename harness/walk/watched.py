@@ -142,12 +142,26 @@ class Watch:
             self.end()
 
 
-class WatchedObject(GrammarObject):
-    """An object of the backend; `stands_for` is the original."""
+class Held:
+    """Something of the backend, which works when it is given up too; `stands_for` is the original."""
+
+    stands_for: Any
+    _watch: Watch
+
+    def __del__(self) -> None:
+        cells = self._watch.cells
+        before = cells[0]
+        cells[0] = self._watch.phase
+        self.stands_for = None
+        cells[0] = before
+
+
+class WatchedObject(Held, GrammarObject):
+    """An object of the backend."""
 
     def __init__(self, original: GrammarObject, watch: Watch) -> None:
-        self.stands_for = original
         self._watch = watch
+        self.stands_for = original
 
     def fill_bitmask(self, bitmask: Bitmask) -> None:
         self._watch.asked(self.stands_for.fill_bitmask, bitmask)
@@ -210,12 +224,12 @@ class WatchedObject(GrammarObject):
         return tokens
 
 
-class WatchedGrammar(CompiledGrammar):
+class WatchedGrammar(Held, CompiledGrammar):
     """A compiled grammar of the backend."""
 
     def __init__(self, original: CompiledGrammar, watch: Watch) -> None:
-        self.stands_for = original
         self._watch = watch
+        self.stands_for = original
 
     def start(self) -> GrammarObject:
         return WatchedObject(

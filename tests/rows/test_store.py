@@ -119,6 +119,15 @@ def test_a_duplicate_and_a_foreign_line_are_told(tmp_path: Path) -> None:
         read_info(tmp_path)
 
 
+@pytest.mark.parametrize("of", ["backend", "backend_version", "options"])
+def test_a_row_of_no_arm_of_the_run_is_told(tmp_path: Path, of: str) -> None:
+    with Writer(tmp_path, INFO) as writer:
+        writer.append([(ROW, b"")])
+        writer.append([(replace(ROW, case_id="f" * 12, **{of: "other\x1b[2J"}), b"")])
+    with pytest.raises(BadInput, match=r"rows.jsonl:3: a row of .*other\\x1b\[2J.*, no arm of this run"):
+        list(read_rows(tmp_path))
+
+
 def test_another_format_is_told(tmp_path: Path) -> None:
     write_run(tmp_path)
     path = tmp_path / "rows.jsonl"
@@ -173,6 +182,18 @@ def test_samples_that_the_machine_lost_are_not_made_up(tmp_path: Path, size: int
     assert len(done) == size // 48 and list(read_rows(tmp_path)) == rows[: 2 * len(done)]
     (tmp_path / "samples.i64").unlink()
     assert resume(tmp_path, {})[0] == set()
+
+
+def test_a_last_case_without_samples_does_not_tell_of_those_before_it(tmp_path: Path) -> None:
+    with Writer(tmp_path, INFO) as writer:
+        for number in range(2):
+            writer.append([(replace(ROW, case_id=f"{number:012x}"), nanoseconds(1, 2))])
+        writer.append([(replace(ROW, case_id=f"{2:012x}", status="unsupported"), b"")])
+    with open(tmp_path / "samples.i64", "r+b") as file:
+        file.truncate(16)
+    done, _ = resume(tmp_path, {})
+    assert [identity[-1] for identity in done] == [f"{0:012x}"]
+    assert (tmp_path / "samples.i64").stat().st_size == 16 and len(list(read_rows(tmp_path))) == 1
 
 
 def test_a_torn_line_is_told_with_what_to_do(tmp_path: Path) -> None:

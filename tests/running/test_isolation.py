@@ -29,7 +29,7 @@ from harness.backend.process.process import Process
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
 from harness.errors import BadInput
-from harness.rows.row import TIMINGS, Row, RunInfo, identity
+from harness.rows.row import CHECKS_MODE, TIMINGS, Row, RunInfo, identity
 from harness.rows.store import Writer, read_end, read_rows
 from harness.running import coordinator, worker_process
 from harness.running.coordinator import run_all
@@ -132,11 +132,34 @@ def test_a_megabyte_on_stderr_is_no_hang(tmp_path: Path) -> None:
     assert all(row.status == "ok" and row.accepted == row.valid for row in rows.values())
 
 
-def test_a_crash_after_the_last_walk_is_found(tmp_path: Path) -> None:
-    rows = walk_all(tmp_path, "miniatures.unruly:DiesAtTheEnd")
+@pytest.mark.parametrize("effort", [0, 1])
+def test_a_crash_after_the_last_walk_is_found(effort: int, tmp_path: Path) -> None:
+    """Where checks follow, it is found behind them."""
+    limits = replace(PATIENT, effort=effort, only=("the_mask_is_exact",))
+    rows = walk_all(tmp_path, "miniatures.unruly:DiesAtTheEnd", limits=limits)
     assert [finding.check for finding in rows["boom", 1].findings] == ["lost_after_walk"]
     assert "SIGSEGV" in rows["boom", 1].findings[0].text
-    assert others_are_right(rows)
+    assert others_are_right({key: row for key, row in rows.items() if row.mode != CHECKS_MODE})
+    checked = [row for row in rows.values() if row.mode == CHECKS_MODE]
+    assert len(checked) == (3 if effort else 0) and all(row.status == "ok" and row.checks for row in checked)
+
+
+def test_a_crash_in_giving_up_an_object_of_a_check_is_the_backends(tmp_path: Path) -> None:
+    rows = walk_all(tmp_path, "miniatures.unruly:DiesWithACopy", limits=replace(PATIENT, effort=1))
+    (checked,) = (row for (case, _), row in rows.items() if case == "boom" and row.mode == CHECKS_MODE)
+    assert (checked.status, checked.phase, checked.signal) == ("crash", "check", "SIGSEGV")
+
+
+def test_a_child_that_somebody_kills_has_its_case_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first time it may have been anybody; a backend that does it has done it twice."""
+    monkeypatch.setenv("MINIATURE_KILLED", str(tmp_path / "killed"))
+    cases = [case for case in CASES if case["description"] == "boom"]
+    once = walk_all(tmp_path / "once", "miniatures.unruly:KilledOnce", cases)
+    assert once["boom", 0].status == "ok" and "SIGKILL (not by us" in once["boom", 0].delayed
+    twice = walk_all(tmp_path / "twice", "miniatures.unruly:KillsItself", cases)
+    assert (twice["boom", 0].status, twice["boom", 0].signal) == ("crash", "SIGKILL")
 
 
 def test_a_worker_that_cannot_load_is_tried_again_and_then_booked(

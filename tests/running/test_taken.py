@@ -139,6 +139,16 @@ def test_another_deadline_is_refused(suite: Path) -> None:
         walk(suite, "second", taken_from="first", timeout=3.0)
 
 
+def test_other_tokens_of_the_same_name_are_refused(suite: Path) -> None:
+    walk(suite, "sample")
+    stored = suite.with_name("sample") / "rows.jsonl"
+    head, rest = stored.read_text().split("\n", 1)
+    (about,) = json.loads(head)["vocabularies"].values()
+    stored.write_text(head.replace(about["sha256"], "0" * 64) + "\n" + rest)
+    with pytest.raises(BadInput, match="other tokens under the name bytes"):
+        walk(suite, "enlarged", taken_from="sample")
+
+
 def test_bare_schemas_get_no_documents(suite: Path) -> None:
     walk(suite, "bare", cases=[NAMES[-1]], bare=True)
     (row,) = read_rows(suite.with_name("bare"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import stat
 import time
+from pathlib import Path
 from typing import ClassVar
 
 from harness.backend.process.channel import send
@@ -96,6 +98,40 @@ class DiesAtTheEnd(Harmful):
 
     def harm(self) -> None:
         pass
+
+
+class DiesWithACopy(Reference):
+    """Segfaults when a copy is given up, of which there are none but in checks."""
+
+    def compile(self, grammar: object) -> object:  # type: ignore[override]
+        compiled = super().compile(grammar)  # type: ignore[arg-type]
+        if "boom" in grammar.text:  # type: ignore[attr-defined]
+            compiled.start = lambda: _DiesWithACopy(compiled)  # type: ignore[method-assign]
+        return compiled
+
+
+class _DiesWithACopy(ReferenceObject):
+    def copy(self) -> ReferenceObject:
+        made = super().copy()
+        made.end = _SegfaultsWhenGivenUp()  # type: ignore[attr-defined]
+        return made
+
+
+class KillsItself(Harmful):
+    """Kills its process as the kernel does where memory is short."""
+
+    def harm(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class KilledOnce(KillsItself):
+    """Is killed by somebody the first time."""
+
+    def harm(self) -> None:
+        mark = Path(os.environ["MINIATURE_KILLED"])
+        if not mark.exists():
+            mark.touch()
+            super().harm()
 
 
 class _SegfaultsWhenGivenUp:
