@@ -89,6 +89,13 @@ def _messages_so_far() -> str:
     return " ".join(_messages)[:400]
 
 
+def ends_of(tokens: Any, size: int) -> frozenset[int]:
+    """Returns the ids with which an output ends for the library: those that its file names as such, and
+    control tokens by their names (`special_eog_ids` of src/llama-vocab.cpp)."""
+    known = min(size, llama_cpp.llama_vocab_n_tokens(tokens))
+    return frozenset(token for token in range(known) if llama_cpp.llama_vocab_is_eog(tokens, token))
+
+
 def pieces_of(tokens: Any, size: int) -> list[bytes]:
     """Returns the bytes that the sampler of grammars takes each id for: its piece with the names of control
     tokens, and `b""` for what it never lets through, an end of generation or a piece that begins with NUL
@@ -96,11 +103,10 @@ def pieces_of(tokens: Any, size: int) -> list[bytes]:
     buffer = ctypes.create_string_buffer(1 << 16)
     known = min(size, llama_cpp.llama_vocab_n_tokens(tokens))
     pieces = [b""] * size
-    for token in range(known):
-        if not llama_cpp.llama_vocab_is_eog(tokens, token):
-            length = llama_cpp.llama_token_to_piece(tokens, token, buffer, len(buffer), 0, True)
-            piece = buffer.raw[: max(length, 0)]
-            pieces[token] = b"" if piece.startswith(b"\0") else piece
+    for token in set(range(known)) - ends_of(tokens, size):
+        length = llama_cpp.llama_token_to_piece(tokens, token, buffer, len(buffer), 0, True)
+        piece = buffer.raw[: max(length, 0)]
+        pieces[token] = b"" if piece.startswith(b"\0") else piece
     return pieces
 
 

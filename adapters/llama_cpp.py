@@ -21,7 +21,7 @@ from harness.backend.known_tokens import Loader
 from harness.backend.vocabulary import Vocabulary
 
 from ._llama_cpp_forms import Ebnf, gbnf_of, untranslated
-from ._llama_cpp_library import LAYOUT, Candidates, load_model, messages_of, pieces_of
+from ._llama_cpp_library import LAYOUT, Candidates, ends_of, load_model, messages_of, pieces_of
 
 LIMITS = ("left recursion", "sane defaults")
 """The parts of its messages that say that a grammar is right and too much."""
@@ -54,7 +54,7 @@ class _LlamaObject(GrammarObject):
     def accept_token(self, token: int) -> bool:
         if not self._allows(token):
             return False
-        if token in self._adapter.vocabulary.eos_tokens:
+        if token in self._adapter.ends:
             self._terminated = True  # there the library does nothing but not end the process
         else:
             llama_cpp.llama_sampler_accept(self._sampler, token)
@@ -124,6 +124,7 @@ class LlamaCpp(Adapter):
         self.loader, self._model = load_model(vocabulary, loader)
         weakref.finalize(self, llama_cpp.llama_model_free, self._model)
         self._tokens = llama_cpp.llama_model_get_vocab(self._model)
+        self.ends = ends_of(self._tokens, vocabulary.size)
         self.words = vocabulary.words
         self.every = Candidates(np.arange(vocabulary.size, dtype=np.int32))
         self.one = Candidates(np.zeros(1, dtype=np.int32))

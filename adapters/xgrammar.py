@@ -36,6 +36,13 @@ SCHEMA_PARAMETERS = inspect.signature(xgrammar.GrammarCompiler.compile_json_sche
 
 TELLS_COMPLETION = hasattr(xgrammar.GrammarMatcher, "is_completed")
 """Older releases (those of 2025) do not say whether an output may end, but for their masks."""
+HAS_FORK = hasattr(xgrammar.GrammarMatcher, "fork")
+HAS_JSON = hasattr(xgrammar.CompiledGrammar, "serialize_json")
+HAS_BATCHES = hasattr(xgrammar, "BatchGrammarMatcher")
+"""Older releases have not all of these."""
+_HISTORY = inspect.signature(xgrammar.GrammarMatcher.__init__).parameters.get("max_rollback_tokens")
+KEPT: dict[str, int] = {} if _HISTORY is None or _HISTORY.default else {"max_rollback_tokens": 1 << 16}
+"""The options of a matcher: older releases keep no history that they are not asked to keep."""
 
 
 class XgrammarObject(GrammarObject):
@@ -76,6 +83,8 @@ class XgrammarObject(GrammarObject):
         self.matcher.rollback(count)
 
     def copy(self) -> XgrammarObject:
+        if not HAS_FORK:
+            return cast(XgrammarObject, super().copy())
         return XgrammarObject(self._adapter, self.matcher.fork())
 
     def jump_forward(self) -> bytes:
@@ -90,9 +99,11 @@ class XgrammarGrammar(CompiledGrammar):
         self._compiled = compiled
 
     def start(self) -> XgrammarObject:
-        return XgrammarObject(self._adapter, xgrammar.GrammarMatcher(self._compiled))
+        return XgrammarObject(self._adapter, xgrammar.GrammarMatcher(self._compiled, **KEPT))
 
     def serialize(self) -> bytes:
+        if not HAS_JSON:
+            return super().serialize()
         return self._compiled.serialize_json().encode()
 
 
@@ -187,6 +198,8 @@ class Xgrammar(Adapter):
         }
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
+        if not HAS_BATCHES:
+            return super().fill_bitmasks(objects, bitmasks)
         parts.require_a_row_for_each(len(objects), bitmasks)
         matchers = [grammar_object.matcher for grammar_object in cast(Sequence[XgrammarObject], objects)]
         self._batch(self.threads).batch_fill_next_token_bitmask(matchers, self.tensor_of(bitmasks))

@@ -29,6 +29,7 @@ from adapter_tools import (
 )
 from gguf_bytes import write_gguf
 from gguf_model import write_model
+from tokenizers import pre_tokenizers
 
 from harness.backend.contract import check_adapter, checks
 from harness.backend.grammar import (
@@ -41,6 +42,7 @@ from harness.backend.grammar import (
 )
 from harness.backend.token_bytes.look import wrong_of
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.backend.vocabulary.gguf import NAMES_OF_ENDS
 from harness.backend.vocabulary.gguf_file import Shape, write_vocabulary
 from harness.cli.main import main
 from harness.oracle.language import language_of
@@ -107,6 +109,31 @@ def test_its_own_loader_reads_the_models_file(served: Vocabulary) -> None:
     assert misread == {0: (b"", b"<unk>"), 1: (b"", b"<s>"), 3: (b"\0", b"")}
     walked = adapter.compile(Grammar("choice", '["<s>", " a"]')).start()
     assert allowed(walked, served) >= {1, served.tokens.index(b" a")}, "the control token is let through"
+
+
+@pytest.mark.parametrize("without", [(), ("<|call|>", "<|calls|>", "<|tool_response>")])
+def test_a_file_ends_for_us_where_it_ends_for_the_library(tmp_path: Path, without: tuple[str, ...]) -> None:
+    letters = [str(letter) for letter in pre_tokenizers.ByteLevel.alphabet()]
+    names = sorted({"<|tool|>", *NAMES_OF_ENDS}.difference(without))
+    path = write_gguf(
+        tmp_path / "named.gguf",
+        {
+            "general.architecture": "qwen2",
+            "tokenizer.ggml.model": "gpt2",
+            "tokenizer.ggml.pre": "qwen2",
+            "tokenizer.ggml.tokens": [*letters, "ab", "<end>", *names],
+            "tokenizer.ggml.token_type": [*[1] * (len(letters) + 1), 3, *[3] * len(names)],
+            "tokenizer.ggml.merges": ["a b"],
+            "tokenizer.ggml.eos_token_id": len(letters) + 1,
+        },
+    )
+    vocabulary = load_vocabulary(str(path))
+    adapter = make(vocabulary)
+    assert adapter.loader == "library" and adapter.ends == set(vocabulary.eos_tokens)
+    for end in (vocabulary.eos_token, len(letters) + 2 + names.index("<|im_end|>")):
+        walked = adapter.compile(Grammar("choice", '["a"]')).start()
+        assert walked.accept_token(letters.index("a")) and walked.accept_token(end)
+        assert walked.is_terminated()
 
 
 def test_handed_bytes_are_read_but_for_control_tokens_and_nul(served: Vocabulary) -> None:

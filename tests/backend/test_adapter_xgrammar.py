@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from adapter_tools import (
     POINT,
@@ -18,6 +19,7 @@ from harness.backend.grammar import (
     Grammar,
     InvalidGrammar,
     UnsupportedGrammar,
+    allocate_bitmask,
 )
 
 pytest.importorskip("xgrammar")
@@ -141,6 +143,25 @@ def test_threads_and_cache_do_not_change_the_language(options: dict[str, Any]) -
 def test_forced_text_that_ends_inside_a_character_is_the_librarys_error() -> None:
     with pytest.raises(UnicodeDecodeError):
         start("regex", "(😀|😁)+").jump_forward()
+
+
+def test_what_a_release_has_not_is_not_had_and_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter = make()
+    compiled = adapter.compile(Grammar("regex", "ab"))
+    one, other = compiled.start(), compiled.start()
+    assert one.accept_token(adapter.vocabulary.encode(b"a")[0])
+    masks = np.stack([allocate_bitmask(adapter.vocabulary.size)] * 2)
+    adapter.fill_bitmasks([one, other], masks)
+    filled = masks.copy()
+    for name in ("HAS_FORK", "HAS_JSON", "HAS_BATCHES"):
+        monkeypatch.setattr(f"{type(adapter).__module__}.{name}", False)
+    with pytest.raises(NotImplementedError):
+        one.copy()
+    with pytest.raises(NotImplementedError):
+        compiled.serialize()
+    masks[:] = 0
+    adapter.fill_bitmasks([one, other], masks)
+    assert (masks == filled).all()
 
 
 def test_a_release_that_does_not_tell_completion_is_asked_by_its_mask(

@@ -236,6 +236,25 @@ def test_a_gguf_file_that_cannot_be_read_is_one_clear_line(
 
 
 @pytest.mark.parametrize(
+    ("named", "ends"),
+    [
+        (["<|im_end|>", "<tool>", "</s>"], (3, 4, 6)),
+        (["<|end|>", "<|return|>", "<|call|>"], (3, 5, 6)),
+        (["</s>", "<|tool_response>", "<|end|>"], (3, 5, 6)),
+    ],
+)
+def test_tokens_whose_name_is_an_end_to_llama_cpp_end_outputs_of_its_file(
+    tmp_path: Path, named: list[str], ends: tuple[int, ...]
+) -> None:
+    changed = {
+        "tokenizer.ggml.tokens": ["a", "b", "ab", "<end>", *named],
+        "tokenizer.ggml.token_type": [1, 1, 1, 3, 3, 3, 3],
+    }
+    vocabulary = load_vocabulary(str(write_gguf(tmp_path / "one.gguf", WHOLE | changed)))
+    assert vocabulary.eos_tokens == ends and vocabulary.eos_token == 3
+
+
+@pytest.mark.parametrize(
     "content",
     [
         b"",

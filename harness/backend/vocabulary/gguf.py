@@ -34,6 +34,19 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 ENDS = ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id")
 """The keys that name an id with which an output may end."""
 
+NAMES_OF_ENDS = frozenset(
+    ("<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "<turn|>",
+     "<end_of_turn>", "<|tool_response>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]",
+     "[EOS]", "<eos>", "[e~[", "<|end_of_text|>", "<end_of_utterance>", "<｜end▁of▁sentence｜>")
+)  # fmt: skip
+"""Names of tokens with which an output ends for llama.cpp, whatever else the file says of them
+(`special_eog_ids` of src/llama-vocab.cpp; asked of llama-cpp-python 0.3.36, name by name)."""
+END_UNLESS: dict[str, tuple[set[str], ...]] = {
+    "<|end|>": ({"<|return|>", "<|flush|>"}, {"<|call|>", "<|calls|>"}),
+    "</s>": ({"<|tool_response>"},),
+}
+"""Of these names the ones that are no end where the file has one of each of the others too."""
+
 PATTERNS: dict[bytes, tuple[str, ...]] = {
     b"llama-bpe": (CL100K_PATTERN,),
     b"qwen2": (QWEN_PATTERN,),
@@ -82,7 +95,7 @@ def _loaded(name: str, path: Path, ends: tuple[int, ...]) -> Vocabulary:
         kinds: Sequence[int] = metadata["tokenizer.ggml.token_type"]
         if len(kinds) != len(pieces):
             raise ValueError(f"{len(pieces)} tokens and {len(kinds)} types")
-        ends = ends or tuple(dict.fromkeys(metadata[key] for key in ENDS if key in metadata))
+        ends = ends or _ends(pieces, metadata)
         if not ends or not all(0 <= end < len(pieces) for end in ends):
             raise ValueError(f"it names no token with which an output ends ({', '.join(ENDS)})")
         return replace(_vocabulary(name, pieces, kinds, ends, model, metadata), gguf=path)
@@ -92,6 +105,17 @@ def _loaded(name: str, path: Path, ends: tuple[int, ...]) -> Vocabulary:
     # BaseException
     except BaseException as error:
         raise BadInput(f"{path}: not a tokenizer ({one_line(repr(error), 300)})") from error
+
+
+def _ends(pieces: list[str], metadata: dict[str, Any]) -> tuple[int, ...]:
+    """Returns the ids with which an output ends: those that the file names, and those whose name says so to
+    llama.cpp. Without the first there are none: then the file says too little of its model."""
+    ends = [metadata[key] for key in ENDS if key in metadata]
+    if ends:
+        named = NAMES_OF_ENDS.intersection(pieces)
+        named -= {name for name, others in END_UNLESS.items() if all(named & each for each in others)}
+        ends += sorted(pieces.index(name) for name in named)
+    return tuple(dict.fromkeys(ends))
 
 
 def _vocabulary(
