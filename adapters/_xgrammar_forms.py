@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import xgrammar
 from xgrammar import GrammarCompiler, StructuralTagItem, TokenizerInfo
 from xgrammar.tokenizer_info import VocabType
 
@@ -59,6 +60,15 @@ UNSUPPORTED = re.compile(
 )
 
 
+HAS = (
+    hasattr(xgrammar.GrammarMatcher, "fork"),
+    hasattr(xgrammar.CompiledGrammar, "serialize_json"),
+    hasattr(xgrammar, "BatchGrammarMatcher"),
+)
+"""Whether the release has these methods and this class; older ones have not all."""
+_HISTORY = inspect.signature(xgrammar.GrammarMatcher.__init__).parameters.get("max_rollback_tokens")
+KEPT: dict[str, int] = {} if _HISTORY is None or _HISTORY.default else {"max_rollback_tokens": 1 << 16}
+"""The options of a matcher: older releases keep no history that they are not asked to keep."""
 TAGS_ARE_ITEMS = "triggers" in inspect.signature(GrammarCompiler.compile_structural_tag).parameters
 """True before 0.1.25, which had structural tags of the old form only, and took them as a list of objects."""
 

@@ -20,6 +20,8 @@ from ._xgrammar_forms import (
     DIALECTS,
     DOCUMENTED,
     ENGINES,
+    HAS,
+    KEPT,
     REFUSAL,
     SEPARATORS,
     UNSUPPORTED,
@@ -36,13 +38,7 @@ SCHEMA_PARAMETERS = inspect.signature(xgrammar.GrammarCompiler.compile_json_sche
 
 TELLS_COMPLETION = hasattr(xgrammar.GrammarMatcher, "is_completed")
 """Older releases (those of 2025) do not say whether an output may end, but for their masks."""
-HAS_FORK = hasattr(xgrammar.GrammarMatcher, "fork")
-HAS_JSON = hasattr(xgrammar.CompiledGrammar, "serialize_json")
-HAS_BATCHES = hasattr(xgrammar, "BatchGrammarMatcher")
-"""Older releases have not all of these."""
-_HISTORY = inspect.signature(xgrammar.GrammarMatcher.__init__).parameters.get("max_rollback_tokens")
-KEPT: dict[str, int] = {} if _HISTORY is None or _HISTORY.default else {"max_rollback_tokens": 1 << 16}
-"""The options of a matcher: older releases keep no history that they are not asked to keep."""
+HAS_FORK, HAS_JSON, HAS_BATCHES = HAS
 
 
 class XgrammarObject(GrammarObject):
@@ -83,9 +79,7 @@ class XgrammarObject(GrammarObject):
         self.matcher.rollback(count)
 
     def copy(self) -> XgrammarObject:
-        if not HAS_FORK:
-            return cast(XgrammarObject, super().copy())
-        return XgrammarObject(self._adapter, self.matcher.fork())
+        return XgrammarObject(self._adapter, self.matcher.fork() if HAS_FORK else super().copy())
 
     def jump_forward(self) -> bytes:
         # A str: forced text that ends inside a character raises UnicodeDecodeError, and that is the library's

@@ -38,7 +38,7 @@ class Stored:
 
 
 def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
-    """Finds every case of which all rows and samples are there.
+    """Finds every case of which all rows are there.
 
     `owed`: how many rows each (suite, case id) owes. Raises BadInput.
     """
@@ -64,14 +64,6 @@ def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
     # Rows of one case stand together; only the last case can be there in part.
     if cases and len(cases[-1].statuses) < owed.get((cases[-1].identity[-2], cases[-1].identity[-1]), 0):
         good = cases.pop().begin
-    # Samples are written before the rows that name them, so they are short only if the machine went down.
-    path = folder / "samples.i64"
-    there = path.stat().st_size // 8 if path.exists() else 0
-    # A last case without samples does not tell of those before it.
-    short = next((number for number, case in enumerate(cases) if case.samples > there), None)
-    if short is not None:
-        good = cases[short].begin
-        del cases[short:]
     return Stored(tuple(cases), good, is_complete)
 
 
@@ -85,9 +77,16 @@ def resume(
     there = stored(folder, owed)
     if there.is_complete:
         raise BadInput(f"{folder}: this run is complete; there is nothing to resume")
-    os.truncate(folder / "rows.jsonl", there.good)
     path = folder / "samples.i64"
+    cases, good = there.cases, there.good
+    # Samples are written before the rows that name them, so they are short only if the machine went down. A
+    # last case without samples does not tell of those before it.
+    left = path.stat().st_size // 8 if path.exists() else 0
+    short = next((number for number, case in enumerate(cases) if case.samples > left), None)
+    if short is not None:
+        cases, good = cases[:short], cases[short].begin
+    os.truncate(folder / "rows.jsonl", good)
     if path.exists():
-        os.truncate(path, 8 * max((case.samples for case in there.cases), default=0))
-    statuses = Counter(status for case in there.cases for status in case.statuses)
-    return {case.identity for case in there.cases}, dict(statuses)
+        os.truncate(path, 8 * max((case.samples for case in cases), default=0))
+    statuses = Counter(status for case in cases for status in case.statuses)
+    return {case.identity for case in cases}, dict(statuses)
