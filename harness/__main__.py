@@ -1,7 +1,21 @@
-"""`python -m harness`."""
+"""The program: `grammarbench`, and `python -m harness`."""
 
 import sys
 
-from harness.cli.main import main
 
-sys.exit(main())
+def main() -> int:
+    """Runs the command line; returns its exit code. Ctrl-C is one line even where the command line is still
+    being imported; once a command runs, `harness.cli.main` says what became of it."""
+    try:
+        from harness.cli.main import main as run_command
+
+        return run_command()
+    except KeyboardInterrupt:
+        from harness.errors import INCOMPLETE
+
+        print("grammarbench: interrupted", file=sys.stderr)
+        return INCOMPLETE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

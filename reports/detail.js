@@ -17,10 +17,15 @@ function bytesShown(hex) {
 
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'"'"'`)}'`);
 
+const canRepro = (arm) => index.page.repro[index.arms[arm].run];
+
+// Where the run's folder holds no cases, the case is walked again from its suite.
 function command(place, arm, note, ...more) {
   const { run, spec, several_vocabularies: several, vocabulary } = index.arms[arm];
-  const words = ["grammarbench", "repro", index.runs[run].folder, index.cases.id[place], "--backends", spec];
+  const id = index.cases.id[place], again = !canRepro(arm);
+  const words = again ? ["grammarbench", "run", index.page.walked_as[index.cases.suite[place]], "--case", id, "--backends", spec] : ["grammarbench", "repro", index.runs[run].folder, id, "--backends", spec];
   if (several) words.push("--vocabularies", vocabulary);
+  if (again) return [...words, "--out", "again"].map(quoted).join(" ");
   if (note?.instance !== undefined) words.push("--instance", String(note.instance));
   if (["finding", "documented"].includes(note?.kind) && note.findings?.length) words.push("--check", note.findings[0].check);
   return [...words, ...more].map(quoted).join(" ");
@@ -152,7 +157,8 @@ function issueText(place, detail, note) {
   const judge = judgement(place, detail, instance);
   if (judge) parts.push("", "What is right, without the backend:", fenced(judge));
   const alone = snippet(detail, note);
-  return [...parts, "", "A script that needs the backend alone:", fenced(alone || command(place, note.arm, note, "--script", "repro.py")), ""].join("\n");
+  const head = alone || canRepro(note.arm) ? "A script that needs the backend alone:" : "To walk it again:";
+  return [...parts, "", head, fenced(alone || command(place, note.arm, note, "--script", "repro.py")), ""].join("\n");
 }
 
 function neighbours(place) {
@@ -172,10 +178,10 @@ async function showCase(place) {
   const noted = detail || { notes: [], instances: [], walks: {}, more: 0 };
   const parts = [armsTable(place, noted)];
   if (!detail) {
-    parts.push(el("p", { class: "warning" }, "This case fails nowhere; its grammar and instances were left off to keep the page small. report.json has them."));
+    parts.push(el("p", { class: "warning" }, "This case works without a divergence, or is not judged, on every arm; its grammar and instances were left off to keep the page small.", index.page.alone ? "" : " report.json has them."));
   } else {
     if (detail.delayed) parts.push(el("h3", {}, "Not counted"), el("ul", { class: "notes" }, detail.delayed.map(delayedShown)));
-    parts.push(el("h3", {}, "Grammar"), detail.grammar === undefined ? el("p", { class: "note" }, "Its grammar is not in the run's cases.jsonl.") : box(detail.grammar, "grammar"),
+    parts.push(el("h3", {}, "Grammar"), detail.grammar === undefined ? el("p", { class: "note" }, canRepro(0) ? "Its grammar is not in the run's cases.jsonl." : "The run was published without its cases.") : box(detail.grammar, "grammar"),
       detail.grammar_left_off ? el("p", { class: "note" }, `cut: ${detail.grammar_left_off.toLocaleString("en")} more characters`) : null);
     const whole = detail.notes.filter((note) => note.instance === undefined || !detail.instances.some((each) => each.number === note.instance));
     if (whole.length) parts.push(el("h3", {}, "The whole case"), el("ul", { class: "notes" }, whole.map(noteShown)));
@@ -199,7 +205,9 @@ function again(place, detail) {
       alone ? el("details", {}, el("summary", {}, "With the backend alone"), box(alone, "script of the backend alone"))
         : el("p", { class: "note" }, note.phase === "dialect" ? "No script of the backend alone: it has no such dialect." : why ? `No script of the backend alone here: ${why}.` : "No short script of the backend alone: the walk is long or special, or the page would be too large with it."));
   }
-  parts.push(el("p", { class: "note" }, "A command walks the instance again, token by token, and prints what was allowed there. A script needs the backend alone: for each token it prints the bytes, whether the mask allows it, whether it is accepted. Its lines are the adapter's; its vocabulary is no tokenizer's but what the walk needs, which was not tried: grammarbench repro tries it, and --script FILE writes it."));
+  const all = firsts.every((note) => canRepro(note.arm));
+  const walks = all ? "A command walks the instance again, token by token, and prints what was allowed there." : "A command walks the case again, into the folder again, with which grammarbench repro shows each token; CORPUS stands for the folder of a suite that does not come with GrammarBench.";
+  parts.push(el("p", { class: "note" }, `${walks} A script needs the backend alone: for each token it prints the bytes, whether the mask allows it, whether it is accepted. Its lines are the adapter's; its vocabulary is no tokenizer's but what the walk needs, which was not tried${all ? ": grammarbench repro tries it, and --script FILE writes it" : ""}.`));
   const judged = detail.notes.find((note) => note.instance !== undefined);
   const judge = detail.grammar === undefined ? "" : judgement(place, detail, detail.instances.find((each) => each.number === judged?.instance) || detail.instances[0]);
   if (judge) parts.push(el("h3", {}, "What is right, without us"), box(judge, "snippet"));

@@ -29,12 +29,14 @@ function lettersOf(query) {
 }
 
 const best = (columns, arms, place, worst) => arms.reduce((found, arm) => Math.max(found, columns[arm][place] ?? -1), worst);
+// The largest time of the arms; null where none is known.
+const timeKey = (columns) => (place, arms) => { const us = best(columns(), arms, place, -1); return us < 0 ? null : us; };
 const KEYS = {
   name: (place) => index.cases.name[place].toLowerCase(),
   suite: (place) => index.suites[index.cases.suite[place]],
-  compile: (place, arms) => best(index.compile_us, arms, place, -1),
-  p50: (place, arms) => best(index.fill_p50_us, arms, place, -1),
-  p99: (place, arms) => best(index.fill_p99_us, arms, place, -1),
+  compile: timeKey(() => index.compile_us),
+  p50: timeKey(() => index.fill_p50_us),
+  p99: timeKey(() => index.fill_p99_us),
 };
 
 function choose(query) {
@@ -64,7 +66,12 @@ function choose(query) {
   if (key) {
     const values = new Map(order.map((place) => [place, key(place, arms)]));
     const sign = sort.startsWith("-") ? -1 : 1;
-    order.sort((a, b) => { const x = values.get(a), y = values.get(b); return x < y ? -sign : x > y ? sign : a - b; });
+    // What has no value comes last, either way round.
+    order.sort((a, b) => {
+      const x = values.get(a), y = values.get(b);
+      if (x === null || y === null) return (x === null) - (y === null) || a - b;
+      return x < y ? -sign : x > y ? sign : a - b;
+    });
   }
   return order;
 }
@@ -107,6 +114,10 @@ function filters(query) {
 
 // -------------------------------------------------------------------------------------------------------- the table
 
+// A name on end has little room: its middle goes, for names differ in the beginning and in the tokenizer at their end.
+const NAME = 26;
+const shortened = (name) => { const letters = [...name]; return letters.length <= NAME ? name : `${letters.slice(0, NAME / 2).join("")}…${letters.slice(1 - NAME / 2).join("")}`; };
+
 function head(query) {
   const sort = query.get("sort") || "";
   const narrow = index.arms.length > 4 ? "mini" : "one";
@@ -115,7 +126,7 @@ function head(query) {
     const up = sort === key, down = sort === `-${key}`;
     const next = kind === "time" ? (down ? key : up ? "" : `-${key}`) : up ? `-${key}` : down ? "" : key;
     return el("th", { scope: "col", class: kind, "aria-sort": up ? "ascending" : down ? "descending" : null },
-      el("button", { type: "button", title: `sort by ${title}`, click: () => change("sort", next) }, title, up ? " ↑" : down ? " ↓" : ""));
+      el("button", { type: "button", title: `sort by ${title}`, click: () => change("sort", next) }, shortened(title), up ? " ↑" : down ? " ↓" : ""));
   })));
 }
 
@@ -174,7 +185,7 @@ function showList(query) {
     el("h2", { tabindex: "-1" }, "Cases"),
     ...index.stated.map((each) => el("p", { class: "note" }, each)),
     ...[groupNote(query)].filter(Boolean), filters(query),
-    el("p", { class: "note", role: "status" }, `${list.order.length.toLocaleString("en")} of ${count().toLocaleString("en")} cases. Times are the largest of ${query.get("backend") ? "this backend" : "all backends"}.`),
+    el("p", { class: "note", role: "status" }, `${countShown()}. Times are the largest of ${query.get("backend") ? "this backend" : "all backends"}.`),
     el("p", { class: "print-only" }, "On paper: the rows that were in sight. Download CSV, in the report, has all of them."),
     scroller);
   draw();
@@ -185,6 +196,13 @@ function showList(query) {
     field.setSelectionRange(at, at);
   }
   explorer.dataset.opened = (performance.now() - began).toFixed(1);
+}
+
+// How many cases are shown, of those that this page has and of all that were walked.
+function countShown() {
+  const [shown, here, all] = [list.order.length, count(), index.page.in_all].map((number) => number.toLocaleString("en"));
+  if (index.page.in_all === count()) return `${shown} of ${here} cases`;
+  return shown === here ? `${here} of ${all} cases (the others are left off)` : `${shown} of the ${here} cases on this page (of ${all}, the others are left off)`;
 }
 
 function groupNote(query) {

@@ -31,6 +31,7 @@ async function route() {
     openTarget();
     return;
   }
+  openTarget();  // an address that was only replaced tells no one else
   const now = ++turn;
   const fresh = !explorer.contains(document.activeElement);
   try {

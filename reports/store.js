@@ -166,6 +166,6 @@ function asCsv() {
 async function asJson() {
   const details = [];
   for (let i = 0; i < index.shards.length; i++) details.push(...(await load(`cases-${i}`)));
-  const { shards, detailed, stated, ...rest } = index;
+  const { shards, detailed, stated, page, ...rest } = index;
   return JSON.stringify({ ...rest, details });
 }

@@ -20,6 +20,7 @@ from harness.outcomes.case_state import CaseState
 from harness.outcomes.expected import write_record
 from harness.outcomes.result import Result, result_of
 from harness.report.export import markdown, write
+from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 from harness.rows.row import CHECKS_MODE, VERDICTS, RunInfo
 from harness.rows.store import PACKED, case_identity, has_begun, packed, read_end, read_info, read_rows
@@ -53,7 +54,7 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
     left_out, tables = [], []
     for part, where in runs.items():
         # A page of each: together they would be held against each other, and have no case in common.
-        write_report([where], folder / part / "report.html")
+        write_report(read_inputs([where], to_be_published=True), folder / part / "report.html")
         shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
         too_large = pack(folder / part / "rows.jsonl")
         left_out += too_large

@@ -12,6 +12,7 @@ from harness.cases.case import Case, Instance, case_id, json_text
 from harness.cases.tool_lists import is_tool, tool_list, tool_schema
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS
+from harness.shape import LARGEST
 
 GRAMMAR_KEYS: dict[str, Dialect] = {
     ("schema" if dialect == "json_schema" else dialect): dialect for dialect in DIALECTS
@@ -220,7 +221,7 @@ def _instance(value: Any, where: str, number: int) -> Instance:
 def _instance_of_tokens(value: dict[str, Any], where: str, number: int) -> Instance:
     tokens, valid = value["tokens"], value.get("valid")
     if not (isinstance(tokens, list) and tokens and all(map(_is_token, tokens))):
-        raise BadInput(f'{where}: "tokens" must be a list of ids (0 or more) and names, and not empty')
+        raise BadInput(f'{where}: "tokens" must be a list of ids (from 0 to 2^62) and names, and not empty')
     if valid is None:
         raise BadInput(f'{where}: "tokens" need a "valid", because no judge reads ids')
     shown = "".join(token if isinstance(token, str) else f"<[{token}]>" for token in tokens)
@@ -229,7 +230,7 @@ def _instance_of_tokens(value: dict[str, Any], where: str, number: int) -> Insta
 
 
 def _is_token(value: object) -> bool:
-    return (isinstance(value, str) and value != "") or (type(value) is int and value >= 0)
+    return (isinstance(value, str) and value != "") or (type(value) is int and 0 <= value <= LARGEST)
 
 
 def _kind(value: object) -> str:

@@ -28,6 +28,9 @@ SUFFIXES = (".json", ".jsonl", ".lark")
 
 DEEPEST = 100_000  # levels of nesting that we read
 
+TOO_LONG = "a number of more than 4,300 digits is not read"
+"""What is said where Python's `int` raises a ValueError for a number in a file."""
+
 
 class UnknownSuite(BadInput):
     """No suite, file or folder has the name that was given."""
@@ -229,8 +232,8 @@ def parse_json(text: str, file: str, line: int = 1) -> Any:
         raise BadInput(
             f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}"
         ) from error
-    except ValueError as error:  # int() refuses numbers of more than 4300 digits
-        raise BadInput(f"{where}: {error}") from error
+    except ValueError as error:
+        raise BadInput(f"{where}: {TOO_LONG}") from error
 
 
 def deep(read: Callable[[], T], where: str) -> T:

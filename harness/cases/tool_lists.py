@@ -4,6 +4,7 @@ arguments."""
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from harness.errors import BadInput
@@ -51,6 +52,8 @@ def tool_list(value: object) -> list[Any] | None:
     if is_tool(value):
         return [value]
     if isinstance(value, dict):
+        if NOT_OF_TOOLS & value.keys():
+            return None  # a case, which may hold tools beside its schema
         if declared := _declared(value):
             return declared
         inner = value.get("tools")
@@ -83,11 +86,14 @@ def _of_gemini(function: object) -> object:
 
 
 def _json_schema(schema: Any) -> Any:
-    """Returns what OpenAPI's schema means as JSON Schema, for the keywords of Gemini's interface."""
+    """Returns what OpenAPI's schema means as JSON Schema, for the keywords of Gemini's interface, which its
+    SDK for Python spells with `_` (`any_of`)."""
     if not isinstance(schema, dict):
         return schema
     made: dict[str, Any] = {}
-    for keyword, value in schema.items():
+    for given, value in schema.items():
+        head, *words = given.split("_")
+        keyword = head + "".join(map(str.capitalize, words))
         if keyword == "type" and isinstance(value, str):
             made[keyword] = value.lower()
         elif keyword in ("items", "additionalProperties"):
@@ -97,13 +103,20 @@ def _json_schema(schema: Any) -> Any:
         elif keyword == "anyOf" and isinstance(value, list):
             made[keyword] = [_json_schema(inner) for inner in value]
         elif keyword in ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"):
-            made[keyword] = int(value) if isinstance(value, str) and value.isdigit() else value
+            # There an int64 is text; other text is left as it is, for the schema's check to name.
+            is_count = isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value)
+            made[keyword] = int(value) if is_count else value
         elif keyword not in ("nullable", "propertyOrdering"):
             made[keyword] = value
-    if schema.get("nullable") is True and isinstance(made.get("type"), str):
-        made["type"] = [made["type"], "null"]
-        if isinstance(made.get("enum"), list):
-            made["enum"] = [*made["enum"], None]
+    if made.get("type") == "type_unspecified":
+        del made["type"]
+    if schema.get("nullable") is not True:
+        return made
+    if not isinstance(made.get("type"), str):
+        return {"anyOf": [made, {"type": "null"}]}
+    made["type"] = [made["type"], "null"]
+    if isinstance(made.get("enum"), list):
+        made["enum"] = [*made["enum"], None]
     return made
 
 
@@ -127,7 +140,7 @@ def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
     name = inner.get("name", named)
     if not (isinstance(name, str) and name.strip()):
         raise BadInput(f"{where} has no name; write {FORMS}")
-    given = [key for key in SCHEMA_AT if key in inner]
+    given = [key for key in SCHEMA_AT if inner.get(key) is not None]
     if len(given) > 1:
         raise BadInput(f'{where} ("{name}") has {" and ".join(given)}; keep one')
     schema = inner[given[0]] if given else None

@@ -9,9 +9,9 @@ from typing import Any
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_number, add_suites, add_timeout, add_vocabulary
 from harness.cli.output import emit, progress_printer
-from harness.cli.values import effort
+from harness.cli.values import effort, positive
 from harness.errors import OK, BadInput
-from harness.text import console
+from harness.text import console, one_line
 
 
 def add(verbs: Verbs) -> None:
@@ -96,12 +96,17 @@ def _over_releases(options: argparse.Namespace, good: str, bad: str, say: Callab
     """Returns what a cost at one size of an axis does over releases. Raises BadInput."""
     from harness.diagnose.bisect.growth import GrowthQuestion, growth_over_releases
 
-    axis, _, size = options.growth.partition("=")
-    if not (size.isascii() and size.isdigit() and int(size)):
-        raise BadInput(f'--growth "{options.growth}" cannot be read; write AXIS=SIZE, for example tags=16')
+    axis, _, text = options.growth.partition("=")
+    try:
+        size = positive(text)
+    except ValueError as error:
+        raise BadInput(
+            f'--growth "{one_line(options.growth, 80)}" cannot be read; write AXIS=SIZE, the size a '
+            f"{positive.__name__}, for example tags=16"
+        ) from error
     if not options.slower or options.suites:
         raise BadInput("--growth goes with --slower METRIC and with no suite")
     question = GrowthQuestion(
-        options.backend, axis, int(size), options.slower, options.vocabulary, options.timeout
+        options.backend, axis, size, options.slower, options.vocabulary, options.timeout
     )
     return growth_over_releases(question, good, bad, say)

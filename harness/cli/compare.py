@@ -138,7 +138,7 @@ def _compare_runs(options: argparse.Namespace) -> int:
     from harness.outcomes import compare as comparing
 
     pairs = (
-        comparing.compare_runs(options.base, options.head)
+        comparing.compare_runs(options.base, options.head, gates=options.gate)
         if options.head
         else comparing.compare_arms(options.base)
     )

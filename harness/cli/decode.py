@@ -25,7 +25,7 @@ from harness.cli.options import (
     asked_backends,
 )
 from harness.cli.output import emit, progress_printer
-from harness.cli.values import not_negative, positive, positive_number, whole
+from harness.cli.values import not_negative, positive, positive_number, several, whole
 from harness.errors import INCOMPLETE, OK, BadInput
 from harness.serve.decode.setting import OWN, Setting
 
@@ -213,7 +213,7 @@ def decode(options: argparse.Namespace) -> int:
         profile=session.EXPERIMENT if switches else options.profile,
         usual=usual_setting(options),
         strategies=tuple(options.strategies.replace("-", "_").split(",")) if options.strategies else None,
-        batches=_batches(options.batch) if options.batch else None,
+        batches=several(options.batch, "--batch", positive) or None,
         texts=options.requests,
         prompt_tokens=options.prompt_tokens,
         forks=options.forks or (mechanisms.FORKS if switches else FORKS),
@@ -271,16 +271,3 @@ def usual_setting(options: argparse.Namespace) -> Setting:
         fallback=options.fallback,
         draft_tokens=options.draft_tokens,
     )
-
-
-def _batches(text: str) -> tuple[int, ...]:
-    """Returns the sizes of `--batch`. Raises BadInput."""
-    try:
-        sizes = tuple(map(int, text.split(",")))
-    except ValueError:
-        sizes = ()
-    if not sizes or min(sizes) < 1 or len(set(sizes)) < len(sizes):
-        raise BadInput(
-            f'--batch "{text}" cannot be read; write whole numbers above 0, each once, for example 1,8'
-        )
-    return sizes

@@ -11,10 +11,12 @@ from typing import Any
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary.fetched import with_all
 from harness.backend.vocabulary.load import vocabulary_kind
-from harness.cases.suite import find_suite
+from harness.cases.special_files import refuse_special_file
+from harness.cases.suite import TOO_LONG, find_suite
 from harness.cli.parser import Parser
 from harness.errors import BadInput, did_you_mean
 from harness.running.experiment import moved, moved_backend, moved_suite, moved_vocabulary
+from harness.shape import LARGEST
 
 SUITES = "suites"
 LISTS = {SUITES, "backends", "vocabularies", "case", "checks"}
@@ -100,6 +102,7 @@ def _actions(parser: Parser) -> dict[str, argparse.Action]:
 
 def _read(path: Path) -> dict[str, Any]:
     """Returns the file's keys and values. Raises BadInput."""
+    refuse_special_file(path)
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -108,6 +111,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: not UTF-8; save the file as UTF-8") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput(f"{path}: malformed TOML: {error}") from error
+    except ValueError as error:
+        raise BadInput(f"{path}: {TOO_LONG}") from error
 
 
 def _texts(key: str, value: Any, where: str) -> list[str]:
@@ -118,6 +123,10 @@ def _texts(key: str, value: Any, where: str) -> list[str]:
         if isinstance(one, bool) or not isinstance(one, wanted):
             expected = "a text or a list of texts" if key in LISTS else "a text or a number"
             raise BadInput(f"{where}: {_kind(one)} where {expected} is expected")
+        if isinstance(one, str) and "\0" in one:
+            raise BadInput(f"{where}: a text with a null character, which no path has; leave it out")
+        if isinstance(one, int) and abs(one) > LARGEST:
+            raise BadInput(f"{where}: a number beyond 2^62, which no option takes; give a smaller one")
     return [str(one) for one in values]
 
 

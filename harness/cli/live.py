@@ -20,7 +20,7 @@ from harness.cli.options import (
     add_switch,
 )
 from harness.cli.output import emit, progress_printer
-from harness.cli.values import not_negative, positive, positive_number, whole
+from harness.cli.values import not_negative, positive, positive_number, several, whole
 from harness.errors import GATE_FAILED, INCOMPLETE, OK, UNPROVEN, BadInput
 from harness.text import console
 
@@ -213,11 +213,11 @@ def loads(options: argparse.Namespace) -> tuple[Load, ...]:
     kinds: list[tuple[Any, dict[str, Any]]] = []
     if options.burstiness is not None and options.arrivals != "gamma":
         raise BadInput("--burstiness belongs to --arrivals gamma")
-    for rate in _numbers(options.rate, "--rate", float):
+    for rate in several(options.rate, "--rate", positive_number):
         kinds.append(
             (options.arrivals, {"requests": count, "rate": rate, "burstiness": options.burstiness or 1.0})
         )
-    for concurrency in _numbers(options.concurrency, "--concurrency", int):
+    for concurrency in several(options.concurrency, "--concurrency", positive):
         kinds.append(("closed", {"requests": count, "concurrency": concurrency}))
     if options.trace:
         times = read_trace(options.trace)
@@ -230,17 +230,3 @@ def loads(options: argparse.Namespace) -> tuple[Load, ...]:
         roles: list[Role] = ["constrained"] if options.pairs == "off" else ["constrained", "none"]
         made += [Load(kind, role, **fields) for role in (roles if place % 2 == 0 else reversed(roles))]
     return tuple(made)
-
-
-def _numbers(text: str | None, option: str, kind: type[int] | type[float]) -> list[Any]:
-    """Returns the numbers of an option, none if it is not given. Raises BadInput."""
-    if text is None:
-        return []
-    try:
-        numbers = [kind(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    is_read = numbers and all(0 < number < float("inf") for number in numbers)
-    if not is_read or len(set(numbers)) < len(numbers):
-        raise BadInput(f'{option} "{text}" cannot be read; write numbers above 0, each once, for example 1,8')
-    return numbers

@@ -23,7 +23,7 @@ from harness.cli.options import (
     add_vocabulary,
     asked_backends,
 )
-from harness.cli.output import emit, progress_printer
+from harness.cli.output import emit, for_screen, progress_printer
 from harness.errors import INCOMPLETE, OK, UNPROVEN
 from harness.text import console, one_line
 
@@ -92,7 +92,9 @@ def _add_doctor(verbs: Verbs) -> None:
         required=False,
     )
     add_vocabulary(parser, "the vocabulary", default=VOCABULARY)
-    add_forks(parser, "fresh processes of both arms (default: 5 to 8)")
+    add_forks(
+        parser, "fresh processes of both arms, exactly N (default: those of the profile quick, 3 to 10)"
+    )
     add_run_folder(parser)
 
 
@@ -203,6 +205,6 @@ def kernels(options: argparse.Namespace) -> int:
     emit(
         options,
         lambda: json.loads(of_kernels.kernels_text(stored, "json")),
-        lambda: of_kernels.kernels_text(stored, options.format).removesuffix("\n"),
+        lambda: for_screen(of_kernels.kernels_text(stored, options.format).removesuffix("\n")),
     )
     return INCOMPLETE if stored.end is None else OK

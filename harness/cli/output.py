@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import PurePath
 from typing import Any
 
-from harness.text import SURROGATES, one_line
+from harness.text import SURROGATES, one_line, visible
 
 
 def progress_printer(options: argparse.Namespace) -> Callable[[str], None]:
@@ -29,6 +29,14 @@ def emit(options: argparse.Namespace, value: Callable[[], Any], text: Callable[[
         print(json.dumps(plain(value()), allow_nan=False))
     else:
         print(text())
+
+
+def for_screen(text: str) -> str:
+    """Returns data, such as CSV, as it is; where stdout is a terminal, without anything that steers it.
+
+    The gate of the streams lets our colours through, whoever wrote them; in data there are none of ours.
+    """
+    return visible(text) if sys.stdout.isatty() else text
 
 
 def plain(value: Any) -> Any:

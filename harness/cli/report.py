@@ -98,6 +98,10 @@ def report(options: argparse.Namespace) -> int:
     from harness.rows.store import refuse_published
 
     forms = _forms(options)
+    if options.trend:
+        from harness.outcomes.history.measurements import refuse_no_folder
+
+        refuse_no_folder(options.trend)  # the page reads it only where something was measured
     if options.out is None:
         refuse_published(
             options.runs[0], "given a report of its own", "say with --out DIR where the page is to be"
@@ -189,6 +193,8 @@ def _site(options: argparse.Namespace) -> int:
         )
     if options.format:
         raise BadInput("the site of a history has one form; leave --format out")
+    if options.trend:
+        raise BadInput("--trend stands beside runs; the site is of one history, which --history names")
     site = write_dashboard(options.history, options.out or options.history / "dashboard")
     parts = [site, site.with_name("feed.xml"), site.with_name("badges")]
     emit(options, lambda: _files(parts), lambda: f"written: {site}")

@@ -221,6 +221,7 @@ def _refuse_contradictions(options: argparse.Namespace, recorded: Recorded | Non
         different = recorded.different(
             recorded.effort if options.effort is None else options.effort,
             recorded.decode if options.decode is None else options.decode,
+            recorded.seed if options.seed is None else options.seed,
             map(prepare_vocabulary, with_all(options.vocabularies or recorded.vocabularies)),
         )
         if different:

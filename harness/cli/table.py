@@ -9,7 +9,7 @@ from typing import TextIO
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_run
-from harness.cli.output import emit
+from harness.cli.output import emit, for_screen
 from harness.errors import INCOMPLETE, OK, BadInput
 from harness.text import console, one_line
 
@@ -72,11 +72,11 @@ def table(options: argparse.Namespace) -> int:
     form = "json" if options.json else options.format
     tell_of_parts([options.run], sys.stderr if form in ("csv", "json") else sys.stdout)
     if options.what == "keywords":
-        print(_keywords(options.run, form), end="")
+        print(for_screen(_keywords(options.run, form)), end="")
     elif options.what != "verdicts":
-        print(_frame_text(options.run, options.what, form), end="")
+        print(for_screen(_frame_text(options.run, options.what, form)), end="")
     elif form:
-        print(instance_text(options.run, form), end="")
+        print(for_screen(instance_text(options.run, form)), end="")
     else:
         print(terminal_text(options.run))
     if options.what == "times":

@@ -6,42 +6,45 @@ The `__name__` of a function is what argparse tells a user whose value is refuse
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from harness.errors import BadInput
+from harness.shape import LARGEST
+from harness.text import one_line
 
 if TYPE_CHECKING:
     from harness.running.shard import Shard
 
+Number = TypeVar("Number", int, float)
+
+
+LEAST, MOST = 1e-6, 10**9
+"""The least and the most that an amount may be: a count, seconds, gigabytes, requests a second. The product
+of two, and a second's nanoseconds divided by one, can still be counted with and stand in a record."""
+
+MOST_EFFORT = 10_000
+"""The most places of a case that a number asks for; who wants more says `all`."""
+
 
 def whole(text: str) -> int:
-    """Returns a whole number from 0."""
-    value = int(text)
-    if value < 0:
-        raise ValueError
-    return value
+    """Returns a whole number from 0 that a record can hold."""
+    return _within(int(text), 0, LARGEST)
 
 
 def not_negative(text: str) -> float:
-    """Returns a number from 0."""
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise ValueError
-    return value
+    """Returns an amount, or 0."""
+    return _within(float(text), 0, MOST)
 
 
 def positive(text: str) -> int:
-    """Returns a whole number above 0."""
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
+    """Returns a count, from 1."""
+    return _within(int(text), 1, MOST)
 
 
 def effort(text: str) -> int:
     """Returns a whole number from 0, or -1 for `all`."""
-    value = -1 if text == "all" else int(text)
-    if value < 0 and text != "all":
-        raise ValueError
-    return value
+    return -1 if text == "all" else _within(int(text), 0, MOST_EFFORT)
 
 
 def shard(text: str) -> Shard:
@@ -52,11 +55,32 @@ def shard(text: str) -> Shard:
 
 
 def positive_number(text: str) -> float:
-    """Returns a number above 0."""
-    value = float(text)
-    if not 0 < value < float("inf"):
+    """Returns an amount above 0."""
+    return _within(float(text), LEAST, MOST)
+
+
+def _within(value: Number, least: float, most: float) -> Number:
+    """Returns the value. Raises ValueError for one that is no number, or not from `least` to `most`."""
+    if not least <= value <= most:
         raise ValueError
     return value
+
+
+def several(text: str | None, option: str, kind: Callable[[str], Number]) -> tuple[Number, ...]:
+    """Returns the numbers that have commas between them, each read by the function `kind`; none where the
+    option is not given. Raises BadInput, which names the option."""
+    if text is None:
+        return ()
+    try:
+        numbers = tuple(map(kind, text.split(",")))
+    except ValueError:
+        numbers = ()
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise BadInput(
+            f'{option} "{one_line(text, 80)}" cannot be read; write one or more, each once and each a '
+            f"{kind.__name__}, such as 1,8"
+        )
+    return numbers
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -84,8 +108,8 @@ def one_vocabulary(text: str) -> str:
 
 
 shard.__name__ = "share, as 2/4"
-effort.__name__ = "whole number from 0, or all"
-positive.__name__ = "whole number above 0"
-whole.__name__ = "whole number from 0"
-not_negative.__name__ = "number from 0"
-positive_number.__name__ = "number above 0"
+effort.__name__ = f"whole number from 0 to {MOST_EFFORT:,}, or all"
+positive.__name__ = f"whole number above 0, at most {MOST:,}"
+whole.__name__ = "whole number from 0 to 2^62"
+not_negative.__name__ = f"number from 0 to {MOST:,}"
+positive_number.__name__ = f"number from {LEAST:f} to {MOST:,}"

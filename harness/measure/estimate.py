@@ -10,8 +10,11 @@ from typing import Literal
 import numpy as np
 
 from harness.backend.arm import are_versions, base_of
-from harness.measure.figures import METRICS, Figures
+from harness.measure.figures import METRICS, OF_FRESH_COMPILES, Figures
+from harness.measure.protocol import VERY_SLOW_COMPILE_NS
+from harness.measure.record import Trace
 from harness.measure.statistics import Interval, Judgement, chance, false_discovery, interval, judge
+from harness.text import counted
 
 Verdict = Literal["regressed", "improved", "equivalent", "inconclusive", "unproven"]
 
@@ -32,6 +35,7 @@ class Comparison:
     metric: str
     family: str
     cases: int
+    """The cases on which it rests; 0 if there is an estimate and nothing to judge it by."""
     found: Interval
     margin: float
     floor: float
@@ -42,14 +46,38 @@ class Comparison:
     """The plain ratio of means over all passes (for compiles, over all compiles); it is never judged."""
     is_control: bool
     """Is it the A/A pair, the reference against itself, which must come out equivalent?"""
+    unjudged: int = 0
+    """The cases that both arms solve and that are not judged, because one of the arms has no figure in every
+    fork that was to measure them; `why` says so."""
 
 
-def log_ratios(
+LogRatios = dict[int, dict[str, dict[int, float]]]
+"""The values ln(head / base) by fork, case and round."""
+
+
+def log_ratios(figures: Figures, metric: str, base: str, head: str, cases: Iterable[str]) -> LogRatios:
+    """Returns the values of the cases that both arms have in each of the `whole_forks`, and of those further
+    forks that have all of these cases too.
+
+    A further fork leaves slow cases out. It is left out rather than they: a head that became slow would else
+    take the case that shows it out of the comparison.
+    """
+    found = _log_ratios_of_both(figures, metric, base, head, cases)
+    whole = [set(found.get(fork, ())) for fork in figures.whole_forks]
+    judged = set.intersection(*whole) if whole else set()
+    return {
+        fork: {case: of_case for case, of_case in of_fork.items() if case in judged}
+        for fork, of_fork in found.items()
+        if judged and judged <= of_fork.keys()
+    }
+
+
+def _log_ratios_of_both(
     figures: Figures, metric: str, base: str, head: str, cases: Iterable[str]
-) -> dict[int, dict[str, dict[int, float]]]:
-    """Returns the values ln(head / base) by fork, case and round, where both arms have a figure."""
+) -> LogRatios:
+    """Returns the values wherever both arms have a figure."""
     cells = figures.cells[metric]
-    ratios_by_fork: dict[int, dict[str, dict[int, float]]] = {}
+    ratios_by_fork: LogRatios = {}
     for case in cases:
         ours, theirs = cells.get((head, case), {}), cells.get((base, case), {})
         for fork in ours.keys() & theirs.keys():
@@ -151,7 +179,8 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
     Where the A/A arm is not equivalent in the metric and family, a verdict is `unproven`. Of the verdicts
     that say that something changed, those are kept that a false discovery rate of one percent leaves, and,
     where `confirming` forks were made of the same pair, metric and family, that these alone say too; the
-    others are `inconclusive`.
+    others are `inconclusive`. Between versions of one thing, what is not slower in the cases that are judged
+    is `unproven` while there are others that are not.
     """
     reference = next(measured.name for measured in figures.measurement.arms if measured.role == "reference")
     again = next((measured.name for measured in figures.measurement.arms if measured.role == "a/a"), None)
@@ -177,16 +206,14 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
                 )
             )
         elif comparison.verdict in ("regressed", "improved") and confirming is not None:
-            judged.append(_confirmed(comparison, confirming))
+            judged.append(_confirmed(comparison, confirming, is_change(comparison, figures)))
         else:
             judged.append(comparison)
-    return [
-        *(
-            _because(control, "unproven", OF_ITSELF) if control.verdict == "inconclusive" else control
-            for control in controls
-        ),
-        *judged,
+    judged_controls = [
+        _because(control, "unproven", OF_ITSELF) if control.verdict == "inconclusive" else control
+        for control in controls
     ]
+    return [_censored(comparison, figures) for comparison in (*judged_controls, *judged)]
 
 
 def _compared(
@@ -198,15 +225,19 @@ def _compared(
     for base, head in wanted:
         for metric in METRICS:
             for family, traces in figures.families.items():
-                ratios = log_ratios(figures, metric, base, head, [trace.case_id for trace in traces])
+                solved = _solved_by_both(traces, base, head)
+                ratios = log_ratios(figures, metric, base, head, solved)
+                judged = set().union(*ratios.values())
+                if not ratios:  # nothing can be judged; the first fork has an estimate, and no interval
+                    some = _log_ratios_of_both(figures, metric, base, head, solved)
+                    ratios = dict(sorted(some.items())[:1])
                 x = per_fork(ratios)
                 if not x:
                     continue
-                shared = sorted(set.intersection(*(set(cases) for cases in ratios.values())))
                 floor = floors[metric, family]
                 estimate, margin = interval(x), margin_of(floor)
                 verdict: Judgement = judge(estimate, margin)
-                plain = mean_ratio(figures, metric, base, head, shared)
+                plain = mean_ratio(figures, metric, base, head, sorted(set().union(*ratios.values())))
                 compared.append(
                     (
                         Comparison(
@@ -214,7 +245,7 @@ def _compared(
                             head,
                             metric,
                             family,
-                            len(shared),
+                            len(judged),
                             estimate,
                             margin,
                             floor,
@@ -222,6 +253,7 @@ def _compared(
                             "",
                             plain,
                             head in copies,
+                            len(solved) - len(judged),
                         ),
                         x,
                     )
@@ -240,10 +272,14 @@ def confirmation(comparison: Comparison, confirming: Figures) -> tuple[Interval 
     return second, judge(second, comparison.margin)
 
 
-def _confirmed(comparison: Comparison, confirming: Figures) -> Comparison:
+def _confirmed(comparison: Comparison, confirming: Figures, must_be: bool) -> Comparison:
+    """Returns the comparison as fresh forks leave it. Without a figure in them only a change must be
+    confirmed: nothing else is measured again."""
     second, verdict = confirmation(comparison, confirming)
     if second is None:
-        return comparison
+        if not must_be:
+            return comparison
+        return _because(comparison, "inconclusive", "not confirmed: no figure in fresh forks")
     if verdict == comparison.verdict:
         return _because(
             comparison,
@@ -258,6 +294,40 @@ def _confirmed(comparison: Comparison, confirming: Figures) -> Comparison:
 
 def _because(comparison: Comparison, verdict: Verdict, why: str) -> Comparison:
     return replace(comparison, verdict=verdict, why=why)
+
+
+def _solved_by_both(traces: Iterable[Trace], base: str, head: str) -> list[str]:
+    """Returns the cases that are to be measured on both arms."""
+    return [trace.case_id for trace in traces if {base, head} <= set(trace.solved_by)]
+
+
+def _censored(comparison: Comparison, figures: Figures) -> Comparison:
+    """Returns the comparison with a word about the cases that are not judged. A change that is not slower
+    without them is unproven, because they may be what became slow."""
+    if not comparison.unjudged:
+        return comparison
+    sentence = _too_few(comparison, figures)
+    why = f"{comparison.why}; {sentence}" if comparison.why else sentence
+    may_be_slower = is_change(comparison, figures) and not comparison.is_control
+    if may_be_slower and comparison.verdict != "regressed":
+        return _because(comparison, "unproven", why)
+    return _because(comparison, comparison.verdict, why)
+
+
+def _too_few(comparison: Comparison, figures: Figures) -> str:
+    """Returns how many cases are not judged, and why they have too few figures."""
+    pair = comparison.base, comparison.head
+    solved = _solved_by_both(figures.families[comparison.family], *pair)
+    lost = sum(any((arm, case) in figures.lost for arm in pair) for case in solved)
+    causes = []
+    if comparison.metric in OF_FRESH_COMPILES and lost < comparison.unjudged:
+        causes.append(f"a compile takes over {VERY_SLOW_COMPILE_NS / 1e9:g} s")
+    if lost:
+        causes.append("an arm was lost")
+    because = f", because {' or '.join(causes)}," if causes else ""
+    were, are = ("was", "is") if comparison.unjudged == 1 else ("were", "are")
+    measured = f"{counted(comparison.unjudged, 'case')} {were} measured in too few forks"
+    return f"{measured}{because} and {are} not judged"
 
 
 def flagged(comparisons: Iterable[Comparison], figures: Figures) -> list[Comparison]:
@@ -276,7 +346,9 @@ def undecided(comparisons: Iterable[Comparison], figures: Figures) -> set[str]:
     open_ones = [
         comparison
         for comparison in comparisons
-        if comparison.verdict in ("inconclusive", "unproven") and is_change(comparison, figures)
+        if comparison.verdict in ("inconclusive", "unproven")
+        and is_change(comparison, figures)
+        and _more_forks_help(comparison, figures)
     ]
     controls = (
         {measured.name for measured in figures.measurement.arms if measured.role != "arm"}
@@ -284,6 +356,14 @@ def undecided(comparisons: Iterable[Comparison], figures: Figures) -> set[str]:
         else set()
     )
     return controls | {name for comparison in open_ones for name in (comparison.base, comparison.head)}
+
+
+def _more_forks_help(comparison: Comparison, figures: Figures) -> bool:
+    """Returns whether a further fork would count, and could decide what is judged."""
+    made = figures.forks_by_arm[comparison.base] & figures.forks_by_arm[comparison.head]
+    if comparison.found.forks < len(made):
+        return False  # one was left out, because it lacks a slow case, and so would the next be
+    return not comparison.unjudged or judge(comparison.found, comparison.margin) == "inconclusive"
 
 
 def is_proven(comparisons: Iterable[Comparison], figures: Figures) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import BadInput
+from harness.measure.protocol import PROFILES
 from harness.measure.record import Nanoseconds, Recorded, Slot, Trace
 
 METRICS: dict[str, str] = {
@@ -22,6 +23,9 @@ METRICS: dict[str, str] = {
     "matcher_new": "A new object of a compiled grammar: the minimum over the passes.",
 }
 """The metrics that are judged, by name: nanoseconds per case, lower is better."""
+
+OF_FRESH_COMPILES = frozenset({"compile", "ttfm", "cold_fill"})
+"""The metrics that only a round with a fresh compile has a figure of."""
 
 ALL = "all"
 """The family of all cases."""
@@ -91,6 +95,7 @@ class Figures:
     def __init__(self, recorded: Recorded, *, confirming: bool = False) -> None:
         """Takes the forks that were made to confirm a verdict if `confirming`, else all others."""
         self.recorded = recorded
+        self.confirming = confirming
         self.measurement = recorded.measurement
         forks = {
             other["fork"]
@@ -108,6 +113,22 @@ class Figures:
             for other in recorded.others
             if other["kind"] == "lost"
         }
+
+    @cached_property
+    def whole_forks(self) -> list[int]:
+        """Returns the forks in which every arm was measured on every case that it solves: the profile's, or
+        all that confirm. The others leave slow cases out."""
+        profile = PROFILES.get(self.measurement.profile)
+        count = self.measurement.forks or (profile.forks if profile else len(self.forks))
+        return [fork for fork in self.forks if self.confirming or fork < count]
+
+    @cached_property
+    def forks_by_arm(self) -> dict[str, set[int]]:
+        """Returns the forks in which each arm was measured."""
+        forks: dict[str, set[int]] = {}
+        for arm, _, fork, _ in self.slots:
+            forks.setdefault(arm, set()).add(fork)
+        return forks
 
     @cached_property
     def shapes(self) -> dict[tuple[str, str, int, int], SlotFigures]:

@@ -62,6 +62,9 @@ class Measurement:
     cpu: int | None
     """The processor that all arms are bound to."""
     protocol: int = PROTOCOL
+    forks: int = 0
+    """How many forks, the first ones, measure every arm on every case that it solves; those that an open
+    verdict adds leave slow cases out. 0 in older records, where it is what the profile says."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ def read_measurement(folder: Path) -> Recorded:
             elif kind == "end":
                 end = line
             else:
+                line = dict(shaped(_Figures, line))
                 is_shaped = kind in _OTHERS and "error" not in line
                 others.append({"kind": kind, **(shaped(_OTHERS[kind], line) if is_shaped else line)})
     return Recorded(folder, measurement, tuple(slots), tuple(others), end, read_integers(folder / FIGURES))
@@ -162,6 +166,12 @@ def _measurement(line: dict[str, Any]) -> Measurement:
     if len({trace.case_id for trace in measurement.traces}) < len(measurement.traces):
         raise ValueError("a case is measured twice")
     return measurement
+
+
+class _Figures(TypedDict):
+    """What a line of any kind may name, whatever else it holds."""
+
+    figures: NotRequired[tuple[int, int]]
 
 
 class _Fork(TypedDict):

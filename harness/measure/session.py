@@ -108,6 +108,7 @@ def _measure_in(
         workload=workload_key(info, traces, profile),
         software={"python": platform.python_version(), **info.machine.get("packages", {})},
         cpu=max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        forks=profile.forks,
     )
     names = {(arm.backend, arm.version, arm.options): arm.name for arm in arms if arm.role != "a/a"}
     compile_ns = {

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.outcomes.expected import TIMEOUT, Faults, faults_of_row, undocumented_faults_of_row
+from harness.outcomes.expected import Faults, changed_faults, faults_of_row, undocumented_faults_of_row
 from harness.rows.row import CHECKS_MODE, OURS, Row
 from harness.text import one_line
 
@@ -78,6 +78,11 @@ class Changed:
     def gone(self) -> Faults:
         return self.before - self.after
 
+    @property
+    def proven(self) -> tuple[Faults, Faults]:
+        """Returns the new faults and the gone ones on which no missed deadline has a say."""
+        return changed_faults(self.before, self.after)
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -90,15 +95,17 @@ class Difference:
 
     @property
     def depends_on_the_machine(self) -> bool:
-        """Was a deadline missed on one side at least?"""
-        return any(TIMEOUT in part.before | part.after for part in self.parts)
+        """Does it differ in nothing that a missed deadline does not hide?"""
+        return not any(faults for part in self.parts for faults in part.proven)
 
     @property
     def kind(self) -> str:
         """`worse` if there are only new faults, `better` if there are none, else `other`; `policy` if all
-        that came or went is documented."""
-        new = any(part.new - part.documented for part in self.parts)
-        gone = any(part.gone - part.documented for part in self.parts)
+        that came or went is documented. A missed deadline counts only where nothing else differs."""
+        alone = self.depends_on_the_machine
+        changed = [((part.new, part.gone) if alone else part.proven, part.documented) for part in self.parts]
+        new = any(came - documented for (came, _), documented in changed)
+        gone = any(went - documented for (_, went), documented in changed)
         if not new and not gone:
             return POLICY
         return "other" if new and gone else "worse" if new else "better"
@@ -131,6 +138,8 @@ class Differences:
     """Cases of which something is missing through our fault, on either side."""
     only_before: int
     only_after: int
+    uncompared: tuple[str, ...] = ()
+    """The vocabularies on which the first side has cases of which none was compared."""
 
 
 def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
@@ -175,12 +184,15 @@ def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
     for key in both:
         if parts := tuple(_changed(old[key], new[key])):
             changed.append(Difference(key, old[key].name, old[key].dialect, parts))
+    compared = [key for key in both if old[key].parts.keys() & new[key].parts.keys()]
+    seen = {vocabulary for vocabulary, _, _ in compared}
     return Differences(
         tuple(changed),
-        compared=sum(bool(old[key].parts.keys() & new[key].parts.keys()) for key in both),
+        compared=len(compared),
         unmeasured=sum(bool(old[key].unmeasured or new[key].unmeasured) for key in both),
         only_before=len(old) - len(both),
         only_after=len(new) - len(both),
+        uncompared=tuple(dict.fromkeys(vocabulary for vocabulary, _, _ in old if vocabulary not in seen)),
     )
 
 

@@ -264,6 +264,11 @@ class Counts:
         """Returns the share of judged cases that work; None where none was judged."""
         return self.works / self.judged if self.judged else None
 
+    @property
+    def refused_unjudged(self) -> int:
+        """Returns how many refused cases had nothing that could have judged them."""
+        return self.refused - (self.judged - self.works - self.failed)
+
 
 def counts_of(cases: Iterable[CaseRows]) -> Counts:
     """Returns the cases by what they came to."""
@@ -286,10 +291,9 @@ def in_words(counts: Counts) -> str:
     if not counts.cases:
         return "no case was walked"
     line = f"{counts.judged:,} of {counts.cases:,} {'case' if counts.cases == 1 else 'cases'} judged"
-    beside = counts.refused - (counts.judged - counts.works - counts.failed)
     rest = [
         (counts.not_judged, "not judged (no instance with a known verdict)"),
-        (beside, "refused, and nothing could have judged them"),
+        (counts.refused_unjudged, "refused, and nothing could have judged them"),
         (counts.not_measured, "not measured (our failure)"),
     ]
     return "; ".join([line, *(f"{number:,} {what}" for number, what in rest if number)])

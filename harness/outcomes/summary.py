@@ -146,6 +146,30 @@ class CheckSummary:
         return 1 - self.passes / self.ids if self.ids else None
 
 
+ENOUGH_TIMED = 0.9
+"""The share of an arm's cases that must have samples for the times of its tokens to be told as the arm's."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Of how many cases of an arm the times of single tokens are known: rows that are taken over from another
+    run, or published, come without their samples."""
+
+    cases: int
+    of: int
+    """The cases that compiled and in which a mask was filled."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Are the times those of the arm, and not of the few cases that happened to be walked again?"""
+        return self.cases >= ENOUGH_TIMED * self.of
+
+    @property
+    def why_not(self) -> str:
+        """Returns why no figure is made of the times, in a few words; empty where one is."""
+        return "" if self.is_enough else f"samples of only {self.cases:,} of {self.of:,} cases"
+
+
 @dataclass
 class ArmSummary:
     """All rows of one backend with its options, on one vocabulary, folded; everything that a metric may look
@@ -156,6 +180,8 @@ class ArmSummary:
     options: str
     vocabulary: str
     samples: Samples
+    folder: Path = Path()
+    """The run's folder, which a message about its samples names."""
     cases: dict[tuple[str, str], CaseSummary] = field(default_factory=dict)
     """The cases, by suite and case id."""
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -173,6 +199,12 @@ class ArmSummary:
     @property
     def name(self) -> str:
         return arm(self)
+
+    @property
+    def timed(self) -> Timed:
+        """Returns of how many of its cases the times of single tokens are known."""
+        filled = [case for case in self.cases.values() if case.declared and case.first_fill_ns is not None]
+        return Timed(sum(bool(case.slices) for case in filled), len(filled))
 
     def add(self, row: Row) -> None:
         """Take in one more row of the arm."""
@@ -232,7 +264,7 @@ class ArmSummary:
     def only(self, keys: set[tuple[str, str]]) -> ArmSummary:
         """Returns the same arm with these cases alone, for the metrics over cases."""
         cases = {key: case for key, case in self.cases.items() if key in keys}
-        return ArmSummary(self.backend, self.version, self.options, self.vocabulary, self.samples, cases)
+        return ArmSummary(*self.key, self.samples, self.folder, cases)
 
 
 def each_taken_in(rows: Iterable[Row], *takers: Callable[[Row], None]) -> Iterator[Row]:
@@ -243,27 +275,29 @@ def each_taken_in(rows: Iterable[Row], *takers: Callable[[Row], None]) -> Iterat
         yield row
 
 
-def summarize(rows: Iterable[Row], samples: Samples, info: RunInfo | None = None) -> list[ArmSummary]:
+def summarize(
+    rows: Iterable[Row], samples: Samples, info: RunInfo | None = None, folder: Path = Path()
+) -> list[ArmSummary]:
     """Returns the rows by arm: one for each backend with options of the run and vocabulary, in the run's
-    order, seen or not."""
+    order, seen or not. `folder` is where the run lies."""
     arms: dict[ArmKey, ArmSummary] = {}
     # A plain view: slicing a memmap 10^5 times is slow.
     samples = samples.view(np.ndarray)
     for run_arm in info.arms if info else ():
         for vocabulary in info.vocabularies if info else ():
             key = run_arm.backend, run_arm.version, run_arm.options, vocabulary
-            arms[key] = ArmSummary(*key, samples)
+            arms[key] = ArmSummary(*key, samples, folder)
     for row in rows:
         key = arm_key(row)
         if key not in arms:
-            arms[key] = ArmSummary(*key, samples)
+            arms[key] = ArmSummary(*key, samples, folder)
         arms[key].add(row)
     return list(arms.values())
 
 
 def read_arms(run: Path) -> list[ArmSummary]:
     """Returns the arms of a run on disk. Raises BadInput."""
-    return summarize(read_rows(run), read_samples(run), read_info(run))
+    return summarize(read_rows(run), read_samples(run), read_info(run), run)
 
 
 def common_solved(arms: Sequence[ArmSummary]) -> set[tuple[str, str]]:
@@ -280,5 +314,6 @@ def pairs(arm: ArmSummary, cases: Iterable[CaseSummary]) -> Iterator[Nanoseconds
     for case in cases:
         for start, count in case.slices:
             if start + count > len(arm.samples):
-                raise BadInput("samples.i64 is shorter than the rows say; the file was changed or damaged")
+                where = arm.folder / "samples.i64"
+                raise BadInput(f"{where}: shorter than the rows say; the file was changed or damaged")
             yield arm.samples[start : start + count // 2 * 2].reshape(-1, 2)

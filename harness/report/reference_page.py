@@ -78,7 +78,8 @@ CHANGES: dict[estimate.Verdict, str] = {
     "inconclusive": "The interval lies across the margin; or a change did not stand at the false discovery "
     "rate, or was not confirmed.",
     "unproven": "Two arms of identical code were not equivalent in this figure and family; nothing is said "
-    "of others.",
+    "of others. Or, between versions of one backend, cases have too few figures to be judged; they may have "
+    "become slower.",
 }
 
 ENDS: dict[decoded.End, str] = {

@@ -73,7 +73,7 @@ def read_summary(run: Path) -> RunSummary:
     compiles, later, worst = Compiles(info.timeout_s), DelayedCases(), WorstRow()
     proofs = Proofs()
     rows_read = each_taken_in(read_rows(run), compiles.add, later.add, worst.add, proofs.add)
-    arms = summarize(rows_read, read_samples(run), info)
+    arms = summarize(rows_read, read_samples(run), info, run)
     proofs.explain(run)
     sizes = {name: int(about.get("size", 0)) for name, about in info.vocabularies.items()}
     answer = answer_of(backends_of(arms, proofs, compiles, info), proofs, sizes)

@@ -27,6 +27,12 @@ def suites_of(info: RunInfo) -> list[str]:
     return list(info.asked) or [name for name in info.suites if name in suite_names()]
 
 
+def suite_word(suite: str) -> str:
+    """Returns a suite of a run as a command of any reader names it: `CORPUS` stands for the folder in which
+    those that do not come with the package lie."""
+    return suite if suite in suite_names() else f"CORPUS/{suite}"
+
+
 def spec_of(backend: str, version: str, options: str, pinned: bool = True) -> str:
     """Returns the backend as `--backends` takes it.
 

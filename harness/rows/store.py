@@ -32,6 +32,7 @@ from harness.errors import BadInput
 from harness.rows.appending import encoded, write_lines
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json, row_to_json
 from harness.shape import bounded_lines, json_line
+from harness.text import one_line
 
 Samples = NDArray[np.int64]
 
@@ -288,12 +289,22 @@ def read_rows(folder: Path) -> Iterator[Row]:
     Raises BadInput.
     """
     keys: set[tuple[object, ...]] = set()
+    arms: set[tuple[str, str, str]] = set()
     without_samples = published_without(folder, "samples.i64")
     for number, _, value in lines(folder):
-        if value["kind"] == "row":
+        if value["kind"] == "run":
+            arms = {(one["backend"], one["version"], one["options"]) for one in value["arms"]}
+        elif value["kind"] == "row":
             row = row_from_json(value)
             if without_samples:
                 row = replace(row, samples=None)
+            arm = row.backend, row.backend_version, row.options
+            if arm not in arms:
+                who = one_line(" ".join(filter(None, arm)), 200, spelled=True)
+                raise BadInput(
+                    f"{folder}/rows.jsonl:{number}: a row of {who}, no arm of this run; the file was "
+                    "changed or damaged"
+                )
             key = identity(row)
             if key in keys:
                 raise BadInput(f"{folder}/rows.jsonl:{number}: the same walk stands here twice")

@@ -128,7 +128,10 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "nan.json": ('{"schema": {"const": NaN}}', "NaN is no JSON number"),
     "huge.json": ('{"schema": {"const": 1e999}}', "beyond a double's range"),
-    "digits.json": ('{"schema": {"const": ' + "1" * 5000 + "}}", "digits"),
+    "digits.json": (
+        '{"schema": {"const": ' + "1" * 5000 + "}}",
+        "a number of more than 4,300 digits is not read",
+    ),
     "no_grammar.json": ({"description": "x", "tests": []}, "a case without grammar"),
     "typo.json": ({"shema": {}, "tests": []}, 'is "shema" misspelt?'),
     "two.json": ({"regex": "a", "choice": ["a"]}, "2 grammars"),
@@ -143,6 +146,10 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "no_tokens.json": ({"regex": "a", "tests": [{"tokens": [], "valid": True}]}, '"tokens" must be a list'),
     "tokens.json": ({"regex": "a", "tests": [{"tokens": [True], "valid": True}]}, '"tokens" must be a list'),
+    "token.json": (
+        {"regex": "a", "tests": [{"tokens": [2**62 + 1], "valid": True}]},
+        'token.json: test 1: "tokens" must be a list of ids (from 0 to 2^62)',
+    ),
     "unsaid.json": ({"regex": "a", "tests": [{"tokens": ["a"]}]}, '"tokens" need a "valid"'),
     "valid.json": ({"regex": "a", "tests": [{"text": "a", "valid": "yes"}]}, '"valid" is a string'),
     "hex.json": ({"regex": "a", "tests": [{"bytes": "xyz"}]}, '"bytes" is no hex'),

@@ -44,6 +44,8 @@ def test_a_suite_that_is_none_of_a_file_or_folder_is_refused(
     for each in (fifo, link):
         refused([*RUN, str(tmp_path / "out"), str(each)], capsys)
     refused([*RUN, str(tmp_path / "out"), "/dev/zero"], capsys, "device")
+    os.mkfifo(tmp_path / "experiment.toml")
+    refused([*RUN, str(tmp_path / "out"), str(tmp_path / "experiment.toml")], capsys)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "s"))
         refused([*RUN, str(tmp_path / "out"), str(tmp_path / "s")], capsys, "socket")

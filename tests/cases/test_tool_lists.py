@@ -103,6 +103,39 @@ def test_a_bad_entry_gets_one_line(name: str, tmp_path: Path) -> None:
     assert said in str(caught.value) and "tools.json" in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("text", "kept"), [("²", "²"), ("9" * 5000, "9" * 5000), ("-1", "-1"), ("007", 7)])
+def test_a_bound_of_geminis_that_is_no_int64_stays_text(text: str, kept: object, tmp_path: Path) -> None:
+    parameters = {"type": "STRING", "minLength": text}
+    tool = {"functionDeclarations": [{"name": "weather", "parameters": parameters}]}
+    assert read(tmp_path, tool) == [("weather", {"type": "string", "minLength": kept})]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "schema"),
+    [
+        (
+            {"type": "OBJECT", "properties": {"a_b": {"any_of": [{"type": "STRING", "max_length": "3"}]}}},
+            {"type": "object", "properties": {"a_b": {"anyOf": [{"type": "string", "maxLength": 3}]}}},
+        ),
+        (
+            {"nullable": True, "anyOf": [{"type": "STRING"}]},
+            {"anyOf": [{"anyOf": [{"type": "string"}]}, {"type": "null"}]},
+        ),
+        ({"type": "TYPE_UNSPECIFIED", "maximum": 3}, {"maximum": 3}),
+    ],
+)
+def test_geminis_schemas_are_read_as_its_sdk_writes_them(
+    parameters: object, schema: object, tmp_path: Path
+) -> None:
+    tool = {"name": "weather", "parameters": parameters, "parametersJsonSchema": None}
+    assert read(tmp_path, {"function_declarations": [tool]}) == [("weather", schema)]
+
+
+def test_a_case_with_tools_beside_its_schema_is_a_case(tmp_path: Path) -> None:
+    case = {"description": "one", "schema": CITY, "tests": [], "tools": CHAT}
+    assert [schema for _, schema in read(tmp_path, case, "case.json")] == [CITY]
+
+
 def test_a_schema_or_a_case_is_no_tool(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"tools": {}, "function": {}}, "title": "x"}
     assert read(tmp_path, schema, "schema.json") == [("schema", schema)]

@@ -209,6 +209,19 @@ def test_help_is_quick_and_imports_little(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 0
 
 
+def test_ctrl_c_while_the_command_line_is_imported_is_one_line(tmp_path: Path) -> None:
+    code = (
+        "import runpy, sys\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'harness.cli.main': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "runpy.run_module('harness', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "grammarbench: interrupted\n")
+
+
 BAD: dict[str, tuple[list[str], str]] = {
     "backend": (["run", "small.json", "--backends", "xgramar"], 'did you mean "xgrammar"?'),
     "version": (

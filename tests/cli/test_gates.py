@@ -15,7 +15,7 @@ import toy_releases
 import yaml
 from junitparser import JUnitXml
 from places import ROOT
-from synthetic import info, row, write_run
+from synthetic import ARMS, info, row, write_run
 from toy_releases import RIGHT, SOURCE, wheel
 
 from harness.cases.plan import PROFILES, write_plan
@@ -191,6 +191,7 @@ def test_a_sample_asked_for_by_name_is_walked_said_and_proves_nothing(repository
     [
         (["--effort", "2"], "recorded with effort 0, walked with 2"),
         (["--vocabularies", "bytes"], "recorded on probe, walked on bytes"),
+        (["--seed", "7"], "recorded with seed 0, walked with 7"),
         (["--decode"], "recorded with decode false, walked with true"),
         (["--spellings"], "--spellings walks other instances"),
     ],
@@ -261,7 +262,9 @@ SAID = "a sample: 1 of 30 cases of first"
 @pytest.fixture
 def sampled(tmp_path: Path) -> Path:
     return write_run(
-        tmp_path / "run", [[(row(), b"")]], info(suites={"first": PART | {"cases": 1, "cases_in_all": 30}})
+        tmp_path / "run",
+        [[(row(), b"")]],
+        info(ARMS[:1], suites={"first": PART | {"cases": 1, "cases_in_all": 30}}),
     )
 
 

@@ -215,6 +215,26 @@ def test_a_run_is_as_recorded_whatever_its_faults_are_called(out: Path) -> None:
     assert "as recorded" in (out / "printed-9.txt").read_text("utf-8").splitlines()[-1]
 
 
+class Terminal(io.StringIO):
+    """A stream that says that it is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("table")])
+def test_a_terminal_without_colours_gets_no_escape_at_all(
+    command: str, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some names hold a colour of ours, which the gate of the streams lets through."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    printed, said = Terminal(), Terminal()
+    monkeypatch.setattr(sys, "stdout", printed)
+    monkeypatch.setattr(sys, "stderr", said)
+    assert main(command.replace("RUN", str(run)).split()) == 0
+    assert printed.getvalue() and "\x1b" not in printed.getvalue() + said.getvalue()
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 def test_a_browser_runs_nothing_of_theirs(out: Path, tmp_path: Path) -> None:
     with Browser(tmp_path / "profile") as browser:

@@ -9,9 +9,12 @@ import sys
 from typing import cast
 
 import pytest
+import synthetic
 from places import SUPPORT
 
 from harness.cli.plugin.items import collected
+from harness.cli.plugin.walks import CaseReport
+from harness.outcomes.outcome import CaseOutcome
 from harness.rows.store import read_info
 
 pytest_plugins = ["pytester"]
@@ -121,6 +124,25 @@ def test_the_printed_command_shows_it_as_written(repository: pytest.Pytester) ->
     assert program == "grammarbench"
     shown = repository.run(sys.executable, "-m", "harness", *words, timeout=100)
     assert shown.ret == 0 and "under_constrained" in shown.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "faults", "is_late"),
+    [
+        ("", "timeout", True),
+        ("over_constrained", "timeout", True),
+        ("timeout", "under_constrained", True),
+        ("", "timeout under_constrained", False),
+    ],
+)
+def test_what_is_wrong_beside_a_missed_deadline_is_a_failure(
+    recorded: str, faults: str, is_late: bool
+) -> None:
+    now, then = frozenset(faults.split()), frozenset(recorded.split())
+    case = synthetic.case(0, [("good", b'"a"', True)])
+    report = CaseReport(case, CaseOutcome.FAILED, now, then, True, (), "", "grammarbench repro", "")
+    assert report.differs_by_a_timeout == is_late
+    assert is_late or "recorded: no fault; new: under_constrained; gone: -" in report.lines()
 
 
 def test_a_missed_deadline_is_the_backends_failure_and_no_error_of_ours(repository: pytest.Pytester) -> None:

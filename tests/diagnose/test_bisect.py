@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -199,10 +200,24 @@ WRONG_ROWS = (synthetic.row(), synthetic.row(instance=1, valid=False, accepted=T
 
 def searched(monkeypatch: pytest.MonkeyPatch, wrong: set[str], versions: list[str]) -> bisect.BisectResult:
     """The answer for a backend of which these versions are wrong; nothing is installed or walked."""
+    return searched_rows(
+        monkeypatch, {version: WRONG_ROWS if version in wrong else RIGHT_ROWS for version in versions}
+    )
+
+
+def searched_rows(monkeypatch: pytest.MonkeyPatch, rows: dict[str, tuple[Row, ...]]) -> bisect.BisectResult:
+    """The answer for a backend whose versions have these rows; each is walked once at most."""
+    versions, walked = list(rows), list[str]()
+
+    def walk(_: object, spec: BackendSpec) -> tuple[Row, ...]:
+        walked.append(str(spec.version))
+        assert len(set(walked)) == len(walked), "rows are kept by version"
+        return rows[str(spec.version)]
+
     monkeypatch.setattr(bisect, "without_version", lambda _: (BackendSpec("toy"), "toy", versions[0]))
     monkeypatch.setattr(bisect, "check_named", lambda *_: None)
     monkeypatch.setattr(bisect, "place", lambda spec, *_: (spec, "python"))
-    monkeypatch.setattr(bisect, "walked", lambda _, spec: WRONG_ROWS if spec.version in wrong else RIGHT_ROWS)
+    monkeypatch.setattr(bisect, "walked", walk)
     question = bisect.Question("toy", "a case", ())
     return bisect.bisect(question, versions[0], versions[-1], lambda _: None, lambda _: versions)
 
@@ -227,6 +242,88 @@ def test_a_repair_is_worded_as_one_and_a_fault_as_a_fault(monkeypatch: pytest.Mo
         "worse",
         "3",
     ) and "fixed" not in fault.text("toy")
+
+
+def of_two(first: Row, second: Row) -> tuple[Row, Row]:
+    return first, replace(second, instance=1, instance_name="test 2")
+
+
+RIGHT_ROW, ACCEPTS = synthetic.row(valid=False, accepted=False), synthetic.row(valid=False, accepted=True)
+LATE = synthetic.row(status="timeout", accepted=None)
+BY_CHOICE = synthetic.row(
+    valid=False,
+    accepted=False,
+    findings=(Finding("the_mask_is_exact", 3, "x", cause="whitespace", documented=True),),
+)
+
+
+@pytest.mark.parametrize("later", [BY_CHOICE, LATE])
+def test_what_is_documented_or_late_does_not_move_the_answer(
+    monkeypatch: pytest.MonkeyPatch, later: Row
+) -> None:
+    """The fault came with 2; with 4 came what nobody asked for."""
+    found = searched_rows(
+        monkeypatch,
+        {
+            str(number): of_two(ACCEPTS if number >= 2 else RIGHT_ROW, later if number >= 4 else RIGHT_ROW)
+            for number in range(1, 6)
+        },
+    )
+    assert found.text("toy").startswith("toy==2 is the first version with it; 1 is the last without")
+    assert found.to_json()["first_bad"] == "2" and len(found.changes) == 1
+
+
+@pytest.mark.parametrize("later", [BY_CHOICE, LATE])
+def test_what_is_documented_or_late_is_found_where_nothing_else_differs(
+    monkeypatch: pytest.MonkeyPatch, later: Row
+) -> None:
+    rows = {str(number): (later if number >= 4 else RIGHT_ROW,) for number in range(1, 6)}
+    assert searched_rows(monkeypatch, rows).to_json()["first_bad"] == "4"
+
+
+def test_a_version_that_missed_the_deadline_tells_nothing_of_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = searched_rows(monkeypatch, {"1": (RIGHT_ROW,), "2": (LATE,), "3": (ACCEPTS,), "4": (ACCEPTS,)})
+    assert found.to_json()["candidates"] == ["2", "3"] and dict(found.steps)["2"].startswith("skipped")
+
+
+def test_each_fault_has_its_own_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One comes with 2 and one with 4: no release has brought both."""
+    rows = {
+        str(number): of_two(ACCEPTS if number >= 2 else RIGHT_ROW, ACCEPTS if number >= 4 else RIGHT_ROW)
+        for number in range(1, 6)
+    }
+    found = searched_rows(monkeypatch, rows)
+    assert found.text("toy").splitlines() == [
+        "it did not change at once, but in 2 steps:",
+        "toy==2 is the first version with it; 1 is the last without",
+        "  a case (first/000000000000, tiny)",
+        "    instance 0 (test 1): right -> under_constrained",
+        "toy==4 is the first version with it; 3 is the last without",
+        "  a case (first/000000000000, tiny)",
+        "    instance 1 (test 2): right -> under_constrained",
+    ]
+    said = found.to_json()
+    assert (said["first_bad"], [each["first_bad"] for each in said["changes"]]) == ("2", ["2", "4"])
+    assert dict(found.steps)["3"] == "is like the last in 1 of 2 faults"
+    repair = searched_rows(monkeypatch, dict(zip(rows, list(rows.values())[::-1], strict=True)))
+    assert (repair.to_json()["kind"], repair.to_json()["first_good"]) == ("better", "5")
+    assert [each.search.first_bad for each in repair.changes] == ["3", "5"]
+
+
+def test_a_fault_that_came_and_one_that_went_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = searched_rows(
+        monkeypatch,
+        {
+            str(number): of_two(ACCEPTS if number < 3 else RIGHT_ROW, ACCEPTS if number >= 4 else RIGHT_ROW)
+            for number in range(1, 6)
+        },
+    )
+    said = found.to_json()
+    assert [each["kind"] for each in said["changes"]] == ["better", "worse"]
+    assert (said["kind"], said["first_bad"], said["changes"][0]["first_good"]) == ("other", "4", "3")
+    assert "fixed in toy==3" in found.text("toy") and "toy==4 is the first version with it" in found.text(
+        "toy"
+    )
 
 
 def test_an_unknown_case_is_one_short_line_before_anything_is_installed(

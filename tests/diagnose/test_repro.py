@@ -93,6 +93,15 @@ def test_the_first_failing_row_is_found_and_another_on_request(run: Path) -> Non
         find_failure(run, "quoted", "outlines-core", None, 7)
 
 
+def test_a_finding_of_no_instance_of_its_case_is_told(tmp_path: Path) -> None:
+    stray = replace(finding("the_mask_is_exact", "forbids 99 tokens", QUOTE, b"\xc2"), instance=99)
+    failed = {"checks": {"the_mask_is_exact": "failed"}, "mode": CHECKS_MODE, "findings": (stray,)}
+    groups = [[(row(1, OUTLINES, 0), b""), (row(1, OUTLINES, None, **failed), b"")]]
+    run = synthetic.write_run(tmp_path, groups, synthetic.info((OUTLINES,)), [("mine", CASES[1])])
+    with pytest.raises(BadInput, match="is of instance 99, and the case has 1"):
+        find_failure(run, "quoted", "outlines-core", None, None)
+
+
 def test_a_verdict_is_shown_shrunk_and_shown_again(run: Path) -> None:
     failure = find_failure(run, "star", "outlines-core", None, None)
     shown = show(failure)

@@ -14,6 +14,7 @@ from harness.measure import doctor
 from harness.measure.doctor import Diagnosis, MachineState, diagnose, diagnosis_text, look
 from harness.measure.estimate import is_proven
 from harness.measure.figures import Figures
+from harness.measure.protocol import PROFILES
 from harness.measure.record import read_measurement
 from harness.measure.session import conclude
 
@@ -97,3 +98,11 @@ def test_without_a_backend_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(doctor, "catalogue", lambda: [])
     with pytest.raises(BadInput, match="no backend is installed"):
         diagnose(None, "bytes", 1, None, lambda _: None)
+
+
+def test_the_help_names_the_forks_of_the_profile_that_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["measure", "doctor", "--help"])
+    quick = PROFILES["quick"]
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"those of the profile quick, {quick.forks} to {quick.most_forks}" in said

@@ -443,3 +443,12 @@ def test_a_copy_that_was_disturbed_gives_no_share(tmp_path: Path) -> None:
         row["batch"]: row.get("of_copy") for row in kernels.read(tmp_path).times if row["kernel"] == "a/b"
     }
     assert found == {1: 0.5, 2: None, 4: 0.5}
+    # Sixteen threads with ten times the bandwidth say nothing of a copy on one.
+    many = [row | {"threads": 16, "batch": 4, "totals_ns": [100]} for row in rows[1:] if row["batch"] == 4]
+    (tmp_path / "kernels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows + many), "utf-8")
+    with_many = {
+        (row["threads"], row["batch"]): row.get("of_copy")
+        for row in kernels.read(tmp_path).times
+        if row["kernel"] == "a/b"
+    }
+    assert with_many == {(1, 1): 0.5, (1, 2): None, (1, 4): 0.5, (16, 4): 0.5}

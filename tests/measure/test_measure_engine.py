@@ -8,17 +8,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from measured import arm
 from places import SUPPORT
 
 from harness.cli.main import main
 from harness.measure import show
 from harness.measure.arm import load_arm
+from harness.measure.engine import MeasureEngine, MeasuringArm
 from harness.measure.figures import Figures, shape
 from harness.measure.protocol import PROFILES, is_disturbed, order
-from harness.measure.record import read_measurement
+from harness.measure.record import Trace, read_measurement
 from harness.measure.session import conclude, measured_arms, workload_key
 from harness.rows.store import read_info
 
@@ -75,7 +79,7 @@ def measure(suite: Path, folder: Path, backends: str, *options: str) -> int:
 def test_what_is_recorded(measured: Path) -> None:
     recorded = read_measurement(measured)
     arms = recorded.measurement.arms
-    assert recorded.end is not None
+    assert recorded.end is not None and recorded.measurement.forks == 2
     assert [each.role for each in arms] == ["reference", "arm", "a/a"]
     assert [each.case for each in recorded.measurement.traces] == ["toy 1", "toy 2"] or len(
         recorded.measurement.traces
@@ -178,6 +182,43 @@ def test_the_handler_answers_in_process(measured: Path, monkeypatch: pytest.Monk
         {"op": "variant", "offset": trace.offset, "option": "cache", "value": "true", "repeats": 2}, b""
     )
     assert cached == b""
+
+
+def test_very_slow_compiles_are_made_in_every_fork_while_their_time_lasts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The quickest cases first, each with all its arms or none; 2.5 + 2 * 3.5 s fit into 10 s."""
+    fresh: dict[str, list[tuple[int, int]]] = {}
+
+    def append(kind: str, line: dict[str, Any], figures: bytes = b"") -> None:
+        if line["fresh"]:
+            fresh.setdefault(f"{line['arm']} {line['case_id']}", []).append((line["fork"], line["round"]))
+
+    seconds = {"old": {"a": 0.5, "b": 3.5, "c": 4.0}, "new": {"a": 2.5, "b": 3.5, "c": 4.0}}
+    traces = tuple(Trace(0, "s", "s", case, case, 0, tuple(seconds)) for case in "abc")
+    engine = MeasureEngine(
+        SimpleNamespace(cpu=None, traces=traces),  # type: ignore[arg-type]
+        PROFILES["quick"],
+        0,
+        Path(),
+        SimpleNamespace(append=append),  # type: ignore[arg-type]
+        print,
+        {(name, case): int(1e9 * each) for name, of in seconds.items() for case, each in of.items()},
+        {("toy", case): 1 for case in "abc"},
+    )
+    answer = {"tokens": 4, "wall_ns": 1, "cpu_ns": 1, "switches": 0}
+    monkeypatch.setattr(engine, "_ask", lambda *_: (answer, b""))
+    for fork in range(4):
+        for number in range(2):
+            for name in seconds:
+                for trace in traces:
+                    running = MeasuringArm(arm(name, backend="toy"), None, set("abc"))  # type: ignore[arg-type]
+                    engine._turn(fork, number, 0, 0, trace, running)
+    once_a_fork = [(fork, 0) for fork in range(4)]
+    assert fresh == {
+        **{f"{name} {case}": once_a_fork for case in "ab" for name in seconds},
+        **{f"{name} c": [(0, 0)] for name in seconds},
+    }
 
 
 def test_disturbance_is_decided_by_numbers_fixed_beforehand() -> None:

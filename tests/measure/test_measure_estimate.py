@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
 import pytest
+from compared import measured_run
 from measured import FILLS, arm, steady, write_measurement
 
+from harness.cli.main import main
 from harness.errors import BadInput
 from harness.measure import show
 from harness.measure.estimate import Comparison, compare, flagged, is_proven, pairs, undecided
@@ -151,6 +154,132 @@ def test_failures_are_censored_not_dropped(tmp_path: Path) -> None:
     assert "1/2" in show.text(figures, compare(figures))
 
 
+def fill_of(found: list[Comparison], metric: str = "fill", head: str = "toy==2") -> Comparison:
+    return next(each for each in found if (each.head, each.metric) == (head, metric))
+
+
+def test_a_case_that_further_forks_leave_out_stays(tmp_path: Path) -> None:
+    """Five forks, of which the profile has three: the last two leave the slow case out, and count no more."""
+
+    def slow_at_first(metric: str, fork: int, number: int) -> float:
+        return 1.2 if fork < 3 else 1.0
+
+    arms = {REFERENCE: steady(1, seed=1), HEAD: slow_at_first, COPY: steady(1, seed=3)}
+    write_measurement(tmp_path, arms, left_out=lambda _, case, fork, __: case == "speed1" and fork >= 3)
+    fill = fill_of(conclude(tmp_path))
+    assert (fill.cases, fill.found.forks, fill.unjudged, fill.verdict) == (2, 3, 0, "regressed")
+
+
+def test_no_more_forks_are_made_that_would_not_count(tmp_path: Path) -> None:
+    """A wide interval asks for more forks; but not where the last was left out for lack of a slow case."""
+    arms = {REFERENCE: steady(1, seed=1), HEAD: steady(1, 0.1, seed=2), COPY: steady(1, seed=3)}
+    write_measurement(tmp_path / "all", arms, forks=4)
+    write_measurement(
+        tmp_path / "some", arms, forks=4, left_out=lambda _, case, fork, __: case == "speed1" and fork >= 3
+    )
+    for folder, asks in (("all", True), ("some", False)):
+        figures = Figures(read_measurement(tmp_path / folder))
+        found = compare(figures)
+        assert "inconclusive" in verdicts(found).values()
+        assert bool(undecided(found, figures)) is asks, folder
+
+
+def too_slow(arm: str, case: str, fork: int, number: int) -> bool:
+    """Whether the second case, of which the head's compile takes over 2 s, is warm here."""
+    return (arm, case) == ("toy==2", "speed1") and (fork, number) != (0, 0)
+
+
+def test_a_case_with_too_few_figures_is_not_judged_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = measured_run(tmp_path / "m", 1.0, warm=too_slow)
+    compile_ = fill_of(conclude(folder), "compile")
+    assert (compile_.cases, compile_.unjudged, compile_.verdict) == (1, 1, "unproven")
+    assert fill_of(conclude(folder)).verdict == "equivalent", "it has all of these"
+    said = "1 case was measured in too few forks, because a compile takes over 2 s, and is not judged"
+    assert compile_.why == said
+    assert main(["compare", str(folder), "--gate"]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert main(["compare", str(folder), "--gate", "--time", "--html", str(tmp_path / "page.html")]) == 4
+    assert said in (tmp_path / "page.html").read_text("utf-8")
+    capsys.readouterr()
+    assert main(["compare", str(folder), "--json"]) == 0
+    (pair,) = json.loads(capsys.readouterr().out)
+    assert {each["metric"]: each["unjudged"] for each in pair["times"]} == {
+        "compile": 1, "ttfm": 1, "cold_fill": 1, "fill": 0, "accept": 0, "matcher_new": 0,
+    }  # fmt: skip
+    figures = Figures(read_measurement(folder))
+    assert not undecided(compare(figures), figures), "more forks would not measure it either"
+
+
+def test_a_slowdown_of_the_other_cases_stands(tmp_path: Path) -> None:
+    folder = measured_run(tmp_path / "m", 1.2, warm=too_slow)
+    compile_ = fill_of(conclude(folder), "compile")
+    assert (compile_.unjudged, compile_.verdict) == (1, "regressed") and "not judged" in compile_.why
+    assert main(["compare", str(folder), "--gate", "--time"]) == 1
+
+
+def test_where_no_case_can_be_judged_there_is_an_estimate_alone(tmp_path: Path) -> None:
+    folder = measured_run(
+        tmp_path / "m",
+        1.2,
+        cases=1,
+        warm=lambda arm, _, fork, number: arm == "toy==2" and (fork, number) != (0, 0),
+    )
+    compile_ = fill_of(conclude(folder), "compile")
+    assert (compile_.cases, compile_.unjudged, compile_.verdict) == (0, 1, "unproven")
+    assert (compile_.found.low, compile_.found.high) == (0, math.inf)
+    assert compile_.found.ratio == pytest.approx(1.2, rel=0.02)
+    same = measured_run(
+        tmp_path / "same",
+        1.0,
+        cases=1,
+        warm=lambda arm, _, fork, number: arm == "toy==2" and (fork, number) != (0, 0),
+    )
+    assert main(["compare", str(same), "--gate", "--time"]) == 4
+
+
+def test_a_case_in_which_the_head_was_lost_is_not_judged(tmp_path: Path) -> None:
+    folder = measured_run(tmp_path / "m", 1.0, lost={"toy==2": "speed1"})
+    fill = fill_of(conclude(folder))
+    assert (fill.cases, fill.unjudged, fill.verdict) == (1, 1, "unproven")
+    assert fill.why == "1 case was measured in too few forks, because an arm was lost, and is not judged"
+    assert main(["compare", str(folder), "--gate", "--time"]) == 4
+
+
+def test_between_backends_the_cases_that_are_judged_have_their_verdict(tmp_path: Path) -> None:
+    other = arm("other")
+    write_measurement(
+        tmp_path,
+        {REFERENCE: steady(1, seed=1), other: steady(3, seed=2), COPY: steady(1, seed=3)},
+        warm=lambda arm, case, fork, number: (arm, case) == ("other", "speed1") and (fork, number) != (0, 0),
+    )
+    compile_ = fill_of(conclude(tmp_path), "compile", "other")
+    assert (compile_.cases, compile_.unjudged, compile_.verdict) == (1, 1, "regressed")
+    assert "not judged" in compile_.why
+
+
+def test_a_change_without_a_figure_in_fresh_forks_is_not_confirmed(tmp_path: Path) -> None:
+    folder = measured_run(
+        tmp_path / "m",
+        1.2,
+        confirming=range(3),
+        left_out=lambda arm, _, fork, __: arm == "toy==2" and fork >= 5,
+    )
+    fill = fill_of(conclude(folder))
+    assert (fill.verdict, fill.why) == ("inconclusive", "not confirmed: no figure in fresh forks")
+    assert main(["compare", str(folder), "--gate", "--time"]) == 0
+    other = arm("other")
+    arms = {REFERENCE: steady(1, seed=1), other: steady(3, seed=2), COPY: steady(1, seed=3)}
+    write_measurement(
+        tmp_path / "o",
+        arms,
+        confirming=range(3),
+        left_out=lambda arm, _, fork, __: arm == "other" and fork >= 5,
+    )
+    assert fill_of(conclude(tmp_path / "o"), head="other").verdict == "regressed", "it is no change"
+
+
 def test_per_token_figures_are_the_minimum_over_everything(tmp_path: Path) -> None:
     write_measurement(
         tmp_path, {REFERENCE: lambda metric, fork, number: 1 + fork + number, COPY: steady(1)}, forks=3
@@ -186,6 +315,17 @@ def test_means_are_told_and_never_judged(tmp_path: Path) -> None:
 def test_a_damaged_file_is_one_clear_line(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "rounds.jsonl").write_bytes(content)
     with pytest.raises(BadInput, match=said):
+        read_measurement(tmp_path)
+
+
+@pytest.mark.parametrize("named", [7, [0], [0, 1.5], ["0", "1"], None])
+@pytest.mark.parametrize("kind", ["counts", "warm_up"])
+def test_figures_that_are_no_place_and_count_are_told(tmp_path: Path, kind: str, named: object) -> None:
+    write_measurement(tmp_path, {REFERENCE: steady(1), COPY: steady(1)}, forks=2)
+    line = {"kind": kind, "arm": REFERENCE.name, "case_id": "x", "error": "lost", "figures": named}
+    with open(tmp_path / "rounds.jsonl", "a") as file:
+        file.write(json.dumps(line) + "\n")
+    with pytest.raises(BadInput, match=r"rounds.jsonl:\d+: not a line of a measurement .*/figures"):
         read_measurement(tmp_path)
 
 

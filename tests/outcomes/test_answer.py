@@ -16,6 +16,7 @@ from harness.cases.case import Case, Instance
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.second import violated_constraint
 from harness.outcomes.answer import Answer, CaseAnswer, Proof, evidence, read_answer, risks_by_backend
+from harness.outcomes.answer.words import RIGHT_OUTPUT
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.outcome import CaseRows, counts_of
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding
@@ -228,6 +229,31 @@ def test_a_fault_in_a_case_that_nothing_judged_is_no_right_output(
     assert alone.sentence.startswith("None of these backends can be recommended: alpha does not work on")
     judged = {"findings": fault["findings"]}
     assert _answer(synthetic, tmp_path / "judged", [judged]).is_recommended
+
+
+def test_where_more_outputs_are_right_than_cases_work_the_faults_between_are_told(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    fault = {"findings": (Finding("a_copy_is_independent", 1, "a copy moved"),)}
+    crash = {"status": "crash", "accepted": None}
+    answer = _answer(synthetic, tmp_path, [{}] * 5, [{}, {}, fault, crash, IGNORES])
+    assert answer.sentence.endswith(
+        " beta:any_whitespace=false gives right output in 3, breaks on 1, is silently wrong in 1 "
+        "(`xs.contains`) and has another fault in 1."
+    )
+    assert RIGHT_OUTPUT in answer.certainty
+    fewer = _answer(synthetic, tmp_path / "fewer", [{}] * 3, [{}, {}, crash])
+    assert RIGHT_OUTPUT not in fewer.certainty, "nobody speaks of right output"
+
+
+def test_refused_cases_that_nothing_could_judge_are_said(synthetic: ModuleType, tmp_path: Path) -> None:
+    unknown = DECLINES | {"valid": None}
+    answer = _answer(synthetic, tmp_path / "two", [{}, DECLINES, unknown, unknown])
+    assert answer.certainty[0].startswith("2 of 4 schemas were judged")
+    assert "2 refused ones had nothing to be judged by." in answer.certainty
+    assert "had nothing to be judged by" not in " ".join(
+        _answer(synthetic, tmp_path / "none", [{}, DECLINES]).certainty
+    )
 
 
 def test_backends_that_nothing_judged_do_not_fare_worse(synthetic: ModuleType, tmp_path: Path) -> None:

@@ -170,6 +170,87 @@ def test_two_runs_are_compared_by_backend_and_options(
 
 
 @pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ({"effort": 1}, "base was walked with effort 0, HEAD with 1"),
+        ({"effort": -1}, "base was walked with effort 0, HEAD with all"),
+        ({"decode": True}, "base was walked with decode false, HEAD with true"),
+        ({"checks": ("a", "b")}, "base was walked with checks all, HEAD with a, b"),
+    ],
+)
+def test_two_runs_with_other_settings_are_refused_in_one_line(
+    tmp_path: Path, header: dict[str, Any], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = write_run(tmp_path / "base", {OLD: {}}), write_run(tmp_path / "head", {NEW: {}}, **header)
+    for words in (
+        ["compare", str(base), str(head)],
+        ["compare", str(base), str(head), "--gate"],
+        ["report", str(head), "--against", str(base), "--format", "json", "--out", str(tmp_path / "out")],
+    ):
+        assert main(words) == 2
+        line = capsys.readouterr().err.splitlines()[-1]  # a report says first that the run is a sample
+        assert told.replace("HEAD", str(head)) in line and "walk one of them again" in line
+
+
+def test_another_seed_is_told_and_gates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, head = write_run(tmp_path / "base", {OLD: {}}), write_run(tmp_path / "head", {NEW: {}}, seed=7)
+    assert main(["compare", str(base), str(head)]) == 0
+    assert "gate: UNPROVEN" in capsys.readouterr().out
+    assert main(["compare", str(base), str(head), "--gate"]) == 2
+    assert "walked with seed 0" in capsys.readouterr().err
+
+
+ELSE = replace(OLD, backend="else")
+OURS = {"status": "harness_error", "accepted": None}
+OTHER = {"vocabulary": "other"}
+PART = {"first": {"version": "1", "sha256": "0" * 64, "cases": 1, "cases_in_all": 2, "instances": 1}}
+MORE = {"second": {"version": "1", "sha256": "1" * 64, "cases": 1, "instances": 1}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({}, {"arms": {OLD: {}}}, "has no backend else, which"),
+        ({}, {"cases": 1, "suites": PART}, "2 case(s) of"),
+        ({"suites": PART | MORE}, {"suites": PART}, "has no suite second, which"),
+        ({}, {"cases": 1, "arms": {OLD: {}, ELSE: OURS}}, "no case of else 1 could be compared"),
+        ({"arms": {OLD: {}, ELSE: OTHER}}, {}, "no case of else 1 on other could be compared"),
+    ],
+    ids=["an arm", "a sample", "a suite", "our failure", "a vocabulary"],
+)
+def test_a_gate_between_runs_is_unproven_and_names_what_is_missing(
+    tmp_path: Path,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    both: dict[str, Any] = {
+        "arms": {OLD: {}, ELSE: {}},
+        "vocabularies": {name: {"size": 300, "sha256": "ab" * 32} for name in ("tiny", "other")},
+    }
+    base, head = (
+        str(write_run(tmp_path / name, **(both | one))) for name, one in (("base", before), ("head", after))
+    )
+    assert main(["compare", base, base, "--gate"]) == main(["compare", head, head]) == 0
+    capsys.readouterr()
+    assert main(["compare", base, head, "--gate"]) == 4
+    shown = capsys.readouterr().out
+    assert "gate: UNPROVEN" in shown and said in " ".join(shown.split())
+    words = ["report", head, "--against", base, "--format", "json", "--out", str(tmp_path)]
+    assert main(words) == 0
+    gate = json.loads((tmp_path / "result.json").read_text())["gate"]
+    assert gate["verdict"] == "unproven" and said in "; ".join(gate["reasons"])
+
+
+def test_a_page_judges_versions_beside_a_run_that_is_no_match(tmp_path: Path) -> None:
+    other = write_run(tmp_path / "other", {ELSE: {}})
+    versions = write_run(tmp_path / "versions", {OLD: {}, NEW: WRONG})
+    found = verdict(read_inputs([other, versions]))
+    assert found.word == "REGRESSED" and "in common" in found.reasons[0]
+
+
+@pytest.mark.parametrize(
     ("changed", "why"),
     [({"hardware": "x" * 12}, "hardware"), ({"workload": "x" * 12}, "workload"), ({}, "")],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 from places import ROOT
-from synthetic import info, row, write_run
+from synthetic import ARMS, info, row, write_run
 
 from harness.backend.registry import installed_version
 from harness.cli.main import main
@@ -45,7 +45,11 @@ def checked(**fields: Any) -> Row:
 
 
 def stored(folder: Path, *rows: Row, complete: bool = True, **header: Any) -> Path:
-    return write_run(folder, [[(each, b"") for each in rows]], info(**header), complete=complete)
+    known = {one.backend: one for one in ARMS}
+    arms = dict.fromkeys(
+        replace(known[each.backend], version=each.backend_version, options=each.options) for each in rows
+    )
+    return write_run(folder, [[(each, b"") for each in rows]], info(arms, **header), complete=complete)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +106,39 @@ def test_a_timeout_fails_nothing_and_our_own_failure_says_nothing() -> None:
     assert (result.changes, result.slow, result.compared) == ((), 1, 1)
 
 
+LATE: dict[str, Any] = {"status": "timeout", "accepted": None}
+NOT_BEGUN = {"the_mask_is_exact": "failed", "a_copy_is_independent": OUT_OF_TIME}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "of_record", "of_run"),
+    [
+        ([row(), row(instance=1)], [row(accepted=False), row(instance=1, **LATE)], 1, 1),
+        ([checked()], [checked(findings=(FINDING,), checks=NOT_BEGUN)], 1, 1),
+        # A record holds the faults of a case together, and does not say which of its parts was late.
+        ([row(**LATE), row(instance=1)], [row(), row(instance=1, accepted=False)], 0, 1),
+        ([row(**LATE)], [row(accepted=False)], 0, 0),
+        ([row(accepted=False), row(instance=1)], [row(), row(instance=1, **LATE)], 0, 0),
+    ],
+    ids=["a verdict", "a finding", "late elsewhere before", "late before", "a repair"],
+)
+def test_a_missed_deadline_hides_nothing_that_was_found_beside_it(
+    tmp_path: Path, before: list[Row], after: list[Row], of_record: int, of_run: int
+) -> None:
+    base, head = stored(tmp_path / "a", *before), stored(tmp_path / "b", *after)
+    write_record(base, tmp_path / "base.json")
+    assert main(["compare", str(tmp_path / "base.json"), str(head), "--gate"]) == of_record
+    assert main(["compare", str(base), str(head), "--gate"]) == of_run
+
+
+def test_a_case_that_is_late_and_wrong_has_new_faults_and_lost_none(tmp_path: Path) -> None:
+    then = faults_of_rows([row(accepted=False), row(instance=1)])
+    now = faults_of_rows([row(valid=False), row(instance=1, **LATE)])
+    result = compare_faults(then.arms, now)
+    (change,) = result.changes
+    assert (change.new, change.gone, result.slow) == ({"under_constrained"}, set(), 0)
+
+
 def test_another_version_is_compared_with_the_newest_recorded_one() -> None:
     old, newer = (
         faults_of_rows([row(backend_version="1.9.0")]).arms,
@@ -128,6 +165,7 @@ def test_nothing_recorded_does_not_hold() -> None:
         ({"effort": 0}, "recorded with effort 4, walked with 0"),
         ({"effort": -1}, "recorded with effort 4, walked with all"),
         ({"effort": 4, "decode": True}, "recorded with decode false, walked with true"),
+        ({"effort": 4, "seed": 7}, "recorded with seed 0, walked with 7"),
         (
             {"effort": 4, "vocabularies": {"other": {"size": 3, "sha256": "ab" * 32}}},
             "recorded on tiny, walked on other",
@@ -220,6 +258,56 @@ def test_recorded_cases_that_are_no_longer_in_the_suites_are_told(tmp_path: Path
     fewer = {"first": WHOLE["first"] | {"cases": 1, "cases_in_all": 1}}
     result = compare_with_record(stored(tmp_path / "b", row(), suites=fewer), file)
     assert result.holds and result.notes == ("1 recorded case(s) are no longer in the suites",)
+
+
+BETA: dict[str, Any] = {
+    "backend": "beta",
+    "backend_version": "0.4",
+    "options": "any_whitespace=false",
+    "suite": "second",
+}
+BOTH = {
+    name: {"version": "1", "sha256": "cd" * 32, "cases": 1, "instances": 1} for name in ("first", "second")
+}
+
+
+@pytest.mark.parametrize(
+    ("walked", "suites", "code", "notes"),
+    [
+        (
+            [row()],
+            ["first"],
+            0,
+            (
+                "recorded, and not in this run: arm beta:any_whitespace=false 0.4 tiny",
+                "recorded, and not in this run: suite second",
+            ),
+        ),
+        ([row(), row(**BETA | {"backend_version": "9"})], ["first", "second"], 0, ()),
+        (
+            [row(), row(**BETA, status="harness_error", accepted=None)],
+            ["first", "second"],
+            4,
+            ("nothing of beta:any_whitespace=false 0.4 tiny could be compared, through a failure of ours",),
+        ),
+    ],
+    ids=["left out", "another version", "our failure"],
+)
+def test_what_of_a_record_was_not_compared_is_named(
+    tmp_path: Path, walked: list[Row], suites: list[str], code: int, notes: tuple[str, ...]
+) -> None:
+    """Who names backends or suites leaves others out; what we failed to walk proves nothing."""
+    file = tmp_path / "base.json"
+    write_record(stored(tmp_path / "a", row(), row(**BETA), suites=BOTH), file)
+    head = stored(tmp_path / "b", *walked, suites={name: BOTH[name] for name in suites})
+    result = compare_with_record(head, file)
+    assert (result.notes, result.exit_code) == (notes, code)
+    assert ("unproven" in verdict_text(result)) == (code == 4)
+    assert main(["compare", str(file), str(head), "--gate"]) == code
+    words = ["report", str(head), "--against", str(file), "--format", "json", "--out", str(tmp_path)]
+    assert main(words) == 0
+    gate = json.loads((tmp_path / "result.json").read_text())["gate"]
+    assert gate["verdict"] == ("unproven" if code else "ok") and gate["reasons"] == list(notes)
 
 
 WHOLE = {"first": {"version": "1", "sha256": "cd" * 32, "cases": 2, "cases_in_all": 2, "instances": 2}}

@@ -4,10 +4,12 @@ that stays."""
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from histories import entry, write_entries
 from hypothesis import given
 from hypothesis import strategies as st
 from measured import arm, steady, write_measurement
@@ -106,6 +108,23 @@ def test_a_new_reference_is_spliced_where_a_run_has_both(tmp_path: Path) -> None
     found = next(each for each in series(entries) if (each.backend, each.metric) == ("toy", "fill"))
     assert [each.ratio for each in found.entries] == pytest.approx([4.0, 4.0, 4.0], rel=0.02)
     assert {each.reference for each in found.entries} == {"next==1"}
+
+
+@pytest.mark.parametrize("fields", [{"proven": False}, {"ratio": math.inf}, {"ratio": 0.0}])
+def test_a_run_that_proves_nothing_moves_no_other_runs(tmp_path: Path, fields: dict[str, Any]) -> None:
+    """Ten runs to `ref==1`, a sound one that has both references, two to `ref==2`, and one bad night that
+    has both: its factor would be an alert of its own making."""
+    of_new = {"reference": "ref==2"}
+    entries = [entry(number, 1.0) for number in range(10)]
+    entries += [entry(number, 1.0, **of_new) for number in range(10, 14)]
+    of_old = {"backend": "ref", "version": "1", **of_new}
+    entries += [entry(10, 1.0, **of_old), entry(13, **{"ratio": 0.8, **of_old, **fields})]
+    past = tmp_path / "history"
+    write_entries(past, entries)
+    (read,) = read_entries(past).values()
+    found = next(each for each in series(read) if each.backend == "alpha")
+    assert [each.ratio for each in found.entries] == [1.0] * 14
+    assert main(["history", str(past), "--gate"]) == 0
 
 
 def test_without_such_a_run_the_series_begins_anew(tmp_path: Path) -> None:

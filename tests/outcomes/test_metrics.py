@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.errors import BadInput
 from harness.outcomes import metrics, summary
 from harness.report.figures.curves import compile_curve, fill_curve, thin
 from harness.rows.row import Finding, Row
@@ -41,8 +43,8 @@ def test_the_wanted_numbers_of_a_tiny_run(synthetic: ModuleType, tmp_path: Path)
         ],
         # refuses a valid one and accepts an invalid one: counted under both errors
         [
-            (row(case_id=two, instance=0, accepted=False, stopped_at=0), b""),
-            (row(case_id=two, instance=1, valid=False), b""),
+            (row(case_id=two, instance=0, accepted=False, stopped_at=0), ns(3_000)),
+            (row(case_id=two, instance=1, valid=False), ns(3_000)),
         ],
         [
             (
@@ -247,3 +249,15 @@ def test_a_new_metric_is_one_function(seen: Any, monkeypatch: pytest.MonkeyPatch
 
     assert metrics.values_of(seen({}, {}))["twice"] == 4
     assert metrics.METRICS["twice"].definition == "Two times the cases."
+
+
+def test_samples_that_are_cut_off_are_told_with_their_run(synthetic: ModuleType, tmp_path: Path) -> None:
+    run = synthetic.write_run(
+        tmp_path / "run",
+        [[(synthetic.row(), synthetic.ns(10, 1, 30, 1))]],
+        synthetic.info(synthetic.ARMS[:1]),
+    )
+    (run / "samples.i64").write_bytes(synthetic.ns(10))
+    (arm,) = summary.read_arms(run)
+    with pytest.raises(BadInput, match=re.escape(f"{run}/samples.i64: shorter than the rows say")):
+        list(summary.pairs(arm.only(set(arm.cases)), arm.cases.values()))

@@ -26,7 +26,7 @@ def test_the_content_folders_lie_inside_the_one_import_name() -> None:
 
 def test_the_command_and_the_version_are_installed() -> None:
     (script,) = importlib.metadata.entry_points(group="console_scripts", name="grammarbench")
-    assert script.value == "harness.cli.main:main"
+    assert script.value == "harness.__main__:main"
     assert importlib.metadata.version("grammarbench") == harness.__version__
 
 

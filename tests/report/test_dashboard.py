@@ -206,6 +206,8 @@ def test_a_run_is_folded_and_a_release_that_loses_cases_is_told(
         and ("pattern: 1 of 3 → 2 of 3") in page
     )
     assert "<td>none</td>" in page
+    (named_by,) = re.findall(r'role="region" aria-labelledby="([^"]+)"', page)
+    assert f'<h3 id="{named_by}">' in page, "each table of features has the name of its suite"
     assert re.findall(r'<th scope="col">(1\.\d+)<', page) == ["1.9", "1.10", "1.11"]
     assert (
         json.loads((out / "badges/alpha.json").read_text("utf-8"))["message"] == "works on 83.3 % of 6 judged"
@@ -424,6 +426,23 @@ def test_times_that_are_none_are_of_1970() -> None:
     )
 
 
+@pytest.mark.parametrize("trend", ["none", "file"])
+def test_a_trend_that_is_no_folder_is_refused_even_beside_a_run_without_times(
+    trend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", [[(row(), b"")]], info())
+    (tmp_path / "file").touch()
+    assert main(["report", str(run), "--trend", str(tmp_path / trend)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{trend} is no folder" in line and not (run / "report").exists()
+
+
+def test_a_feature_without_cases_is_in_no_table(tmp_path: Path) -> None:
+    write_conformance(tmp_path, 1, {conformance.EVERY: {}, "nothing counted": {}})
+    pages = site(tmp_path)
+    assert b"nothing counted" not in pages["index.html"]
+
+
 def test_an_empty_history_says_so_and_bad_input_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -432,6 +451,8 @@ def test_an_empty_history_says_so_and_bad_input_is_one_line(
     assert main(["report"]) == 2 and "--history DIR" in capsys.readouterr().err
     assert main(["report", "x", "--history", str(tmp_path)]) == 2
     assert main(["report", "--history", str(tmp_path / "none")]) == 2
+    assert main(["report", "--history", str(tmp_path), "--trend", str(tmp_path)]) == 2
+    assert "--trend stands beside runs" in capsys.readouterr().err
     (tmp_path / "conformance").mkdir()
     (tmp_path / "conformance/x.jsonl.gz").write_bytes(b"no gzip")
     assert main(["report", "--history", str(tmp_path)]) == 2

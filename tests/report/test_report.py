@@ -236,7 +236,8 @@ def test_an_arm_that_solves_nothing_crowds_out_nothing(synthetic: ModuleType, tm
             [(synthetic.row(**fields, backend="beta", accepted=number == 50, stopped_at=None), b"")]
         )
         groups.append([(synthetic.row(**fields, backend="anything", accepted=True), b"")])
-    html = render([synthetic.write_run(tmp_path / "run", groups, synthetic.info(()))])
+    arms = synthetic.arms_of(row for ((row, _),) in groups)
+    html = render([synthetic.write_run(tmp_path / "run", groups, synthetic.info(arms))])
     assert 1 < html.count('<details class="case"') < 10
     assert '<span class="title">case 50</span>' in html
     text = Page(html).text
@@ -261,7 +262,7 @@ def test_two_runs_stand_side_by_side(synthetic: ModuleType, tmp_path: Path) -> N
 def test_the_repro_command_is_safe_to_paste(synthetic: ModuleType, tmp_path: Path) -> None:
     folder = tmp_path / "a run; rm -rf ~"
     row = synthetic.row(backend="x$(reboot)", accepted=False)
-    run = synthetic.write_run(folder, [[(row, b"")]], synthetic.info(()))
+    run = synthetic.write_run(folder, [[(row, b"")]], synthetic.info(synthetic.arms_of([row])))
     text = Page(render([run])).text
     assert f"grammarbench repro '{folder}' 000000000000 --backends 'x$(reboot)'" in text
 

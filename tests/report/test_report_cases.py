@@ -20,9 +20,10 @@ from report_schema import SCHEMA
 from reported import EVIL, Scripts, hostile_run, on_page
 
 from harness.outcomes.summary import summarize
-from harness.report.cases import data
+from harness.report.cases import data, explorer
 from harness.report.cases.cases import Cases
 from harness.report.cases.data import Explored, explore, fit, unpack
+from harness.report.cases.explorer import LISTED
 from harness.report.cases.groups import Signed, differs, grouped
 from harness.report.page.lines import Line, RunSeen
 from harness.report.page.page import render, write_report
@@ -102,7 +103,7 @@ def test_the_data_comes_back_as_it_went_in(written: Path, synthetic: ModuleType)
     beside = json.loads((written.parent / "report.json").read_text())
     assert details == beside.pop("details") and len(details) == 15
     assert {
-        name: value for name, value in index.items() if name not in ("shards", "detailed", "stated")
+        name: value for name, value in index.items() if name not in ("shards", "detailed", "stated", "page")
     } == beside
     evil = {*EVIL, *synthetic.HOSTILE}
     assert {*index["cases"]["name"], *index["suites"]} == evil
@@ -216,16 +217,25 @@ def test_first_the_details_of_what_passes_go_then_its_rows_then_the_ends_of_text
         10,
         False,
     ) and lean.size < size / 2
-    assert "30 cases that fail nowhere" in lean.stated[0] and index["stated"] == lean.stated
+    assert f"30 cases {data.QUIET}; report.json" in lean.stated[0] and index["stated"] == lean.stated
 
     failing = fit(explored, 0, usual=0, most=lean.size - 1)
-    assert len(unpack(failing.index)["cases"]["id"]) == 10 and "are left off" in failing.stated[0]
+    index = unpack(failing.index)
+    assert len(index["cases"]["id"]) == failing.cases == 10 and "are left off" in failing.stated[0]
+    assert index["page"]["in_all"] == 40, "the list says of how many"
     cut = fit(explored, 0, usual=0, most=failing.size - 1)
     assert all(len(each["instances"][0]["content"]) == 4096 for each in unpack(cut.shards[0]))
     assert all(each["instances"][0]["left_off"] == 20_000 - 4096 for each in unpack(cut.shards[0]))
     assert "cut after 4,096 bytes" in cut.stated[-1] and not cut.split
     out = fit(explored, 0, usual=0, most=cut.size - 1)
     assert out.split and "assets" in out.stated[0] and unpack(out.index)["detailed"] == 40
+
+
+def test_the_page_says_how_many_cases_its_list_has(explored: Explored) -> None:
+    lean = fit(explored, 0, usual=0)
+    html = LISTED + " " * (data.MOST - lean.size)  # so much of a page that the quiet cases find no room
+    assert explorer.with_data(html, explored, False)[0].startswith(" (10 of all 40) ")
+    assert explorer.with_data(f"{LISTED}.", explored, False)[0] == "."
 
 
 def test_times_are_observed_values(explored: Explored) -> None:

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 import synthetic as synthetic_runs
+from html_page import Page
 from report_folders import write_rows
+from reported import on_page
 
 from harness.backend.arm import Arm
+from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 
 ARMS = tuple(Arm("alpha", version, "", "alpha", ("json_schema",), "bitmask") for version in ("1", "2"))
@@ -45,6 +48,30 @@ def test_the_data_frame_has_the_outcomes_by_name(tmp_path: Path, monkeypatch: py
         assert frame["alpha · 2"].value_counts().to_dict() == {"works": 11, "silently_wrong": 9}  # type: ignore[index]
         assert len(frame) == 20 and set(frame["suite"]) == {"first"} and frame.index.is_unique  # type: ignore
     assert len(scripts) == 1
+
+
+def test_a_page_to_be_published_names_only_what_lies_beside_it(tmp_path: Path) -> None:
+    run = write_rows(synthetic_runs, tmp_path / "secret", ARMS[:1], cases=4, wrong=1)
+    page = write_report(read_inputs([run], to_be_published=True), tmp_path / "page" / "report.html")
+    text = page.read_text("utf-8")
+    assert str(tmp_path) not in text and "grammarbench repro" not in html.unescape(Page(text).text)
+    index, _ = on_page(text)
+    assert index["runs"][0]["folder"] == "." and index["page"]["repro"] == [False]
+    assert index["page"]["walked_as"] == ["CORPUS/first"], "no reader has the path"
+    words = printed(page)
+    assert words[:3] == ["xz", "-dc", "rows.jsonl.xz"]
+    assert words[-5:] == ["grammarbench", "table", ".", "--format", "csv"]
+    told = " ".join(Page(text).text.split())
+    assert "Each walk is a line of rows.jsonl.xz beside this page. In the folder of this page:" in told
+    assert "Raw rows: rows.jsonl.xz beside it." in told
+    assert not any(name in told for name in ("report.json", "summary.md", "samples.i64"))
+    assert "grammarbench measure CORPUS/first --backends" in told
+
+
+def test_a_page_that_is_one_file_names_no_files_beside_it(tmp_path: Path) -> None:
+    run = write_rows(synthetic_runs, tmp_path / "run", ARMS[:1], cases=4)
+    for out, is_told in ((tmp_path / "page.html", False), (tmp_path / "page", True)):
+        assert ("report.json" in Page(write_report([run], out).read_text("utf-8")).text) == is_told
 
 
 def test_rows_are_read_as_printed(

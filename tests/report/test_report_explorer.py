@@ -19,6 +19,7 @@ from reported import EVIL, hostile_run, on_page, refusing_run
 
 from harness.backend.vocabulary import load_vocabulary
 from harness.report.cases.data import pack
+from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 
 
@@ -86,6 +87,20 @@ def test_the_command_of_a_case_is_safe_to_paste_and_the_csv_is_one(
     assert json.loads(browser.ask("asJson()")) == json.loads((written.parent / "report.json").read_text())
 
 
+def test_without_the_cases_of_the_run_a_case_is_walked_again_from_its_suite(
+    tmp_path: Path, browser: Browser
+) -> None:
+    run = refusing_run(tmp_path / "run")
+    page = write_report(read_inputs([run], to_be_published=True), tmp_path / "report.html")
+    browser.open(page.as_uri())
+    browser.go("/cases")
+    browser.go(f"/case/{browser.ask('index.cases.id[0]')}")
+    words = shlex.split(browser.ask("explorer.querySelector('[aria-label=\"command\"]').textContent"))
+    assert words[:4] == ["grammarbench", "run", "CORPUS/first", "--case"] and words[-2:] == ["--out", "again"]
+    assert "grammarbench repro ." not in browser.ask("explorer.textContent")
+    assert browser.console == []
+
+
 def test_a_case_says_which_token_was_refused_what_is_right_and_how_to_see_it_again(
     spelled: Path, browser: Browser, tmp_path: Path
 ) -> None:
@@ -146,6 +161,36 @@ def test_the_address_is_the_whole_state(spelled: Path, browser: Browser) -> None
     browser.go("/case/nobody")
     assert "There is no case nobody" in browser.ask("explorer.textContent")
     assert browser.console == []
+
+
+@pytest.mark.parametrize(("sort", "places"), [("compile", [1, 2, 0]), ("-compile", [2, 1, 0])])
+def test_what_was_not_timed_comes_last_either_way_round(
+    spelled: Path, browser: Browser, sort: str, places: list[int]
+) -> None:
+    browser.open(spelled.as_uri())
+    browser.go("/cases")
+    times = "index.compile_us.forEach((column) => [null, 5, 7].forEach((us, i) => { column[i] = us; })); 0"
+    browser.ask(times)
+    browser.go(f"/cases?sort={sort}")
+    order = browser.ask("list.order")
+    assert [place for place in order if place < 3] == places and order[-1] == 0
+
+
+def test_the_list_says_of_how_many_cases_it_is_and_the_navigation_follows(
+    spelled: Path, browser: Browser
+) -> None:
+    browser.open(spelled.as_uri())
+    browser.press("/")
+    browser.until("document.activeElement.name === 'q'")
+    marked = "document.querySelector('nav a[aria-current]').dataset.tab"
+    assert browser.ask(marked) == "cases", "the explorer is open, whatever was before"
+    status = "explorer.querySelector('[role=status]').textContent"
+    assert browser.ask(status).startswith("4 of 6 cases. ")
+    browser.ask("index.page.in_all = 9; 0")
+    browser.go("/cases")
+    assert browser.ask(status).startswith("6 of 9 cases (the others are left off). ")
+    browser.go("/cases?state=failing")
+    assert browser.ask(status).startswith("4 of the 6 cases on this page (of 9, the others are left off). ")
 
 
 def test_fifty_thousand_rows_stay_quick(spelled: Path, browser: Browser, tmp_path: Path) -> None:

@@ -21,9 +21,10 @@ from harness.backend.arm import Arm
 from harness.errors import BadInput
 from harness.outcomes.metrics import METRICS, Metric, values_of
 from harness.outcomes.summary import ArmSummary, CheckSummary, common_solved
-from harness.report.figures import pareto_chart
+from harness.report.figures import charts, pareto_chart
 from harness.report.figures.estimates import Estimate, best, is_better, order, quantile, share
 from harness.report.page import decodes, kernels, matrix, sections
+from harness.report.page.cells import cell_of
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import render
 from harness.report.page.section import TABS, discovered_sections
@@ -152,6 +153,21 @@ def test_labels_stay_inside_and_cover_neither_points_nor_each_other() -> None:
                         assert not any(meet(a, b) for b in boxes[:number])
 
 
+def test_labels_of_late_cases_stand_apart_and_inside() -> None:
+    assert charts.spread([0.9, 0.2], 0.05) == [0.9, 0.2], "who is alone stays"
+    places = charts.spread([0.90, 0.91, 0.99, 0.3], 0.05)
+    assert places == pytest.approx([0.90, 0.95, 1.0, 0.3])
+
+
+def test_long_names_are_shortened_in_the_middle() -> None:
+    names = [
+        f"lm-format-enforcer:loader=bytes:shared_enforcer=true · {name}" for name in ("llama3", "tekken")
+    ]
+    shown = [charts.plain(name, 28) for name in names]
+    assert [name[-9:] for name in shown] == [" · llama3", " · tekken"]
+    assert all(len(name) <= 28 and name.startswith("lm-format-") for name in shown)
+
+
 def test_a_label_keeps_clear_of_the_frontier_and_comes_back_beside_a_lonely_point() -> None:
     assert pareto_chart.beside([(100.0, 100.0)], [50.0], ROOM) == [(9.0, -3.0)]
     assert pareto_chart.beside([(430.0, 100.0)], [50.0], ROOM) == [(-59.0, -3.0)]
@@ -172,6 +188,7 @@ def test_the_matrix_says_what_the_metrics_say(synthetic: ModuleType, tmp_path: P
     found = matrix.matrix(inputs, common)
     places = {each.key: place for place, each in enumerate(found.columns)}
     assert found.common == len(common) == 90
+    assert found.columns[places["first_p50"]].title == "first fill p50", "it is no TTFM"
     for subject, cells in found.rows:
         assert subject.line is not None
         own, shared = values_of(subject.line.arm), values_of(subject.line.arm.only(common))
@@ -424,6 +441,57 @@ def test_the_answer_is_about_the_last_run_of_an_arm(synthetic: ModuleType, tmp_p
     ]
     html = render(runs)
     assert html.count('<li class="card') == 2 and 'id="verdict"' in html
+
+
+def test_how_sure_an_answer_is_counts_what_the_last_run_of_an_arm_was_judged_by(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    first = write_rows(synthetic, tmp_path / "one", cases=30)
+    last = write_rows(synthetic, tmp_path / "two", (ALPHA,), cases=10)
+    answer = read_inputs([first, last]).answer()
+    assert answer is not None and answer.best is not None and answer.best.name == "beta"
+    swapped = read_inputs([last, first]).answer()
+    assert swapped is not None
+    by = "30 of 30 schemas were judged, by 30 valid and 0 invalid outputs."
+    assert answer.certainty[0] == swapped.certainty[0] == f"In {synthetic.info().run} {by}"
+    shorter = read_inputs([first, write_rows(synthetic, tmp_path / "three", cases=10)]).answer()
+    assert shorter is not None and "10 of 10 schemas were judged, by 10 valid" in shorter.certainty[0]
+    alone = read_inputs([first]).answer()
+    assert alone is not None and alone.certainty[0] == by
+
+
+@pytest.mark.parametrize(("untimed", "is_told"), [(2, True), (3, False)])
+def test_times_of_the_few_cases_with_samples_are_not_told_as_the_runs(
+    synthetic: ModuleType, tmp_path: Path, untimed: int, is_told: bool
+) -> None:
+    run = write_rows(synthetic, tmp_path / "run", cases=20, untimed=untimed)
+    inputs = read_inputs([run])
+    assert [line.arm.timed.is_enough for line in inputs.tried] == [is_told] * 2
+    answer = inputs.answer()
+    assert answer is not None
+    assert ("Half of the tokens cost at most" in answer.sentence) == is_told
+    assert (answer.backends[0].per_token_ns is not None) == is_told
+    found = matrix.matrix(inputs, set())
+    assert (found.estimates["walked_p99"][0] is not None) == is_told
+    assert bool(pareto(found).svg) == is_told, "it has no dot"
+    text = " ".join(Page(render([run])).text.split())
+    assert ("per token, TBM p50 not measured samples of only 17 of 20 cases" in text) != is_told
+    assert ("Cases with every token's time: alpha 17 of 20; beta 17 of 20." in text) != is_told
+
+
+def test_no_card_is_chosen_where_none_can_be_recommended(synthetic: ModuleType, tmp_path: Path) -> None:
+    def run(name: str, accepted: bool) -> Path:
+        rows = [[(synthetic.row(accepted=accepted), b"")]]
+        return synthetic.write_run(tmp_path / name, rows, synthetic.info((synthetic.ARMS[0],)))  # type: ignore[no-any-return]
+
+    assert '<li class="card chosen"' in render([run("right", True)])
+    html = render([run("wrong", False)])
+    assert '<li class="card"' in html and '<li class="card chosen"' not in html
+
+
+def test_skipped_walks_do_not_read_as_a_negative_number() -> None:
+    cell = cell_of(Counter({"pass": 3, "declined": 2, "skipped": 11}))
+    assert cell.rest_told == [("declined", "⊘2"), ("skipped", "skipped 11")]
 
 
 def test_a_control_has_no_card_and_no_words_of_regression_stand_where_nothing_is_compared(

@@ -146,7 +146,8 @@ def test_the_data_are_what_their_schema_says_and_leave_a_page_that_would_be_too_
     assert [each.get("no_snippet", "")[:13] for each in made["arms"]] == ["", "outlines-core"]
     assert sum("snippets" in each for each in made["details"]) == 4
     index, details = on_page(written.read_text())
-    explored = data.Explored(index, 4, [NO_CASE] * 4, [], details, {})
+    page = {"in_all": 4, "repro": [True], "walked_as": ["first"], "alone": False}
+    explored = data.Explored(index, 4, [NO_CASE] * 4, [], details, {}, page)
     whole = fit(explored, 0)
     cut = fit(explored, 0, usual=0, most=whole.size - 1)
     assert "no scripts that need the backend alone" in cut.stated[-1] and not any(

@@ -115,22 +115,23 @@ def test_backend_table_has_a_line_per_arm_and_vocabulary(synthetic: ModuleType, 
         synthetic.row(vocabulary="other", accepted=False),
         synthetic.row(backend="beta", options="a=b"),
     ]
-    header = synthetic.info(synthetic.ARMS[:1])
+    header = synthetic.info(synthetic.arms_of(rows))
     run = synthetic.write_run(tmp_path / "run", [[(row, synthetic.ns(1_000, 500))] for row in rows], header)
     frame = table.backend_table(run)
     assert list(zip(frame["backend"], frame["vocabulary"], strict=True)) == [
         ("alpha", "tiny"),
-        ("alpha", "other"),
         ("beta", "tiny"),
+        ("alpha", "other"),
     ]
-    assert list(frame["validation_error"]) == [0, 1, 0]
+    assert list(frame["validation_error"]) == [0, 0, 1]
     assert list(frame["tbm_p50_us"]) == [1.5, 1.5, 1.5]
 
 
 def test_the_terminal_table_fits_80_columns_and_loses_no_arm(synthetic: ModuleType, tmp_path: Path) -> None:
     backends = [f"backend-{number}-with-a-long-name" for number in range(7)]
+    rows = [synthetic.row(backend=each) for each in backends]
     run = synthetic.write_run(
-        tmp_path / "run", [[(synthetic.row(backend=each), b"")] for each in backends], synthetic.info(())
+        tmp_path / "run", [[(row, b"")] for row in rows], synthetic.info(synthetic.arms_of(rows))
     )
     text = table.terminal_text(run)
     assert max(map(len, text.splitlines())) <= 80
@@ -154,7 +155,8 @@ def test_names_cannot_steer_the_terminal(synthetic: ModuleType, tmp_path: Path) 
     hostile = synthetic.row(
         backend="evil\x1b[2J\x07\u202e\x9b31m[bold]x[/bold]", options="a\nb", backend_version="\ud800"
     )
-    run = synthetic.write_run(tmp_path / "run", [[(hostile, b"")]], synthetic.info(()))
+    header = synthetic.info(synthetic.arms_of([hostile]))
+    run = synthetic.write_run(tmp_path / "run", [[(hostile, b"")]], header)
     text = table.terminal_text(run)
     text.encode("utf-8")
     assert not set(text) & set("\x1b\x07\u202e\x9b\ud800")
@@ -180,3 +182,16 @@ def test_two_tables_at_once_are_a_usage_error(tmp_path: Path, capsys: pytest.Cap
     with pytest.raises(SystemExit) as end:
         main(["table", str(tmp_path), "faults", "times"])
     assert end.value.code == 2 and "unrecognized arguments: times" in capsys.readouterr().err
+
+
+def test_a_reading_that_says_little_is_shown_as_far_as_it_goes(
+    synthetic: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The schema of a row asks for no more than these four of its fields."""
+    who = {"backend": "alpha", "version": "1.2.3", "options": "", "vocabulary": "tiny"}
+    header = synthetic.info(synthetic.ARMS[:1], readings=(who, who | {"stated": True}))
+    run = synthetic.write_run(tmp_path, [[(synthetic.row(), b"")]], header)
+    assert main(["table", str(run), "tokens", "--format", "json"]) == 0
+    little, stated = json.loads(capsys.readouterr().out)
+    assert (little["arm"], little["loader"], little["wrong"]) == ("alpha", "not said", None)
+    assert stated["wrong"] == 0

@@ -109,7 +109,7 @@ def test_a_burstiness_that_is_none_is_bad_input(burstiness: float) -> None:
         gamma(3, 1.0, burstiness, seed=1)
 
 
-@pytest.mark.parametrize("times", [[0.0, -1.0], [math.inf], [math.nan], [2.0, 1.0]])
+@pytest.mark.parametrize("times", [[0.0, -1.0], [math.inf], [math.nan], [1e300], [2.0, 1.0]])
 def test_a_trace_that_is_none_is_bad_input(times: list[float]) -> None:
     with pytest.raises(BadInput, match="of the trace"):
         trace(times)

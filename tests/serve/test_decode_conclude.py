@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from decode_runs import Played, arm, decoding, is_caught
@@ -272,4 +273,30 @@ def test_between_records_only_ratios_are_judged() -> None:
     }
     assert dearer[STEP.name, "overhead"] == "regressed" and dearer[JUMP.name, "overhead"] == "equivalent"
     assert dearer[JUMP.name, "speed_up"] == "improved"  # stepwise got slower, the strategy did not
+    regressed = compare_records(before, record(11, 9.5, 10, 2))
+    assert (gate(regressed, time=False), gate(regressed, time=True)) == ("ok", "unproven")
     assert compare_records(before, Decoded(decoding({STEP: {"z": Played(ALL)}}))) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"hardware": "other"}, "hardware (h and other)"),
+        ({"device": "cuda"}, "device (cpu and cuda)"),
+        ({"model": "8b"}, "model (tiny and 8b)"),
+        ({"dtype": "bfloat16"}, "dtype (None and bfloat16)"),
+        ({"sha256": "1" * 64}, "vocabulary (000000000000 and 111111111111)"),
+    ],
+)
+@pytest.mark.parametrize("broken", [(), ("b",)], ids=["right", "wrong"])
+def test_records_of_two_machines_or_models_are_compared_in_counts_only(
+    changed: dict[str, Any], why: str, broken: tuple[str, ...]
+) -> None:
+    sides = {STEP: {"x": Played(ALL, 10, 0.002)}}, {STEP: {"x": Played(ALL, 20, 0.002, broken)}}
+    old, new = (decoding(each, plain=Played(ALL, 9.5, 0.002), forks=8) for each in sides)
+    found = compare_records(Decoded(old), Decoded(replace(new, setup=replace(new.setup, **changed))))
+    assert set(of(found)) == {"solved", "valid", "tokens_per_pass"}
+    said = " ".join(changes_text(found).split())
+    assert said.startswith(f"no baseline: the records differ in {why} ")
+    assert gate(found, time=False) == ("failed" if broken else "ok")
+    assert gate(found, time=True) == ("failed" if broken else "unproven")

@@ -26,17 +26,20 @@ REFERENCE, COPY, HEAD = (
 )
 
 
-def write_run(folder: Path, arms: dict[Arm, dict[str, Any]], *, finish: bool = True) -> Path:
-    """Writes two cases on every arm, all right but for what is said of an arm's second case."""
+def write_run(
+    folder: Path, arms: dict[Arm, dict[str, Any]], *, cases: int = 2, finish: bool = True, **fields: Any
+) -> Path:
+    """Writes two cases, or one, on every arm, all right but for what is said of an arm's last case; `fields`
+    of the first line may be other ones."""
     folder.mkdir(parents=True, exist_ok=True)
-    header: RunInfo = info(
-        tuple(arms), suites={"first": {"version": "1", "sha256": "0" * 64, "cases": 2, "instances": 2}}
-    )
+    suites = {"first": {"version": "1", "sha256": "0" * 64, "cases": 2, "instances": 2}}
+    header: RunInfo = info(tuple(arms), **({"suites": suites} | fields))
     with Writer(folder, header) as writer:
         for one, changed in arms.items():
             who = {"backend": one.backend, "backend_version": one.version, "options": one.options}
-            writer.append([(row(**who, case="one", case_id="0" * 12), b"")])
-            writer.append([(row(**who, case="two", case_id="1" * 12, **changed), b"")])
+            for number, name in enumerate(("one", "two")[:cases]):
+                of_case = changed if number == cases - 1 else {}
+                writer.append([(row(**who, case=name, case_id=f"{number}" * 12, **of_case), b"")])
         if finish:
             writer.finish("2026-11-21T12:00:00Z")
     return folder

@@ -17,6 +17,9 @@ from harness.measure.record import Measurement, MeasureRecorder, Slot, Trace
 FILLS = (2000.0, 3000.0, 9000.0, 2500.0)
 """Nanoseconds of the fills of a text of four tokens, on an arm of factor 1."""
 
+Where = Callable[[str, str, int, int], bool]
+"""Of an arm, case, fork and round: whether something holds there."""
+
 Factor = Callable[[str, int, int], float]
 """Of a metric (`compile`, `fill`, `accept`), fork and round: how much slower than FILLS an arm is."""
 
@@ -57,10 +60,14 @@ def write_measurement(
     workload: str = "w" * 12,
     finish: bool = True,
     counts: Mapping[str, Mapping[str, object]] | None = None,
+    left_out: Where = lambda *_: False,
+    warm: Where = lambda *_: False,
+    lost: Mapping[str, str] | None = None,
 ) -> None:
     """Four rounds of three passes in each fork; the reference's copy is one of the arms.
 
-    `counts`: by arm, what differs from the usual.
+    `counts`: by arm, what differs from the usual. `left_out`: where there is no slot, and `warm`, where it
+    has no fresh compile. `lost`: by arm, the case in which it was lost.
     """
     unsolved = unsolved or {}
     traces = []
@@ -91,13 +98,19 @@ def write_measurement(
             for number in range(4):
                 for trace in traces:
                     for place, (made, factor) in enumerate(arms.items()):
-                        if made.name in trace.solved_by:
-                            line, figures = slot(fork, number, place, made.name, trace.case_id, factor)
+                        where = made.name, trace.case_id, fork, number
+                        if made.name in trace.solved_by and not left_out(*where):
+                            fresh = not warm(*where)
+                            line, figures = slot(
+                                fork, number, place, made.name, trace.case_id, factor, fresh=fresh
+                            )
                             recorder.append("slot", line, figures)
             recorder.append(
                 "fork",
                 {"fork": fork, "confirming": fork >= forks, "load_s": 1.0, "measure_s": 1.0, "clock_ns": {}},
             )
+        for name, case in (lost or {}).items():
+            recorder.append("lost", {"arm": name, "case_id": case, "fork": 1, "text": "killed"})
         for trace in traces:
             for made in arms:
                 if made.role != "a/a" and made.name in trace.solved_by:
@@ -117,23 +130,18 @@ def write_measurement(
 
 
 def slot(
-    fork: int, number: int, place: int, arm: str, case: str, factor: Factor
+    fork: int, number: int, place: int, arm: str, case: str, factor: Factor, *, fresh: bool = True
 ) -> tuple[dict[str, object], bytes]:
     """One slot's line and figures, as `MeasureHandler.round` answers them."""
     fills = np.array(FILLS) * factor("fill", fork, number)
     accepts = np.full(len(FILLS), 800.0) * factor("accept", fork, number)
     steps = np.stack([fills, accepts], axis=1)
     sums = np.tile(steps.sum(axis=0) * 1.5, (3, 1))
-    parts: list[Any] = [
-        [5e5 * factor("compile", fork, number), 900.0],
-        (steps * 3).ravel(),
-        [700.0],
-        steps.ravel(),
-        sums.ravel(),
-    ]
+    of_compile: list[Any] = [[5e5 * factor("compile", fork, number), 900.0], (steps * 3).ravel()]
+    parts = [*(of_compile if fresh else []), [700.0], steps.ravel(), sums.ravel()]
     figures = np.rint(np.concatenate(parts)).astype("<i8").tobytes()
     line = asdict(
-        Slot(fork, number, 0, place, arm, case, True, 3, len(FILLS), 10**7, 10**7, 0, 0.0, 0.5, (0, 0))
+        Slot(fork, number, 0, place, arm, case, fresh, 3, len(FILLS), 10**7, 10**7, 0, 0.0, 0.5, (0, 0))
     )
     del line["figures"]
     return line, figures

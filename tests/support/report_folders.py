@@ -28,9 +28,10 @@ def write_rows(
     arms: tuple[Arm, ...] = (ALPHA, BETA),
     cases: int = 120,
     wrong: int = 0,
+    untimed: int = 0,
 ) -> Path:
     """Writes a run in which every arm compiles and fills every case, the later arms slower; the last arm
-    accepts `wrong` invalid texts."""
+    accepts `wrong` invalid texts. The first `untimed` cases have no samples, as if they were taken over."""
     random = np.random.default_rng(1)
     groups = []
     for number in range(cases):
@@ -49,7 +50,7 @@ def write_rows(
                 "first_fill_ns": int(fills[0]),
             }
             fields |= {"tags": ("pattern",) if number % 2 else ("type",), "valid": not bad, "accepted": True}
-            groups.append([(synthetic.row(**fields), samples)])
+            groups.append([(synthetic.row(**fields), samples if number >= untimed else b"")])
     path: Path = synthetic.write_run(folder, groups, synthetic.info(arms))
     return path
 

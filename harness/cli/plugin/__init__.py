@@ -2,7 +2,7 @@
 
 Found by pytest as an entry point.
 
-Nothing is imported and nothing is collected unless a backend is named.
+Nothing but the options' values is imported, and nothing is collected, unless a backend is named.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
+from harness.cli.values import effort, positive, positive_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,18 +46,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--grammarbench-effort",
-        type=int,
+        type=effort,
         metavar="N",
         help="places of a case that each check looks at (default: the record's, else 0: no checks)",
     )
     group.addoption(
         "--grammarbench-timeout",
-        type=float,
+        type=positive_number,
         metavar="S",
         help="seconds for a compile and a walk (default: the record's, else 10)",
     )
     group.addoption(
-        "--grammarbench-jobs", type=int, default=1, metavar="N", help="workers at a time (default: 1)"
+        "--grammarbench-jobs", type=positive, default=1, metavar="N", help="workers at a time (default: 1)"
     )
     group.addoption(
         "--grammarbench-expect",

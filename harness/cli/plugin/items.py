@@ -97,7 +97,7 @@ def _settings(config: pytest.Config, recorded: expected.Recorded | None) -> tupl
         return effort or 0, prepare_vocabulary(vocabulary or "probe"), timeout_s or TIMEOUT_S
     effort = recorded.effort if effort is None else effort
     vocabulary = prepare_vocabulary(vocabulary or next(iter(recorded.vocabularies), "probe"))
-    if different := recorded.different(effort, recorded.decode, [vocabulary]):
+    if different := recorded.different(effort, recorded.decode, recorded.seed, [vocabulary]):
         raise BadInput(f"{config.getoption('grammarbench_expect')}: {different}; leave the option out")
     return effort, vocabulary, timeout_s or recorded.timeout_s or TIMEOUT_S
 

@@ -4,8 +4,9 @@ over the released versions, as `git bisect` does."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,11 +27,12 @@ from harness.outcomes.differences import (
     differences,
     outcomes,
 )
+from harness.outcomes.expected import TIMEOUT
 from harness.rows.row import OURS, Row
 from harness.rows.store import read_rows
 from harness.running.session import Request
 from harness.running.session import run as run_session
-from harness.text import one_line
+from harness.text import counted, one_line
 
 Kind = Literal["worse", "better", "other"]
 
@@ -86,18 +88,16 @@ class Question:
 
 
 @dataclass(frozen=True)
-class BisectResult:
-    """The first version that shows what the last one shows, and the first does not."""
+class ChangedAt:
+    """The first version that shows some of what the last one shows, and the first does not."""
 
     search: SearchResult
     differences: tuple[Difference, ...]
     """The differences between the last version without the outcome and the first with it."""
     kind: Kind
-    steps: tuple[tuple[str, str], ...]
-    """Every version that was tried, and its result."""
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the outcome as one JSON object; the keys of a repair are `first_good` and `last_bad`."""
+        """Returns it as one JSON object; the keys of a repair are `first_good` and `last_bad`."""
         first, last = ("first_good", "last_bad") if self.kind == "better" else ("first_bad", "last_good")
         return {
             "kind": self.kind,
@@ -105,11 +105,10 @@ class BisectResult:
             "candidates": list(self.search.candidates),
             last: self.search.last_good,
             "differences": [difference.to_json() for difference in self.differences],
-            "steps": [{"version": version, "outcome": outcome} for version, outcome in self.steps],
         }
 
     def text(self, backend: str) -> str:
-        """Returns the answer as text for people."""
+        """Returns it as text for people."""
         search = self.search
         one = f"{backend}=={search.first_bad}"
         untried = f"one of {', '.join(search.candidates)}: the others of these could not be tried"
@@ -128,6 +127,41 @@ class BisectResult:
         return "\n".join(
             [sentence, *(line for difference in self.differences for line in case_lines(difference))]
         )
+
+
+@dataclass(frozen=True)
+class BisectResult:
+    """Since which versions a case comes to what it comes to in the last one, and not in the first."""
+
+    changes: tuple[ChangedAt, ...]
+    """One if everything changed at once, else one for each version at which some of it did, in order."""
+    kind: Kind
+    """What became of the case from the first version to the last."""
+    steps: tuple[tuple[str, str], ...]
+    """Every version that was tried, and its result."""
+
+    @property
+    def main(self) -> ChangedAt:
+        """Returns the change that is named first: of a repair the last one, after which nothing is wrong,
+        else the first that brought a fault."""
+        if self.kind == "better":
+            return self.changes[-1]
+        return next((change for change in self.changes if change.kind != "better"), self.changes[0])
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the outcome as one JSON object: the main change, and under `changes` all of them."""
+        return {
+            **replace(self.main, kind=self.kind).to_json(),
+            "changes": [change.to_json() for change in self.changes],
+            "steps": [{"version": version, "outcome": outcome} for version, outcome in self.steps],
+        }
+
+    def text(self, backend: str) -> str:
+        """Returns the answer as text for people."""
+        parts = [change.text(backend) for change in self.changes]
+        if len(parts) > 1:
+            parts.insert(0, f"it did not change at once, but in {len(parts)} steps:")
+        return "\n".join(parts)
 
 
 SHOWS: Mapping[Kind, tuple[str, str]] = {
@@ -151,7 +185,11 @@ def bisect(
     releases: Callable[[str], list[str]] = released,
 ) -> BisectResult:
     """Walks the released versions between the two, and returns where the outcome changed. Raises BadInput,
-    also if both show the same, or if one of them cannot tell."""
+    also if both show the same, or if one of them cannot tell.
+
+    Every fault in which the two differ is searched by itself, because each may have come with another
+    version.
+    """
     # The case first: to look a backend up is to import it, in seconds.
     check_named([find_suite(name) for name in question.suites or walked_by_default()], (question.case,))
     spec, distribution, installed = without_version(question.backend)
@@ -192,25 +230,43 @@ def bisect(
     step(good, SHOWS[kind][0])
     step(bad, SHOWS[kind][1])
 
-    def probe(version: str) -> bool | None:
-        try:
-            shows = shown(wanted, outcomes(rows(version)))
-        except Unavailable as why:
-            step(version, f"skipped: {why}")
-            return None
-        step(
-            version,
-            "skipped: it lacks the part or the check in question" if shows is None else SHOWS[kind][shows],
-        )
-        return shows
+    answers: dict[str, dict[Fault, bool | None]] = {}
 
-    search = first_bad(versions, probe)
-    return BisectResult(
-        search,
-        differences(rows_by_version[search.last_good], rows_by_version[search.first_bad]).cases,
-        kind,
-        tuple(steps),
-    )
+    def probe(fault: Fault, version: str) -> bool | None:
+        if version not in answers:
+            try:
+                cases = outcomes(rows(version))
+            except Unavailable as why:
+                answers[version] = dict.fromkeys(wanted)
+                step(version, f"skipped: {why}")
+            else:
+                answers[version] = {one: shown({one: there}, cases) for one, there in wanted.items()}
+                step(version, in_words(list(answers[version].values()), kind))
+        return answers[version][fault]
+
+    faults_by_search: dict[SearchResult, list[Fault]] = {}
+    for fault in wanted:
+        faults_by_search.setdefault(first_bad(versions, partial(probe, fault)), []).append(fault)
+    changes = [
+        ChangedAt(
+            search,
+            differences(rows_by_version[search.last_good], rows_by_version[search.first_bad]).cases,
+            kind if len(faults_by_search) == 1 else kind_of_faults(wanted[fault] for fault in faults),
+        )
+        for search, faults in faults_by_search.items()
+    ]
+    changes.sort(key=lambda change: versions.index(change.search.first_bad))
+    return BisectResult(tuple(changes), kind, tuple(steps))
+
+
+def in_words(answers: Sequence[bool | None], kind: Kind) -> str:
+    """Returns what a version shows of the faults that are searched for."""
+    known = {answer for answer in answers if answer is not None}
+    if not known:
+        return "skipped: it lacks the part or the check in question"
+    if len(known) == 1:
+        return SHOWS[kind][known.pop()]
+    return f"is like the last in {answers.count(True)} of {counted(len(answers), 'fault')}"
 
 
 def kind_of(changed: Sequence[Difference]) -> Kind:
@@ -218,6 +274,12 @@ def kind_of(changed: Sequence[Difference]) -> Kind:
     else `other`."""
     kinds = {change.kind for change in changed}
     return "worse" if kinds == {"worse"} else "better" if kinds == {"better"} else "other"
+
+
+def kind_of_faults(there: Iterable[bool]) -> Kind:
+    """Returns the kind of a change by which faults came (true) or went (false)."""
+    known = set(there)
+    return "other" if len(known) > 1 else "worse" if known.pop() else "better"
 
 
 def without_version(backend: str) -> tuple[BackendSpec, str, str]:
@@ -262,28 +324,43 @@ def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:
     return rows
 
 
-Wanted = Mapping[tuple[Key, str, str], bool]
-"""Whether a fault is there in the last version (and not in the first), or gone there, by case, part and
-fault."""
+Fault = tuple[Key, str, str]
+"""A case, a part of it, and a fault."""
+
+Wanted = Mapping[Fault, bool]
+"""Whether a fault is there in the last version (and not in the first), or gone there."""
 
 
 def difference_of(before: Sequence[Row], after: Sequence[Row]) -> Wanted:
-    """Returns the faults in which the later rows differ from the earlier ones."""
-    wanted: dict[tuple[Key, str, str], bool] = {}
+    """Returns the faults in which the later rows differ from the earlier ones.
+
+    What the backend documents or chooses, and parts that missed a deadline, count only if nothing else
+    differs: they are not what is asked for, and may have changed with another version. A part that misses a
+    deadline on one side only differs in that alone, because what else is wrong with it was not seen there.
+    """
+    every: dict[Fault, bool] = {}
+    faults: dict[Fault, bool] = {}
     for case in differences(before, after).cases:
         for part in case.parts:
-            wanted |= {(case.key, part.part, fault): True for fault in part.new}
-            wanted |= {(case.key, part.part, fault): False for fault in part.gone}
-    return wanted
+            came_or_went = dict.fromkeys(part.new, True) | dict.fromkeys(part.gone, False)
+            if TIMEOUT in came_or_went:
+                came_or_went = {TIMEOUT: came_or_went[TIMEOUT]}
+            is_in_time = TIMEOUT not in part.before | part.after
+            for fault, there in came_or_went.items():
+                every[case.key, part.part, fault] = there
+                if is_in_time and fault not in part.documented:
+                    faults[case.key, part.part, fault] = there
+    return faults or every
 
 
 def shown(wanted: Wanted, cases: Mapping[Key, CaseDifferences]) -> bool | None:
-    """Do these cases show all of the wanted faults? None if a part of them was not measured, or a check in
-    question was not made."""
+    """Do these cases show all of the wanted faults? None if a part of them was not measured or missed a
+    deadline that is not asked for, or a check in question was not made."""
+    in_question = {(key, part) for key, part, fault in wanted if fault == TIMEOUT}
     answers = []
     for (key, part, fault), there in wanted.items():
         case = cases[key]
-        if part not in case.parts:
+        if part not in case.parts or (TIMEOUT in case.parts[part] and (key, part) not in in_question):
             return None
         check = fault.partition(":")[0]
         if part == CHECKS and check in checks() and check not in case.looked:

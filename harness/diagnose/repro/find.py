@@ -81,6 +81,11 @@ def find_failure(
     along = row.instance if row.instance is not None else finding.instance if finding is not None else None
     if along is None and case.instances:
         along = 0
+    if along is not None and not 0 <= along < len(case.instances):
+        raise BadInput(
+            f"{folder}: a row of that case, or its finding, is of instance {along}, and the case has "
+            f"{len(case.instances)}; the file was changed or damaged"
+        )
     instance = case.instances[along] if along is not None else Instance("", b"", None)
     whose = (row.backend, row.backend_version, row.options)
     (its_arm,) = (arm for arm in info.arms if (arm.backend, arm.version, arm.options) == whose)

@@ -18,8 +18,8 @@ Row = dict[str, Any]
 POINT = ("threads", "dtype", "vocabulary", "share", "batch")
 
 PLAUSIBLE = 0.25
-"""A copy with less than this share of a larger copy's bandwidth was disturbed. (A small one may be half as
-fast because of the call itself.)"""
+"""A copy with less than this share of the bandwidth of a larger copy on as many threads was disturbed. (A
+small one may be half as fast because of the call itself.)"""
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,7 @@ def _concluded(times: list[Row]) -> list[Row]:
 
     Minima on both sides: a copy that was disturbed would make every kernel beside it look good. One that was
     disturbed in every sample shows in being far slower than copies of more bytes are; then there is no share.
+    Only copies on as many threads tell: on many processors one thread has a small part of the bandwidth.
     """
     rated = [_rate(row) for row in times]
     copies = [row for row in rated if row["kernel"] == COPY and "gb_per_s" in row]
@@ -163,7 +164,12 @@ def _concluded(times: list[Row]) -> list[Row]:
         tuple(row[name] for name in POINT): row["gb_per_s"]
         for row in copies
         if row["gb_per_s"]
-        >= PLAUSIBLE * max(copy["gb_per_s"] for copy in copies if copy["bytes"] >= row["bytes"])
+        >= PLAUSIBLE
+        * max(
+            copy["gb_per_s"]
+            for copy in copies
+            if copy["threads"] == row["threads"] and copy["bytes"] >= row["bytes"]
+        )
     }
     return [
         row | {"of_copy": row["gb_per_s"] / sound[key]}

@@ -68,7 +68,7 @@ def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
     info = read_info(run)
     proofs, compiles = Proofs(), Compiles(info.timeout_s)
     rows = each_taken_in(read_rows(run), proofs.add, compiles.add)
-    arms = summarize(rows, read_samples(run), info)
+    arms = summarize(rows, read_samples(run), info, run)
     proofs.explain(run)
     sizes = {name: int(about.get("size", 0)) for name, about in info.vocabularies.items()}
     return answer_of(backends_of(arms, proofs, compiles, info), proofs, sizes, verb=verb, whose=whose)

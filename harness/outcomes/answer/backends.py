@@ -34,8 +34,12 @@ class BackendAnswer:
     """Are the tokens too few for the 99th percentile to be more than an anecdote?"""
     first_mask_ns: float | None
     """The median time to the first mask (TTFM p50)."""
+    not_timed: str = ""
+    """Why it has no time per token though masks were filled, in a few words; empty where it has one."""
     is_control: bool = False
     """Does it enforce nothing and stand in the run only as a floor of the times? It is never recommended."""
+    run: str = ""
+    """The name of the run that it was tried in, where the answer is of several."""
 
     def count(self, state: CaseState) -> int:
         """Returns how many cases are in the state."""
@@ -116,6 +120,7 @@ def backends_of(
                 levels["p99"],
                 few("p99", len(per_token)),
                 first_mask["p50"],
+                arm.timed.why_not,
                 is_control=arm.key in controls,
             )
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from harness.backend.grammar import ASSERTED_FORMAT
 from harness.cases.case import Case
@@ -18,6 +19,8 @@ from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import CHECKS_MODE, DECLINED, OUT_OF_TIME, Finding, Row
 from harness.rows.store import published_without, read_cases
 from harness.text import one_line
+
+T = TypeVar("T")
 
 MOST_PROOFS = 6
 """Proofs that are kept of one case on one arm, the gravest first."""
@@ -188,6 +191,19 @@ class Proofs:
             kept.sort(key=lambda proof: proof.order)
             del kept[MOST_PROOFS:]
 
+    def only(self, arms: Collection[ArmKey]) -> Proofs:
+        """Returns what judged the cases, of these arms alone; empty where there is none."""
+        if not arms:
+            return Proofs()
+        return replace(
+            self,
+            found=_of(arms, self.found),
+            valid=_of(arms, self.valid),
+            invalid=_of(arms, self.invalid),
+            cut_short=_of(arms, self.cut_short),
+            formats_held=_of(arms, self.formats_held),
+        )
+
     def explain(self, run: Path) -> None:
         """Adds the documents and the constraints that they violate from the cases of the run, where it has
         them. Raises BadInput."""
@@ -206,6 +222,11 @@ class Proofs:
             for suite, _, case in read_cases(run):
                 for proofs, place in wanted.get((suite, case.id), ()):
                     proofs[place] = _explained(proofs[place], case, asked)
+
+
+def _of(arms: Collection[ArmKey], by_arm: dict[ArmKey, T]) -> dict[ArmKey, T]:
+    """Returns what is known of these arms."""
+    return {arm: known for arm, known in by_arm.items() if arm in arms}
 
 
 def together(proofs: Iterable[Proofs]) -> Proofs:

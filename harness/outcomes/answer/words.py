@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MOST_CONSTRAINTS = 3
 MOST_BACKENDS = 2
+MOST_CLAUSES = 2
+"""Clauses about what goes wrong with another backend than the best."""
 
 LONGEST_EVIDENCE = 160
 """Characters of what stands beside a state."""
@@ -30,6 +32,12 @@ CLAUSES = {
     CaseState.TOO_SLOW: "is too slow in {}",
     CaseState.OTHER_FAULT: "has another fault in {}",
 }
+
+RIGHT_OUTPUT = (
+    "Output is right in the cases that work, and in those of which outputs were judged and in which checks "
+    "of the interface alone found a fault."
+)
+"""What a backend's number of right outputs counts."""
 
 
 def sentence(
@@ -59,10 +67,15 @@ def sentence(
     return " ".join([first, *_others(others)])
 
 
+def _more_is_right(backend: BackendAnswer) -> bool:
+    """Are the outputs right in more cases than work?"""
+    return backend.right_outputs > backend.works
+
+
 def _fares(backend: BackendAnswer) -> str:
     """Returns in how many cases nothing is wrong with the outputs; where checks of the interface found faults
     in some of them, these do not work, and are told behind it."""
-    if backend.right_outputs > backend.works:
+    if _more_is_right(backend):
         return f"gives right output in {backend.right_outputs:,}"
     return f"works on {backend.works:,}" if backend.works else "works on none"
 
@@ -82,7 +95,7 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
     they are."""
     alike: dict[str, list[str]] = {}
     for backend in others:
-        clauses = [_fares(backend), *[*_goes_wrong(backend), *_refuses(backend)][:2]]
+        clauses = [_fares(backend), *_gravest(backend)]
         if backend.count(CaseState.REFUSED) == backend.counts.cases:
             clauses = ["refuses them all"]
         fares = _and(clauses) if backend.counts.judged else UNJUDGED
@@ -96,6 +109,16 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
         yield "One more fares worse." if worse == 1 else f"{worse:,} more fare worse."
     if unjudged:
         yield f"One more {UNJUDGED}." if unjudged == 1 else f"{unjudged:,} more were not judged."
+
+
+def _gravest(backend: BackendAnswer) -> list[str]:
+    """Returns the first clauses of what goes wrong; with the other faults where these are why fewer cases
+    work than have right output, so that the sentence and the counts agree."""
+    clauses = [*_goes_wrong(backend), *_refuses(backend)]
+    other = CLAUSES[CaseState.OTHER_FAULT].format(f"{backend.count(CaseState.OTHER_FAULT):,}")
+    if _more_is_right(backend) and other not in clauses[:MOST_CLAUSES]:
+        return [*clauses[:MOST_CLAUSES], other]
+    return clauses[:MOST_CLAUSES]
 
 
 def _goes_wrong(backend: BackendAnswer, *equals: BackendAnswer) -> list[str]:
@@ -174,7 +197,8 @@ def certainty(
         number = counted(len(proofs.masks_compared), noun)
         by.append(f"whole masks of {number} compared with an exact reference")
     yield (
-        f"{best.counts.judged:,} of {counted(total, noun)} {'was' if total == 1 else 'were'} judged"
+        f"{f'In {best.run} ' if best.run else ''}{best.counts.judged:,} of {counted(total, noun)} "
+        f"{'was' if total == 1 else 'were'} judged"
         f"{', by ' if by else ''}{_and(by)}."
     )
     if proofs.places:
@@ -194,6 +218,11 @@ def certainty(
             f"Of {best.counts.not_judged:,} nothing is known but that {best.name} compiles "
             f"{'it' if best.counts.not_judged == 1 else 'them'}: {NO_REFERENCE}."
         )
+    if unknown := best.counts.refused_unjudged:
+        ones = "refused one" if unknown == 1 else "refused ones"
+        yield f"{unknown:,} {ones} had nothing to be judged by."
+    if any(_more_is_right(backend) for backend in judged):
+        yield RIGHT_OUTPUT
     if len(judged) > 1:
         one, other = judged[0], judged[1]
         states = {(case.suite, case.case_id): case.state for case in other.cases}

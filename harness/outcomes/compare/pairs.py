@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.backend.arm import are_versions, arm, base_of
+from harness.backend.arm import are_versions, base_of
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison
 from harness.measure.record import has_measurement
 from harness.measure.session import conclude
 from harness.outcomes.compare.counts import WORSE, Counted, changed_counts, changed_passes
+from harness.outcomes.compare.runs import missing, refuse_other_settings
 from harness.outcomes.compare.sides import Side, rows_of, sides_of
 from harness.outcomes.compare.times import ratio_lines
 from harness.outcomes.differences import POLICY, Differences, differences
 from harness.outcomes.gate import Gate
+from harness.rows.sample import sample_of
 from harness.rows.store import read_info
 
 
@@ -98,8 +100,9 @@ def compare_arms(folder: Path) -> list[Pair]:
     return [_pair(sides[base_name], sides[head_name], comparisons) for base_name, head_name in wanted]
 
 
-def compare_runs(base: Path, head: Path) -> list[Pair]:
-    """Compares every backend that has the same options in both runs. Raises BadInput.
+def compare_runs(base: Path, head: Path, *, gates: bool = False) -> list[Pair]:
+    """Compares every backend that has the same options in both runs. Raises BadInput, also for runs with
+    other settings; another seed is refused only where the answer `gates`.
 
     Where a run has several versions of it, the last one is taken.
     """
@@ -108,28 +111,12 @@ def compare_runs(base: Path, head: Path) -> list[Pair]:
     shared = [key for key in old if key in new]
     if not shared:
         raise BadInput(f"{base} and {head} have no backend with the same options in common")
-    shards = [read_info(folder).shard or "the whole" for folder in (base, head)]
-    if shards[0] != shards[1]:
-        raise BadInput(
-            f"{base} is {shards[0]} of a run, {head} is {shards[1]}; put the shards together "
-            "first (grammarbench merge)"
-        )
+    refuse_other_settings(base, head, gates=gates)
     lines = list(ratio_lines(base, head)) if has_measurement(base) and has_measurement(head) else []
     return [
         _pair(old[key], new[key], [], [line for name, line in lines if name in ("", new[key].name)])
         for key in shared
     ]
-
-
-def not_compared(base: Path, head: Path) -> str:
-    """Says in a line what only one of two runs has; empty if there is no such arm. Raises BadInput."""
-    old, new = ({arm(one): None for one in read_info(folder).arms} for folder in (base, head))
-    parts = [
-        f"{', '.join(left)} (in {folder} only)"
-        for folder, mine, other in ((base, old, new), (head, new, old))
-        if (left := [name for name in mine if name not in other])
-    ]
-    return f"not compared: {'; '.join(parts)}" if parts else ""
 
 
 def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], time_notes: Sequence[str] = ()) -> Pair:
@@ -147,9 +134,10 @@ def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], time_notes:
 
 
 def gate_pairs(pairs: Sequence[Pair], *, time: bool) -> Gate:
-    """Returns what a gate says of the pairs, with `time` of proven slowdowns too.
+    """Returns what a gate says of the pairs, with `time` of proven slowdowns too. Raises BadInput.
 
-    Only changes are judged, which are versions of one thing.
+    Only changes are judged, which are versions of one thing. They prove nothing where something of their base
+    is missing.
     """
     changes = [pair for pair in pairs if pair.is_change]
     worse = [f"{pair.head.title} has {pair.what_is_worse}" for pair in changes if pair.counts_worse]
@@ -158,9 +146,29 @@ def gate_pairs(pairs: Sequence[Pair], *, time: bool) -> Gate:
         return Gate("failed", "", tuple(worse))
     if not changes:
         return Gate("unproven", "", ("no two versions of one backend with the same options were compared",))
-    if not any(pair.outcomes.compared for pair in changes):
-        return Gate("unproven", "", ("they have no measured case in common",))
+    if reasons := tuple(_missing(changes)):
+        return Gate("unproven", "", reasons)
     if time and not all(pair.times and not pair.unproven for pair in changes):
         why = "not every time is proven either way; measure both versions in one run, on a quiet machine"
         return Gate("unproven", "", (why,))
     return Gate("ok", "", ("no outcome and no count is worse" + (", and no time" if time else ""),))
+
+
+def _missing(changes: Sequence[Pair]) -> Iterator[str]:
+    """Yields what of the bases was not compared, a sentence each."""
+    nothing_of = [
+        f"{pair.head.title} on {', '.join(pair.outcomes.uncompared)}"
+        if pair.outcomes.compared
+        else pair.head.title
+        for pair in changes
+        if pair.outcomes.uncompared or not pair.outcomes.compared
+    ]
+    if nothing_of:
+        yield f"no case of {'; '.join(nothing_of)} could be compared"
+    for base, head in dict.fromkeys((pair.base.folder, pair.head.folder) for pair in changes):
+        if base == head:
+            continue
+        yield from missing(base, head)
+        lost = sum(pair.outcomes.only_before for pair in changes)
+        if lost and (walked := sample_of(read_info(head))):
+            yield f"{lost} case(s) of {base} were not walked in {head}, {walked}"

@@ -69,12 +69,15 @@ def _summary(pairs: Sequence[Pair], timed: bool, on: Console) -> str:
 
 
 def _gate_lines(title: str, pairs: Sequence[Pair], time: bool, on: Console) -> Iterator[str]:
-    """Yields what a gate says; its verdict is coloured."""
+    """Yields what a gate says, each reason on lines of its own, so that none is cut for another; its verdict
+    is coloured."""
     gate = gate_pairs(pairs, time=time)
     plain = f"{title} {gate.verdict.upper()}"
-    first, *more = on.fold(f"{plain}: {'; '.join(gate.reasons)}", 2)
+    first, *more = on.fold(f"{plain}: {gate.reasons[0]}")
     yield f"{title} {on.paint(gate.verdict.upper(), VERDICT_STYLES[gate.verdict])}{first.removeprefix(plain)}"
     yield from more
+    for reason in gate.reasons[1:]:
+        yield from on.fold(f"  {reason}")
 
 
 def _in_short(pair: Pair, on: Console) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,8 @@ A case's outcome is the set of its faults: the verdicts of its walks other than 
 check and cause. Faults that are not recorded fail; recorded faults that are gone fail too, so that the record
 stays true. What the backend documents, and what is its choice, is no fault here: policy costs no pass
 (harness/outcomes/outcome.py) and fails no gate. A timeout, and checks that were not begun because
-the case had taken too long, depend on the machine: they are told, and fail nothing.
+the case had taken too long, depend on the machine: they are told, and fail nothing. What is wrong beside them
+and was right before fails all the same.
 
 A run that is held against a record takes its settings from it; a run with other settings is refused. A run
 that walked a sample of what is recorded proves nothing.
@@ -16,6 +17,7 @@ from harness.outcomes.expected.arm_faults import Faults as Faults
 from harness.outcomes.expected.arm_faults import RecordedArm as RecordedArm
 from harness.outcomes.expected.arm_faults import RunFaults as RunFaults
 from harness.outcomes.expected.arm_faults import arm_of_row as arm_of_row
+from harness.outcomes.expected.arm_faults import changed_faults as changed_faults
 from harness.outcomes.expected.arm_faults import fault_name as fault_name
 from harness.outcomes.expected.arm_faults import faults_of_row as faults_of_row
 from harness.outcomes.expected.arm_faults import faults_of_rows as faults_of_rows

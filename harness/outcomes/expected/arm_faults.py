@@ -43,6 +43,17 @@ class RecordedArm:
         return f"{arm_name(self)} {self.version or '-'} {self.vocabulary}"
 
 
+def changed_faults(then: Faults, now: Faults) -> tuple[Faults, Faults]:
+    """Returns the faults that are new and those that are gone, as far as no deadline hides them.
+
+    After a missed deadline the rest was not seen: then nothing is gone now, and what is there now may have
+    been there before. What was found in spite of it was found.
+    """
+    if TIMEOUT in then:
+        return frozenset(), frozenset()
+    return now - then - {TIMEOUT}, frozenset() if TIMEOUT in now else then - now
+
+
 ArmFaults = Mapping[RecordedArm, Mapping[str, Faults]]
 """The faults by arm and case (`suite/id`)."""
 

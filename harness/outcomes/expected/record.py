@@ -12,6 +12,7 @@ from typing import Any, NotRequired, TypedDict
 from harness.backend.environments.releases import release
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import ArmFaults, Faults, RecordedArm, faults_of_run
+from harness.outcomes.settings import differing
 from harness.rows.row import RunInfo
 from harness.rows.sample import sample
 from harness.rows.store import read_info
@@ -57,23 +58,19 @@ class Recorded:
         names = dict.fromkeys(f"{arm.backend}{':' if arm.options else ''}{arm.options}" for arm in self.arms)
         return ",".join(names)
 
-    def different(self, effort: int, decode: bool, vocabularies: Iterable[str]) -> str:
+    def different(self, effort: int, decode: bool, seed: int, vocabularies: Iterable[str]) -> str:
         """Says in what a run with these settings differs from the record, so that nothing can be compared;
         empty if in nothing."""
-        pairs = [("effort", self.effort, effort), ("decode", self.decode, decode)]
-        parts = [
-            f"recorded with {name} {_setting(then)}, walked with {_setting(now)}"
-            for name, then, now in pairs
-            if then != now
+        settings = [
+            ("effort", self.effort, effort),
+            ("decode", self.decode, decode),
+            ("seed", self.seed, seed),
         ]
+        parts = differing("recorded", "walked", settings)
         walked = list(vocabularies)
         if self.vocabularies and not set(walked) & set(self.vocabularies):
             parts.append(f"recorded on {', '.join(self.vocabularies)}, walked on {', '.join(walked)}")
         return "; ".join(parts)
-
-
-def _setting(value: int | bool) -> str:
-    return "all" if value == -1 else str(value).lower()
 
 
 def is_record(path: Path) -> bool:

@@ -11,11 +11,11 @@ from harness.backend.arm import arm_names
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import (
     OF_A_WALK,
-    TIMEOUT,
     ArmFaults,
     Faults,
     RecordedArm,
     RunFaults,
+    changed_faults,
     faults_of_run,
 )
 from harness.outcomes.expected.record import Recorded, read_record, recorded_faults, refuse_some_checks
@@ -45,12 +45,14 @@ class Verdict:
 
     changes: tuple[Change, ...]
     slow: int
-    """Cases that differ by a timeout."""
+    """Cases that differ, but in nothing that a timeout does not hide."""
     compared: int
     unrecorded: int
     """Cases of which the record knows nothing."""
     against: Mapping[RecordedArm, RecordedArm] = field(default_factory=dict)
     """Arms whose version is not recorded, and the version that stood in for it."""
+    uncompared: tuple[RecordedArm, ...] = ()
+    """Arms of the run of which nothing could be compared, because it is missing through our fault."""
     not_walked: int = 0
     """Recorded cases of the run's arms and suites of which the run has no row, because it walked a sample."""
     notes: tuple[str, ...] = ()
@@ -61,10 +63,11 @@ class Verdict:
 
     @property
     def word(self) -> Literal["ok", "failed", "unproven"]:
-        """`unproven` where nothing is recorded, or where the run left out a part of what is."""
+        """`unproven` where nothing is recorded, where the run left out a part of what is, or where nothing
+        of an arm could be compared."""
         if self.changes:
             return "failed"
-        return "ok" if self.compared and not self.not_walked else "unproven"
+        return "ok" if self.compared and not self.uncompared and not self.not_walked else "unproven"
 
     @property
     def holds(self) -> bool:
@@ -82,7 +85,7 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
     recorded = read_record(path)
     info = read_info(folder)
     refuse_some_checks(folder, info)
-    if different := recorded.different(info.effort, info.decode, info.vocabularies):
+    if different := recorded.different(info.effort, info.decode, info.seed, info.vocabularies):
         raise BadInput(
             f"{folder} cannot be held against {path}: {different}; `grammarbench run --expect {path}` "
             "walks as recorded"
@@ -91,7 +94,7 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
     verdict = compare_faults(recorded.arms, now)
     lost = 0 if info.shard else _not_walked(recorded.arms, now, info)
     missing = lost if sample_of(info) else 0
-    notes = tuple(_notes(info, recorded, missing, lost - missing))
+    notes = (*_notes(info, recorded, missing, lost - missing), *_left_out(recorded, now, info, verdict))
     return replace(
         verdict, not_walked=missing, notes=notes, to_see_it=_command(verdict.changes, folder, info)
     )
@@ -119,8 +122,10 @@ def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
     """Compares case by case; an arm whose version is not recorded is compared with the newest that is."""
     changes: list[Change] = []
     against: dict[RecordedArm, RecordedArm] = {}
+    uncompared: list[RecordedArm] = []
     slow = compared = unrecorded = 0
     for arm, cases in now.arms.items():
+        before = compared
         known, other = recorded_faults(arm, recorded)
         if other is not None and other != arm:
             against[arm] = other
@@ -131,14 +136,14 @@ def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
                 unrecorded += 1
                 continue
             compared += 1
-            then = known[case]
-            if faults == then:
-                continue
-            if TIMEOUT in faults | then:
+            new, gone = changed_faults(known[case], faults)
+            if new or gone:
+                changes.append(Change(arm, case, now.names[case], new, gone))
+            elif faults != known[case]:
                 slow += 1
-            else:
-                changes.append(Change(arm, case, now.names[case], faults - then, then - faults))
-    return Verdict(tuple(changes), slow, compared, unrecorded, against)
+        if compared == before and any((arm, case) in now.unmeasured for case in cases):
+            uncompared.append(arm)
+    return Verdict(tuple(changes), slow, compared, unrecorded, against, tuple(uncompared))
 
 
 def _not_walked(recorded: ArmFaults, now: RunFaults, info: RunInfo) -> int:
@@ -166,3 +171,16 @@ def _notes(info: RunInfo, recorded: Recorded, missing: int, gone: int) -> Iterat
         )
     if gone:
         yield f"{gone} recorded case(s) are no longer in the suites"
+
+
+def _left_out(recorded: Recorded, now: RunFaults, info: RunInfo, verdict: Verdict) -> Iterator[str]:
+    """Yields what was not compared though it is walked or recorded, a line each. Who names backends or
+    suites leaves others out, so what is only recorded is told and fails nothing."""
+    for arm in verdict.uncompared:
+        yield f"nothing of {arm} could be compared, through a failure of ours"
+    walked = {(arm.backend, arm.options, arm.vocabulary) for arm in now.arms}
+    arms = [arm for arm in recorded.arms if (arm.backend, arm.options, arm.vocabulary) not in walked]
+    suites = [name for name in recorded.suites if name not in info.suites]
+    for what, names in (("arm", arms), ("suite", suites)):
+        if names:
+            yield f"recorded, and not in this run: {what} {', '.join(map(str, names))}"

@@ -47,9 +47,12 @@ def _conclusion(verdict: Verdict) -> str:
     if verdict.changes:
         return "not as recorded"
     if not verdict.compared:
-        return "nothing of this run is recorded"
-    part = ", but a part of what is recorded was not walked: unproven" if verdict.not_walked else ""
-    return f"as recorded{part}"
+        return f"nothing of this run {'could be compared' if verdict.uncompared else 'is recorded'}"
+    if verdict.not_walked:
+        return "as recorded, but a part of what is recorded was not walked: unproven"
+    if verdict.uncompared:
+        return f"as recorded, but nothing of {len(verdict.uncompared)} arm(s) was compared: unproven"
+    return "as recorded"
 
 
 def change_in_words(change: Change) -> str:
@@ -68,4 +71,5 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         **vars(verdict),
         "changes": changes,
         "against": against,
+        "uncompared": [str(arm) for arm in verdict.uncompared],
     }

@@ -174,10 +174,15 @@ def safe_name(text: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9=+]+', '-', text[:60]).strip('-=+') or 'name'}-{digest}"
 
 
-def read_entries(history: Path) -> dict[tuple[str, str], list[Entry]]:
-    """Returns all entries by hardware and workload, the oldest first. Raises BadInput."""
+def refuse_no_folder(history: Path) -> None:
+    """Raises BadInput if there is no folder where a history is to be."""
     if not history.is_dir():
         raise BadInput(f"{history} is no folder; `grammarbench history {history} --add RUN` begins one")
+
+
+def read_entries(history: Path) -> dict[tuple[str, str], list[Entry]]:
+    """Returns all entries by hardware and workload, the oldest first. Raises BadInput."""
+    refuse_no_folder(history)
     by_workload: dict[tuple[str, str], list[Entry]] = {}
     for path in sorted(history.glob("*/*/*.jsonl.gz")):
         for entry in _entries(path):
@@ -232,9 +237,7 @@ def series(entries: Iterable[Entry]) -> list[Series]:
         for beside, track in _tracks(group).items():
             spliced = splice(track, entries)
             # A run that proves nothing is shown, and neither makes a baseline nor an alert.
-            judged = [
-                number for number, entry in enumerate(spliced) if entry.proven and 0 < entry.ratio < math.inf
-            ]
+            judged = [number for number, entry in enumerate(spliced) if is_sound(entry)]
             ratios = [spliced[number].ratio for number in judged]
             its_events = tuple(
                 replace(event, since=judged[event.since], at=judged[event.at]) for event in events(ratios)
@@ -258,18 +261,30 @@ def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
     return tracks
 
 
+def is_sound(entry: Entry) -> bool:
+    """Returns whether something may be concluded from the ratio: its run is proven, and it is a number above
+    0."""
+    return entry.proven and 0 < entry.ratio < math.inf
+
+
 def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:
     """Returns the group's entries with all ratios to the last one's reference, back to where that cannot be
     known.
 
-    Where the reference changed, a run that measured the old one against the new one has the factor.
+    Where the reference changed, a run that measured the old one against the new one has the factor, if that
+    run proves something: an unproven one would move every entry before it.
     """
     last = group[-1]
     if len({entry.reference for entry in group}) == 1:
         return list(group)
     factors = {last.reference: 1.0}
     for entry in entries:
-        if entry.reference == last.reference and (entry.metric, entry.family) == (last.metric, last.family):
+        is_of_last = (entry.reference, entry.metric, entry.family) == (
+            last.reference,
+            last.metric,
+            last.family,
+        )
+        if is_of_last and is_sound(entry):
             factors[_full(entry.backend, entry.version, entry.options)] = entry.ratio
     spliced = []
     for entry in reversed(group):

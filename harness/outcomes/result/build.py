@@ -57,7 +57,7 @@ def result_of(
     recorded = read_measurement(run) if has_measurement(run) else None
     if read is None:
         noticed = Noticed(run)
-        read = noticed, summarize(each_taken_in(read_rows(run), noticed.add), read_samples(run), info)
+        read = noticed, summarize(each_taken_in(read_rows(run), noticed.add), read_samples(run), info, run)
     noticed, arms = read
     changes: list[Change] = []
     gate: Gate
@@ -259,7 +259,7 @@ def _held_to_record(run: Path, record: Path) -> tuple[list[Change], Gate]:
         )
         for change in verdict.changes
     ]
-    if not verdict.compared:
+    if not verdict.compared and not verdict.uncompared:
         return changes, Gate(
             "unproven", str(record), (*verdict.notes, "nothing of this run is in the record")
         )

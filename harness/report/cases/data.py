@@ -28,6 +28,7 @@ from harness.report.cases.cases import (
 from harness.report.cases.failing import CASE_KINDS, OUTCOMES
 from harness.report.cases.groups import Group, Signed, differs, grouped
 from harness.report.page.lines import Line
+from harness.rows.again import suite_word
 
 FORMAT = 2
 """Of the index and of report.json; it is raised where a field is renamed or means something else."""
@@ -35,6 +36,8 @@ USUAL, MOST = 2_000_000, 5_000_000
 """Bytes of a page: what we aim at, and what it never exceeds."""
 SHARD = 1_500_000
 """Characters of JSON in one shard: it opens at once, and many compress better than one by one."""
+QUIET = "that work without a divergence, or are not judged, on every arm"
+"""What is true of the cases that are left off first."""
 CUT = 4096
 """Characters of a grammar, bytes of an instance, where the page would be too large with all of them."""
 
@@ -52,6 +55,8 @@ class Explored:
     """The details of each case: grammar, instances, and what went wrong."""
     vocabularies: Vocabularies
     """The vocabularies of the runs that are on this machine."""
+    page: dict[str, Any]
+    """What the page's script is told of where the page lies, and no other reader of the index."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,8 @@ class Packed:
     stated: list[str]
     """What was left off, in words."""
     split: bool
+    cases: int
+    """How many of the cases the list has."""
 
     @property
     def size(self) -> int:
@@ -70,8 +77,11 @@ class Packed:
         return len(self.index) + sum(map(len, self.shards))
 
 
-def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
-    """Returns everything that the runs say of every case, in the order of the groups. Raises BadInput."""
+def explore(cases: Cases, lines: Sequence[Line], *, is_alone: bool = False) -> Explored:
+    """Returns everything that the runs say of every case, in the order of the groups. Raises BadInput.
+
+    `is_alone`: no report.json lies beside the page.
+    """
     positions = {(line.run.place, line.arm.key): line.position for line in lines}
     solve_nothing = frozenset(line.position for line in lines if line.arm.cases and not line.arm.solves_any)
     if len(solve_nothing) == len(lines):
@@ -95,7 +105,20 @@ def explore(cases: Cases, lines: Sequence[Line]) -> Explored:
         groups,
         details(noted, folders, positions, vocabularies),
         vocabularies,
+        _page(noted, lines, is_alone),
     )
+
+
+def _page(noted: list[CaseNoted], lines: Sequence[Line], is_alone: bool) -> dict[str, Any]:
+    """Returns how many cases there are in all, which runs can be reproduced, the words that name the suites
+    in a command, and whether the page is alone."""
+    runs = {line.run.place: line.run for line in lines}
+    return {
+        "in_all": len(noted),
+        "repro": [run.can_repro for run in runs.values()],
+        "walked_as": [suite_word(suite) for suite in dict.fromkeys(case.suite for case in noted)],
+        "alone": is_alone,
+    }
 
 
 def _vector(case: CaseNoted, positions: dict[Any, int], arms: int) -> tuple[str, ...]:
@@ -125,7 +148,7 @@ def _index(
         "kind": "grammarbench report",
         "format": FORMAT,
         "runs": [{"run": run.info.run, "started": run.info.started,
-        "folder": str(run.folder)} for run in runs.values()],
+        "folder": str(run.told_folder)} for run in runs.values()],
         "arms": [
             _arm(line, list(runs).index(line.run.place), line.position in solve_nothing) for line in lines
         ],
@@ -226,12 +249,11 @@ def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, 
     packed = _packed(explored, everything, everything, None, [], split)
     if split or page + packed.size <= usual:
         return packed
-    left = "report.json has them" if passing else ""
+    left = "" if explored.page["alone"] else "; report.json has them"
+    more = "" if explored.page["alone"] else "; report.json has more of them"
+    script = " (grammarbench repro --script writes them)" if any(explored.page["repro"]) else ""
     stated = (
-        [
-            f"To keep the page small, it has no grammars and instances of the {passing:,} cases that fail "
-            f"nowhere; {left}."
-        ]
+        [f"To keep the page small, it has no grammars and instances of the {passing:,} cases {QUIET}{left}."]
         if passing
         else []
     )
@@ -239,16 +261,13 @@ def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, 
     if page + packed.size <= most:
         return packed
     if passing:
-        stated = [
-            f"To keep the page under 5 MB, the {passing:,} cases that fail nowhere are left off; {left}."
-        ]
+        stated = [f"To keep the page under 5 MB, the {passing:,} cases {QUIET} are left off{left}."]
         packed = _packed(explored, explored.failing, explored.failing, None, stated, split)
     if page + packed.size > most:
         stated = [
             *stated,
             f"To keep the page under 5 MB, grammars and instances are cut after {CUT:,} bytes, and there "
-            "are no scripts that need the "
-            "backend alone (grammarbench repro --script writes them); report.json has more of them.",
+            f"are no scripts that need the backend alone{script}{more}.",
         ]
         packed = _packed(explored, explored.failing, explored.failing, CUT, stated, split)
     if page + packed.size > most:
@@ -274,8 +293,8 @@ def _packed(
             starts.append(place + 1 - len(lines))
             shards.append(_zipped(f"[{','.join(lines)}]"))
             lines, size = [], 0
-    index = _first(explored.index, cases) | {"shards": starts, "detailed": detailed, "stated": stated}
-    return Packed(pack(index), shards, stated, split)
+    more = {"shards": starts, "detailed": detailed, "stated": stated, "page": explored.page}
+    return Packed(pack(_first(explored.index, cases) | more), shards, stated, split, cases)
 
 
 def _cut(detail: dict[str, Any], limit: int) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from harness.report.cases.data import Explored, Packed, fit
 SCRIPTS = ("store.js", "list.js", "detail.js", "route.js")
 """The explorer's parts of the page's one script, in order."""
 ASSETS = "assets"
-STATED, DATA = "<!--what is left off-->", "<!--the data of the cases-->"
+STATED, LISTED, DATA = (
+    "<!--what is left off-->", "<!--how many cases the list has-->", "<!--the data of the cases-->",
+)  # fmt: skip
 """Where these go, once the size of the rest is known; no text of a run can hold a bare `<`."""
 
 
@@ -27,7 +29,9 @@ def with_data(html: str, explored: Explored, split: bool) -> tuple[str, Packed]:
             f'<script type="text/plain" id="data-{name}">{text}</script>\n' for name, text in _named(packed)
         )
     )
-    return html.replace(STATED, stated, 1).replace(DATA, data, 1), packed
+    everything = len(explored.cases)
+    listed = f" ({packed.cases:,} of all {everything:,})" if packed.cases < everything else ""
+    return html.replace(STATED, stated, 1).replace(LISTED, listed).replace(DATA, data, 1), packed
 
 
 def _named(packed: Packed) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import matplotlib
@@ -20,7 +21,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from harness.report.figures.curves import Curve
 from harness.report.figures.printing import press
-from harness.text import duration, visible
+from harness.text import duration, shorten, visible
 
 COLOURS = 8
 """The number of colours in the palette of style.css: `--s1` to `--s8`."""
@@ -53,6 +54,10 @@ def style(position: int) -> tuple[int, tuple[float, ...], str]:
         DASHES[(position + position // COLOURS) % len(DASHES)],
         list(MARKERS)[position % len(MARKERS)],
     )
+
+
+MOST_READ = 4096
+"""Characters of a text from outside of which a label is made."""
 
 
 class Styled:
@@ -122,11 +127,36 @@ def ecdf(name: str, title: str, curves: Sequence[Curve], frame: Frame) -> str:
             if len(curve.ns):
                 label = frame.labels[number] if frame.labels else ""
                 _line(axes, position, curve, high, label)
-            if number < len(frame.late) and frame.late[number]:
-                offset = 0.035 * (number + 1)
-                y = curve.plateau - offset if curve.plateau > 0.3 else curve.plateau + offset
-                _draw_late(axes, position, frame.late[number], high / 1.04, y)
+        late = [number for number, count in enumerate(frame.late[: len(curves)]) if count]
+        wanted = [_beside_plateau(number, curves[number].plateau) for number in late]
+        for number, y in zip(late, spread(wanted, LATE_APART / (72 * 0.8 * frame.size[1])), strict=True):
+            position = frame.places[number] if frame.places else number
+            _draw_late(axes, position, frame.late[number], high / 1.04, y)
         return finish(figure, name, title)
+
+
+LATE_APART = 12.0
+"""Points between the labels of cases that timed out; the axes take about 0.8 of a chart's height."""
+
+
+def _beside_plateau(number: int, plateau: float) -> float:
+    """Returns where the label of a curve would stand, were it alone."""
+    offset = 0.035 * (number + 1)
+    return plateau - offset if plateau > 0.3 else plateau + offset
+
+
+def spread(wanted: Sequence[float], apart: float, most: float = 1.0) -> list[float]:
+    """Returns the places moved until each is as far `apart` from the next as wanted, in the same order, and
+    none above `most`."""
+    order = sorted(range(len(wanted)), key=lambda number: wanted[number])
+    places = list(wanted)
+    for below, above in pairwise(order):
+        places[above] = max(places[above], places[below] + apart)
+    limit = most
+    for number in reversed(order):
+        places[number] = min(places[number], limit)
+        limit = places[number] - apart
+    return places
 
 
 def _draw_guides(axes: Axes, guides: Sequence[Guide], low: float, high: float, width: float) -> None:
@@ -285,8 +315,9 @@ def bare(axes: Axes) -> None:
 
 
 def plain(text: str, length: int = 60) -> str:
-    """Returns text from outside as a label: one line, nothing invisible, no formula."""
-    return " ".join(visible(text[:length]).split()).replace("$", r"\$")
+    """Returns text from outside as a label: one line, nothing invisible, no formula; where it is too long its
+    middle goes, for arms often differ in the tokenizer at their end alone."""
+    return shorten(" ".join(text[:MOST_READ].split()), length).replace("$", r"\$")
 
 
 def _settings(name: str) -> Any:

@@ -121,7 +121,7 @@ def _of_rows(folder: Path, name: str) -> Lines:
     info = read_info(folder)
     noticed, seen = Noticed(folder), rows.Seen(name, info)
     arms: Sequence[ArmSummary] = summarize(
-        each_taken_in(read_rows(folder), noticed.add, seen.add), read_samples(folder), info
+        each_taken_in(read_rows(folder), noticed.add, seen.add), read_samples(folder), info, folder
     )
     return {
         "cases": list(seen.case_lines(arms, noticed)),

@@ -39,12 +39,11 @@ def of_arm(arm: ArmSummary, seen: Seen, common: Set[tuple[str, str]]) -> Iterato
     """Yields the times that were taken while walking, each call made once after a fresh compile.
 
     They are of the `common` cases, which every arm solves, and of all that the arm compiles (`own`); only the
-    first may be compared between arms. The times of masks are missing where a run was published without its
-    samples.
+    first may be compared between arms. The times of masks are missing where most cases have no samples.
     """
     for name, keys in (("common", common), ("own", set(arm.cases))):
         compiled = [case for key, case in arm.cases.items() if key in keys and case.declared]
-        walks = [list(pairs(arm, [case])) for case in compiled] if len(arm.samples) else []
+        walks = [list(pairs(arm, [case])) for case in compiled] if arm.timed.is_enough else []
         figures = {
             "compile per case": [_one(case.compile_ns) for case in compiled],
             "first mask per case": [_one(case.first_fill_ns) for case in compiled],

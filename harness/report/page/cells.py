@@ -25,6 +25,15 @@ class WalksCell:
     """What did not pass: outcome and count."""
 
     @property
+    def rest_told(self) -> list[tuple[str, str]]:
+        """Returns the same in short: a glyph before the count, but for skipped walks a word, for their
+        dash would read as a minus."""
+        return [
+            (kind, f"skipped {count}" if kind == "skipped" else f"{GLYPHS[kind]}{count}")
+            for kind, count in self.rest
+        ]
+
+    @property
     def shade(self) -> int:
         """Returns 0 to 4, from nothing passes to everything does."""
         return (

@@ -28,11 +28,13 @@ class Content:
     """It shows one failing case, whose size must be known before the page is rendered."""
     trend: Path | None = None
     """A history whose last runs stand beside the comparisons."""
+    is_alone: bool = False
+    """Is the page one file, without report.json and summary.md beside it?"""
 
     @cached_property
     def explored(self) -> Explored:
         """Returns every case of the runs, in groups, as the explorer shows them."""
-        return explore(self.inputs.cases, self.inputs.tried)
+        return explore(self.inputs.cases, self.inputs.tried, is_alone=self.is_alone)
 
     @cached_property
     def failing(self) -> FailingCases:

@@ -77,11 +77,7 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
         case = failures.cases[key]
         anchor = re.sub(r"[^a-z0-9]+", "-", f"case-{case.suite[:40]}-{case.id}".lower())
         anchor = f"{anchor}-{number}" if anchor in anchors.values() else anchor
-        repro = [
-            (by_who[who], command(by_who[who], case))
-            for who in case.rows
-            if not by_who[who].run.without_cases
-        ]
+        repro = [(by_who[who], command(by_who[who], case)) for who in case.rows if by_who[who].run.can_repro]
         later = failures.delayed.get(key, ())
         html = Markup(
             template.render(

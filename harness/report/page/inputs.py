@@ -27,6 +27,7 @@ from harness.report.cases.cases import Cases
 from harness.report.cases.failing import Failures, Who
 from harness.report.figures import charts
 from harness.report.page.lines import Line, RunSeen, labels
+from harness.rows.again import suite_word
 from harness.rows.row import CHECKS_MODE, Row
 from harness.rows.store import has_rows, read_end, read_info, read_rows, read_samples
 from harness.serve.decode.figures import Decoded
@@ -142,12 +143,14 @@ class Inputs:
         """Returns what the runs answer together; None where there is no run of rows. Raises BadInput."""
         if not self.lines:
             return None
-        backends = []
+        backends, proofs = [], []
         for place, run in enumerate(self.runs):
             mine = [line for line in self.answered if line.run is run]
             self.proofs[place].explain(run.folder)
             arms, names = [line.arm for line in mine], [line.label for line in mine]
-            backends += backends_of(arms, self.proofs[place], self.compiles[place], run.info, names)
+            tried = backends_of(arms, self.proofs[place], self.compiles[place], run.info, names)
+            backends += [replace(one, run=run.info.run) for one in tried] if len(self.runs) > 1 else tried
+            proofs.append(self.proofs[place].only({arm.key for arm in arms}))
         sizes = {
             name: int(about.get("size", 0))
             for run in self.runs
@@ -155,8 +158,8 @@ class Inputs:
         }
         advices = [stored_advice(run.folder) for run in self.runs]
         if (advice := advices[0]) is None or len(advices) > 1:
-            return answer_of(backends, together(self.proofs), sizes)
-        return answer_of(backends, together(self.proofs), sizes, verb=advice.verb, whose=WHOSE)
+            return answer_of(backends, together(proofs), sizes)
+        return answer_of(backends, together(proofs), sizes, verb=advice.verb, whose=WHOSE)
 
     @property
     def incomplete(self) -> list[str]:
@@ -177,8 +180,12 @@ class Inputs:
         ]
 
 
-def read_inputs(folders: Sequence[Path]) -> Inputs:
-    """Returns all of it; each row is looked at once. Raises BadInput."""
+def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> Inputs:
+    """Returns all of it; each row is looked at once. Raises BadInput.
+
+    `to_be_published` says that the page is to lie in the published folder of the run: it then names no folder
+    and no file that no reader has.
+    """
     if not folders:
         raise BadInput("a report needs at least one run")
     measured = [_measured(folder) for folder in folders if has_measurement(folder)]
@@ -199,6 +206,8 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
         if not has_rows(folder) and (has_decoding(folder) or (folder / KERNELS).is_file()):
             continue
         info = read_info(folder)
+        if to_be_published:
+            info = replace(info, asked=tuple(suite_word(name) for name in info.suites))
         if has_measurement(folder) and _keys(folder) <= elsewhere:
             end = read_end(folder)
             scouting.append(RunSeen(place, folder, info, end, end.rows if end else 0))
@@ -211,9 +220,9 @@ def read_inputs(folders: Sequence[Path]) -> Inputs:
         proofs.append(Proofs())
         takers = [_but_for(left_out, partial(taker.add, run=place)) for taker in (failures, features, cases)]
         rows = each_taken_in(_tagged_rows(folder), *takers, compiles[-1].add, proofs[-1].add, mine.add)
-        arms = summarize(rows, read_samples(folder), info)
+        arms = summarize(rows, read_samples(folder), info, folder)
         noticed.append((mine, arms))
-        run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms))
+        run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms), to_be_published)
         runs.append(run)
         arms_of_runs += [(run, arm) for arm in arms]
     arms_of_runs.sort(key=lambda one: (one[0].place, one[1].key) in controls)

@@ -16,7 +16,7 @@ from harness.rows.again import resume
 from harness.rows.ends import one_end_lines
 from harness.rows.row import End, RunInfo
 from harness.rows.sample import sample_of
-from harness.rows.store import published_without
+from harness.rows.store import PACKED, ROWS, is_published, published_without
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,34 @@ class RunSeen:
     info: RunInfo
     end: End | None
     rows: int
+    is_to_be_published: bool = False
+    """Is the page to lie in the published folder of the run, with its packed rows and without its cases?"""
+
+    @property
+    def told_folder(self) -> Path:
+        """Returns the run's folder as the page names it: its own, where that is the only one that a reader
+        has."""
+        return Path() if self.is_to_be_published else self.folder
+
+    @property
+    def is_packed(self) -> bool:
+        """Are the rows packed in the folder that the page names?"""
+        return self.is_to_be_published or is_published(self.folder)
+
+    @property
+    def rows_file(self) -> str:
+        """Returns the name of the file of rows there."""
+        return PACKED if self.is_packed else ROWS
+
+    @property
+    def can_repro(self) -> bool:
+        """Does the folder that the page names hold the cases, so that a walk can be seen again?"""
+        return not (self.is_to_be_published or self.without_cases)
+
+    @property
+    def has_samples(self) -> bool:
+        """Does the folder that the page names hold the times of the walks?"""
+        return not (self.is_to_be_published or self.without_samples)
 
     @property
     def resume(self) -> str:

@@ -46,6 +46,8 @@ def _first(line: Line, cases: Iterable[CaseSummary]) -> Group:
 
 
 def _fills(line: Line, cases: Iterable[CaseSummary]) -> Group:
+    if not line.arm.timed.is_enough:
+        return []
     return [
         np.concatenate([walk[:, 0] for walk in pairs(line.arm, [case])])
         for case in cases
@@ -60,14 +62,17 @@ COLD = (
     Cold(MatrixColumn("compile_p99", "compile p99", _COMPILE, True), 0.99, _compiles),
     Cold(
         MatrixColumn(
-            "first_p50", "first mask p50", "The first fill after a fresh compile, one per case.", True
+            "first_p50", "first fill p50", "The first fill after a fresh compile, one per case.", True
         ),
         0.5,
         _first,
     ),
     Cold(
         MatrixColumn(
-            "walked_p99", "mask p99, walked once", "Fills of one walk, each made once, noise included.", True
+            "walked_p99",
+            "mask p99, walked once",
+            "Fills of one walk, each made once, noise included; none where most cases have no samples.",
+            True,
         ),
         0.99,
         _fills,

@@ -38,9 +38,10 @@ def write_report(
     a history whose last runs stand beside the comparisons.
     """
     inputs = runs if isinstance(runs, Inputs) else read_inputs(runs)
-    html, files, explored = _built(inputs, trend, split)
-    path = out if out.suffix == ".html" else out / "report.html"
-    if path != out:
+    is_alone = out.suffix == ".html"
+    html, files, explored = _built(inputs, trend, split, is_alone)
+    path = out if is_alone else out / "report.html"
+    if not is_alone:
         files |= {"report.json": as_json(explored), "summary.md": "\n".join(_summaries(inputs))}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,10 +65,12 @@ def render(folders: Sequence[Path], trend: Path | None = None) -> str:
     return _built(read_inputs(folders), trend, False)[0]
 
 
-def _built(inputs: Inputs, trend: Path | None, split: bool) -> tuple[str, dict[str, str], Explored]:
+def _built(
+    inputs: Inputs, trend: Path | None, split: bool, is_alone: bool = False
+) -> tuple[str, dict[str, str], Explored]:
     """Returns the page, the files that it needs beside it, and all of the cases. Raises BadInput."""
     environment = template_environment()
-    content = Content(inputs, environment.get_template("case.html.j2"), trend)
+    content = Content(inputs, environment.get_template("case.html.j2"), trend, is_alone)
     with ThreadPoolExecutor(1) as beside:
         asked = beside.submit(snippets.ask, content.explored, inputs.tried)
         html = _render_page(content, environment)

@@ -102,16 +102,17 @@ def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, tuple[Chan
     Why a pair cannot be compared goes to the reasons.
     """
     folders = [run.folder for run in inputs.runs]
-    try:
-        for folder in folders[1:]:
+    for folder in folders[1:]:
+        try:
             result = result_of(folder, folders[0])
+        except BadInput as error:
+            reasons.append(str(error))
+        else:
             yield replace(result.gate, against=f"{inputs.runs[0].info.run} ({folders[0]})"), result.changes
-        for run in (*inputs.runs, *inputs.scouting):
-            if run.has_versions:
-                result = result_of(run.folder, time=any(one.folder == run.folder for one in inputs.measured))
-                yield result.gate, result.changes
-    except BadInput as error:
-        reasons.append(str(error))
+    for run in (*inputs.runs, *inputs.scouting):
+        if run.has_versions:
+            result = result_of(run.folder, time=any(one.folder == run.folder for one in inputs.measured))
+            yield result.gate, result.changes
 
 
 def _word(inputs: Inputs, gates: list[Gate], missing: bool) -> str:

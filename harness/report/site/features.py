@@ -91,6 +91,8 @@ def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> Featur
             _cell(release, before, name) for before, release in zip([None, *shown], shown, strict=False)
         )
         there = [cell for cell in cells if cell]
+        if not there:  # a history that names the feature and counts no case of it
+            continue
         if name != EVERY and all(cell.works == cell.cases for cell in there):
             always.append(short(name, 60))
         else:

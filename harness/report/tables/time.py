@@ -77,7 +77,7 @@ def _once(figures: Figures, arm: str) -> Iterator[dict[str, Any]]:
     mine = [record for record in recorded.others if record.get("arm") == arm and "error" not in record]
     mechanisms: dict[str, list[Values]] = {}
     for record in mine:
-        values = recorded.of(tuple(record["figures"])).astype(float) if "figures" in record else np.zeros(0)
+        values = recorded.of(record["figures"]).astype(float) if "figures" in record else np.zeros(0)
         if record["kind"] == "mechanisms":
             start = 0
             for name in ("rollback", "copy", "jump_forward"):

@@ -41,12 +41,12 @@ def token_lines(info: RunInfo) -> Iterator[TokensLine]:
     for reading in info.readings:
         size = int(info.vocabularies.get(reading["vocabulary"], {}).get("size", 0))
         arm = names.get((reading["backend"], reading["version"], reading["options"]), reading["backend"])
-        why = reading.get("problem") or reading["refused"]
+        why = reading.get("problem") or reading.get("refused")
         yield TokensLine(
             reading["vocabulary"],
             arm,
             LOADERS[reading.get("loader", "")],
-            None if why or not reading["stated"] else int(reading["wrong"]),
+            int(reading.get("wrong", 0)) if reading.get("stated") and not why else None,
             size,
             one_line(why, 300, spelled=True) if why else kinds_text(reading.get("kinds", {})),
             example_text(reading["examples"][0]) if reading.get("examples") else "",

@@ -3,7 +3,7 @@ equivalent, inconclusive or unproven.
 
 Times are compared only within a record, where the arms ran in the same rounds. Between records the machine
 drifts, so there the ratios to what ran beside it (overhead over the unconstrained run, strategy over
-stepwise) and exact counts are compared.
+stepwise) are told, and gate nothing. Exact counts gate anywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.measure.estimate import SMALLEST_MARGIN, Verdict
 from harness.measure.statistics import Interval, chance, false_discovery, interval, judge
 from harness.serve.decode import overhead, right
 from harness.serve.decode.figures import DecodeCell, Decoded
-from harness.serve.decode.record import read_decoding
+from harness.serve.decode.record import DecodeSetup, read_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
 
@@ -60,6 +60,10 @@ class DecodeChange:
     is_change: bool = True
     """Whether the pair is a change. The difference between two settings of one backend is none: it is shown
     and gates nothing."""
+    is_between_records: bool = False
+    """Whether base and head are the same arm of two records, whose times prove nothing about each other."""
+    no_baseline: str = ""
+    """Why only counts of two records are compared; empty where ratios are told too."""
 
 
 def compare(base: Path, head: Path | None) -> list[DecodeChange]:
@@ -90,11 +94,17 @@ def _complete(folder: Path) -> Decoded:
 
 
 def gate(changes: Sequence[DecodeChange], *, time: bool) -> Literal["ok", "failed", "unproven"]:
-    """Returns the gate over the counts and, if `time`, over the times. A difference between two settings of a
-    backend is not judged."""
-    judged = [change for change in changes if change.is_change and (time or change.found is None)]
+    """Returns the gate over the counts and, if `time`, over the times, which two records never prove. A
+    difference between two settings of a backend is not judged."""
+    judged = [
+        change
+        for change in changes
+        if change.is_change and (change.found is None or (time and not change.is_between_records))
+    ]
     if any(change.verdict == "regressed" for change in judged):
         return "failed"
+    if time and any(change.is_between_records for change in changes):
+        return "unproven"
     return (
         "ok"
         if judged and all(change.verdict in ("equivalent", "improved") for change in judged)
@@ -103,15 +113,17 @@ def gate(changes: Sequence[DecodeChange], *, time: bool) -> Literal["ok", "faile
 
 
 def changes_text(changes: Sequence[DecodeChange]) -> str:
-    """Returns the changes by setting, as text of at most 80 columns; equal counts are left out."""
+    """Returns the changes by setting, as text of at most 80 columns; equal counts are left out. Why times
+    are not told stands first."""
     if not changes:
         return (
             "nothing to compare: give two records with common settings, or one with two versions of a backend"
         )
-    lines: list[str] = []
+    whys = dict.fromkeys(change.no_baseline for change in changes if change.no_baseline)
+    lines = [line for why in whys for line in textwrap.wrap(why, 80)]
     title = ""
     for change in sorted(changes, key=lambda change: (change.base, change.head, change.setting)):
-        who = change.head if change.base == change.head else f"{change.base} -> {change.head}"
+        who = change.head if change.is_between_records else f"{change.base} -> {change.head}"
         who += "" if change.is_change else " (two settings: no change)"
         if (where := f"{who}, {change.setting}") != title:
             title = where
@@ -161,8 +173,9 @@ def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
 
 
 def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
-    """Returns the changes between arms of the same name, in settings that both records have: ratios to what
-    ran beside them, and counts."""
+    """Returns the changes between arms of the same name, in settings that both records have: counts and,
+    where the records are of one machine and model, ratios to what ran beside them."""
+    why = why_no_baseline(base.decoding.setup, head.decoding.setup)
     changes: list[tuple[DecodeChange, Sequence[float]]] = []
     counts: list[DecodeChange] = []
     names = {arm.name for arm in head.decoding.setup.arms}
@@ -171,7 +184,7 @@ def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
         for setting in before:
             if setting not in after:
                 continue
-            for figure, of in RATIOS.items():
+            for figure, of in () if why else RATIOS.items():
                 # Forks of two records belong to nobody's pair: any matching gives the difference its true
                 # scatter.
                 x = [
@@ -181,7 +194,24 @@ def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
                 if x:
                     changes.append((_change(arm, arm, setting.name, figure, x), x))
         counts += _counts(before, after, arm, arm)
-    return [*_after_discovery(changes), *counts]
+    return [
+        replace(change, is_between_records=True, no_baseline=why)
+        for change in (*_after_discovery(changes), *counts)
+    ]
+
+
+def why_no_baseline(base: DecodeSetup, head: DecodeSetup) -> str:
+    """Says in what two records differ so that no time of one is a baseline for the other; empty if in
+    nothing."""
+    settings = {
+        "hardware": (base.hardware, head.hardware),
+        "device": (base.device, head.device),
+        "model": (base.model, head.model),
+        "dtype": (base.dtype, head.dtype),
+        "vocabulary": (base.sha256[:12], head.sha256[:12]),
+    }
+    different = [f"{name} ({then} and {now})" for name, (then, now) in settings.items() if then != now]
+    return f"no baseline: the records differ in {', '.join(different)}" if different else ""
 
 
 def _overhead_x(decoded: Decoded, cell: DecodeCell) -> Sequence[float]:

@@ -18,6 +18,9 @@ from harness.errors import BadInput
 
 _SECOND = 1_000_000_000
 
+_LATEST = 1e9
+"""The latest second of a trace: in nanoseconds a record can hold it."""
+
 
 def gamma(count: int, rate: float, burstiness: float, seed: int) -> tuple[int, ...]:
     """`count` arrivals, ascending; the same seed gives the same times everywhere."""
@@ -55,9 +58,10 @@ def at_once(count: int) -> tuple[int, ...]:
 def trace(seconds: Sequence[float]) -> tuple[int, ...]:
     """Recorded arrivals, given in seconds after the start, ascending. Raises BadInput."""
     for index, second in enumerate(seconds):
-        if not (math.isfinite(second) and second >= 0):
+        if not 0 <= second <= _LATEST:
             raise BadInput(
-                f"arrivals: time {index} of the trace is {second:g}; give seconds after the start, 0 or more"
+                f"arrivals: time {index} of the trace is {second:g}; give seconds after the start, from 0 to "
+                f"{_LATEST:g}"
             )
     for index, (before, after) in enumerate(pairwise(seconds), 1):
         if after < before:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from harness.outcomes.answer import Answer, BackendAnswer, CaseAnswer, evidence, risks_by_backend
 from harness.outcomes.case_state import STATES, CaseState
+from harness.report.cases.explorer import LISTED
 from harness.report.page.content import Content
 from harness.report.page.lines import Line
+from harness.report.page.matrix_cells import NOT_MEASURED
 from harness.report.page.section import Section, Values
 from harness.text import duration
 
@@ -17,6 +21,8 @@ CASES = 60
 
 ALWAYS = (CaseState.WORKS, CaseState.REFUSED, CaseState.SILENTLY_WRONG)
 """The states of which a card tells the number even where that is 0."""
+
+PER_TOKEN = "per token, TBM p50"
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ def values(page: Content) -> Values | None:
     cases = case_lines(tried)
     return {
         "answer": answer,
+        "is_untimed": any(backend.not_timed for backend in tried),
         "risks": list(risks_by_backend(answer)),
         "evidence": evidence,
         "verdict": page.verdict,
@@ -61,6 +68,7 @@ def values(page: Content) -> Values | None:
         "other_vocabularies": list(dict.fromkeys(backend.vocabulary for backend in answer.others)),
         "tried": [lines[backend.name] for backend in tried],
         "cases": cases[:CASES],
+        "listed": Markup(LISTED),
         "cases_left_off": max(0, len(cases) - CASES),
         "states": [state for state in reversed(CaseState) if any(backend.count(state) for backend in tried)],
     }
@@ -78,7 +86,9 @@ def card(backend: BackendAnswer, line: Line, answer: Answer) -> Card:
     if backend.per_token_ns is not None:
         late = backend.per_token_p99_ns
         beside = "" if late is None else f"p99 {duration(late)}{'~' if backend.per_token_few else ''}"
-        facts.append(("per token, TBM p50", duration(backend.per_token_ns), beside))
+        facts.append((PER_TOKEN, duration(backend.per_token_ns), beside))
+    elif backend.not_timed:
+        facts.append((PER_TOKEN, NOT_MEASURED, backend.not_timed))
     if backend.first_mask_ns is not None:
         facts.append(("first mask, TTFM p50", duration(backend.first_mask_ns), ""))
     return Card(
@@ -86,7 +96,7 @@ def card(backend: BackendAnswer, line: Line, answer: Answer) -> Card:
         backend,
         tuple((state, backend.count(state)) for state in (*ALWAYS, *others)),
         tuple(facts),
-        backend is answer.best or any(backend is equal for equal in answer.equals),
+        answer.is_recommended and any(backend is one for one in (answer.best, *answer.equals)),
     )
 
 

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup
 
 from harness.report.cases.explorer import STATED
 from harness.report.page.content import Content
-from harness.report.page.lines import Line
+from harness.report.page.lines import RunSeen
 from harness.report.page.section import Section, Values
-from harness.rows.store import PACKED, ROWS, is_published
+from harness.rows.store import ROWS
 
 
 def values(page: Content) -> Values:
-    """Returns the commands, and the place for what the page had to leave off."""
-    return {"one_liners": _one_liners(page.inputs.lines), "stated": Markup(STATED)}
+    """Returns the commands and which files they find, and the place for what the page had to leave off."""
+    run = page.inputs.lines[0].run if page.inputs.lines else None
+    return {
+        "is_alone": page.is_alone,
+        "rows_file": run.rows_file if run is not None else ROWS,
+        "is_beside": run is not None and run.is_to_be_published,
+        "has_samples": run is None or run.has_samples,
+        "one_liners": _one_liners(run, page.is_alone),
+        "stated": Markup(STATED),
+    }
 
 
 SECTION = Section("data", "Data", 130, values, "method")
@@ -38,12 +45,12 @@ print(frame)"""  # noqa: E501
 states' names."""
 
 
-def _one_liners(lines: Sequence[Line]) -> list[str]:
+def _one_liners(run: RunSeen | None, is_alone: bool) -> list[str]:
     """Returns the commands that ask the data outside of the page; those about report.json are for the folder
-    of the page."""
-    folder = lines[0].run.folder if lines else Path("RUN")
-    published = is_published(folder)
-    rows = re.sub(r"[^\w./ -]", "_", str(folder / (PACKED if published else ROWS)))
+    of the page, and left out where it `is_alone`."""
+    folder = run.told_folder if run is not None else Path("RUN")
+    published = run is not None and run.is_packed
+    rows = re.sub(r"[^\w./ -]", "_", str(folder / (run.rows_file if run is not None else ROWS)))
     unpacked = "/dev/stdin" if published else rows  # DuckDB does not read xz
     count = (
         f"SELECT backend, status, count(*) FROM read_json_auto('{unpacked}', union_by_name=true) WHERE kind "
@@ -51,7 +58,7 @@ def _one_liners(lines: Sequence[Line]) -> list[str]:
     )
     return [
         f"{f'xz -dc {shlex.quote(rows)} | ' if published else ''}duckdb -c {shlex.quote(count)}",
-        f"python -c {shlex.quote(OUTCOMES_FRAME)}",
+        *([] if is_alone else [f"python -c {shlex.quote(OUTCOMES_FRAME)}"]),
         f"python -c \"import pandas; print(pandas.read_json('{rows}', "
         "lines=True).groupby('backend').status.value_counts())\"",
         f"grammarbench table {shlex.quote(str(folder))} --format csv",

@@ -30,6 +30,10 @@ COLD = (
     "none has no curve."
 )
 FIRST = "Published without its samples: of each case only the time of the first mask is known."
+PARTLY = (
+    "Rows that were taken over have no samples, and of their cases only the time of the first mask is known. "
+    "Cases with every token's time:"
+)
 WARM = (
     "Measured: per token the minimum over warm repetitions in all forks; what is left is the backend's own. "
     "Curves end at the share of the cases that the arm solves."
@@ -97,10 +101,17 @@ def _cold(name: str, lines: Sequence[Line], suite: str | None, guides: Sequence[
     whole = (COLD_TITLE, COLD)
     if not any(len(line.arm.samples) for line in lines):
         whole = ("First mask of each case, cold", f"{FIRST} {COLD}")
+    elif few := [f"{line.label} {_first_only(line)}" for line in lines if not line.arm.timed.is_enough]:
+        whole = (COLD_TITLE, f"{COLD} {PARTLY} {'; '.join(few)}.")
     text = whole if suite is None else (f"Suite {suite[:60]}", "")
     drawn = [curves.fill_curve(line.arm, suite) for line in lines]
     labels = [line.label for line in lines]
     return figure(name, text, drawn, labels, Frame(guides), part_of="" if suite is None else whole[0])
+
+
+def _first_only(line: Line) -> str:
+    """Returns of how many cases of the arm every token was timed."""
+    return f"{line.arm.timed.cases:,} of {line.arm.timed.of:,}"
 
 
 def _warm(

@@ -75,6 +75,8 @@ def _first_mask(arm: ArmSummary) -> float | None:
 
 
 def _fills(arm: ArmSummary, share: float) -> float | None:
+    if not arm.timed.is_enough:
+        return None
     fills = [times[1:, 0] for times in pairs(arm, arm.cases.values()) if len(times) > 1]
     return float(np.quantile(np.concatenate(fills), share)) if fills else None
 

@@ -1,0 +1,71 @@
+"""Two runs as wholes: may they be compared, and what of the first is missing in the second?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.backend.arm import arm
+from harness.errors import BadInput
+from harness.outcomes.settings import differing
+from harness.rows.row import RunInfo
+from harness.rows.store import read_info
+
+
+def refuse_other_settings(base: Path, head: Path, *, gates: bool) -> None:
+    """Raises BadInput for two runs that looked at different places, or at other shares of the cases; for a
+    gate also where another seed drew the places."""
+    old, new = read_info(base), read_info(head)
+    shards = [info.shard or "the whole" for info in (old, new)]
+    if shards[0] != shards[1]:
+        raise BadInput(
+            f"{base} is {shards[0]} of a run, {head} is {shards[1]}; put the shards together "
+            "first (grammarbench merge)"
+        )
+    settings = [
+        ("effort", old.effort, new.effort),
+        ("decode", old.decode, new.decode),
+        ("checks", _checks(old), _checks(new)),
+        *([("seed", old.seed, new.seed)] if gates else []),
+    ]
+    if different := "; ".join(differing(f"{base} was walked", str(head), settings)):
+        raise BadInput(
+            f"{base} and {head} cannot be compared: {different}; walk one of them again with the settings "
+            "of the other"
+        )
+
+
+def _checks(info: RunInfo) -> str:
+    return ", ".join(sorted(info.checks)) or "all"
+
+
+def not_compared(base: Path, head: Path) -> str:
+    """Says in a line what only one of two runs has; empty if there is no such arm. Raises BadInput."""
+    old, new = (_arms(read_info(folder)) for folder in (base, head))
+    parts = [
+        f"{', '.join(left)} (in {folder} only)"
+        for folder, mine, other in ((base, old, new), (head, new, old))
+        if (left := _without(mine, other))
+    ]
+    return f"not compared: {'; '.join(parts)}" if parts else ""
+
+
+def missing(base: Path, head: Path) -> Iterator[str]:
+    """Yields why the second run proves nothing of all that the first one walked. Raises BadInput."""
+    old, new = read_info(base), read_info(head)
+    for what, lost in (
+        ("backend", _without(_arms(old), _arms(new))),
+        ("suite", _without(list(old.suites), list(new.suites))),
+    ):
+        if lost:
+            yield f"{head} has no {what} {', '.join(lost)}, which {base} has"
+    yield from differing(f"{base} was walked", str(head), [("seed", old.seed, new.seed)])
+
+
+def _arms(info: RunInfo) -> list[str]:
+    """Returns the arms of a run without their versions, each once."""
+    return list(dict.fromkeys(map(arm, info.arms)))
+
+
+def _without(mine: list[str], other: list[str]) -> list[str]:
+    return [name for name in mine if name not in other]
