@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refused import refused_line
 
 from harness.backend.installed import chosen_backends
 from harness.cli import options as of_options
@@ -47,12 +48,8 @@ def test_one_line_says_what_was_perhaps_meant(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    try:
-        code: object = main(words.split())
-    except SystemExit as ended:
-        code = ended.code
-    (line,) = capsys.readouterr().err.splitlines()
-    assert code == 2 and "did you mean " in line and f'"{meant}"' in line
+    line = refused_line(words, capsys)
+    assert "did you mean " in line and f'"{meant}"' in line
 
 
 def test_where_nothing_is_near_the_known_words_are_named(capsys: pytest.CaptureFixture[str]) -> None:

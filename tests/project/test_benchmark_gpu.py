@@ -28,6 +28,7 @@ from gpu_figures import CONSTRAINED, FLOOR, JUMPS, LOGITS, LOGITS32, WIDE, Asked
 from gpu_plan import FORCED, LIMIT, MIXED, PARTS, PROMPT, Cell, Plan, plan_of
 from gpu_store import Store
 from places import ROOT
+from report_folders import write_decoding
 from scripts import script_of
 
 from harness.backend.registry import make, parse_specs
@@ -38,7 +39,7 @@ from harness.serve.decode.model.attention import GROUPED
 from harness.serve.decode.model.graphs import Static
 from harness.serve.decode.model.model import Model, load_model
 from harness.serve.decode.model.shapes import SHAPES
-from harness.serve.decode.record import LINES, DecodeRecorder, Decoding, Loss, Whose
+from harness.serve.decode.record import LINES, Decoding, Loss, Whose
 from harness.serve.decode.session import DecodeRequest
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import find_workload, requests
@@ -327,7 +328,7 @@ def test_what_a_killed_cell_had_measured_is_kept(
     monkeypatch.setattr(script, "__file__", str(tmp_path / "cell.py"))
     monkeypatch.setattr(script, "GRACE", 3.0)
     out = tmp_path / "out"
-    recorded(record_of(32, COST), out / "record")
+    write_decoding(out / "record", record_of(32, COST))
     lines = (out / "record" / LINES).read_text().splitlines(keepends=True)
     (out / "record" / LINES).write_text("".join(lines[: len(lines) // 2]))
     held = store("decode", {}, path=out / "decode.json")
@@ -432,19 +433,6 @@ def decoded_cell(batch: int, cost: Mapping[str, float], **others: Any) -> dict[s
     """What is kept of such a record, as a file has it."""
     kept = gpu_decode.condensed(Decoded(record_of(batch, cost, **others)))
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
-
-
-def recorded(record: Decoding, folder: Path) -> None:
-    """Writes the record down."""
-    folder.mkdir(parents=True)
-    with DecodeRecorder(folder, record.setup) as recorder:
-        for child in record.children:
-            recorder.child(child)
-        for batch in record.batches:
-            recorder.batch(batch)
-        for loss in record.losses:
-            recorder.loss(loss)
-        recorder.finish("now")
 
 
 def record_of(

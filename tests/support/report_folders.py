@@ -63,6 +63,8 @@ def write_decoding(folder: Path, record: Decoding, finish: bool = True) -> Path:
             recorder.child(child)
         for batch in record.batches:
             recorder.batch(batch)
+        for loss in record.losses:
+            recorder.loss(loss)
         if finish:
             recorder.finish("2026-11-22T01:00:00Z")
     return folder
