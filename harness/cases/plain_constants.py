@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from operator import is_
 from typing import Any
 
 LARGEST = 2**63
@@ -18,7 +19,7 @@ def with_plain_constants(schema: Any) -> Any:
     subschema that has no others takes nothing. Returns the same object where there are none."""
     if isinstance(schema, list):
         parts = [with_plain_constants(part) for part in schema]
-        return schema if all(map(_is_same, parts, schema)) else parts
+        return schema if all(map(is_, parts, schema)) else parts
     if not isinstance(schema, dict):
         return schema
     made = {key: with_plain_constants(value) for key, value in schema.items()}
@@ -54,7 +55,3 @@ def _is_odd(value: Any) -> bool:
     if isinstance(value, float):
         return value.is_integer() or "e" in repr(value)
     return isinstance(value, int) and abs(value) >= LARGEST
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    return one is other

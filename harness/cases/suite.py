@@ -29,7 +29,8 @@ SUFFIXES = (".json", ".jsonl", ".lark")
 DEEPEST = 100_000  # levels of nesting that we read
 
 TOO_LONG = "a number of more than 4,300 digits is not read"
-"""What is said where Python's `int` raises a ValueError for a number in a file."""
+"""What a user is told of a number in a file that is too long for Python's `int`, whose own words advise a
+call of Python."""
 
 
 class UnknownSuite(BadInput):

@@ -160,10 +160,10 @@ def _agreed(shortfall: Shortfall) -> Shortfall | None:
     if plain is None or not shortfall.missing.any():
         return shortfall
     grammar = replace(subject.case.grammar, text=plain)
-    reached = _reached(subject, place, shortfall.layout, case=replace(subject.case, grammar=grammar))
-    if reached is None:
+    demanded_too = _demanded(subject, place, shortfall.layout, case=replace(subject.case, grammar=grammar))
+    if demanded_too is None:
         return None
-    return replace(shortfall, demanded=shortfall.demanded & subject.trie.mask(*reached))
+    return replace(shortfall, demanded=shortfall.demanded & demanded_too)
 
 
 def _demanded(
@@ -172,10 +172,12 @@ def _demanded(
     layout: Layout,
     without: frozenset[str] = frozenset(),
     asserts_formats: bool = False,
+    case: Case | None = None,
 ) -> TokenSet | None:
     """Returns the tokens with which a document of the layout, or of the schema without some keywords, goes on
-    at the place; None if no document begins like its text. Raises NoOracle and NotApplicable."""
-    reached = _reached(subject, place, layout, without, asserts_formats)
+    at the place; None if no document begins like its text. `case` stands in for the subject's where it is
+    given. Raises NoOracle and NotApplicable."""
+    reached = _reached(subject, place, layout, without, asserts_formats, case)
     return None if reached is None else subject.trie.mask(*reached)
 
 

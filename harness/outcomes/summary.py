@@ -152,10 +152,11 @@ ENOUGH_TIMED = 0.9
 
 @dataclass(frozen=True)
 class Timed:
-    """Of how many cases of an arm the times of single tokens are known: rows that are taken over from another
-    run, or published, come without their samples."""
+    """Counts the cases of an arm in which the time of each token is known. Rows that are taken over from
+    another run, or published, come without their samples, and so without these times."""
 
     cases: int
+    """The cases that have samples."""
     of: int
     """The cases that compiled and in which a mask was filled."""
 

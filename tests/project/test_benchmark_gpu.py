@@ -297,11 +297,16 @@ else:
 """
 
 
+def measure_by(text: str, script: ModuleType, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Has the script measure each cell by a program with this text, in place of itself."""
+    (folder / "cell.py").write_text(text)
+    monkeypatch.setattr(script, "__file__", str(folder / "cell.py"))
+
+
 def test_a_cell_that_hangs_or_dies_costs_itself_only(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "cell.py").write_text(HANGS)
-    monkeypatch.setattr(script, "__file__", str(tmp_path / "cell.py"))
+    measure_by(HANGS, script, monkeypatch, tmp_path)
     begin = time.monotonic()
     floor, hangs, dies = PLANNED.cells("decode")
     assert script.in_process(floor, "cuda", tmp_path, 30.0) == {"steps": {}}
@@ -324,8 +329,7 @@ time.sleep(60)
 def test_what_a_killed_cell_had_measured_is_kept(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "cell.py").write_text(WORKS)
-    monkeypatch.setattr(script, "__file__", str(tmp_path / "cell.py"))
+    measure_by(WORKS, script, monkeypatch, tmp_path)
     monkeypatch.setattr(script, "GRACE", 3.0)
     out = tmp_path / "out"
     write_decoding(out / "record", record_of(32, COST))

@@ -18,7 +18,7 @@ FILLS = (2000.0, 3000.0, 9000.0, 2500.0)
 """Nanoseconds of the fills of a text of four tokens, on an arm of factor 1."""
 
 Where = Callable[[str, str, int, int], bool]
-"""Of an arm, case, fork and round: whether something holds there."""
+"""Returns whether something holds for an arm, a case, a fork and a round."""
 
 Factor = Callable[[str, int, int], float]
 """Of a metric (`compile`, `fill`, `accept`), fork and round: how much slower than FILLS an arm is."""

@@ -45,7 +45,8 @@ END_UNLESS: dict[str, tuple[set[str], ...]] = {
     "<|end|>": ({"<|return|>", "<|flush|>"}, {"<|call|>", "<|calls|>"}),
     "</s>": ({"<|tool_response>"},),
 }
-"""Of these names the ones that are no end where the file has one of each of the others too."""
+"""Names that llama.cpp takes for no end in some files: for each of them sets of other names, of every one of
+which such a file has at least one."""
 
 PATTERNS: dict[bytes, tuple[str, ...]] = {
     b"llama-bpe": (CL100K_PATTERN,),

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
@@ -114,6 +115,12 @@ class _Maker:
     without: frozenset[str] = frozenset()
     """The keywords that the automaton leaves out."""
 
+    @cached_property
+    def plain(self) -> Schema:
+        """Returns the schema without constants that can be written in several ways."""
+        made: Schema = with_plain_constants(self.schema)
+        return made
+
     def stages(self) -> Iterator[_Maker]:
         """Yields the makers that are asked, one after the other. Where the schema itself has no automaton,
         the first leaves keywords out, and the second has fewer items for arrays with `uniqueItems`."""
@@ -161,10 +168,9 @@ class _Maker:
         formats that are annotations, and, if another is asked for, one that has them."""
         resources = {"taken": wanted.taken, "refused": wanted.refused}
         demands: list[Schema] = [{"$ref": f"{URN}taken"}, {"not": {"$ref": f"{URN}refused"}}]
-        plain = with_plain_constants(self.schema)
-        if wanted.valid and plain is not self.schema:
+        if wanted.valid and self.plain is not self.schema:
             # Whoever writes such a constant in another way is right too, and would be said to refuse it.
-            resources["plain"] = plain
+            resources["plain"] = self.plain
             demands.append({"$ref": f"{URN}plain"})
         for formats in self._readings():
             content = replace(self, asserts_formats=formats)._short(resources, demands)

@@ -78,7 +78,7 @@ class DecodeEngine:
     judge: Judge
     say: Callable[[str], None]
     accepts: Callable[[Mapping[str, Any]], None] | None = None
-    """As in `DecodeRequest`."""
+    """Refuses a model with which nothing is to be measured, as `DecodeRequest.accepts` says."""
     dead: set[tuple[str, int]] = field(default_factory=set)
     """The pairs of arm and setting that were lost; they are not run again."""
     plain_first: dict[Setting, int] = field(default_factory=dict)

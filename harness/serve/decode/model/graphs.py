@@ -72,7 +72,7 @@ class Direct:
         self.step, self.device = step, device
         self.clock = clock_of(device)
         self.began: Any = None
-        """As in `Forward`."""
+        """When the last pass began, as `Forward.began` defines it."""
 
     def size(
         self, model_rows: int, rows: int, count: int, span: int, every: bool, capacity: int, chunk: int
@@ -114,7 +114,7 @@ class Static:
     slots: dict[Size, _Slot] = field(default_factory=dict)
     pool: Any = None
     began: Any = None
-    """As in `Forward`: what the host and the device do before, with the inputs, is none of the pass."""
+    """When the last pass began, as `Forward.began` defines it: the inputs are at hand by then."""
     static = True
 
     def __post_init__(self) -> None:
