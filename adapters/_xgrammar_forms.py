@@ -67,7 +67,7 @@ HAS = (
 )
 """Whether the release has these methods and this class; older ones have not all."""
 _HISTORY = inspect.signature(xgrammar.GrammarMatcher.__init__).parameters.get("max_rollback_tokens")
-KEPT: dict[str, int] = {} if _HISTORY is None or _HISTORY.default else {"max_rollback_tokens": 1 << 16}
+KEPT: dict[str, Any] = {} if _HISTORY is None or _HISTORY.default else {"max_rollback_tokens": 1 << 16}
 """The options of a matcher: older releases keep no history that they are not asked to keep."""
 TAGS_ARE_ITEMS = "triggers" in inspect.signature(GrammarCompiler.compile_structural_tag).parameters
 """True before 0.1.25, which had structural tags of the old form only, and took them as a list of objects."""

@@ -79,7 +79,9 @@ class XgrammarObject(GrammarObject):
         self.matcher.rollback(count)
 
     def copy(self) -> XgrammarObject:
-        return XgrammarObject(self._adapter, self.matcher.fork() if HAS_FORK else super().copy())
+        if not HAS_FORK:
+            raise NotImplementedError
+        return XgrammarObject(self._adapter, self.matcher.fork())
 
     def jump_forward(self) -> bytes:
         # A str: forced text that ends inside a character raises UnicodeDecodeError, and that is the library's

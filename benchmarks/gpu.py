@@ -150,8 +150,8 @@ def expected(cell: Cell, cells: Sequence[Cell], tried: Mapping[str, dict[str, An
     measured, or else the plan's estimate; and in any case a tenth more than one like it that came to no end
     had taken by then."""
     alike = [tried[other.name] for other in cells if other.like == cell.like and other.name in tried]
-    ended = [one["seconds"] for one in alike if whole(one)]
-    unended = [one["seconds"] for one in alike if not whole(one)]
+    ended: list[float] = [one["seconds"] for one in alike if whole(one)]
+    unended: list[float] = [one["seconds"] for one in alike if not whole(one)]
     return max([1.1 * max(ended) if ended else cell.seconds, *(1.1 * seconds for seconds in unended)])
 
 

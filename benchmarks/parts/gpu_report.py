@@ -113,8 +113,8 @@ def slow(figures: Figures) -> Iterator[str]:
     """Yields the models that were not on the fast paths, by shape; nothing where all were."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, model in figures.models().items():
-        if paths := slow_paths(model):
-            found[model.get("name", ""), "; ".join(paths)].append(f"`{name}`")
+        if paths := "; ".join(slow_paths(model)):
+            found[model.get("name", ""), paths].append(f"`{name}`")
     for (shape, paths), names in found.items():
         yield f"**{shape} was not on the fast paths** ({', '.join(names)}): {plain(paths)}."
         yield ""

@@ -129,7 +129,8 @@ def test_a_file_ends_for_us_where_it_ends_for_the_library(tmp_path: Path, withou
     )
     vocabulary = load_vocabulary(str(path))
     adapter = make(vocabulary)
-    assert adapter.loader == "library" and adapter.ends == set(vocabulary.eos_tokens)
+    ends: set[int] = vars(adapter)["ends"]
+    assert adapter.loader == "library" and ends == set(vocabulary.eos_tokens)
     for end in (vocabulary.eos_token, len(letters) + 2 + names.index("<|im_end|>")):
         walked = adapter.compile(Grammar("choice", '["a"]')).start()
         assert walked.accept_token(letters.index("a")) and walked.accept_token(end)

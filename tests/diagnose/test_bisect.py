@@ -277,18 +277,21 @@ def test_what_is_documented_or_late_does_not_move_the_answer(
 def test_what_is_documented_or_late_is_found_where_nothing_else_differs(
     monkeypatch: pytest.MonkeyPatch, later: Row
 ) -> None:
-    rows = {str(number): (later if number >= 4 else RIGHT_ROW,) for number in range(1, 6)}
+    rows: dict[str, tuple[Row, ...]] = {
+        str(number): (later if number >= 4 else RIGHT_ROW,) for number in range(1, 6)
+    }
     assert searched_rows(monkeypatch, rows).to_json()["first_bad"] == "4"
 
 
 def test_a_version_that_missed_the_deadline_tells_nothing_of_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = searched_rows(monkeypatch, {"1": (RIGHT_ROW,), "2": (LATE,), "3": (ACCEPTS,), "4": (ACCEPTS,)})
+    rows: dict[str, tuple[Row, ...]] = {"1": (RIGHT_ROW,), "2": (LATE,), "3": (ACCEPTS,), "4": (ACCEPTS,)}
+    found = searched_rows(monkeypatch, rows)
     assert found.to_json()["candidates"] == ["2", "3"] and dict(found.steps)["2"].startswith("skipped")
 
 
 def test_each_fault_has_its_own_release(monkeypatch: pytest.MonkeyPatch) -> None:
     """One comes with 2 and one with 4: no release has brought both."""
-    rows = {
+    rows: dict[str, tuple[Row, ...]] = {
         str(number): of_two(ACCEPTS if number >= 2 else RIGHT_ROW, ACCEPTS if number >= 4 else RIGHT_ROW)
         for number in range(1, 6)
     }

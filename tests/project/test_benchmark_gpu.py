@@ -810,7 +810,10 @@ def test_a_model_that_is_not_on_the_fast_paths_is_not_measured_and_the_page_says
     gpu_paths.check_fast(FAST)
     assert gpu_paths.slow_paths({"device": "cuda:0"}) == [], "a record from before does not say"
     model = FAST | changed
-    held = {"share-1b-32-xgrammar": {"runs": [], "model": model}, "share-8b-32-xgrammar": {"runs": []}}
+    held: dict[str, dict[str, Any]] = {
+        "share-1b-32-xgrammar": {"runs": [], "model": model},
+        "share-8b-32-xgrammar": {"runs": []},
+    }
     page = gpu_report.page({"share": store("share", held)})
     assert (f"**8b was not on the fast paths** (`share-1b-32-xgrammar`): {said}" in page) is bool(said)
     if said:

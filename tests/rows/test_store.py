@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,9 +122,10 @@ def test_a_duplicate_and_a_foreign_line_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("of", ["backend", "backend_version", "options"])
 def test_a_row_of_no_arm_of_the_run_is_told(tmp_path: Path, of: str) -> None:
+    stray: dict[str, Any] = {of: "other\x1b[2J"}
     with Writer(tmp_path, INFO) as writer:
         writer.append([(ROW, b"")])
-        writer.append([(replace(ROW, case_id="f" * 12, **{of: "other\x1b[2J"}), b"")])
+        writer.append([(replace(ROW, case_id="f" * 12, **stray), b"")])
     with pytest.raises(BadInput, match=r"rows.jsonl:3: a row of .*other\\x1b\[2J.*, no arm of this run"):
         list(read_rows(tmp_path))
 

@@ -153,7 +153,7 @@ def test_a_pass_begins_when_its_inputs_are_there(static: bool) -> None:
         there.append(perf_counter_ns())
         return made
 
-    model._inputs = slow  # type: ignore[method-assign]
+    model._inputs = slow  # type: ignore[method-assign,assignment]
     model.extend({0: [1]})
     assert there[0] <= model.began <= perf_counter_ns()
 
@@ -278,7 +278,7 @@ class FakeCuda:
         self.step = static.step
         static.step = self.record
         self.order: list[str] = []
-        static.clock = lambda: self.order.append("begins")  # type: ignore[assignment,return-value]
+        static.clock = lambda: self.order.append("begins")
         event = SimpleNamespace(record=lambda: self.order.append("inputs"), synchronize=self.wait)
         stream = SimpleNamespace(wait_stream=lambda other: None)
         for name, stand_in in {

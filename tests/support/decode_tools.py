@@ -111,6 +111,7 @@ class FakeModel:
     """
 
     device = torch.device("cpu")
+    began: Any = None
 
     def __init__(
         self,

@@ -112,6 +112,7 @@ class Quick:
     """A model that knows one thing to say."""
 
     device = torch.device("cpu")
+    began: None = None
     rows, positions, chunk, vocabulary_size = 16, 256, 64, WORDS.size
 
     def __init__(self) -> None:
