@@ -30,7 +30,7 @@ def _some_checks(checks: Sequence[str]) -> str:
         return ""
     named = ", ".join(name.replace("_", " ") for name in checks[:NAMED])
     more = f" and {len(checks) - NAMED} more" if len(checks) > NAMED else ""
-    return f"only {len(checks)} check{'s were' if len(checks) > 1 else ' was'} made: {named}{more}"
+    return f"a run of {len(checks)} check{'s' * (len(checks) > 1)} only: {named}{more}"
 
 
 def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:

@@ -274,6 +274,17 @@ def test_formats_are_asserted_on_request_only() -> None:
         verdict({"format": "idn-email"}, '"a@b"', assert_formats=True)
 
 
+@pytest.mark.parametrize("draft", ["draft2019-09", "draft2020-12"])
+@pytest.mark.parametrize("needs", [["b"], {"required": ["b"]}, False])
+def test_dependencies_are_judged_only_in_drafts_that_have_them(draft: str, needs: Any) -> None:
+    schema = {"dependencies": {"a": needs}}
+    for content in ('{"b": 1}', "[]"):
+        assert verdict(schema, content, draft=draft)
+    with pytest.raises(Unjudgeable, match="`dependencies` is no keyword of this draft"):
+        verdict(schema, '{"a": 1}', draft=draft)
+    assert not verdict(schema, '{"a": 1}', draft="draft7")
+
+
 # --- references
 
 

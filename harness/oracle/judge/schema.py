@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.oracle.judge.drafts import CLASSES, class_name, draft_of
 from harness.oracle.judge.formats import format_checker
-from harness.oracle.judge.keywords import KEYWORDS
+from harness.oracle.judge.keywords import KEYWORDS, open_dependencies
 from harness.oracle.judge.pattern import is_pattern
 from harness.oracle.judge.strict_json import parse_json, read_document
 from harness.oracle.judge.unjudgeable import Unjudgeable, reason
@@ -139,6 +139,8 @@ def _validator_class(dialect: str) -> Any:
     keywords = {name: keyword for name, keyword in KEYWORDS.items() if name in base.VALIDATORS}
     if dialect != "draft2019-09":
         keywords.pop("unevaluatedItems", None)
+    if "dependentRequired" in base.VALIDATORS:
+        keywords["dependencies"] = open_dependencies
     extend: Any = jsonschema.validators.extend
     extended = extend(base, keywords, type_checker=base.TYPE_CHECKER.redefine("integer", is_integer))
     fields = [(field.name, field.alias) for field in extended.__attrs_attrs__ if field.init]
