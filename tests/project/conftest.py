@@ -1,4 +1,4 @@
-"""What the tests of benchmarks/reference.py share."""
+"""What the tests of benchmarks/reference.py share, and those of benchmarks/gpu.py."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from scripts import script_of
 def reference() -> ModuleType:
     """The script."""
     return script_of("reference")
+
+
+@pytest.fixture(scope="module")
+def gpu() -> ModuleType:
+    """The script."""
+    return script_of("gpu")
 
 
 @pytest.fixture(scope="module")
