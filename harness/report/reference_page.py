@@ -95,7 +95,7 @@ ENDS: dict[decoded.End, str] = {
 LIVE_ENDS: dict[lived.End, str] = {
     "finished": "The model came to its end.",
     "truncated": "It came to the limit of tokens.",
-    "refused": "Status 4xx.",
+    "refused": "Status 4xx, or the same said within the stream before any text (SGLang).",
     "failed": "Another status than 200, no connection, or an error told within the stream.",
     "dropped": "The connection ended before the answer did.",
     "malformed": "What came is no stream of events that this interface has, or more than we take.",
@@ -108,7 +108,7 @@ LIVE_ENDS: dict[lived.End, str] = {
 LIVE_CONFORMANCE: dict[live_conformance.Finding, str] = {
     "kept": "Every judged output is valid.",
     "broken": "Some are not.",
-    "ignored": "None is valid, or no larger a share than without the grammar.",
+    "ignored": "None is valid and no truncated one fits, or no larger a share than without the grammar.",
     "unproven": "No output could be judged.",
 }
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import fault_server as faults
 import pytest
+from live.one_request import PATIENT, answer, ask
 
 from harness.serve.live import figures
 from harness.serve.live.answer import Answer, Heard
-from harness.serve.live.client import ApiKey, Client, Deadlines
+from harness.serve.live.client import Client, Deadlines
 from harness.serve.live.dialects import PATHS, Endpoint
+from harness.serve.live.key import ApiKey
 from harness.serve.live.sse import BadStream, EventReader
-
-PATIENT = Deadlines(connect_s=5.0, first_s=10.0, stall_s=10.0, total_s=20.0)
 
 
 def deadlines(phase: str) -> Deadlines:
@@ -27,24 +27,7 @@ def deadlines(phase: str) -> Deadlines:
     return replace(PATIENT, **({} if short is None else {f"{phase}_s": short}))
 
 
-KEY = "sk-a-secret"
-
-
-def ask(url: str, limits: Deadlines = PATIENT, endpoint: Endpoint = "chat", key: str = "") -> Heard:
-    """One request, and what was heard."""
-    found: list[Heard] = []
-
-    async def once() -> None:
-        async with Client(url, PATHS[endpoint], ApiKey(key), limits).opened() as client:
-            await client.ask(json.dumps({"model": "a-model"}).encode(), endpoint == "chat", found.append)
-
-    asyncio.run(once())
-    (heard,) = found
-    return heard
-
-
-def answer(heard: Heard) -> Answer:
-    return Answer(0, 0, "suite", "0" * 12, "constrained", "cold", 0, heard)
+KEY = "sk-a-secret-of-mine"
 
 
 FAULTS: dict[str, tuple[faults.Behaviour, str, str, str]] = {

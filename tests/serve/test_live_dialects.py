@@ -98,6 +98,16 @@ def models(owner: Any) -> dict[str, Any]:
     [
         ({**models("vllm"), "/version": {"version": "0.12.0"}}, ("vllm", "0.12.0")),
         ({**models("vllm"), "/version": {"version": "0.10.2rc1"}}, ("vllm-guided", "0.10.2rc1")),
+        (
+            {**models("vllm"), "/version": {"version": "0.10.2.dev5+g6d4f9d3"}},
+            ("vllm-guided", "0.10.2.dev5+g6d4f9d3"),
+        ),
+        # A build from a source without tags says nothing of its age.
+        (
+            {**models("vllm"), "/version": {"version": "0.1.dev1+g6d4f9d3ad"}},
+            ("vllm", "0.1.dev1+g6d4f9d3ad"),
+        ),
+        ({**models("vllm"), "/version": {"version": "0.10.dev7"}}, ("vllm", "0.10.dev7")),
         (models("vllm"), ("vllm", "")),
         ({"/version": {"version": "0.11.0"}}, ("vllm", "0.11.0")),
         ({**models("sglang"), "/get_server_info": {"version": "0.5.3", "tp_size": 1}}, ("sglang", "0.5.3")),

@@ -11,20 +11,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import fault_server as faults
 import pytest
+from live.sessions import CHATTER, obeys, rows_of, run, sharing, way, write_suite
 
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, UNPROVEN
-from harness.oracle.judge import Judge
-from harness.rows.machine import describe_machine
-from harness.rows.row import Row, verdict
-from harness.rows.store import read_cases, read_end, read_info, read_rows
-from harness.serve.live import session
+from harness.rows.row import verdict
+from harness.rows.store import read_cases, read_end, read_info
 from harness.serve.live.record import Lived, read_session
 
 CASES: dict[str, dict[str, Any]] = {
@@ -33,49 +30,17 @@ CASES: dict[str, dict[str, Any]] = {
     "side": {"choice": ["left", "right"]},
     "rule": {"ebnf": 'root ::= "x" root | "y"'},
 }
-VALID = {"json": "12", "regex": "abc", "choice": "right", "grammar": "xxy"}
-CHATTER = "Sure, here you are"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def shared() -> Iterator[None]:
-    """One judge and one look at the machine for all sessions here: they take longer than the sessions."""
-    machine = describe_machine()
-    with Judge() as judge, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "Judge", lambda seconds: nullcontext(judge))
-        patch.setattr(session, "describe_machine", lambda: machine)
+    with sharing():
         yield
-
-
-def way(body: faults.Body) -> str | None:
-    """How the request says its grammar to a vLLM; None where it has none."""
-    said: dict[str, Any] = body.get("structured_outputs", {})
-    return next(iter(said), None)
-
-
-def obeys(body: faults.Body) -> str:
-    said = way(body)
-    return CHATTER if said is None else VALID[said]
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("suite") / "mine.jsonl"
-    path.write_text("".join(json.dumps({"description": name, **case}) + "\n" for name, case in CASES.items()))
-    return path
-
-
-def run(
-    behaviour: faults.Behaviour, out: Path, suite: Path, *options: str, facts: dict[str, Any] | None = None
-) -> tuple[int, list[Any]]:
-    """The exit code, and the bodies that came."""
-    with faults.serving(behaviour, facts) as server:
-        asked = server.asked
-        return main(["live", server.url, str(suite), "--out", str(out), "--requests", "8", *options]), asked
-
-
-def rows_of(folder: Path) -> list[Row]:
-    return list(read_rows(folder))
+    return write_suite(tmp_path_factory.mktemp("suite") / "mine.jsonl", CASES)
 
 
 def verdicts(folder: Path) -> dict[str, Counter[str]]:
@@ -91,10 +56,11 @@ def verdicts(folder: Path) -> dict[str, Counter[str]]:
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory, suite: Path) -> tuple[Path, int, list[Any]]:
-    """A session with a server that keeps every grammar: two loads, each with its twin."""
+    """A session with a server that keeps every grammar: two loads, each with its twin. It pauses between
+    messages, because those that come in one read have no gap between them."""
     out = tmp_path_factory.mktemp("good") / "run"
     return out, *run(
-        faults.says(obeys, pieces=3), out, suite, "--gate", "--rate", "200", "--concurrency", "2"
+        faults.says(obeys, pieces=3, gap_s=0.03), out, suite, "--gate", "--rate", "200", "--concurrency", "2"
     )
 
 
@@ -444,8 +410,8 @@ def test_an_interrupted_session_keeps_what_it_heard(suite: Path, tmp_path: Path)
 
 
 def test_the_key_stands_in_no_file(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_KEY", "sk-of-mine")
-    with faults.serving(faults.says("the key sk-of-mine is nice")) as server:
+    monkeypatch.setenv("MY_KEY", "sk-a-secret-of-mine")
+    with faults.serving(faults.says("the key sk-a-secret-of-mine is nice")) as server:
         main(
             [
                 "live",
@@ -459,8 +425,10 @@ def test_the_key_stands_in_no_file(suite: Path, tmp_path: Path, monkeypatch: pyt
                 "MY_KEY",
             ]
         )
-        assert {each.get("authorization") for each in server.headers} == {"Bearer sk-of-mine"}
-    assert [path.name for path in (tmp_path / "run").iterdir() if b"sk-of-mine" in path.read_bytes()] == []
+        assert {each.get("authorization") for each in server.headers} == {"Bearer sk-a-secret-of-mine"}
+    assert [
+        path.name for path in (tmp_path / "run").iterdir() if b"sk-a-secret-of-mine" in path.read_bytes()
+    ] == []
 
 
 def test_a_record_is_read_as_far_as_it_is_whole(good: tuple[Path, int, list[Any]], tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ It speaks HTTP/1.1 by hand, because what is to be tried is what no well-kept ser
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -110,6 +111,8 @@ class FaultServer:
     asked: list[Body] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     port: int = 0
+    compresses: bool = False
+    """Are answers about the server compressed for a client that takes them so?"""
 
     @property
     def url(self) -> str:
@@ -127,10 +130,13 @@ class FaultServer:
             self.headers.append(headers)
             if method == "GET":
                 fact = self.facts.get(path)
-                reply = json.dumps(fact).encode()
+                reply, more = json.dumps(fact).encode(), ""
+                if self.compresses and "gzip" in headers.get("accept-encoding", ""):
+                    reply, more = gzip.compress(reply), "content-encoding: gzip\r\n"
                 status = "404 Not Found" if fact is None else "200 OK"
                 writer.write(
-                    f"HTTP/1.1 {status}\r\ncontent-length: {len(reply)}\r\nconnection: close\r\n\r\n".encode()
+                    f"HTTP/1.1 {status}\r\n{more}content-length: {len(reply)}\r\n"
+                    "connection: close\r\n\r\n".encode()
                     + reply
                 )
                 await writer.drain()
@@ -142,9 +148,11 @@ class FaultServer:
 
 
 @contextmanager
-def serving(behaviour: Behaviour, facts: dict[str, Any] | None = None) -> Iterator[FaultServer]:
+def serving(
+    behaviour: Behaviour, facts: dict[str, Any] | None = None, *, compresses: bool = False
+) -> Iterator[FaultServer]:
     """The server in a thread, for as long as the block lasts."""
-    server = FaultServer(behaviour, dict(FACTS) if facts is None else facts)
+    server = FaultServer(behaviour, dict(FACTS) if facts is None else facts, compresses=compresses)
     loop = asyncio.new_event_loop()
     ready = threading.Event()
     stop = asyncio.Event()

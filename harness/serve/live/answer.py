@@ -18,7 +18,8 @@ End = Literal[
     "harness_error",
 ]
 """How a request ended. `finished`: the model came to its end. `truncated`: it came to the limit of tokens
-(`finish_reason` length). `refused`: status 4xx. `failed`: any other status that is not 200, no connection, or
+(`finish_reason` length). `refused`: status 4xx, or the same said within the stream before any text, by a
+dialect that says it so. `failed`: any other status that is not 200, no connection, or
 an error reported within the stream. `dropped`: the connection ended before the answer did. `malformed`: the
 content is no stream of events that this interface has. `timeout`: a deadline passed, and `phase` says which.
 `aborted`: the server ended the stream properly, but without a reason or with another one. `cancelled`: the
@@ -59,7 +60,8 @@ class Heard:
     """For each message with new text, the time of the read that completed it. Messages that came in one read
     have the same time."""
     last_ns: int | None
-    """The time of the last message with `choices`, with or without text; vLLM's clock stops here."""
+    """The time of the last message with `choices`, with or without text; vLLM's clock stops here. A choice
+    that has neither text nor a reason of the end, but annotates earlier text, is no message."""
     done_ns: int
     """When the exchange was over, however it ended."""
     phase: str = ""
@@ -83,6 +85,9 @@ class Heard:
     """The server's own times (llama.cpp's `timings`), as it sent them."""
     why: str = ""
     """One line on what the server said or did, where the end is no answer."""
+    held_key: bool = False
+    """Whether the server wrote the API key into the text. It was cut out, so `text` is not all that was
+    written."""
 
 
 @dataclass(frozen=True)

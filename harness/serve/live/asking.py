@@ -75,10 +75,10 @@ def unique(grammar: Grammar, salt: str) -> Grammar | None:
     )
 
 
-def salt_of(seed: int, load: int, number: int) -> str:
-    """Eight hexadecimal digits with which a prompt begins, so that a twin does not find its prompt in the
-    server's prefix cache."""
-    return hashlib.sha256(f"{seed}:{load}:{number}".encode()).hexdigest()[:8]
+def salt_of(run: str, seed: int, load: int, number: int) -> str:
+    """Eight hexadecimal digits with which a prompt begins, so that neither a twin nor a later session finds
+    its prompt in the server's prefix cache. `run` is the session's id."""
+    return hashlib.sha256(f"{run}:{seed}:{load}:{number}".encode()).hexdigest()[:8]
 
 
 def prompt_of(case: Case, sampling: Sampling, salt: str) -> str:

@@ -4,18 +4,21 @@ for every way in which it can fail."""
 from __future__ import annotations
 
 import asyncio
-import json
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import BadInput
 from harness.serve.live.answer import End, Heard
+from harness.serve.live.key import ApiKey
+from harness.serve.live.lack import lack_of
+from harness.serve.live.reads import ReadClock
+from harness.serve.live.said import SAID_S, body_of_error, message_of_error
 from harness.serve.live.sse import BadStream, EventReader
-from harness.serve.live.stream import Collected, ServerError
+from harness.serve.live.stream import DONE, Collected, ServerError
 from harness.text import one_line
 
 if TYPE_CHECKING:
@@ -24,17 +27,10 @@ if TYPE_CHECKING:
 MOST_BYTES = 16 << 20
 """The most bytes of one answer, on the wire."""
 
-SAID_BYTES = 1 << 16
-"""The most bytes that are read of the body of a status that is not 200."""
+HEADERS = {"accept": "text/event-stream, application/json", "content-type": "application/json"}
 
-SAID_S = 2.0
-"""The most seconds for reading that body."""
-
-HEADERS = {
-    "accept": "text/event-stream, application/json",
-    "accept-encoding": "identity",
-    "content-type": "application/json",
-}
+REFUSED_WITHIN = (400, 422)
+"""The codes of an error within the stream that say what the HTTP status of that number says."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +44,6 @@ class Deadlines:
     stall_s: float = 30.0
     """The most seconds between messages, after the first text; comments do not count."""
     total_s: float = 120.0
-
-
-@dataclass(frozen=True)
-class ApiKey:
-    """The API key. It is sent, and removed from whatever the server says."""
-
-    value: str = ""
-
-    def headers(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self.value}"} if self.value else {}
-
-    def scrub(self, text: str) -> str:
-        """Returns the text without the key."""
-        return text.replace(self.value, "[key]") if self.value else text
 
 
 def httpx() -> Any:
@@ -92,13 +74,16 @@ class Client:
         key: ApiKey,
         deadlines: Deadlines,
         clock: Callable[[], int] = perf_counter_ns,
+        *,
+        refuses_in_stream: bool = False,
     ) -> None:
-        """`base` is scheme, host, port, and a path that the server's paths follow. `clock` gives
-        nanoseconds."""
+        """`base` is scheme, host, port, and a path that the server's paths follow. `clock` gives nanoseconds.
+        `refuses_in_stream`: the server refuses requests by an error within the stream (see ServerDialect)."""
         self.url = base + path
         self.key = key
         self.deadlines = deadlines
         self.clock = clock
+        self.refuses_in_stream = refuses_in_stream
         self._http: httpx2.AsyncClient | None = None
 
     @asynccontextmanager
@@ -111,7 +96,7 @@ class Client:
     async def ask(self, body: bytes, is_chat: bool, take: Callable[[Heard], None]) -> None:
         """Send the request, read the answer to its end, and hand it over, however it ended. Raises nothing
         but what cancels us."""
-        collected = Collected(is_chat, self.clock())
+        collected = Collected(is_chat, self.clock(), self.key.scrub)
         failure: RequestFailure | None = RequestFailure("cancelled", "stream", "we went away")
         try:
             await self._timed(body, collected)
@@ -122,9 +107,7 @@ class Client:
             failure = RequestFailure("harness_error", "stream", f"{type(error).__name__}: {error}")
         finally:
             end, phase, why = (failure.end, failure.phase, failure.why) if failure else collected.ending()
-            take(
-                collected.heard(end, phase, one_line(self.key.scrub(why))[:500], self.clock(), self.key.scrub)
-            )
+            take(collected.heard(end, phase, one_line(self.key.scrub(why))[:500], self.clock()))
 
     async def _timed(self, body: bytes, collected: Collected) -> None:
         """Make the exchange within its deadlines. Raises RequestFailure."""
@@ -149,6 +132,8 @@ class Client:
                 "timeout", "connect", f"no connection within {self.deadlines.connect_s:g} s"
             ) from None
         except library.ConnectError as error:
+            if lack := lack_of(error):
+                raise RequestFailure("harness_error", "connect", f"no connection: {lack}") from error
             raise RequestFailure("failed", "connect", f"no connection: {error}") from error
         except library.TransportError as error:
             raise _transport(error, collected) from error
@@ -174,24 +159,26 @@ class Client:
             collected.status = response.status_code
             if response.status_code != 200:
                 wait(2 * SAID_S)
-                refusal = await _bounded(response, SAID_BYTES)
-                raise _by_status(response.status_code, _message(refusal))
+                raise _by_status(response.status_code, await self._said(response))
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "text/event-stream":
                 wait(2 * SAID_S)
-                refusal = await _bounded(response, SAID_BYTES)
+                said = await self._said(response)
                 raise RequestFailure(
-                    "malformed",
-                    "stream",
-                    f"no stream of events but {kind or 'no content type'}: {_message(refusal)}",
+                    "malformed", "stream", f"no stream of events but {kind or 'no content type'}: {said}"
                 )
             await self._listen(response, collected, wait)
 
+    async def _said(self, response: Any) -> str:
+        """Returns what the server says in the body of an error."""
+        body = await body_of_error(response, httpx().TransportError)
+        return message_of_error(body, self.key.scrub)
+
     async def _listen(self, response: Any, collected: Collected, wait: Callable[[float], None]) -> None:
-        reader = EventReader()
+        reader, clock = EventReader(scrub=self.key.scrub), ReadClock(self.clock)
         try:
             async for received in response.aiter_raw():
-                now = self.clock()
+                now = clock.now()
                 collected.received_bytes += len(received)
                 if collected.received_bytes > MOST_BYTES:
                     raise RequestFailure("malformed", "stream", f"more than {MOST_BYTES:,} bytes")
@@ -201,7 +188,12 @@ class Client:
                         return
                     if collected.message_ns:
                         wait(self.deadlines.stall_s)
+                if reader.holds(DONE):  # some servers end it by one line end, and close
+                    collected.take(DONE, now)
+                    return
         except ServerError as raised:
+            if self.refuses_in_stream and raised.code in REFUSED_WITHIN and not collected.message_ns:
+                raise RequestFailure("refused", "stream", f"{raised.code}: {raised}") from raised
             raise RequestFailure("failed", "stream", str(raised)) from raised
         except BadStream as bad:
             raise RequestFailure("malformed", "stream", str(bad)) from bad
@@ -224,7 +216,8 @@ async def session(url: str, deadlines: Deadlines, key: ApiKey) -> AsyncIterator[
     # Without TLS nobody's certificate is read: to load those of the authorities takes longer than many a
     # request.
     verify = True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    headers = {"user-agent": "grammarbench", **key.headers()}
+    # What comes is read as it is: a library that unpacks would hide when it came, and how much it was.
+    headers = {"user-agent": "grammarbench", "accept-encoding": "identity", **key.headers()}
     async with library.AsyncClient(
         timeout=wait, limits=limits, trust_env=False, follow_redirects=False, headers=headers, verify=verify
     ) as http:
@@ -248,29 +241,3 @@ def _transport(error: Exception, collected: Collected) -> RequestFailure:
     return RequestFailure(
         "dropped", "stream" if collected.status else "status", f"the connection ended: {message}"
     )
-
-
-async def _bounded(response: Any, most: int) -> bytes:
-    """Returns the body's first bytes, at most `most`, or those that came before an error: the status says
-    more than the body."""
-    body = bytearray()
-    with suppress(TimeoutError, httpx().TransportError):
-        async with asyncio.timeout(SAID_S):
-            async for received in response.aiter_raw():
-                body += received
-                if len(body) >= most:
-                    break
-    return bytes(body[:most])
-
-
-def _message(body: bytes) -> str:
-    """Returns the message in an error's body, if the body has a form that these servers write."""
-    text = body.decode("utf-8", "replace").strip()
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text[:400]
-    for name in ("error", "detail", "message"):
-        if isinstance(value, dict) and value.get(name):
-            value = value[name]
-    return value if isinstance(value, str) else json.dumps(value)[:400]

@@ -13,8 +13,9 @@ from harness.serve.live.answer import Answer, Role
 from harness.serve.live.record import Lived
 
 Finding = Literal["kept", "broken", "ignored", "unproven"]
-"""What is found for a dialect. `kept`: every judged output is valid. `broken`: some are not. `ignored`: no
-larger a share is valid than without the grammar, or none at all. `unproven`: no output could be judged."""
+"""What is found for a dialect. `kept`: every judged output is valid. `broken`: some are not. `ignored`: none
+is valid and no truncated one fits, or no larger a share does than without the grammar. `unproven`: no output
+could be judged."""
 
 BROKEN_ENDS = ("failed", "dropped", "malformed", "timeout", "aborted")
 """The ends that are the server's fault."""
@@ -22,15 +23,23 @@ BROKEN_ENDS = ("failed", "dropped", "malformed", "timeout", "aborted")
 
 @dataclass(frozen=True)
 class DialectCounts:
-    """The counts over all answers to one dialect of grammar."""
+    """The counts over all answers to one dialect of grammar.
+
+    A truncated output that fits (a valid text may begin so) does not show that the grammar is kept, and is
+    not judged; but a server that ignores the grammar would hardly have written it.
+    """
 
     dialect: Dialect
     valid: int
     judged: int
     """Judged outputs with the grammar."""
+    fitting: int
+    """Truncated outputs with the grammar that fit."""
     plain_valid: int
     plain_judged: int
     """Judged outputs of the twins without the grammar, by the same judge."""
+    plain_fitting: int
+    """Truncated outputs of the twins that fit."""
     examples: tuple[Answer, ...]
     """The first invalid answers."""
 
@@ -40,17 +49,18 @@ class DialectCounts:
             return "unproven"
         if self.valid == self.judged:
             return "kept"
-        if not self.valid:
+        good, plain_good = self.valid + self.fitting, self.plain_valid + self.plain_fitting
+        if not good:
             return "ignored"
-        return (
-            "ignored"
-            if self.plain_judged and self.valid * self.plain_judged <= self.plain_valid * self.judged
-            else "broken"
-        )
+        of, plain_of = self.judged + self.fitting, self.plain_judged + self.plain_fitting
+        return "ignored" if self.plain_judged and good * plain_of <= plain_good * of else "broken"
 
     def __str__(self) -> str:
-        beside = f"; without a grammar {self.plain_valid}/{self.plain_judged}" if self.plain_judged else ""
-        counts = f"{self.valid}/{self.judged} outputs valid{beside}"
+        cut, plain_cut = (
+            f", {count} truncated that fit" if count else "" for count in (self.fitting, self.plain_fitting)
+        )
+        plain = f"; without a grammar {self.plain_valid}/{self.plain_judged}{plain_cut}"
+        counts = f"{self.valid}/{self.judged} outputs valid{cut}{plain if self.plain_judged else ''}"
         sentences = {
             "kept": "kept",
             "broken": "BROKEN",
@@ -77,16 +87,20 @@ def conformance(lived: Lived, dialects: dict[tuple[str, str], Dialect]) -> list[
 
 
 def _kept(lived: Lived, dialect: Dialect, answers: dict[Role, list[Answer]]) -> DialectCounts:
-    rights = {role: [lived.right(answer).right for answer in mine] for role, mine in answers.items()}
+    judgements = {role: [lived.right(answer) for answer in mine] for role, mine in answers.items()}
+    rights = {role: [each.right for each in mine] for role, mine in judgements.items()}
     valid = {role: mine.count("valid") for role, mine in rights.items()}
     judged = {role: valid[role] + mine.count("invalid") for role, mine in rights.items()}
+    fitting = {role: sum(each.fits for each in mine) for role, mine in judgements.items()}
     invalid = [answer for answer in answers["constrained"] if lived.right(answer).right == "invalid"]
     return DialectCounts(
         dialect,
         valid["constrained"],
         judged["constrained"],
+        fitting["constrained"],
         valid["none"],
         judged["none"],
+        fitting["none"],
         tuple(invalid[:3]),
     )
 

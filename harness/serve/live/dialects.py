@@ -26,6 +26,9 @@ class ServerDialect:
     name: str
     chat: Mapping[Dialect, Fields]
     completions: Mapping[Dialect, Fields] = field(default_factory=dict)
+    refuses_in_stream: bool = False
+    """Whether the server answers a grammar that it cannot compile with status 200, and says within the stream
+    that the request is bad."""
 
     def fields(self, endpoint: Endpoint) -> Mapping[Dialect, Fields]:
         """Returns the table of the endpoint."""
@@ -89,6 +92,7 @@ DIALECTS: dict[str, ServerDialect] = {
             "sglang",
             {"json_schema": _response_format, **_SGLANG},
             {"json_schema": _field("json_schema", text=True), **_SGLANG},
+            refuses_in_stream=True,
         ),
         ServerDialect("llama.cpp", _LLAMA_CPP, _LLAMA_CPP),
         ServerDialect(
@@ -153,9 +157,11 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    return value[:80] if isinstance(value, str) else ""
+    return value if isinstance(value, str) else ""
 
 
 def _before(version: str, bound: tuple[int, int]) -> bool:
-    match = re.match(r"(\d+)\.(\d+)", version)
+    """Returns whether the version is an older one. A build from a source without tags calls itself
+    `0.1.dev1+g…`, whatever its age: that says nothing."""
+    match = re.match(r"(\d+)\.(\d+)(?!\d|\.dev)", version)
     return match is not None and (int(match[1]), int(match[2])) < bound

@@ -19,13 +19,17 @@ JUDGE_SECONDS = 10.0
 
 TEXT = 2_000
 
-OVERLOADED = (408, 425, 429)
-"""The statuses 4xx that say nothing about the request itself."""
+ELSEWHERE = (401, 402, 403, 404, 405, 407, 408, 425, 429)
+"""The statuses 4xx that say nothing of the grammar. They are about the key, the credit, the address, the
+model, a proxy or the load."""
 
 
 def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
     """Returns the judgement of one answer. A finished text: is it valid? A truncated one: can it be continued
-    to a valid one, as far as that can be decided? Other ends are unjudged."""
+    to a valid one, as far as that can be decided? Other ends are unjudged, and so is a text out of which the
+    API key was cut: it is not the text that the server wrote."""
+    if answer.is_answered and answer.heard.held_key:
+        return Judgement("unjudged", "the text held the API key")
     if answer.heard.end == "finished":
         valid = _is_valid(judge, case, answer.heard.text.encode("utf-8", "surrogatepass"))
         return (
@@ -36,9 +40,10 @@ def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
     if answer.heard.end == "truncated":
         # A character that was cut in two is shown as one that nobody wrote.
         content = answer.heard.text.rstrip("\ufffd").encode("utf-8", "surrogatepass")
-        if judge.membership(case.grammar, content) == "neither":
+        found = judge.membership(case.grammar, content)
+        if found == "neither":
             return Judgement("invalid", "truncated, and no valid text begins so")
-        return Judgement("unjudged", "truncated")
+        return Judgement("unjudged", "truncated", fits=found is not None)
     return Judgement("unjudged", answer.heard.end)
 
 
@@ -74,7 +79,9 @@ def rows(sources: Sequence[Source], lived: Lived, declined: dict[int, str]) -> I
     """Yields the rows of each case: one for each constrained request, or one in all if the case is not sent.
     Unconstrained twins are in the session's own record."""
     refused = {
-        (answer.suite, answer.case_id) for answer in outputs(lived, "none") if answer.heard.end == "refused"
+        (answer.suite, answer.case_id)
+        for answer in outputs(lived, "none")
+        if answer.heard.end == "refused" and answer.heard.status not in ELSEWHERE
     }
     by_case: dict[tuple[str, str], list[Answer]] = {}
     for answer in outputs(lived):
@@ -150,7 +157,7 @@ def _status(answer: Answer, is_refused_without: bool) -> tuple[Status, str, str]
     if answer.is_answered:
         return "ok", "", ""
     if heard.end == "refused":
-        if heard.status in OVERLOADED:
+        if heard.status in ELSEWHERE:
             return "skipped", heard.phase, f"{heard.why} (says nothing of the grammar)"
         if is_refused_without:
             return "skipped", heard.phase, f"{heard.why} (refused without a grammar too)"

@@ -70,6 +70,9 @@ class Judgement:
     """The verdict; also `invalid` for a truncated text that nothing could complete."""
     why: str = ""
     """Why the text is unjudged."""
+    fits: bool = False
+    """Whether a valid text may begin with this one, which was truncated; for JSON Schema, whether it begins
+    as JSON does."""
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.errors import BadInput, did_you_mean
-from harness.serve.live.client import ApiKey, Deadlines, httpx, session
+from harness.serve.live.client import Deadlines, httpx, session
 from harness.serve.live.dialects import DIALECTS, FACTS, Endpoint, ServerDialect, model_of, recognise
+from harness.serve.live.key import ApiKey
 from harness.text import one_line
 
 KEY_VARIABLE = "GRAMMARBENCH_API_KEY"
 
 FACT_BYTES, FACT_S = 8 << 20, 10.0
 """The most bytes and seconds of one answer about the server itself."""
+
+VERSION_CHARACTERS = 80
+"""The most characters of a server's version."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,9 @@ def base_of(url: str) -> str:
 
 
 def key_of(variable: str) -> ApiKey:
-    """Returns the API key in that variable of the environment; none if it is not set. Raises BadInput for a
-    key that no header can hold."""
-    value = os.environ.get(variable, "")
+    """Returns the API key in that variable of the environment, without blanks around it; none if it is not
+    set. Raises BadInput for a key that no header can hold."""
+    value = os.environ.get(variable, "").strip()
     if not (value.isascii() and value.isprintable()):
         raise BadInput(f"the environment variable {variable} holds what no header can hold")
     return ApiKey(value)
@@ -87,7 +91,8 @@ def find_server(
     kind = DIALECTS[name]
     if not kind.fields(endpoint):
         raise BadInput(f"the dialect {name} takes no grammar at {endpoint}; leave out --endpoint")
-    return Server(base, kind, key.scrub(recognised[1]) if recognised else "", wanted, endpoint)
+    version = key.scrub(recognised[1])[:VERSION_CHARACTERS] if recognised else ""
+    return Server(base, kind, version, wanted, endpoint)
 
 
 async def _facts(base: str, key: ApiKey, deadlines: Deadlines) -> dict[str, Any]:
@@ -96,7 +101,7 @@ async def _facts(base: str, key: ApiKey, deadlines: Deadlines) -> dict[str, Any]
     facts: dict[str, Any] = {}
     async with session(base, deadlines, key) as http:
         for path in ("/v1/models", *FACTS):
-            status, value = await _get(http, base, path)
+            status, value = await _get(http, base, path, key)
             if path == "/v1/models" and status in (401, 403):
                 raise BadInput(
                     f"{base} wants a key (status {status}); put it into the environment variable "
@@ -110,7 +115,7 @@ async def _facts(base: str, key: ApiKey, deadlines: Deadlines) -> dict[str, Any]
     return facts
 
 
-async def _get(http: Any, base: str, path: str) -> tuple[int, Any]:
+async def _get(http: Any, base: str, path: str, key: ApiKey) -> tuple[int, Any]:
     library = httpx()
     received = bytearray()
     try:
@@ -123,9 +128,8 @@ async def _get(http: Any, base: str, path: str) -> tuple[int, Any]:
     except (library.TransportError, library.InvalidURL, TimeoutError) as error:
         if path != "/v1/models":
             return 0, None
-        raise BadInput(
-            f"{base}: no answer ({one_line(str(error)) or type(error).__name__}); is the server up?"
-        ) from error
+        why = one_line(key.scrub(str(error))) or type(error).__name__
+        raise BadInput(f"{base}: no answer ({why}); is the server up?") from error
     try:
         return status, json.loads(bytes(received))
     except (ValueError, RecursionError):

@@ -26,7 +26,7 @@ from harness.rows.store import Writer, has_begun
 from harness.serve.live import asking
 from harness.serve.live.answer import Answer, Heard, State
 from harness.serve.live.asking import Grammars, Sampling, Source, body_of, prompt_of, salt_of
-from harness.serve.live.client import ApiKey, Client, Deadlines
+from harness.serve.live.client import Client, Deadlines
 from harness.serve.live.dialects import PATHS, Endpoint
 from harness.serve.live.judging import (
     JUDGE_SECONDS,
@@ -36,6 +36,7 @@ from harness.serve.live.judging import (
     vocabulary_of,
     with_outputs,
 )
+from harness.serve.live.key import ApiKey
 from harness.serve.live.load import Load, Send, drive, due
 from harness.serve.live.record import LiveRecorder, LiveSetup, has_session, read_session
 from harness.serve.live.server import Server, base_of, find_server
@@ -151,10 +152,16 @@ async def _ask_all(
 ) -> None:
     """Send every load, one after the other; each answer is on disk as soon as it is there."""
     server, request = planned.server, planned.request
-    client = Client(setup.url, PATHS[server.endpoint], request.key, request.deadlines)
+    client = Client(
+        setup.url,
+        PATHS[server.endpoint],
+        request.key,
+        request.deadlines,
+        refuses_in_stream=server.dialect.refuses_in_stream,
+    )
     start = perf_counter_ns()
     client.clock = lambda: perf_counter_ns() - start
-    asked = LoadSender(planned, recorder, client)
+    asked = LoadSender(setup.run, planned, recorder, client)
     async with client.opened():
         for place, load in enumerate(setup.loads):
             say(
@@ -171,7 +178,9 @@ class LoadSender:
     """Sends the requests of a load, and keeps what they share: the grammars to which the server has
     answered."""
 
-    def __init__(self, planned: LivePlan, recorder: LiveRecorder, client: Client) -> None:
+    def __init__(self, run: str, planned: LivePlan, recorder: LiveRecorder, client: Client) -> None:
+        """`run` is the session's id."""
+        self.run = run
         self.planned, self.recorder, self.client = planned, recorder, client
         self.known: set[str] = set()
         """The grammars that the server has answered to, as they are sent."""
@@ -190,7 +199,7 @@ class LoadSender:
         made: list[tuple[Source, bytes, str]] = []
         for number in range(load.requests):
             source = planned.sources[order[number]]
-            salt = salt_of(sampling.seed, load_place, number)
+            salt = salt_of(self.run, sampling.seed, load_place, number)
             grammar = None if load.role == "none" else source.case.grammar
             if grammar is not None and planned.request.grammars == "cold":
                 grammar = asking.unique(grammar, f"{load_place}-{number}-{secrets.token_hex(4)}") or grammar

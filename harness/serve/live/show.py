@@ -160,8 +160,9 @@ def _outcomes(summary: LiveSummary) -> list[str]:
 
 
 def _verdict(summary: LiveSummary) -> list[str]:
-    lines = [str(entry) for entry in summary.kept]
+    lines = []
     for entry in summary.kept:
+        lines.append(str(entry))
         lines += [f"  request {wrong.number}: {wrong.heard.text[:60]!r}" for wrong in entry.examples]
     if summary.lived.setup.not_offered:
         lines.append(
@@ -196,8 +197,10 @@ def to_json(summary: LiveSummary) -> dict[str, Any]:
                 "finding": entry.finding,
                 "valid": entry.valid,
                 "judged": entry.judged,
+                "fitting": entry.fitting,
                 "without_valid": entry.plain_valid,
                 "without_judged": entry.plain_judged,
+                "without_fitting": entry.plain_fitting,
                 "examples": [
                     {"load": wrong.load, "number": wrong.number, "text": wrong.heard.text[:500]}
                     for wrong in entry.examples

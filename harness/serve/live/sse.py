@@ -3,7 +3,7 @@ bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 LONGEST = 1 << 20
 """The most bytes of one event, unfinished lines included."""
@@ -20,8 +20,10 @@ class EventReader:
     the bytes must be bounded.
     """
 
-    def __init__(self, longest: int = LONGEST) -> None:
+    def __init__(self, longest: int = LONGEST, scrub: Callable[[str], str] = str) -> None:
+        """`scrub` removes the API key from what is shown."""
         self.longest = longest
+        self._scrub = scrub
         self._line = bytearray()
         self._data: list[bytes] = []
         self._size = 0
@@ -51,6 +53,11 @@ class EventReader:
         """Returns whether lines came that no empty line has ended yet."""
         return bool(self._line or self._data)
 
+    def holds(self, data: str) -> bool:
+        """Returns whether this, as a line that is whole, is all of an event that no empty line has ended
+        yet."""
+        return not self._line and self._data == [data.encode()]
+
     def _hold(self, more: int) -> None:
         self._size += more
         if self._size > self.longest:
@@ -70,5 +77,5 @@ class EventReader:
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
         elif name not in (b"event", b"id", b"retry") and not self.strange:
-            self.strange = repr(line[:60])[1:]
+            self.strange = repr(self._scrub(line.decode("utf-8", "replace"))[:60])
         return None

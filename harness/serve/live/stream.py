@@ -12,18 +12,27 @@ from harness.serve.live.sse import BadStream
 TEXT_CHARACTERS = 1 << 20
 """The most characters of an answer's text."""
 
+DONE = "[DONE]"
+"""The data of the event that ends a stream."""
+
 FINISHED, TRUNCATED = ("stop", "eos"), ("length",)
 
 
 class ServerError(BadStream):
-    """The server reported an error within the stream."""
+    """The server reported an error within the stream. `code` is the error's, if it has a number."""
+
+    def __init__(self, why: str, code: int | None) -> None:
+        super().__init__(why)
+        self.code = code
 
 
 class Collected:
     """What was received so far."""
 
-    def __init__(self, is_chat: bool, begun_ns: int) -> None:
+    def __init__(self, is_chat: bool, begun_ns: int, scrub: Callable[[str], str]) -> None:
+        """`scrub` removes the API key."""
         self.is_chat = is_chat
+        self.scrub = scrub
         self.begun_ns = self.sent_ns = begun_ns
         self.message_ns: list[int] = []
         self.last_ns: int | None = None
@@ -40,35 +49,38 @@ class Collected:
 
     def take(self, data: str, now: int) -> None:
         """Take in one event. Raises BadStream if it is none of this interface."""
-        if data.strip() == "[DONE]":
+        if data.strip() == DONE:
             self.is_done = True
             return
         try:
             message = json.loads(data)
         except (ValueError, RecursionError):
-            raise BadStream(f"an event that is not JSON: {data[:60]!r}") from None
+            raise BadStream(f"an event that is not JSON: {self._shown(data)}") from None
         if not isinstance(message, dict):
-            raise BadStream(f"an event that is no object: {data[:60]!r}")
+            raise BadStream(f"an event that is no object: {self._shown(data)}")
         if message.get("error") or message.get("object") == "error":
-            raise ServerError(_error_text(message))
+            raise self._error(message)
         self._count(message)
-        choices = message.get("choices", [])
+        choices = message.get("choices")
+        if choices is None:  # some servers send usage so
+            return
         if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
-            raise BadStream(f"choices that are no list of objects: {data[:60]!r}")
+            raise BadStream(f"choices that are no list of objects: {self._shown(data)}")
         if choices:
             self._choice(choices[0], now)
 
     def _choice(self, choice: dict[str, Any], now: int) -> None:
-        holder = choice.get("delta") if self.is_chat else choice
-        if not isinstance(holder, dict):
-            raise BadStream(f"a choice without {'delta' if self.is_chat else 'text'}")
+        reason = choice.get("finish_reason")
+        holder = self._holder(choice)
+        if holder is None and not isinstance(reason, str):
+            return
+        holder = holder or {}
         text = holder.get("content" if self.is_chat else "text") or ""
         thought = (holder.get("reasoning_content") or holder.get("reasoning") or "") if self.is_chat else ""
         if not (isinstance(text, str) and isinstance(thought, str)):
             raise BadStream("text that is no string")
-        reason = choice.get("finish_reason")
         if isinstance(reason, str):
-            self.finish_reason = reason[:40]
+            self.finish_reason = self.scrub(reason)[:40]
         self.messages += 1
         self.last_ns = now
         self.reasoning += len(thought)
@@ -81,13 +93,38 @@ class Collected:
             raise BadStream(f"a text of more than {TEXT_CHARACTERS:,} characters")
         self.pieces.append(text)
 
+    def _holder(self, choice: dict[str, Any]) -> dict[str, Any] | None:
+        """Returns what holds the choice's text; None if nothing does, as beside a reason of the end, or in an
+        annotation of text that came before (Azure's content filter). Raises BadStream, also for the text of
+        another interface."""
+        name = "delta" if self.is_chat else "text"
+        if choice.get(name) is not None:
+            holder = choice[name] if self.is_chat else choice
+            if isinstance(holder, dict):
+                return holder
+        elif not any(choice.get(other) is not None for other in ("delta", "message", "text")):
+            return None
+        raise BadStream(f"a choice without {name}")
+
+    def _shown(self, data: str) -> str:
+        """Returns the beginning of what cannot be read, to be shown."""
+        return repr(self.scrub(data)[:60])
+
+    def _error(self, message: dict[str, Any]) -> ServerError:
+        """Returns the error that the server reports by this message."""
+        error = message.get("error")
+        error = error if isinstance(error, dict) else message
+        why = error.get("message") or message.get("error")
+        said = self.scrub(why) if isinstance(why, str) else self.scrub(json.dumps(why))[:300]
+        return ServerError(f"an error within the stream: {said}", _whole(error.get("code")))
+
     def _count(self, message: dict[str, Any]) -> None:
         usage, timings = message.get("usage"), message.get("timings")
         if isinstance(usage, dict):
             self.usage = Usage(_whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens")))
         if isinstance(timings, dict):
             numbers = {
-                str(name)[:40]: value
+                self.scrub(str(name))[:40]: value
                 for name, value in list(timings.items())[:20]
                 if type(value) in (int, float)
             }
@@ -102,8 +139,10 @@ class Collected:
         why = "without a reason" if self.finish_reason is None else f"with the reason {self.finish_reason!r}"
         return "aborted", "stream", f"the server ended the stream {why}"
 
-    def heard(self, end: End, phase: str, why: str, done_ns: int, scrub: Callable[[str], str]) -> Heard:
+    def heard(self, end: End, phase: str, why: str, done_ns: int) -> Heard:
         """Returns everything that was received, as a Heard."""
+        written = "".join(self.pieces)
+        text = self.scrub(written)
         return Heard(
             end=end,
             begun_ns=self.begun_ns,
@@ -113,8 +152,8 @@ class Collected:
             done_ns=done_ns,
             phase=phase,
             status=self.status,
-            finish_reason=None if self.finish_reason is None else scrub(self.finish_reason),
-            text=scrub("".join(self.pieces)),
+            finish_reason=self.finish_reason,
+            text=text,
             reasoning_characters=self.reasoning,
             messages=self.messages,
             empty=self.empty,
@@ -122,15 +161,9 @@ class Collected:
             usage=self.usage,
             timings=self.timings,
             why=why,
+            held_key=text != written,
         )
 
 
 def _whole(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 1 << 40 else None
-
-
-def _error_text(message: dict[str, Any]) -> str:
-    error = message.get("error")
-    error = error if isinstance(error, dict) else message
-    why = error.get("message") or message.get("error")
-    return f"an error within the stream: {why if isinstance(why, str) else json.dumps(why)[:300]}"

@@ -1,4 +1,5 @@
-"""A real server on this machine, with a small model of random weights that we write."""
+"""A real server on this machine, with a small model of random weights that we write; and what sessions with
+servers that are not real share."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from live.server import Server, serving
+from live.sessions import sharing
 
 from harness.backend.vocabulary import load_vocabulary
 
@@ -28,3 +30,10 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     """For all tests of the session, and ended with it, however they ended."""
     with serving(model, tmp_path_factory.mktemp("server")) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def quick() -> Iterator[None]:
+    """One judge and one look at the machine for the sessions of a module."""
+    with sharing():
+        yield

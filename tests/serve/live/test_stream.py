@@ -1,0 +1,139 @@
+"""What streams of good servers hold besides text: usage without choices, annotations, ends of other forms."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import fault_server as faults
+import pytest
+from live.one_request import ask
+
+from harness.serve.live.answer import Heard
+from harness.serve.live.dialects import Endpoint
+
+ANNOTATION: dict[str, Any] = {
+    "choices": [
+        {"index": 0, "finish_reason": None, "content_filter_results": {}, "content_filter_offsets": {}}
+    ]
+}
+"""As Azure's asynchronous content filter sends it, some time after the text."""
+
+
+def streaming(*events: Any, texts: tuple[str, ...] = ("12",), end: bytes = b"") -> faults.Behaviour:
+    """Returns a server that sends the texts, these events, and these bytes."""
+
+    async def behave(talk: faults.Talk) -> None:
+        await talk.head()
+        await talk.texts(texts)
+        for event in events:
+            await talk.event(event)
+        if end:
+            await talk.chunk(end)
+        await talk.raw(b"0\r\n\r\n")
+
+    return behave
+
+
+def heard_of(behaviour: faults.Behaviour, endpoint: Endpoint = "chat") -> Heard:
+    with faults.serving(behaviour) as server:
+        return ask(server.url, endpoint=endpoint)
+
+
+def reason(name: str, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "finish_reason": name, **more}]}
+
+
+GOOD = {
+    "usage beside choices that are null": (
+        reason("stop", delta={}),
+        {"choices": None, "usage": {"prompt_tokens": 1, "completion_tokens": 2}},
+        "[DONE]",
+    ),
+    "a delta that is null beside the reason": (reason("stop", delta=None), "[DONE]"),
+    "a reason without delta": (reason("stop"), "[DONE]"),
+    "an annotation before the end": (ANNOTATION, reason("stop", delta={}), "[DONE]"),
+    "an annotation after the end": (reason("stop", delta={}), ANNOTATION, "[DONE]"),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_stream_is_an_answer(name: str) -> None:
+    heard = heard_of(streaming(*GOOD[name]))
+    assert (heard.end, heard.text, heard.finish_reason, heard.why) == ("finished", "12", "stop", "")
+    assert (heard.messages, heard.empty) == (2, 1)
+    assert heard.usage.output == (2 if "usage" in name else None)
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "completions"])
+def test_an_annotation_is_no_message_and_has_no_time(endpoint: Endpoint) -> None:
+    async def behave(talk: faults.Talk) -> None:
+        await talk.head()
+        await talk.texts(["12"])
+        await talk.event(talk.message(None, "stop"))
+        await asyncio.sleep(0.5)
+        await talk.event(ANNOTATION)
+        await talk.event("[DONE]")
+        await talk.raw(b"0\r\n\r\n")
+
+    heard = heard_of(behave, endpoint)
+    assert (heard.end, heard.messages) == ("finished", 2)
+    assert heard.last_ns is not None and heard.done_ns - heard.last_ns > 0.15e9
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "choice", "why"),
+    [
+        ("chat", {"message": {"content": "12"}}, "a choice without delta"),
+        ("chat", {"message": {"content": "12"}, "delta": None}, "a choice without delta"),
+        ("chat", {"text": "12"}, "a choice without delta"),
+        ("chat", {"delta": "12"}, "a choice without delta"),
+        ("completions", {"delta": {"content": "12"}}, "a choice without text"),
+        ("completions", {"text": ["12"]}, "text that is no string"),
+    ],
+)
+def test_the_text_of_another_interface_is_malformed(
+    endpoint: Endpoint, choice: dict[str, Any], why: str
+) -> None:
+    event = {"choices": [{"index": 0, "finish_reason": "stop", **choice}]}
+    heard = heard_of(streaming(event, "[DONE]", texts=()), endpoint)
+    assert (heard.end, heard.why) == ("malformed", why)
+
+
+@pytest.mark.parametrize("wrong", [0, "", {}, False])
+def test_choices_that_are_empty_but_no_list_are_malformed(wrong: Any) -> None:
+    assert heard_of(streaming({"choices": wrong}, reason("stop", delta={}))).end == "malformed"
+
+
+# ---------------------------------------------------------------------------------------------- the last line
+
+
+async def closes(talk: faults.Talk) -> None:
+    talk.writer.close()
+
+
+async def ends(talk: faults.Talk) -> None:
+    await talk.raw(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("close", [closes, ends])
+def test_done_with_one_line_end_is_done(
+    line_end: str, close: Callable[[faults.Talk], Awaitable[None]]
+) -> None:
+    async def behave(talk: faults.Talk) -> None:
+        await talk.head()
+        await talk.texts(["12"])
+        await talk.event(talk.message(None, "stop"))
+        await talk.chunk(f"data: [DONE]{line_end}".encode())
+        await close(talk)
+
+    heard = heard_of(behave)
+    assert (heard.end, heard.text, heard.why) == ("finished", "12", "")
+
+
+@pytest.mark.parametrize("rest", ["data: [DON", 'data: {"choices": [\n', "data: 1\ndata: [DONE]\n"])
+def test_another_event_that_is_cut_off_is_dropped(rest: str) -> None:
+    heard = heard_of(streaming(reason("stop", delta={}), end=rest.encode()))
+    assert heard.end == "dropped" and "within an event" in heard.why
