@@ -32,7 +32,6 @@ from ._xgrammar_forms import (
 from ._xgrammar_kernels import BEYOND, KERNELS, load_kernel
 
 NO_TENSOR = torch.empty(0)
-
 SCHEMA_PARAMETERS = inspect.signature(xgrammar.GrammarCompiler.compile_json_schema).parameters
 """Older releases have fewer."""
 

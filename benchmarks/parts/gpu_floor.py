@@ -102,9 +102,20 @@ def bare(model: Model, batch: int) -> dict[str, Any]:
         "step_ns": step_ns,
         "logits_apart": apart(logits["graph"], logits["eager"]),
         "same_choice": float((logits["graph"].argmax(-1) == logits["eager"].argmax(-1)).float().mean()),
-        "wide_apart": wide_apart(model),
+        "wide_apart": _wide_apart_if_it_fits(model),
         "peak_bytes": peak,
     }
+
+
+def _wide_apart_if_it_fits(model: Model) -> float | None:
+    """Returns `wide_apart`; None too where the device has no memory left for such passes, because what was
+    timed before is kept."""
+    import torch
+
+    try:
+        return wide_apart(model)
+    except (BadInput, torch.OutOfMemoryError):
+        return None
 
 
 def wide_apart(model: Model) -> float | None:

@@ -10,6 +10,8 @@ from functools import lru_cache
 from operator import is_
 from typing import Any
 
+from harness.cases.subschemas import MAPS
+
 LARGEST = 2**63
 """From here on integers are floats to most libraries, which write them with an exponent."""
 
@@ -22,7 +24,10 @@ def with_plain_constants(schema: Any) -> Any:
         return schema if all(map(is_, parts, schema)) else parts
     if not isinstance(schema, dict):
         return schema
-    made = {key: with_plain_constants(value) for key, value in schema.items()}
+    made = {
+        key: _each(value) if key in MAPS and isinstance(value, dict) else with_plain_constants(value)
+        for key, value in schema.items()
+    }
     if "const" in schema and _is_odd(schema["const"]):
         made["not"] = {}
     if isinstance(values := schema.get("enum"), list) and any(map(_is_odd, values)):
@@ -31,7 +36,16 @@ def with_plain_constants(schema: Any) -> Any:
             made["enum"] = plain
         else:
             made["not"] = {}
-    return schema if made.keys() == schema.keys() and all(made[key] is schema[key] for key in made) else made
+    return _same_or(schema, made)
+
+
+def _each(schemas: dict[str, Any]) -> dict[str, Any]:
+    """Returns what `with_plain_constants` makes of each of these, whose names are no keywords."""
+    return _same_or(schemas, {name: with_plain_constants(schema) for name, schema in schemas.items()})
+
+
+def _same_or(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    return old if new.keys() == old.keys() and all(new[key] is old[key] for key in new) else new
 
 
 @lru_cache(maxsize=4)

@@ -83,10 +83,12 @@ class Shortfall:
     def only_keyword(self) -> str:
         """Returns the keyword without which more tokens would be demanded, if there is just one; else it is
         empty."""
+        # Not `demanded`, from which constants that can be written in several ways may have been taken out.
+        own = self.demanded_in(self.layout)
         speaking = [
             keyword
             for keyword in sorted(self.documents.keywords)
-            if (self.demanded_in(self.layout, frozenset((keyword,))) & ~self.demanded).any()
+            if (self.demanded_in(self.layout, frozenset((keyword,))) & ~own).any()
         ]
         return speaking[0] if len(speaking) == 1 else ""
 

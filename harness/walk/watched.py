@@ -149,9 +149,12 @@ class Held:
     _watch: Watch
 
     def __del__(self) -> None:
-        cells = self._watch.cells
+        watch: Watch | None = getattr(self, "_watch", None)
+        if watch is None:  # a constructor that was interrupted
+            return
+        cells = watch.cells
         before = cells[0]
-        cells[0] = self._watch.phase
+        cells[0] = watch.phase
         self.stands_for = None
         cells[0] = before
 

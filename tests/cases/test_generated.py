@@ -15,6 +15,7 @@ from harness.cases.case import Case, case_id
 from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.generated.documents import Document, documents_for
 from harness.cases.generated.generator import Generator
+from harness.cases.plain_constants import with_plain_constants
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
 from harness.oracle.judge import is_valid
@@ -125,6 +126,13 @@ def test_a_constant_that_can_be_written_in_several_ways_is_in_no_valid_document(
     contents = {document.content for document in documents_for(optional, None, False) if document.valid}
     assert contents == {b"{}"}
     assert not any(document.valid for document in documents_for('{"const": 1.0}', None, False))
+
+
+def test_the_name_of_a_property_is_no_constant() -> None:
+    schema = {"properties": {"const": {"minimum": 0.0}, "enum": [1.0], "not": True}, "$defs": {"const": 1.0}}
+    assert with_plain_constants(schema) is schema
+    within = {"properties": {"const": {"const": 1.0}}}
+    assert with_plain_constants(within) == {"properties": {"const": {"const": 1.0, "not": {}}}}
 
 
 def test_of_lists_of_names_that_hold_together_the_one_that_is_applied_first_comes_first() -> None:

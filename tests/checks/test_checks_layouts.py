@@ -74,6 +74,7 @@ def test_a_backend_that_does_not_keep_its_word_is_found(
         ({"type": "string", "pattern": "^a+$"}, {"const": "aa"}, b'"aa"', "keyword_pattern"),
         ({"type": "integer", "maximum": 19}, {"enum": [1]}, b"1", "keyword_type"),
         ({"enum": [True, None]}, {"const": True}, b"true", "keyword_enum"),
+        ({"enum": [1.0, "ab"], "maxLength": 9}, {"const": 1}, b"1", "keyword_enum"),
         (True, {"type": "boolean"}, b"true", "value"),
         ({"minItems": 1}, {"type": "array", "minItems": 1}, b"[1]", "value"),
     ],

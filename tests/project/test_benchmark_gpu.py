@@ -31,7 +31,7 @@ from scripts import script_of
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
-from harness.serve.decode.model.graphs import Static
+from harness.serve.decode.model.graphs import NotCaptured, Static
 from harness.serve.decode.model.model import load_model
 from harness.serve.decode.model.shapes import SHAPES
 from harness.serve.decode.record import LINES
@@ -489,6 +489,15 @@ def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.
     steps = cell["steps"]["2"]
     assert said == "kept" and steps["same_choice"] == 1 and 0 <= steps["wide_apart"] < 1e-4
     assert min(cell["copy_ns"] + steps["step_ns"]["graph"] + steps["step_ns"]["eager"]) > 0
+    with monkeypatch.context() as without_memory:
+
+        def wide_apart(_: Any) -> float:
+            raise NotCaptured("the device has no memory for a pass")
+
+        without_memory.setattr(gpu_floor, "wide_apart", wide_apart)
+        cell, said = judged()
+        steps = cell["steps"]["2"]
+        assert said == "kept" and steps["wide_apart"] is None and min(steps["step_ns"]["graph"]) > 0
     run = Static.run
     monkeypatch.setattr(
         Static, "run", lambda self, size, values, unseen=None: run(self, size, [0, *values[1:]])

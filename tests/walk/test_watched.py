@@ -20,7 +20,7 @@ from harness.checks import BACKEND_ERROR, Subject, checks, made, run_check
 from harness.rows.row import OUT_OF_TIME
 from harness.running import slot
 from harness.running.limits import Limits
-from harness.walk.watched import PHASES
+from harness.walk.watched import PHASES, WatchedObject
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
@@ -127,3 +127,9 @@ def test_a_check_that_takes_ten_times_the_time_of_all_is_ended() -> None:
     name = "the_mask_says_what_accept_does"
     assert run_check(name, checks()[name], subject) == (OUT_OF_TIME, [])
     assert subject.watch.until == math.inf
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_what_was_never_made_is_given_up_silently() -> None:
+    """A constructor that is interrupted leaves such an object."""
+    WatchedObject.__new__(WatchedObject).__del__()

@@ -240,7 +240,7 @@ def bisect(
                 answers[version] = dict.fromkeys(wanted)
                 step(version, f"skipped: {why}")
             else:
-                answers[version] = {one: shown({one: there}, cases) for one, there in wanted.items()}
+                answers[version] = {one: shown({one: sought}, cases) for one, sought in wanted.items()}
                 step(version, in_words(list(answers[version].values()), kind))
         return answers[version][fault]
 
@@ -251,7 +251,7 @@ def bisect(
         ChangedAt(
             search,
             differences(rows_by_version[search.last_good], rows_by_version[search.first_bad]).cases,
-            kind if len(faults_by_search) == 1 else kind_of_faults(wanted[fault] for fault in faults),
+            kind if len(faults_by_search) == 1 else kind_of_faults(wanted[fault].there for fault in faults),
         )
         for search, faults in faults_by_search.items()
     ]
@@ -263,7 +263,7 @@ def in_words(answers: Sequence[bool | None], kind: Kind) -> str:
     """Returns what a version shows of the faults that are searched for."""
     known = {answer for answer in answers if answer is not None}
     if not known:
-        return "skipped: it lacks the part or the check in question"
+        return "skipped: it lacks the part or the check in question, or missed a deadline in it"
     if len(known) == 1:
         return SHOWS[kind][known.pop()]
     return f"is like the last in {answers.count(True)} of {counted(len(answers), 'fault')}"
@@ -327,43 +327,61 @@ def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:
 Fault = tuple[Key, str, str]
 """A case, a part of it, and a fault."""
 
-Wanted = Mapping[Fault, bool]
-"""Whether a fault is there in the last version (and not in the first), or gone there."""
+
+@dataclass(frozen=True)
+class Sought:
+    """What is searched for of one fault."""
+
+    there: bool
+    """Is it there in the last version and not in the first one, or the other way round?"""
+    is_late: bool
+    """Did a version at an end miss a deadline in that part? Then it is not proven that the two differ, and
+    another version that misses it is compared by what was seen of it, as they were."""
+
+
+Wanted = Mapping[Fault, Sought]
 
 
 def difference_of(before: Sequence[Row], after: Sequence[Row]) -> Wanted:
     """Returns the faults in which the later rows differ from the earlier ones.
 
-    What the backend documents or chooses, and parts that missed a deadline, count only if nothing else
-    differs: they are not what is asked for, and may have changed with another version. A part that misses a
-    deadline on one side only differs in that alone, because what else is wrong with it was not seen there.
+    What the backend documents or chooses, and what a missed deadline may have hidden, count only if nothing
+    else differs: they are not what is asked for, and may have changed with another version. Then a part that
+    misses a deadline on one side only differs in that alone, because what else is wrong with it was not seen
+    there.
     """
-    every: dict[Fault, bool] = {}
-    faults: dict[Fault, bool] = {}
+    every: dict[Fault, Sought] = {}
+    faults: dict[Fault, Sought] = {}
     for case in differences(before, after).cases:
         for part in case.parts:
-            came_or_went = dict.fromkeys(part.new, True) | dict.fromkeys(part.gone, False)
-            if TIMEOUT in came_or_went:
-                came_or_went = {TIMEOUT: came_or_went[TIMEOUT]}
-            is_in_time = TIMEOUT not in part.before | part.after
-            for fault, there in came_or_went.items():
-                every[case.key, part.part, fault] = there
-                if is_in_time and fault not in part.documented:
-                    faults[case.key, part.part, fault] = there
+            proven = _came_or_went(*part.proven)
+            seen = _came_or_went(part.new, part.gone)
+            if TIMEOUT in seen:
+                seen = {TIMEOUT: seen[TIMEOUT]}
+            for fault, there in seen.items():
+                every[case.key, part.part, fault] = Sought(there, is_late=fault not in proven)
+            for fault in proven.keys() - part.documented:
+                faults[case.key, part.part, fault] = Sought(proven[fault], is_late=False)
     return faults or every
 
 
+def _came_or_went(came: Iterable[str], went: Iterable[str]) -> dict[str, bool]:
+    return dict.fromkeys(came, True) | dict.fromkeys(went, False)
+
+
 def shown(wanted: Wanted, cases: Mapping[Key, CaseDifferences]) -> bool | None:
-    """Do these cases show all of the wanted faults? None if a part of them was not measured or missed a
-    deadline that is not asked for, or a check in question was not made."""
-    in_question = {(key, part) for key, part, fault in wanted if fault == TIMEOUT}
+    """Do these cases show all of the wanted faults? None if a part of them was not measured, if a missed
+    deadline may hide one, or if a check in question was not made."""
     answers = []
-    for (key, part, fault), there in wanted.items():
+    for (key, part, fault), sought in wanted.items():
         case = cases[key]
-        if part not in case.parts or (TIMEOUT in case.parts[part] and (key, part) not in in_question):
+        if part not in case.parts:
+            return None
+        is_there = fault in case.parts[part]
+        if TIMEOUT in case.parts[part] and not is_there and not sought.is_late:
             return None
         check = fault.partition(":")[0]
         if part == CHECKS and check in checks() and check not in case.looked:
             return None
-        answers.append((fault in case.parts[part]) == there)
+        answers.append(is_there == sought.there)
     return all(answers)
