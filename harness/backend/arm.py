@@ -24,6 +24,14 @@ def arm(of: OfABackend) -> str:
     return f"{of.backend}:{of.options}" if of.options else of.backend
 
 
+def pinned(of: OfABackend, version: str) -> str:
+    """Returns the backend as `--backends` takes it, pinned to the version that a run saw, if it saw one:
+    another version must not answer for it.
+    """
+    wanted = f"=={version}" if version else ""
+    return of.backend + wanted + (f":{of.options}" if of.options else "")
+
+
 def are_versions(one: OfABackend, other: OfABackend) -> bool:
     """Are the two versions of one thing, the same backend with the same options?
 

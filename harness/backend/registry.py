@@ -159,11 +159,14 @@ def make(spec: BackendSpec, vocabulary: Vocabulary) -> Adapter:
         _check_version(spec, adapter_class.distribution)
     options = {name: converted(spec.name, adapter_class, name, value) for name, value in spec.options}
     try:
-        return adapter_class(vocabulary, **options)
+        adapter = adapter_class(vocabulary, **options)
     except UnsupportedVocabulary as error:
         return declining(adapter_class, vocabulary, str(error))
     except ImportError as error:
         raise BadInput(f'backend "{spec}" needs a library that cannot be imported: {error}') from error
+    if spec.version is not None:
+        _check_wrapped_version(spec, adapter)
+    return adapter
 
 
 def installed_version(distribution: str) -> str | None:
@@ -188,7 +191,7 @@ def recorded_version(adapter: Adapter | type[Adapter]) -> str:
     (`0.5.4+inner-0.2.8`); empty if there is none."""
     own = installed_version(adapter.distribution) or ""
     wrapped = installed_version(adapter.wraps)
-    return f"{own}{'.' if '+' in own else '+'}{adapter.wraps}-{wrapped}" if own and wrapped else own
+    return f"{_with_label(own)}{adapter.wraps}-{wrapped}" if own and wrapped else own
 
 
 def _files() -> dict[str, str]:
@@ -270,9 +273,28 @@ def _check_version(spec: BackendSpec, distribution: str) -> None:
         raise BadInput(
             f'backend "{spec}" belongs to no distribution, so it has no version to ask for; write {spec.name}'
         )
-    installed = installed_version(distribution)
-    if installed != spec.version:
-        state = f"{installed} is installed" if installed else "is not installed"
-        raise BadInput(
-            f'backend "{spec}": {distribution} {state}; pip install {distribution}=={spec.version}'
-        )
+    installed = installed_version(distribution) or ""
+    # What a wrapper wraps is known once it is made; rows name the version of that as a local label.
+    is_wrapped = bool(installed) and str(spec.version).startswith(_with_label(installed))
+    if installed != spec.version and not is_wrapped:
+        raise _other_version(spec, distribution, installed)
+
+
+def _check_wrapped_version(spec: BackendSpec, adapter: Adapter) -> None:
+    found = recorded_version(adapter)
+    if spec.version not in (found, installed_version(adapter.distribution)):
+        raise _other_version(spec, adapter.distribution, found)
+
+
+def _with_label(version: str) -> str:
+    """Returns the beginning of the version with a local label added."""
+    return f"{version}{'.' if '+' in version else '+'}"
+
+
+def _other_version(spec: BackendSpec, distribution: str, found: str) -> BadInput:
+    """Returns the refusal of a version that is not the one installed; `found` is empty for none."""
+    state = f"{found} is installed" if found else "is not installed"
+    own, _, label = str(spec.version).partition("+")
+    wrapped, dash, its_version = label.rpartition("-")
+    wanted = f"{own} {wrapped}=={its_version}" if dash else spec.version
+    return BadInput(f'backend "{spec}": {distribution} {state}; pip install {distribution}=={wanted}')

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_backend, add_number, add_run, add_vocabulary
-from harness.cli.output import emit
+from harness.cli.output import emit, say
 from harness.cli.values import whole
-from harness.errors import OK
+from harness.errors import OK, BadInput
 
 
 def add(verbs: Verbs) -> None:
@@ -42,10 +43,10 @@ def add(verbs: Verbs) -> None:
 
 
 def repro(options: argparse.Namespace) -> int:
-    """Shows the case, and writes the script if asked. Raises BadInput."""
+    """Shows the case, and writes the script if asked and if there is one. Raises BadInput."""
     from harness.diagnose.repro import (
         find_failure,
-        script,
+        replayed,
         show,
         show_shrunk,
         shrink_failure,
@@ -54,17 +55,48 @@ def repro(options: argparse.Namespace) -> int:
         to_json,
     )
 
+    if options.script is not None:
+        _refuse_unwritable(options.script)
     failure = find_failure(
         options.run, options.case, options.backend, options.vocabulary, options.instance, options.check
     )
     if options.shrink:
         shrunk = shrink_failure(failure)
-        emit(options, lambda: shrunk_to_json(failure, shrunk), lambda: show_shrunk(failure, shrunk))
-    else:
-        emit(options, lambda: to_json(failure), lambda: show(failure))
-    if options.script:
-        options.script.write_text(
-            shrunk_script(shrunk) if options.shrink else script(failure), "utf-8", errors="backslashreplace"
+        script = shrunk_script(shrunk)
+        emit(
+            options,
+            lambda: shrunk_to_json(failure, shrunk, script),
+            lambda: show_shrunk(failure, shrunk, script),
         )
-        print(f"script: {options.script}", file=sys.stderr if options.json else sys.stdout)
+    else:
+        again = replayed(failure)
+        script = again.script
+        emit(options, lambda: to_json(again), lambda: show(again))
+    if options.script is not None:
+        _write(options.script, script, is_answer_json=options.json)
     return OK
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Raises BadInput if the script could not be written, before the work is done."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise BadInput(
+            f"{path}: cannot be written: there is no folder {folder}; make it, or give another --script"
+        )
+    if path.is_dir():
+        raise BadInput(f"{path}: cannot be written: it is a folder; name a file in it")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise BadInput(f"{path}: cannot be written: permission denied; give another --script")
+
+
+def _write(path: Path, script: str, *, is_answer_json: bool) -> None:
+    """Writes the script, unless it is empty, and says which of the two happened. Raises BadInput."""
+    if not script:
+        say(f"no script was written to {path}: there is none that shows this")
+        return
+    try:
+        path.write_text(script, "utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise BadInput(f"{path}: the script cannot be written: {error.strerror}") from error
+    print(f"script: {path}", file=sys.stderr if is_answer_json else sys.stdout)

@@ -257,6 +257,20 @@ def test_the_installed_version_may_be_asked_for_and_no_other(choosy: str) -> Non
         make(parse_spec(f"{choosy}==0.1"), byte_vocabulary())
 
 
+def test_the_version_that_a_run_records_of_a_wrapper_may_be_asked_for(
+    choosy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names the library that is wrapped, which is known once the adapter is made."""
+    monkeypatch.setattr(Choosy, "wraps", "regex")
+    own, wrapped = registry.installed_version("numpy"), registry.installed_version("regex")
+    for version in (own, f"{own}+regex-{wrapped}"):
+        assert make(parse_spec(f"{choosy}=={version}"), byte_vocabulary())
+    for other in (f"{own}+regex-0.1", "0.1+regex-0.1", f"{own}+torch-0.1"):
+        wanted = other.replace("+", " ").replace("-", "==")
+        with pytest.raises(BadInput, match=f"is installed; pip install numpy=={re.escape(wanted)}$"):
+            make(parse_spec(f"{choosy}=={other}"), byte_vocabulary())
+
+
 def test_a_version_of_what_is_not_installed_or_has_none_is_bad_input(
     choosy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -310,6 +310,20 @@ def test_each_arm_gets_its_own_cause_and_no_other(tmp_path: Path, monkeypatch: p
     assert causes == OWN_CAUSE
 
 
+@pytest.mark.parametrize("missing", ["nowhere", "cases.jsonl"])
+def test_a_run_that_is_not_there_is_told_as_such(
+    missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "nowhere"
+    if missing != "nowhere":
+        a_run(folder, "Reading")
+        (folder / missing).unlink()
+    assert main(["adjudicate", str(folder)]) == 2
+    told = capsys.readouterr().err
+    assert f"{folder}: no run here (no " in told and "stored" not in told and "Errno" not in told
+    assert not (folder / f"{WITNESSES}.part").exists()
+
+
 def test_adjudicate_tells_on_stderr_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

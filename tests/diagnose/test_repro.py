@@ -21,11 +21,12 @@ from harness.cases.case import Case, Instance, case_id
 from harness.diagnose.repro import (
     Failure,
     find_failure,
-    script,
+    replayed,
     show,
     show_shrunk,
     shrink_failure,
     shrunk_script,
+    shrunk_to_json,
 )
 from harness.diagnose.repro.shrunk import fault_of
 from harness.diagnose.shrink import Outcome, outcome_of
@@ -104,14 +105,14 @@ def test_a_finding_of_no_instance_of_its_case_is_told(tmp_path: Path) -> None:
 
 def test_a_verdict_is_shown_shrunk_and_shown_again(run: Path) -> None:
     failure = find_failure(run, "star", "outlines-core", None, None)
-    shown = show(failure)
+    shown = show(replayed(failure))
     assert "over_constrained" in shown and "zzz[0-9]+" in shown and "hello:abab" in shown
     assert "NO , NO : token" in shown and "allowed there: " in shown
     whole = shown.partition("without GrammarBench:")[2]
     assert printed(whole)[-1][-2:] == ["False", "False"]
-    assert script(failure).strip() == whole.strip()
+    assert replayed(failure).script.strip() == whole.strip()
     small = shrink_failure(failure)
-    text = show_shrunk(failure, small)
+    text = show_shrunk(failure, small, shrunk_script(small))
     assert "grammar 29 -> 5 bytes" in text and "(ab)*" in text and "every byte, end-of-sequence" in text
     alone = shrunk_script(small)
     assert text.partition("without GrammarBench:")[2].strip() == alone.strip()
@@ -121,7 +122,7 @@ def test_a_verdict_is_shown_shrunk_and_shown_again(run: Path) -> None:
 
 def test_a_finding_is_shown_by_the_walk_to_the_token_in_question(run: Path) -> None:
     failure = find_failure(run, "quoted", "outlines-core", None, None)
-    shown = show(failure)
+    shown = show(replayed(failure))
     assert "walked again to the_mask_is_exact" in shown and "forbids 99 tokens" in shown
     text = shown.partition("without GrammarBench:")[2]
     lines = printed(text)
@@ -137,18 +138,20 @@ def test_a_finding_is_shown_by_the_walk_to_the_token_in_question(run: Path) -> N
 
 def test_a_crash_is_shown_and_shrunk(run: Path) -> None:
     failure = find_failure(run, "boom", "miniatures:SegfaultsInFill", None, None)
-    shown = show(failure)
+    shown = show(replayed(failure))
     assert "killed by SIGSEGV" in shown and "there is no script" in shown
     small = shrink_failure(failure)
     assert small.shown and small.grammar.text == "boom" and small.script == ""
-    text = show_shrunk(failure, small)
+    text = show_shrunk(failure, small, shrunk_script(small))
     assert "crash SIGSEGV in fill" in text and "there is no script" in text
+    assert "instance, of unknown validity:" in text and shrunk_to_json(failure, small, "")["valid"] is None
 
 
 def test_what_is_not_seen_again_is_told(run: Path) -> None:
     failure = find_failure(run, "star", "outlines-core", None, None)
     cured = replace(failure, instance=Instance("three", b"hello:", True))
-    assert "not seen again" in show_shrunk(cured, shrink_failure(cured))
+    small = shrink_failure(cured)
+    assert "not seen again" in show_shrunk(cured, small, "") and shrunk_script(small) == ""
 
 
 def failure_with(row: Row, finding: Finding | None = None) -> Failure:
@@ -199,7 +202,7 @@ def test_no_text_of_others_gets_out_of_the_comments_of_a_script(run: Path) -> No
     tokens = byte_vocabulary().encode(content)
     noted = Finding("a_check", 0, evil, walk=(*tokens, 256))
     one = row(0, OUTLINES, 0, vocabulary="bytes", dialect="json_schema", text=evil, findings=(noted,))
-    text = script(Failure(one, hostile, hostile.instances[0], noted, 10.0, 4 << 30))
+    text = replayed(Failure(one, hostile, hostile.instances[0], noted, 10.0, 4 << 30)).script
     assert "import os" not in [line.strip() for line in text.splitlines()]
     compile(text, "script", "exec")
     assert [
@@ -213,5 +216,5 @@ def test_a_special_token_has_no_script(run: Path) -> None:
     vocabulary = load_vocabulary("probe")
     special = next(token for token in vocabulary.special_tokens if token != vocabulary.eos_token)
     noted = Finding("special", 0, "", walk=(special,))
-    shown = show(failure_with(row(0, OUTLINES, 0, findings=(noted,)), noted))
+    shown = show(replayed(failure_with(row(0, OUTLINES, 0, findings=(noted,)), noted)))
     assert "there is no script" in shown and vocabulary.special_tokens[special] in shown

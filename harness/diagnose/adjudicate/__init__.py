@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.backend.arm import Arm, arm_names
+from harness.backend.arm import arm_names, pinned
 from harness.backend.environments.build import python_of
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
@@ -35,7 +35,7 @@ from harness.oracle.judge import Judge
 from harness.rows.appending import encoded, write_lines
 from harness.rows.folder import locked
 from harness.rows.row import DECLINED, Row, RunInfo
-from harness.rows.store import read_info, read_rows, refuse_published
+from harness.rows.store import read_cases, read_info, read_rows, refuse_published
 from harness.text import one_line
 
 WITNESSES = "witnesses.jsonl"
@@ -84,9 +84,10 @@ def adjudicate(
     refuse_published(
         folder, "adjudicated", "run its command again where the suites are, and adjudicate that run"
     )
+    info = read_info(folder)
+    next(read_cases(folder), None)  # raises where the run has none
     with locked(folder):
         step(0, 0, f"reading the rows of {folder}")
-        info = read_info(folder)
         compiled = _compiled(read_rows(folder), arm_names(info.arms))
         work = _Work(
             folder,
@@ -137,7 +138,7 @@ def _in_vocabulary(work: _Work, name: str, validators: Validators, before: int) 
     services = {
         arm_name: Service(
             "harness.diagnose.adjudicate.arm:load_arm",
-            {"spec": _spec(arm), "vocabulary": name, "cases": work.cases},
+            {"spec": pinned(arm, arm.version), "vocabulary": name, "cases": work.cases},
             work.info.memory_bytes,
             python_of(arm, work.say),
         )
@@ -196,11 +197,3 @@ def _planned_cases(work: _Work, vocabulary: str) -> Iterator[_PlannedCase]:
                 case_ids.add(case.id)
                 yield _PlannedCase(suite, offset, case, frozenset(arms))
             offset += len(line)
-
-
-def _spec(arm: Arm) -> str:
-    """Returns the arm's specification, pinned to the version that the run saw, if there is one: another
-    version must not answer for it.
-    """
-    version = f"=={arm.version}" if arm.version else ""
-    return arm.backend + version + (f":{arm.options}" if arm.options else "")

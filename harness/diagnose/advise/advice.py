@@ -75,15 +75,17 @@ class Advice:
         if self.offer is None:
             return ()
         tried = {arm_name(backend) for backend in self.answer.backends}
-        foreign = sorted(tried - self.offer.arms.keys())
-        no_backend = [
-            f"{name} was tried by itself, not through {self.engine}."
+        known = {arm.partition(":")[0] for arm in self.offer.arms}
+        besides = [
+            f"{name} has options of its own, for which no option of {self.engine} is known."
+            if name.partition(":")[0] in known
+            else f"{name} was tried by itself, not through {self.engine}."
             if self.offer.are_wrappers
             else f"{name} is no backend of {self.engine}."
-            for name in foreign
+            for name in sorted(tried - self.offer.arms.keys())
         ]
-        if not tried & self.offer.arms.keys():
-            return tuple(no_backend)
+        if not any(name.partition(":")[0] in known for name in tried):
+            return tuple(besides)
         behind = (
             f"The backends are {self.engine}'s own wrapper classes, with the libraries installed here."
             if self.offer.are_wrappers
@@ -93,7 +95,7 @@ class Advice:
         # Who names backends leaves others out, whether these are installed or not.
         are_missing = self.offer.missing and not self.offer.are_wrappers and self.offer.arms.keys() <= tried
         missing = [f"Not installed, so not tried: {', '.join(self.offer.missing)}."] if are_missing else []
-        return (behind, *missing, *no_backend)
+        return (behind, *missing, *besides)
 
 
 def arm_name(backend: BackendAnswer) -> str:

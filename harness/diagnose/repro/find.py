@@ -9,9 +9,10 @@ from pathlib import Path
 from harness.backend.environments.build import python_of
 from harness.backend.registry import parse_spec
 from harness.cases.case import Case, Instance
+from harness.checks import is_policy
 from harness.errors import BadInput, did_you_mean
-from harness.outcomes.outcome import outcome
-from harness.rows.row import DECLINED, OURS, Finding, Row, verdict
+from harness.outcomes.outcome import MORE, is_documented, outcome
+from harness.rows.row import DECLINED, OURS, VERDICT, Finding, Row, verdict
 from harness.rows.store import read_cases, read_info, read_rows
 
 
@@ -40,7 +41,8 @@ def find_failure(
 ) -> Failure:
     """Returns the first failing row of that case (given by name or id) and backend. Raises BadInput.
 
-    With a number, the row of that instance, failing or not; with a check, the first row with a finding of it.
+    With a number, of the walks of that instance and of what checks found along it: the first that fails, else
+    any. With a check, the first row with a finding of it, rather one that is not documented.
     """
     info = read_info(folder)
     suites_and_cases = [(suite, case) for suite, _, case in read_cases(folder)]
@@ -75,9 +77,8 @@ def find_failure(
             "the run may be incomplete"
         )
     check = check and check.replace(" ", "_")  # the report writes it with blanks
-    row = _chosen(rows, number, check)
+    row, finding = _chosen(rows, number, check)
     (case,) = (case for suite, case in suites_and_cases if (suite, case.id) == (row.suite, row.case_id))
-    finding = _finding(row, check)
     along = row.instance if row.instance is not None else finding.instance if finding is not None else None
     if along is None and case.instances:
         along = 0
@@ -92,39 +93,87 @@ def find_failure(
     return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm))
 
 
-def _chosen(rows: list[Row], number: int | None, check: str | None) -> Row:
+@dataclass(frozen=True)
+class _Seen:
+    """A row, and those of its findings that are asked for."""
+
+    row: Row
+    findings: tuple[Finding, ...]
+    is_whole: bool
+    """Is the row itself asked for, and not only findings of it?"""
+
+    @property
+    def fails(self) -> bool:
+        if self.is_whole:
+            return outcome(self.row).fails
+        return any(_rank(finding) == 0 for finding in self.findings)
+
+
+def _rank(finding: Finding) -> int:
+    """Returns how much there is to show in it, 0 for what fails the case; then come what is undocumented,
+    what is documented, and what only tells of others."""
+    if finding.cause == MORE:
+        return 3
+    if finding.documented:
+        return 2
+    return int(finding.check == VERDICT or is_policy(finding.check))
+
+
+def _chosen(rows: list[Row], number: int | None, check: str | None) -> tuple[Row, Finding | None]:
+    """Returns the row to show, and the finding of it that is the failure; None if its verdict is. Raises
+    BadInput."""
+    seen = [_Seen(row, row.findings, True) for row in rows]
     if number is not None:
-        chosen = [row for row in rows if row.instance == number]
-        if not chosen:
-            raise BadInput(
-                f"that case has instances 0 to {max(row.instance or 0 for row in rows)}; there is no {number}"
-            )
-    else:
-        chosen = rows
+        seen = _of_instance(rows, number)
     if check is not None:
-        with_check = [row for row in chosen if any(finding.check == check for finding in row.findings)]
-        if not with_check:
-            names = sorted({finding.check for row in chosen for finding in row.findings})
-            raise BadInput(
-                f'that case has no finding "{check}"{did_you_mean(check, names) or "; it has none at all"}'
-            )
-        return with_check[0]
-    if number is not None:
-        return chosen[0]
-    failed = [row for row in rows if outcome(row).fails] or [row for row in rows if row.status in DECLINED]
-    noted = [row for row in rows if row.findings]
-    return (failed or noted or [row for row in rows if row.status in OURS] or rows)[0]
+        return _with_check(seen, number, check)
+    failed = [each for each in seen if each.fails] or [each for each in seen if each.row.status in DECLINED]
+    noted = [each for each in seen if each.findings and (number is None or each.is_whole)]
+    chosen = (failed or noted or [each for each in seen if each.row.status in OURS] or seen)[0]
+    return chosen.row, _finding(chosen)
 
 
-def _verdict_fails(row: Row) -> bool:
-    return verdict(row.status, row.valid, row.accepted) not in ("pass", "unjudged")
+def _of_instance(rows: list[Row], number: int) -> list[_Seen]:
+    """Returns the walks of the instance, and what the checks of its whole case found along it."""
+    along = {row.instance for row in rows} | {finding.instance for row in rows for finding in row.findings}
+    known = [instance for instance in along if instance is not None]
+    if not known:
+        raise BadInput(f"that case has no instances, so there is no {number}; leave --instance out")
+    if number not in known:
+        raise BadInput(f"that case has instances 0 to {max(known)}; there is no {number}")
+    whole = [_Seen(row, row.findings, True) if row.instance == number else _part(row, number) for row in rows]
+    return [each for each in whole if each.is_whole or each.findings]
 
 
-def _finding(row: Row, check: str | None) -> Finding | None:
-    """Returns the row's finding that is the failure, if none is asked for by name and the verdict is not:
-    rather one that is not documented."""
-    if check is not None:
-        return next(finding for finding in row.findings if finding.check == check)
-    if _verdict_fails(row) or not row.findings:
+def _part(row: Row, number: int) -> _Seen:
+    is_of_case = row.instance is None
+    findings = tuple(finding for finding in row.findings if is_of_case and finding.instance == number)
+    return _Seen(row, findings, False)
+
+
+def _with_check(seen: list[_Seen], number: int | None, check: str) -> tuple[Row, Finding]:
+    """Returns the first finding of the check that fails the case, or else the first one of it."""
+    found = [(each.row, finding) for each in seen for finding in each.findings]
+    of_check = [(row, finding) for row, finding in found if finding.check == check]
+    if not of_check:
+        names = sorted({finding.check for _, finding in found})
+        which = "that case" if number is None else f"instance {number} of that case"
+        raise BadInput(
+            f'{which} has no finding "{check}"{did_you_mean(check, names) or "; it has none at all"}'
+        )
+    return min(of_check, key=lambda pair: _rank(pair[1]))
+
+
+def _finding(seen: _Seen) -> Finding | None:
+    """Returns the finding that is the failure; None where the verdict is.
+
+    A verdict that the backend documents comes behind what it does not.
+    """
+    first = min(seen.findings, key=_rank, default=None)
+    verdict_fails = seen.is_whole and verdict(seen.row.status, seen.row.valid, seen.row.accepted) not in (
+        "pass",
+        "unjudged",
+    )
+    if verdict_fails and not (is_documented(seen.row) and first is not None and _rank(first) == 0):
         return None
-    return next((finding for finding in row.findings if not finding.documented), row.findings[0])
+    return first

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from harness.backend.arm import arm
+from harness.backend.arm import pinned
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
@@ -15,21 +15,29 @@ from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Instance
 from harness.checks import asks_for_forced_text
 from harness.diagnose.repro.find import Failure
-from harness.diagnose.shrink.stepping import small_vocabulary, spelled, stepped, tokens_of, words_of
+from harness.diagnose.shrink.stepping import small_vocabulary, spelled, stepped_on, tokens_of, words_of
 from harness.rows.row import Finding
 from harness.serve.live.judging import MODE as LIVE
 
 EXAMPLES = 20
 LOAD_SECONDS = 300.0
 
+ENDED = {"ended": True}
+"""The message behind which the walk is made again, with a vocabulary of its own tokens alone."""
+GOES_ON: dict[str, Any] = {}
+"""A message that tells nothing but that a part of the work is done, so that each part has the time of one."""
+
 
 def replay(failure: Failure) -> list[dict[str, Any]]:
-    """Returns the messages of the process that walks it, up to its end or the deadline."""
+    """Returns the messages of the process that walks it, up to its end or the deadline.
+
+    Raises BadInput where another version than the run's is installed.
+    """
     if failure.row.mode == LIVE:
         return [{"lost": "not here: a live server wrote it; `grammarbench live` asks it anew"}]
     row = failure.row
     question: dict[str, Any] = {
-        "spec": arm(row),
+        "spec": pinned(row, row.backend_version),
         "vocabulary": row.vocabulary,
         "dialect": failure.case.grammar.dialect,
         "grammar": failure.case.grammar.text,
@@ -38,17 +46,22 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
         "walk": walk_of(failure.finding),
     }
     messages: list[dict[str, Any]] = []
-    with Service(f"{__name__}:{open_replay.__name__}", python=failure.python) as service:
+    service = Service(
+        f"{__name__}:{open_replay.__name__}", memory_bytes=failure.memory_bytes, python=failure.python
+    )
+    with service:
         seconds = LOAD_SECONDS
         while True:
             try:
                 answer, _ = service.ask(question, seconds=seconds)
             except Lost as lost:
-                return [*messages, {"lost": str(lost)}]
+                # What follows the end is a question of ours, and no part of the failure.
+                return messages if ENDED in messages else [*messages, {"lost": str(lost)}]
             if answer["message"] is None:
                 return messages
             messages.append(answer["message"])
-            question, seconds = {}, failure.timeout_s
+            question = {}
+            seconds = LOAD_SECONDS if answer["message"] == ENDED else failure.timeout_s
 
 
 def walk_of(finding: Finding | None) -> tuple[int, ...] | None:
@@ -94,17 +107,36 @@ def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"script": "" if walk is None else adapter.script(grammar), "library": library, "walk": walk}
     try:
         steps = yield from _steps(adapter, grammar, tokens)
-        if walk is not None:
-            few = small_vocabulary(words_of(walk))
-            again = [
-                (step.allowed, step.accepted)
-                for step in stepped(make(spec, few), grammar, tokens_of(few, walk))
-            ]
-            yield {"few_suffice": steps == again}
     except GeneratorExit:
         raise
     except BaseException as error:
         yield {"said": f"{type(error).__name__}: {error}"[:2000]}
+        return
+    if walk is None:
+        return
+    yield ENDED
+    try:
+        few = small_vocabulary(words_of(walk))
+        again = yield from _again(make(spec, few), grammar, tokens_of(few, walk))
+    except GeneratorExit:
+        raise
+    except BaseException:  # another failure than the one that is shown
+        again = None
+    yield {"few_suffice": steps == again}
+
+
+def _again(
+    adapter: Adapter, grammar: Grammar, tokens: list[int]
+) -> Generator[dict[str, Any], None, list[tuple[bool, bool]]]:
+    """Return which steps are allowed and accepted, and yield after each part of the work."""
+    yield GOES_ON
+    grammar_object = adapter.compile(grammar).start()
+    yield GOES_ON
+    steps = []
+    for step in stepped_on(adapter, grammar_object, tokens):
+        steps.append((step.allowed, step.accepted))
+        yield GOES_ON
+    return steps
 
 
 def _steps(
@@ -114,7 +146,9 @@ def _steps(
     vocabulary = adapter.vocabulary
     steps = []
     yield {"said": "for each token: does the mask allow it, is it accepted"}
-    for step in stepped(adapter, grammar, tokens):
+    grammar_object = adapter.compile(grammar).start()
+    yield GOES_ON
+    for step in stepped_on(adapter, grammar_object, tokens):
         steps.append((step.allowed, step.accepted))
         yield {"step": [step.token, _name(vocabulary, step.token), step.allowed, step.accepted]}
         if step.refused or (len(steps) == len(tokens) and step.token not in vocabulary.eos_tokens):

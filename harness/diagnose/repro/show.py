@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from harness.backend.arm import arm
@@ -16,9 +17,28 @@ from harness.text import one_line
 LONGEST_GRAMMAR = 4000
 
 
-def show(failure: Failure) -> str:
+@dataclass(frozen=True)
+class Replayed:
+    """A failure that was walked again, and the script that shows it."""
+
+    failure: Failure
+    messages: list[dict[str, Any]]
+    """What the process that walked it said."""
+    script: str
+    """The stand-alone script; empty if the adapter has none, or if the walk has a special token that no
+    script can name."""
+
+
+def replayed(failure: Failure) -> Replayed:
+    """Walks the failure again, and writes its script. Raises BadInput."""
+    messages = replay(failure)
+    return Replayed(failure, messages, _script(failure, messages))
+
+
+def show(again: Replayed) -> str:
     """Returns the text that shows the grammar, the instance, the tokens up to the failure with their bytes,
     what was allowed there, and the script."""
+    failure = again.failure
     row, case = failure.row, failure.case
     lines = [
         *heading(failure),
@@ -36,8 +56,7 @@ def show(failure: Failure) -> str:
         indented(failure.instance.content.decode("utf-8", "backslashreplace")),
         "walked again:" if failure.finding is None else f"walked again to {failure.finding.check}:",
     ]
-    messages = replay(failure)
-    for message in messages:
+    for message in again.messages:
         if "lost" in message:
             lines.append(f"  {message['lost']}")
         elif "step" in message:
@@ -48,13 +67,14 @@ def show(failure: Failure) -> str:
             lines.append(f"  allowed there: {message['count']} token(s){': ' if examples else ''}{examples}")
         elif "said" in message:
             lines.append(f"  {one_line(message['said'], spelled=True)}")
-    return "\n".join([*lines, "", *with_script(_script(failure, messages))])
+    return "\n".join([*lines, "", *with_script(again.script)])
 
 
-def to_json(failure: Failure) -> dict[str, Any]:
+def to_json(again: Replayed) -> dict[str, Any]:
     """Returns the failure as one JSON object: `walked` holds the messages of the process that walked it
     again, and `script` is empty if there is none."""
-    row, case, messages = failure.row, failure.case, replay(failure)
+    failure, messages = again.failure, again.messages
+    row, case = failure.row, failure.case
     steps = [message["step"] for message in messages if "step" in message]
     return {
         **heading_to_json(failure),
@@ -67,7 +87,7 @@ def to_json(failure: Failure) -> dict[str, Any]:
         "walked": [dict(zip(("token", "text", "allowed", "accepted"), step, strict=True)) for step in steps],
         "allowed": next((message["allowed"] for message in messages if "allowed" in message), None),
         "lost": next((message["lost"] for message in messages if "lost" in message), None),
-        "script": _script(failure, messages),
+        "script": again.script,
     }
 
 
@@ -89,12 +109,6 @@ def heading_to_json(failure: Failure) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names} | {
         "verdict": verdict(row.status, row.valid, row.accepted)
     }
-
-
-def script(failure: Failure) -> str:
-    """Only the stand-alone script; empty if the adapter has none, or if the walk has a special token that no
-    script can name."""
-    return _script(failure, replay(failure))
 
 
 def heading(failure: Failure) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.backend.arm import arm
+from harness.backend.arm import pinned
 from harness.cases.case import Case
 from harness.diagnose.repro.find import Failure
 from harness.diagnose.repro.show import heading, heading_to_json, indented, validity_words, with_script
@@ -29,7 +29,7 @@ def fault_of(failure: Failure) -> Fault:
     row, case, finding = failure.row, failure.case, failure.finding
     outcome = outcome_of(row, finding)
     return Fault(
-        spec=arm(row),
+        spec=pinned(row, row.backend_version),
         vocabulary=row.vocabulary,
         grammar=case.grammar,
         content=failure.instance.content if case.instances else None,
@@ -53,7 +53,7 @@ def _check(row: Row, outcome: Outcome) -> str:
     return row.checking if outcome.phase == "check" else ""
 
 
-def show_shrunk(failure: Failure, shrunk: Shrunk) -> str:
+def show_shrunk(failure: Failure, shrunk: Shrunk, script: str) -> str:
     """Returns the text that shows grammar and instance before and after, and the script."""
     if not shrunk.shown:
         return "\n".join(
@@ -74,12 +74,12 @@ def show_shrunk(failure: Failure, shrunk: Shrunk) -> str:
         indented(shrunk.grammar.text),
         f"instance, {validity_words(shrunk.valid)}:" if shrunk.content is not None else "no instance",
         indented((shrunk.content or b"").decode("utf-8", "backslashreplace")),
-        *with_script(shrunk_script(shrunk)),
+        *with_script(script),
     ]
     return "\n".join(lines)
 
 
-def shrunk_to_json(failure: Failure, shrunk: Shrunk) -> dict[str, Any]:
+def shrunk_to_json(failure: Failure, shrunk: Shrunk, script: str) -> dict[str, Any]:
     """Returns the small failure as one JSON object, with contents as hex."""
     return {
         **heading_to_json(failure),
@@ -92,12 +92,15 @@ def shrunk_to_json(failure: Failure, shrunk: Shrunk) -> dict[str, Any]:
         "steps": shrunk.steps,
         "tried": shrunk.tried,
         "is_minimal": shrunk.is_minimal,
-        "script": shrunk_script(shrunk) if shrunk.shown else "",
+        "script": script,
     }
 
 
 def shrunk_script(shrunk: Shrunk) -> str:
-    """Returns the stand-alone script of the small failure; empty if the adapter has none."""
+    """Returns the stand-alone script of the small failure; empty if the adapter has none, and if the failure
+    was not seen again, so that a script would show nothing."""
+    if not shrunk.shown:
+        return ""
     shown = Shown(
         library=shrunk.library,
         grammar=shrunk.grammar,

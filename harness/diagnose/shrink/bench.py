@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from harness.backend.layout import Layout
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.diagnose.shrink.edits import Candidate
@@ -73,6 +74,11 @@ class Bench:
             "steps"
         )
         return steps
+
+    def layout(self, candidate: Candidate) -> Layout | None:
+        """Returns the layout in which the backend says that it writes JSON; None if it says nothing of it."""
+        layout: dict[str, Any] | None = self._ask("layout", candidate, ASIDE_SECONDS).get("layout")
+        return None if layout is None else Layout.from_json(layout)
 
     def _ask(self, kind: str, candidate: Candidate, deadline: float, **more: Any) -> dict[str, Any]:
         question = {

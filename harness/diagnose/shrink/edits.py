@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from itertools import islice
 from typing import Any
 
@@ -39,6 +40,15 @@ class Candidate:
         parts = [grammar, self.content or b"", *(self.words or ())]
         return sum(map(len, parts)) + len(self.words or ()), sum(map(sum, parts))
 
+    @property
+    def digest(self) -> bytes:
+        """Returns a few bytes that tell it from any other one, for whoever remembers thousands of them."""
+        parts = self.grammar.dialect, self.grammar.text, self.content, self.words
+        return sha256(ascii(parts).encode()).digest()
+
+
+FIRST_DOCUMENTS = 200
+"""How many smaller documents come before the steps of the grammar; the others come behind them."""
 
 Step = Callable[[], Candidate]
 """A function that makes a candidate, so that it is written out only when its turn comes."""
@@ -52,14 +62,21 @@ def steps(now: Candidate) -> Iterator[Step]:
     with suppress(ValueError, RecursionError):
         yield from _plainer(now)
     # Before the rest of the grammar: most of these are not as valid as the first instance was, and cost no
-    # trial.
-    yield from (partial(replace, now, content=less) for less in smaller_documents(now.content or b""))
+    # trial. But a long text has more of them than there is time to judge.
+    yield from _document_steps(now, 0, FIRST_DOCUMENTS)
     try:
         yield from _grammar_steps(now)
     except (ValueError, RecursionError):
         yield from (_with_text(now, less) for less in text_cuts(now.grammar.text))
+    yield from _document_steps(now, FIRST_DOCUMENTS, None)
     yield from (partial(replace, now, content=less) for less in content_cuts(now.content or b""))
     yield from (partial(replace, now, words=less) for less in cuts(now.words or ()))
+
+
+def _document_steps(now: Candidate, begin: int, end: int | None) -> Iterator[Step]:
+    """Yields the steps to some of the smaller documents, by their numbers."""
+    documents = islice(smaller_documents(now.content or b""), begin, end)
+    yield from (partial(replace, now, content=less) for less in documents)
 
 
 def smaller_documents(content: bytes) -> Iterator[bytes]:

@@ -70,6 +70,7 @@ class Shrunk:
     grammar: Grammar
     content: bytes | None
     valid: bool | None
+    """None if nobody judged the smaller instance."""
     outcome: Outcome
     vocabulary: str
     """The name of the run's vocabulary."""

@@ -17,7 +17,7 @@ from harness.cases.subschemas import (
     subschemas_below,
     without_keys,
 )
-from harness.diagnose.shrink.cut import spans
+from harness.diagnose.shrink.cut import spans, text_cuts
 from harness.diagnose.shrink.patterns import smaller_regexes
 from harness.diagnose.shrink.values import places, smaller_node
 
@@ -63,6 +63,7 @@ def smaller_schemas(schema: Schema, instance: Any) -> Iterator[Pair]:
         for key, value in node.items():
             yield from ((put(schema, (*path, key), less), instance) for less in _smaller_keyword(key, value))
     yield from _shorter_names(schema, instance)
+    yield from _shorter_texts(schema, instance)
 
 
 def dangling(schema: Schema) -> bool:
@@ -262,15 +263,34 @@ def _shorter_names(schema: Schema, instance: Any) -> Iterator[Pair]:
         if isinstance(node, dict):
             for key in ("properties", "$defs", "definitions"):
                 names |= dict.fromkeys(node[key] if isinstance(node.get(key), dict) else ())
-            texts = [node.get("const")]
-            for key in ("enum", "required"):
-                texts += node[key] if isinstance(node.get(key), list) else []
-            names |= dict.fromkeys(text for text in texts if isinstance(text, str))
+            names |= dict.fromkeys(_texts(node, "enum", "required"))
     used = {*names, *(node for _, node in places(schema) if isinstance(node, str))}
     free = [letter for letter in "abcdefghij" if letter not in used]
     for name in names:
         if len(name) > 1 and free:
             yield _renamed_schema(schema, name, free[0]), _renamed(instance, name, free[0])
+
+
+def _shorter_texts(schema: Schema, instance: Any) -> Iterator[Pair]:
+    """Yields pairs in which a text of `enum` and `const` that stands in the instance is shorter in both."""
+    if instance is NOTHING:
+        return
+    held = {node for _, node in places(instance) if isinstance(node, str)}
+    texts: dict[str, None] = {}
+    for _, node in subschemas(schema):
+        if isinstance(node, dict):
+            texts |= dict.fromkeys(text for text in _texts(node, "enum") if text in held)
+    for text in texts:
+        for less in text_cuts(text):
+            yield _renamed_schema(schema, text, less), _renamed(instance, text, less)
+
+
+def _texts(node: dict[str, Any], *lists: str) -> list[str]:
+    """Returns the text of a subschema's `const` and those of these lists of it."""
+    values = [node.get("const")]
+    for key in lists:
+        values += node[key] if isinstance(node.get(key), list) else []
+    return [value for value in values if isinstance(value, str)]
 
 
 def _renamed_schema(schema: Schema, old: str, new: str) -> Schema:

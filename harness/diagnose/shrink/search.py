@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from harness.diagnose.shrink.bench import Bench
@@ -21,6 +20,12 @@ SECONDS = 60.0
 HANG_SECONDS = 2.0
 """The seconds after which a candidate counts as hanging, where hanging is the failure; also the most that any
 other candidate may take."""
+
+LONGEST_SHARE = 0.25
+"""The most of the budget that one candidate is waited for, to see whether it hangs as the run saw it."""
+
+RECHECKS = 2
+"""For how many such waits time is kept; where candidates end soon there is time for more."""
 
 REPAIRS = 120
 """The most instances that are judged for a grammar which the present instance no longer fits."""
@@ -45,9 +50,7 @@ def shrink(
     The same fault and candidates give the same result, unless the seconds end the search. Raises BadInput if
     the backend does not load."""
     with Bench(fault, python) as bench, Judge(JUDGE_SECONDS) as judge:
-        return _Search(
-            fault, bench, Validity(judge, fault.options), time.monotonic() + seconds, candidates, hang_seconds
-        ).run()
+        return _Search(fault, bench, Validity(judge, fault.options), seconds, candidates, hang_seconds).run()
 
 
 @dataclass(frozen=True)
@@ -64,22 +67,25 @@ class _Search:
         fault: Fault,
         bench: Bench,
         validity: Validity,
-        ends: float,
+        seconds: float,
         candidates: int,
         hang_seconds: float,
     ) -> None:
-        self.fault, self.bench, self.validity, self.ends, self.candidates = (
-            fault,
-            bench,
-            validity,
-            ends,
-            candidates,
-        )
+        self.fault, self.bench, self.validity = fault, bench, validity
         self.is_hang = fault.outcome.status == "timeout"
         self.deadline = min(fault.timeout_s, hang_seconds) if self.is_hang else fault.timeout_s
         self.hang_seconds = hang_seconds
-        self.known: set[Candidate] = set()
-        """The candidates that were already judged or tried."""
+        self.longest = min(fault.timeout_s, max(hang_seconds, LONGEST_SHARE * seconds))
+        """The seconds for which what is returned must hang, where hanging is the failure."""
+        self.rechecks = self.is_hang and self.longest > self.deadline
+        kept = RECHECKS if self.rechecks else 0
+        self.all_ends = time.monotonic() + seconds
+        self.ends = self.all_ends - kept * self.longest
+        self.candidates = max(1, candidates - kept)
+        self.known: set[bytes] = set()
+        """The digests of the candidates that were already judged or tried."""
+        self.taken: list[_Failing] = []
+        """The fault itself, and what each step has made of it."""
         self.must_be_right = validity.is_right(fault.grammar)
         self.is_spent = False
 
@@ -95,13 +101,15 @@ class _Search:
                 "text": f"our judge does not call the instance {'valid' if self.fault.valid else 'invalid'}"
             }
             return self._result(_Failing(best.candidate, answer), 0, shown=True)
-        taken = 0
+        self.taken.append(best)
         while not self.is_spent:
-            best, successes = self._round(best)
-            taken += successes
-            if not successes:
+            before = len(self.taken)
+            self._round()
+            if len(self.taken) == before:
                 break
-        return self._result(self._waited_for(best), taken, shown=True)
+        if self.rechecks:
+            self._go_back_to_a_hang()
+        return self._result(self.taken[-1], len(self.taken) - 1, shown=True)
 
     def _start(self) -> _Failing | None:
         """Returns the fault itself, with as few tokens as show it: bytes alone, then the run's tokens as
@@ -112,8 +120,11 @@ class _Search:
                 whole, words=() if stage == "bytes" else self._words(whole) if stage == "tokens" else None
             )
             began = time.monotonic()
-            failing = None if candidate in self.known else self._try(candidate, self.fault.valid)
-            self.known.add(candidate)
+            seconds = self.longest if self.is_hang else self.deadline
+            failing = (
+                None if candidate.digest in self.known else self._try(candidate, self.fault.valid, seconds)
+            )
+            self.known.add(candidate.digest)
             if failing is not None:
                 if not self.is_hang:
                     self.deadline = min(
@@ -127,30 +138,30 @@ class _Search:
         walk = self.bench.tokens(replace(whole, words=None), self.fault.walk)
         return None if walk is None else words_of(walk)
 
-    def _round(self, best: _Failing) -> tuple[_Failing, int]:
+    def _round(self) -> None:
         """Tries every step once, as far as the steps of one candidate are those of the next."""
-        successes = index = 0
+        begin = 0
         goes_on = True
-        while goes_on:
+        while goes_on and not self.is_spent:
             goes_on = False
-            for step in islice(steps(best.candidate), index, None):
-                smaller = self._smaller(step(), best.candidate)
-                if self.is_spent:
-                    return smaller or best, successes + bool(smaller)
+            best = self.taken[-1].candidate
+            for number, step in enumerate(steps(best)):
+                if self._has_no_time():  # there may be thousands before the first
+                    return
+                smaller = None if number < begin else self._smaller(step(), best)
                 if smaller is not None:
+                    self.taken.append(smaller)
                     # A great step begins anew; after a small one, what comes next stands where it stood.
-                    index = 0 if smaller.candidate.size[0] <= 0.9 * best.candidate.size[0] else index
-                    best, successes, goes_on = smaller, successes + 1, True
+                    begin = 0 if smaller.candidate.size[0] <= 0.9 * best.size[0] else number
+                    goes_on = True
                     break
-                index += 1
-        return best, successes
 
     def _smaller(self, candidate: Candidate, best: Candidate) -> _Failing | None:
         """Returns the candidate, or one with an instance repaired to go with its grammar, if it is smaller,
         right, and fails alike."""
-        if candidate.size >= best.size or candidate in self.known:
+        if candidate.size >= best.size or candidate.digest in self.known:
             return None
-        self.known.add(candidate)
+        self.known.add(candidate.digest)
         if (
             self.must_be_right
             and candidate.grammar != best.grammar
@@ -173,7 +184,10 @@ class _Search:
         fault = self.fault
         if not self._is_judged or fault.content is None or fault.valid is None:
             return True
-        return self.validity.agrees(fault.grammar, fault.content, fault.valid)
+        layout = None
+        if fault.outcome.verdict == "over_constrained" and fault.grammar.dialect == "json_schema":
+            layout = self.bench.layout(Candidate(fault.grammar, fault.content, ()))
+        return self.validity.agrees(fault.grammar, fault.content, fault.valid, layout)
 
     @property
     def _is_judged(self) -> bool:
@@ -186,48 +200,67 @@ class _Search:
             if self._has_no_time() or tried == REPAIRS_TRIED:
                 break
             if (
-                repaired in self.known
+                repaired.digest in self.known
                 or self.validity.of(repaired.grammar, repaired.content or b"") != self.fault.valid
             ):
                 continue
-            self.known.add(repaired)
+            self.known.add(repaired.digest)
             tried += 1
             failing = self._try(repaired, self.fault.valid)
             if failing is not None:
                 return failing
         return None
 
-    def _try(self, candidate: Candidate, valid: bool | None) -> _Failing | None:
-        if self._has_no_time():
+    def _try(self, candidate: Candidate, valid: bool | None, seconds: float | None = None) -> _Failing | None:
+        """Returns the candidate if it fails alike, within these seconds if they are given."""
+        seconds = self.deadline if seconds is None else seconds
+        if self._has_no_time(seconds):
             return None
         # Where hanging is the failure, no candidate may be called so for want of time.
-        deadline = self.deadline if self.is_hang else min(self.deadline, self.ends - time.monotonic())
+        deadline = seconds if self.is_hang else min(seconds, self.ends - time.monotonic())
         answer = self.bench.try_(candidate, valid, deadline)
         return _Failing(candidate, answer) if self.fault.outcome in observed(answer, valid) else None
 
-    def _has_no_time(self) -> bool:
-        needed = self.deadline if self.is_hang else 0.0
+    def _has_no_time(self, seconds: float | None = None) -> bool:
+        needed = (self.deadline if seconds is None else seconds) if self.is_hang else 0.0
         self.is_spent = (
             self.is_spent or self.bench.tried >= self.candidates or time.monotonic() + needed >= self.ends
         )
         return self.is_spent
 
-    def _waited_for(self, best: _Failing) -> _Failing:
-        """Returns the best candidate, tried with the run's own deadline if it hangs and there is time for
-        that."""
-        longest = self.fault.timeout_s
-        if not self.is_hang or longest <= self.deadline or time.monotonic() + longest > self.ends:
-            return best
-        answer = self.bench.try_(best.candidate, None, longest)
-        ended = answer["status"] != "timeout"
-        return _Failing(
-            best.candidate, {"text": f"an end, but not within {self.deadline:g} s"} if ended else answer
-        )
+    def _go_back_to_a_hang(self) -> None:
+        """Takes the last steps back until what is left hangs for as long as it must, as the fault itself was
+        seen to do; the smallest is tried first, then one half of the way back."""
+        valid = self.fault.valid if self._is_judged else None
+        good, bad = 0, len(self.taken)
+        number = bad - 1
+        while number > good and self._may_recheck():
+            candidate = self.taken[number].candidate
+            answer = self.bench.try_(candidate, valid, self.longest)
+            if self.fault.outcome in observed(answer, valid):
+                self.taken[number] = _Failing(candidate, answer)
+                good = number
+            else:
+                bad = number
+            number = (good + bad) // 2
+        if good < len(self.taken) - 1:
+            self.is_spent = True  # what is smaller was given up without a look at its own steps
+        del self.taken[good + 1 :]
+
+    def _may_recheck(self) -> bool:
+        is_time_left = time.monotonic() + self.longest <= self.all_ends
+        return is_time_left and self.bench.tried < self.candidates + RECHECKS
 
     def _result(self, best: _Failing, taken: int, shown: bool) -> Shrunk:
         candidate, answer = best.candidate, best.answer
         walk: list[str] | None = answer.get("walk")
         text = answer.get("text", "")
+        if self.is_hang and shown and self.longest < self.fault.timeout_s:
+            text = f"{text}; the run waited {self.fault.timeout_s:g} s"
+        is_as_valid = self._is_judged or (candidate.grammar, candidate.content) == (
+            self.fault.grammar,
+            self.fault.content,
+        )
         if self.fault.outcome.check and shown:
             index = observed(answer, None)[1:].index(self.fault.outcome)
             walk = answer["walks"][index] if "walks" in answer else walk
@@ -241,7 +274,7 @@ class _Search:
         return Shrunk(
             grammar=candidate.grammar,
             content=candidate.content,
-            valid=self.fault.valid,
+            valid=self.fault.valid if is_as_valid else None,
             outcome=self.fault.outcome,
             vocabulary=self.fault.vocabulary,
             words=words,

@@ -71,7 +71,8 @@ def answer(loaded: Loaded, question: dict[str, Any], progress: Progress) -> dict
     """Returns what the backend makes of the candidate, by the question's kind.
 
     `walk`: the instance replayed; `check`: what a check finds along it; `script`: the adapter's lines;
-    `tokens`: those of the instance, or these; `steps`: what becomes of these tokens, one by one.
+    `tokens`: those of the instance, or these; `steps`: what becomes of these tokens, one by one; `layout`:
+    how the backend says that it writes JSON.
     """
     content = None if question["content"] is None else bytes.fromhex(question["content"])
     if question["kind"] == "tokens":
@@ -84,6 +85,8 @@ def answer(loaded: Loaded, question: dict[str, Any], progress: Progress) -> dict
     if question["kind"] == "script":
         library = f"{adapter.distribution} {installed_version(adapter.distribution)}"
         return {"status": "ok", "script": adapter.script(grammar), "library": library}
+    if question["kind"] == "layout":
+        return {"status": "ok", "layout": adapter.layout.to_json() if adapter.layout is not None else None}
     if question["kind"] == "steps":
         steps = stepped(adapter, grammar, tokens_of(adapter.vocabulary, question["walk"]))
         return {"status": "ok", "steps": [[step.allowed, step.accepted] for step in steps]}

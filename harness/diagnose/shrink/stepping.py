@@ -31,7 +31,11 @@ class Step:
 
 def stepped(adapter: Adapter, grammar: Grammar, tokens: Sequence[int]) -> Iterator[Step]:
     """Yields the tokens one by one, up to the first refusal. What the backend raises comes through."""
-    grammar_object = adapter.compile(grammar).start()
+    yield from stepped_on(adapter, adapter.compile(grammar).start(), tokens)
+
+
+def stepped_on(adapter: Adapter, grammar_object: GrammarObject, tokens: Sequence[int]) -> Iterator[Step]:
+    """Yields the same of an object of the compiled grammar."""
     for token in tokens:
         allowed = _allowed(adapter, grammar_object)
         step = Step(token, token in allowed, bool(grammar_object.accept_token(token)), allowed)

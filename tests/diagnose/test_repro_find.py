@@ -1,0 +1,77 @@
+"""Of all that a run saw of a case, the failure is found that is asked for, and rather one that the backend
+does not document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import synthetic
+from failing import CASES, OUTLINES, row
+
+from harness.diagnose.repro import find_failure
+from harness.errors import BadInput
+from harness.rows.row import CHECKS_MODE, VERDICT, Finding, Row
+
+STAR = "star"
+
+
+def a_run(folder: Path, rows: Sequence[Row]) -> Path:
+    groups = [[(one, b"")] for one in rows]
+    return synthetic.write_run(folder, groups, synthetic.info((OUTLINES,)), [("mine", CASES[0])])
+
+
+def checked(vocabulary: str, *findings: Finding) -> Row:
+    """The row of the whole case, in which checks found this."""
+    checks = {finding.check: "failed" for finding in findings}
+    return row(0, OUTLINES, None, mode=CHECKS_MODE, vocabulary=vocabulary, checks=checks, findings=findings)
+
+
+WRONG = Finding("the_mask_is_exact", 1, "forbids 3 tokens", "partial_utf8", instance=1, over=3)
+STATED = replace(WRONG, text="forbids 9 tokens", cause="property_order", documented=True)
+
+
+def test_an_instance_that_fails_with_one_vocabulary_is_shown_with_that(tmp_path: Path) -> None:
+    rows = [row(0, OUTLINES, 1, vocabulary=name, accepted=name == "probe") for name in ("probe", "bytes")]
+    found = find_failure(a_run(tmp_path, rows), STAR, "outlines-core", None, 1)
+    assert (found.row.vocabulary, found.row.accepted, found.finding) == ("bytes", False, None)
+    asked = find_failure(tmp_path, STAR, "outlines-core", "probe", 1)
+    assert (asked.row.vocabulary, asked.row.accepted) == ("probe", True), "it is shown, failing or not"
+
+
+def test_a_finding_of_a_check_is_found_by_its_instance(tmp_path: Path) -> None:
+    rows = [row(0, OUTLINES, 0), row(0, OUTLINES, 1), checked("probe", WRONG)]
+    run = a_run(tmp_path, rows)
+    found = find_failure(run, STAR, "outlines-core", None, 1, "the_mask_is_exact")
+    assert found.finding == WRONG and found.instance == CASES[0].instances[1]
+    assert find_failure(run, STAR, "outlines-core", None, 1).finding == WRONG, "its walk passes"
+    assert find_failure(run, STAR, "outlines-core", None, 0).row.instance == 0
+    with pytest.raises(BadInput, match="instance 0 of that case has no finding"):
+        find_failure(run, STAR, "outlines-core", None, 0, "the_mask_is_exact")
+
+
+def test_the_finding_of_a_check_that_is_not_documented_comes_first(tmp_path: Path) -> None:
+    """In one row, and where the first vocabulary's row has only what is documented."""
+    run = a_run(tmp_path / "two", [checked("probe", STATED), checked("bytes", WRONG)])
+    for check in (None, "the_mask_is_exact"):
+        found = find_failure(run, STAR, "outlines-core", None, None, check)
+        assert (found.row.vocabulary, found.finding) == ("bytes", WRONG)
+    one = a_run(tmp_path / "one", [checked("probe", STATED, WRONG)])
+    assert find_failure(one, STAR, "outlines-core", None, None, "the_mask_is_exact").finding == WRONG
+    other = replace(WRONG, check="cannot_terminate", cause="more")
+    last = a_run(tmp_path / "last", [checked("probe", other, STATED, WRONG)])
+    assert find_failure(last, STAR, "outlines-core", None, None).finding == WRONG
+
+
+def test_a_finding_comes_before_a_verdict_that_is_documented(tmp_path: Path) -> None:
+    stated = Finding(VERDICT, 3, "right by another reading", "regex_dialect_rust", documented=True)
+    mismatch = Finding("mask_accept_mismatch", 2, "token 3")
+    refused = row(0, OUTLINES, 1, accepted=False)
+    run = a_run(tmp_path / "both", [replace(refused, findings=(stated, mismatch))])
+    assert find_failure(run, STAR, "outlines-core", None, None).finding == mismatch
+    run = a_run(tmp_path / "stated", [replace(refused, findings=(stated,))])
+    assert find_failure(run, STAR, "outlines-core", None, None).finding is None
+    run = a_run(tmp_path / "wrong", [replace(refused, findings=(mismatch,))])
+    assert find_failure(run, STAR, "outlines-core", None, None).finding is None, "the verdict comes first"
