@@ -18,6 +18,7 @@ from harness.backend.grammar import UNICODE_VERSION, Grammar, are_documented
 from harness.backend.unicode_age import VERSIONS
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.lark.automaton import lark_automaton
+from harness.oracle.lark.plain import are_read_alike
 from harness.oracle.regex.automaton import RegexDialect, regex_automaton
 from harness.oracle.regex.char_classes import own_version
 
@@ -65,7 +66,7 @@ def other_readings(
     of a grammar that is neither a regular expression nor Lark's. Those that a backend documents come first.
 
     A version is left out where it changes nothing in the grammar, where it is unknown, and where it is not
-    older than the newest. So are the dialects of a Lark grammar without what they differ in.
+    older than the newest. So are the dialects of a Lark grammar that they read alike.
     """
     if grammar.dialect not in ("regex", "lark"):
         return []
@@ -76,7 +77,7 @@ def other_readings(
         if version in unicode and depends_on_unicode(grammar)
     ]
     dialects = get_args(RegexDialect)
-    if is_lark and not depends_on_unicode(grammar):
+    if is_lark and not depends_on_unicode(grammar) and are_read_alike(grammar.text):
         dialects = dialects[:1]
     every = [
         Reading(dialect, version, lexer)

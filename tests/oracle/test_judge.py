@@ -26,8 +26,10 @@ from harness.backend.process.system import descendants, is_running
 from harness.oracle.automaton import NoOracle
 from harness.oracle.judge import Judge, Unjudgeable, check_schema, is_json, is_valid
 from harness.oracle.judge import schema as judge_schema
+from harness.oracle.judge import verdict as judge_verdict
 from harness.oracle.judge.drafts import DRAFT_URIS
 from harness.oracle.judge.keywords import KEYWORDS
+from harness.oracle.judge.membership import Membership, membership
 from harness.oracle.judge.pattern import finds, is_pattern
 from harness.oracle.judge.second import refusal, second_verdict
 from harness.oracle.judge.strict_json import parse_json
@@ -167,6 +169,14 @@ def test_numbers_out_of_reach_are_not_judged() -> None:
         (r"^[\w-.]+$", ["a-.", "_"], ["!"]),
         (r"^a\/b\-\_$", ["a/b-_"], ["a\\/b"]),
         (r"^\u{0000000041}$", ["A"], ["a"]),
+        (r"^(?:[^a]|[^b])$", ["a", "b", "\n"], ["", "ab"]),
+        (r"^(?:[^\p{L}]|[^b])$", ["a", "1"], ["b"]),
+        (r"^(?:[^\s\S]|a)$", ["a"], ["b", " "]),
+        (r"^[^\p{L}\P{Letter}]?$", [""], ["b", "1"]),
+        (r"^[^\u{0}-\u{10ffff}]*$", [""], ["a"]),
+        (r"^[\d-a-z]$", ["1", "-", "a", "z"], ["m"]),
+        (r"^[a-\d-z]$", ["1", "-", "a", "z"], ["m"]),
+        (r"^[^\s-!-~]$", ["a"], [" ", "-", "!", "~"]),
     ],
 )
 def test_patterns_are_ecma_262(pattern: str, yes: list[str], no: list[str]) -> None:
@@ -371,6 +381,43 @@ def test_regex_matches_the_whole_decoded_text() -> None:
         is_valid(Grammar("regex", "(a"), b"a")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text", "valid"),
+    [
+        ("[^a]|[^b]", "a", True),
+        ("[^a]|[^b]", "", False),
+        ("(?i:x?)[^1-aé]", "c", True),
+        ("(?i:x?)[^1-aé]", "a", False),
+        (r"[^\s\S]", "b", False),
+        (r"(b)\1", "bb", True),
+        (r"(b)\1", "b", False),
+    ],
+)
+def test_a_regex_is_judged_by_its_automaton_if_it_has_one(pattern: str, text: str, valid: bool) -> None:
+    """Version 2026.11.15 of the library matches the first three pairs wrongly."""
+    assert is_valid(Grammar("regex", pattern), text.encode()) is valid
+
+
+def test_a_regex_whose_automaton_grows_too_large_is_judged_by_the_library() -> None:
+    grammar = Grammar("regex", "[ab]*a[ab]{2000}")
+    with pytest.raises(Unjudgeable, match="too large"):
+        membership(grammar, b"ab" * 2000)
+    assert is_valid(grammar, b"ab" * 2000 + b"a") and not is_valid(grammar, b"ab" * 2000)
+
+
+def test_a_regex_without_automaton_is_asked_for_one_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    def counted(grammar: Grammar, content: bytes) -> Membership:
+        asked.append(content)
+        return membership(grammar, content)
+
+    monkeypatch.setattr(judge_verdict, "membership", counted)
+    for text in (b"cc", b"c", b"ccc"):
+        is_valid(Grammar("regex", r"(c)\1"), text)
+    assert asked == [b""]
+
+
 def test_choice_is_membership() -> None:
     grammar = Grammar("choice", '["on", "online", "é"]')
     assert [
@@ -496,7 +543,11 @@ def test_process_starts_with_the_first_question_and_ends_with_the_judge() -> Non
 
 @pytest.mark.parametrize(
     "grammar",
-    [schema({"pattern": HARD}), schema({"patternProperties": {HARD: True}}), Grammar("regex", '"(a|aa)+"')],
+    [
+        schema({"pattern": HARD}),
+        schema({"patternProperties": {HARD: True}}),
+        Grammar("regex", r'"(a|aa)+(x?)\2"'),
+    ],
 )
 def test_catastrophic_regex_costs_the_deadline_only(grammar: Grammar) -> None:
     content = b'{"' + b"a" * 60 + b'!": 1}' if "patternProperties" in grammar.text else HARD_TEXT
@@ -513,6 +564,7 @@ def test_catastrophic_regex_costs_the_deadline_only(grammar: Grammar) -> None:
 def test_nested_quantifier_ends_in_time() -> None:
     with Judge(5) as judge:
         assert judge.verdict(schema({"pattern": "^(a+)+$"}), HARD_TEXT) is False
+        assert judge.verdict(Grammar("regex", '"(a|aa)+"'), HARD_TEXT) is False
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import reference_lark as reference
@@ -14,14 +14,17 @@ from reference_lark import Made, random_grammar
 from harness.backend.grammar import Grammar
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import byte_vocabulary
-from harness.oracle.automaton import DEAD, NoOracle
+from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.ebnf.productions import Builder
 from harness.oracle.lark import automaton as automata
 from harness.oracle.lark import lexemes, syntax
 from harness.oracle.lark.automaton import lark_automaton
 from harness.oracle.lark.common import COMMON
 from harness.oracle.lark.lexer import LexerAutomaton
+from harness.oracle.lark.plain import are_read_alike
 from harness.oracle.lark.tree import Either, Every, LarkGrammar, Literal, Times
+from harness.oracle.readings import readings_against
+from harness.oracle.regex.automaton import RegexDialect
 
 EVERY = reference.texts(reference.LONGEST)
 COUNT = 150
@@ -283,6 +286,95 @@ def test_any_text_has_a_reference_or_a_reason() -> None:
             except NoOracle:
                 pass
     assert read > 20
+
+
+@pytest.mark.parametrize(
+    ("expression", "dialect", "taken"),
+    [
+        ('"i"i', "python", "iI"),
+        ("/i/i", "python", "iI"),
+        ("/[h-j]/i", "python", "iIhH"),
+        ("/[^i]/i", "python", "kK\u212ahHİı1"),
+        ('"k"i', "python", "kK\u212a"),
+        ("/k/i", "python", "kK\u212a"),
+        (r"/[^k\n]/i", "python", "iIhHİı1"),
+        ("/[ik]/i", "rust", "iIkK\u212a"),
+        ("/[ik]/i", "javascript", "iIkK"),
+        ('"k"i', "javascript", "kK"),
+    ],
+)
+def test_either_case_is_the_same_of_literals_and_of_expressions(
+    expression: str, dialect: RegexDialect, taken: str
+) -> None:
+    """Simple case folding, which leaves İ and ı alone, though the `regex` library takes them for an i."""
+    language = lark_automaton(f"start: {expression}", dialect)
+    assert "".join(each for each in "iIkK\u212ahHİı1" if language.accepts(each.encode())) == "".join(
+        each for each in "iIkK\u212ahHİı1" if each in taken
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [("[a[b]]", "a"), ("[a-d&&b-z]", "a"), ("[a~~b]", "~"), ("[a-z--m]", "m"), ("a{ 2 }", "aa")],
+)
+def test_other_dialects_are_tried_where_they_read_an_expression_otherwise(pattern: str, text: str) -> None:
+    grammar = Grammar("lark", f'start: "x/" /{pattern}/  // y/z')
+    valid = lark_automaton(grammar.text).accepts(b"x/" + text.encode())
+    against = [*readings_against(grammar, b"x/" + text.encode(), valid, [])]
+    assert {"rust", "rust lexer"} <= {*against} <= {"rust", "rust lexer", "python lexer"}
+
+
+def test_an_expression_that_is_plain_is_read_alike_in_every_dialect() -> None:
+    random, plain = Random(8), 0
+    pieces = [
+        *"ab][{}()|*+?.-^&~# ,:",
+        "(?:",
+        "{2}",
+        "{1,2}",
+        "--",
+        "&&",
+        "~~",
+        "[a-c]",
+        "[^b]",
+        "[]",
+        "[^]",
+        "é",
+    ]
+    pieces += [
+        r"\-",
+        r"\]",
+        r"\.",
+        r"\<",
+        r"\n",
+        r"\x41",
+        r"\u0062",
+        r"\ud83d",
+        r"\_",
+        r"\ ",
+        r"\0",
+        r"\/",
+        "[:",
+        ":]",
+    ]
+    for _ in range(1500):
+        text = f"start: /{''.join(random.choices(pieces, k=random.randint(1, 5)))}/"
+        if are_read_alike(text):
+            languages = [language_or_none(text, dialect) for dialect in get_args(RegexDialect)]
+            subjects = ["".join(random.choices("ab]-[&~{}cA^é ", k=random.randint(0, 3))) for _ in range(30)]
+            verdicts = {
+                language and tuple(language.accepts(each.encode()) for each in subjects)
+                for language in languages
+            }
+            assert len(verdicts) == 1, text
+            plain += None not in verdicts
+    assert plain > 300
+
+
+def language_or_none(text: str, dialect: RegexDialect) -> Automaton[Any] | None:
+    try:
+        return lark_automaton(text, dialect)
+    except NoOracle:
+        return None
 
 
 COMMON_TEXTS = (

@@ -13,14 +13,15 @@ from functools import lru_cache
 from typing import Any
 
 from harness.oracle.regex.ecma_classes import (
-    LAST,
     NO_LINE_END,
     QUANTIFIER,
     SETS,
     NotEcma,
+    complement,
     read_class,
     read_escape,
 )
+from harness.oracle.utf8 import merged
 
 
 class NotAPattern(ValueError):
@@ -120,11 +121,35 @@ def _escape(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _class(pattern: str, at: int) -> tuple[str, int]:
-    """Returns what the class whose `[` ends at `at` becomes, and the offset behind it."""
+    """Returns what the class whose `[` ends at `at` becomes, and the offset behind it.
+
+    A negated class becomes the characters that it leaves, because version 2026.11.15 of the library takes
+    `[^a]|[^b]` for `[^ab]`. With a property in it, it stays negated, which that version mistakes only where
+    nothing is left.
+    """
     negated, members, end = read_class(pattern, at)
-    if not members:
-        return (f"[{_ranges([(0, LAST)])}]" if negated else "(?!)"), end
-    inside = (
-        _SETS.get(member, member) if isinstance(member, str) else _ranges([member]) for member in members
-    )
-    return f"[{'^' if negated else ''}{''.join(inside)}]", end
+    pairs: list[tuple[int, int]] = []
+    properties = ""
+    for member in members:
+        if isinstance(member, tuple):
+            pairs.append(member)
+        elif member in SETS:
+            pairs += SETS[member]
+        else:
+            properties += member
+    if negated and not properties:
+        pairs, negated = [*complement(merged(pairs))], False
+    inside = _ranges(pairs) + properties
+    if not inside or (negated and _is_taken_for_every_character(inside)):
+        return "(?!)", end
+    return f"[{'^' if negated else ''}{inside}]", end
+
+
+def _is_taken_for_every_character(inside: str) -> bool:
+    r"""Does the library take the negated class for every character, as `[^\p{L}\P{L}]`, which has none?"""
+    import regex
+
+    try:
+        return all(regex.fullmatch(f"[{sign}{inside}]", "a") for sign in ("", "^"))
+    except regex.error:  # said by whoever compiles the whole pattern
+        return False

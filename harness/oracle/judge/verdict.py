@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from harness.backend.grammar import Grammar
 from harness.oracle.judge.membership import membership
@@ -16,10 +17,11 @@ def is_valid(
     """Is `content` a complete output of the grammar?
 
     A JSON Schema is read by its `$schema`, else by `draft` ("draft3" to "draft2020-12"), else by 2020-12; an
-    unknown `$schema` counts as absent.  A regex is the `regex` library's, and must match the whole text. Of
-    EBNF and of Lark the reference automaton judges. Raises `Unjudgeable` for structural tags, a wrong
-    grammar, a reference that leaves the schema, a name twice in one object, nesting deeper than Python's
-    stack, and a text that one JSON parser reads and another refuses.
+    unknown `$schema` counts as absent.  A regex is read as the `regex` library reads it, and must match the
+    whole text. Of regexes, EBNF and Lark the reference automaton judges; of a regex without one, the
+    library's matcher. Raises `Unjudgeable` for structural tags, a wrong grammar, a reference that leaves the
+    schema, a name twice in one object, nesting deeper than Python's stack, and a text that one JSON parser
+    reads and another refuses.
     """
     if grammar.dialect == "json_schema":
         return document_is_valid(grammar.text, content, draft, assert_formats)
@@ -33,8 +35,15 @@ def is_valid(
 
 
 def _text_matches(pattern: str, content: bytes) -> bool:
+    """The automaton comes first: version 2026.11.15 of the library reads patterns rightly, but its matcher
+    refuses `a` for `[^a]|[^b]`."""
     import regex
 
+    if _has_automaton(pattern):
+        try:
+            return membership(Grammar("regex", pattern), content) == "sentence"
+        except Unjudgeable:  # the automaton grows too large along this text
+            pass
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -43,6 +52,17 @@ def _text_matches(pattern: str, content: bytes) -> bool:
         return regex.fullmatch(pattern, text) is not None
     except (regex.error, RecursionError) as error:
         raise Unjudgeable(reason(f"not a regex: {error}")) from error
+
+
+@lru_cache(maxsize=256)
+def _has_automaton(pattern: str) -> bool:
+    """Is there a reference automaton of the pattern? A pattern that has none may take seconds to say so, and
+    each of its texts would."""
+    try:
+        membership(Grammar("regex", pattern), b"")
+    except Unjudgeable:
+        return False
+    return True
 
 
 def _choices(text: str) -> list[str]:

@@ -18,6 +18,7 @@ from harness.oracle.lark.tree import (
 )
 from harness.oracle.regex.automaton import TREES, RegexDialect
 from harness.oracle.regex.char_classes import Ranges, one, ranges_of, union, with_simple_cases
+from harness.oracle.regex.syntax import parsed
 from harness.oracle.regex.tree import Chars, Choice, Look, Node, Repeat, Sequence
 
 _ASCII_CASES: tuple[RegexDialect, ...] = ("ecma", "javascript")
@@ -64,6 +65,8 @@ class Lexemes:
         if folds and ascii_only and re.search(r"\[\^|\\[DWSPdwsp]", expression.pattern):
             raise NoOracle("a class without case has no reference in this dialect")
         pattern = _with_dots_written_out(expression.pattern, "s" in expression.flags)
+        if folds and self._dialect == "python":
+            return self._plain(parsed(pattern, folds=True), False)
         tree = TREES[self._dialect](f"(?i:{pattern})" if folds and not ascii_only else pattern)
         return self._plain(tree, folds and ascii_only)
 

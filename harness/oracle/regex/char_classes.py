@@ -159,14 +159,23 @@ def _with_simple_cases(ranges: Ranges) -> Ranges:
 
 @cache
 def _case_groups() -> list[list[int]]:
-    groups: dict[str, list[int]] = {}
-    for first, last in _asked(r"[\p{Changes_When_Casefolded}\p{Changes_When_Casemapped}]"):
-        for point in range(first, last + 1):
-            groups.setdefault(_simple_fold(chr(point)), []).append(point)
-    return [group for group in groups.values() if len(group) > 1]
+    """Returns the characters that have the same simple case folding, where there are several, by the tables
+    of the library: those of this Python may be older, and leave out the foldings beside a longer one."""
+    import regex
+
+    cased = [
+        point
+        for first, last in _asked(r"[\p{Changes_When_Casefolded}\p{Changes_When_Casemapped}]")
+        for point in range(first, last + 1)
+        if point not in _WITHOUT_SIMPLE_FOLDING
+    ]
+    text = "".join(map(chr, cased))
+    alike = (regex.findall(f"(?i:\\U{point:08x})", text) for point in cased)
+    groups = dict.fromkeys(tuple(map(ord, characters)) for characters in alike)
+    return [list(group) for group in groups if len(group) > 1]
 
 
-def _simple_fold(character: str) -> str:
-    """Returns the simple case folding of a character. Where the full folding is longer than one character it
-    is the lower case, or the character itself where that is longer too."""
-    return next((text for text in (character.casefold(), character.lower()) if len(text) == 1), character)
+_WITHOUT_SIMPLE_FOLDING = (0x130, 0x131)
+"""The capital I with a dot and the small one without: the library takes them for an i in either case, but
+simple folding leaves them as they are (Unicode's CaseFolding.txt has a full and a Turkic folding of the
+first, and none of the second)."""

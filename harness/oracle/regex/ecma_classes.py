@@ -26,7 +26,8 @@ class NotEcma(ValueError):
     """The text is not a pattern of ECMA-262; the message says why, in the middle of a sentence."""
 
 
-def _complement(pairs: Pairs) -> Pairs:
+def complement(pairs: Pairs) -> Pairs:
+    """Returns every other code point, surrogates too."""
     starts = [0, *(last + 1 for _, last in pairs)]
     ends = [*(first - 1 for first, _ in pairs), LAST]
     return tuple((start, end) for start, end in zip(starts, ends, strict=True) if start <= end)
@@ -38,15 +39,15 @@ SPACE: Pairs = (
     (9, 13), (32, 32), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
     (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF),
 )  # fmt: skip
-NO_LINE_END = _complement(((10, 10), (13, 13), (0x2028, 0x2029)))
+NO_LINE_END = complement(((10, 10), (13, 13), (0x2028, 0x2029)))
 """What `.` matches."""
 SETS = {
     "d": DIGITS,
     "w": WORD,
     "s": SPACE,
-    "D": _complement(DIGITS),
-    "W": _complement(WORD),
-    "S": _complement(SPACE),
+    "D": complement(DIGITS),
+    "W": complement(WORD),
+    "S": complement(SPACE),
 }
 """The code points of `\\d` and its siblings, by the letter behind the backslash."""
 
@@ -90,21 +91,25 @@ def read_class(pattern: str, at: int) -> tuple[bool, list[tuple[int, int] | str]
     """Returns whether the class whose `[` ends at `at` is negated, its members, and the offset behind its
     `]`.
 
-    A member is a range of code points, or the name of a set (see `Member`). Raises NotEcma.
+    A member is a range of code points, or the name of a set (see `Member`). A set is no end of a range: as
+    Annex B of ECMA-262 has it, such a set, the `-` and what stands on its other side are each themselves, and
+    what follows begins anew (`[\\d-a-z]` has `\\d`, `-`, `a`, `-` and `z`). Raises NotEcma.
     """
     negated = pattern[at : at + 1] == "^"
     at += negated
     members: list[tuple[int, int] | str] = []
     while pattern[at : at + 1] != "]":
-        low, at = _read_member(pattern, at)
-        high: Member = low
+        first, at = _read_member(pattern, at)
+        atoms = [first]
         if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("]", ""):
-            other, end = _read_member(pattern, at + 1)
-            if isinstance(low, int) and isinstance(other, int):
-                if low > other:
+            last, at = _read_member(pattern, at + 1)
+            if isinstance(first, int) and isinstance(last, int):
+                if first > last:
                     raise NotEcma("a range runs backwards")
-                high, at = other, end
-        members.append((low, high) if isinstance(low, int) and isinstance(high, int) else str(low))
+                members.append((first, last))
+                continue
+            atoms = [first, ord("-"), last]
+        members += [(atom, atom) if isinstance(atom, int) else atom for atom in atoms]
     return negated, members, at + 1
 
 

@@ -37,7 +37,19 @@ from harness.oracle.regex.tree import (
 from harness.oracle.utf8 import LAST
 
 _GROUP = re.compile(r"\((?:\?(?:P?<[^>]*>|([A-Za-z]*)(?:-([A-Za-z]+))?([:)])))?")
-_COUNT = re.compile(r"\{\s*([0-9]+)\s*(?:(,)\s*([0-9]*)\s*)?\}")
+_BLANK = r"[^\S\x1c-\x1f]"
+"""What Unicode calls white space, as Rust does: to Python four control characters more are."""
+_GAP = rf"(?:{_BLANK}|#[^\n]*\n)*"
+"""What verbose mode leaves out between two characters."""
+_COUNT = re.compile(rf"\{{{_BLANK}*([0-9]+){_BLANK}*(?:(,)(?:{_BLANK}*([0-9]+){_BLANK}*)?)?\}}")
+_COUNT_WITH_GAPS = re.compile(
+    rf"\{{{_GAP}([0-9]+)(?:{_BLANK}{_GAP})?(?:(,){_GAP}(?:([0-9]+)(?:{_BLANK}{_GAP})?)?)?\}}"
+)
+_BOUNDARY_NAME = re.compile(r"\{([A-Za-z-]+)(\}?)")
+_BOUNDARY_NAME_WITH_GAPS = re.compile(rf"\{{{_GAP}((?:[A-Za-z-]{_GAP})+)(\}}?)")
+_BEHIND_A_DASH = re.compile(rf"{_BLANK}*(?:#{_BLANK}*)?")
+"""What verbose mode looks past for the character that tells whether a `-` is the middle of a range. It does
+not look past a comment, but past its `#`."""
 _HEX = re.compile(r"[xuU]\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})")
 _PROPERTY = re.compile(r"[pP](?:([A-Z])|\{([^}:=!^]+)(?:(=|:|!=)([^}]+))?\})")
 _CONTROLS = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
@@ -114,7 +126,7 @@ class _Reader:
             if self.pattern[self.at] == "#":
                 end = self.pattern.find("\n", self.at)
                 self.at = end if end >= 0 else len(self.pattern)
-            elif not self.pattern[self.at].isspace():
+            elif not re.match(_BLANK, self.pattern[self.at]):
                 break
             else:
                 self.at += 1
@@ -149,7 +161,7 @@ class _Reader:
             self.out.insert(self.atom, "(?:")
             self.out.append(")")
         if self.pattern[self.at] == "{":
-            count = _COUNT.match(self.pattern, self.at)
+            count = (_COUNT_WITH_GAPS if "x" in self.flags else _COUNT).match(self.pattern, self.at)
             if count is None:
                 raise _wrong("a brace that begins no count")
             self.out.append("{" + "".join(part or "" for part in count.groups()) + "}")
@@ -188,19 +200,32 @@ class _Reader:
             return START
         if self.next_is("z"):
             return END
-        if self.next_is("b{start}") or self.next_is("<"):
+        if self.next_is("<"):
             return word_start(word)
-        if self.next_is("b{end}") or self.next_is(">"):
+        if self.next_is(">"):
             return word_end(word)
-        if self.next_is("b{start-half}"):
-            return Look(Chars(word), behind=True, negative=True)
-        if self.next_is("b{end-half}"):
-            return Look(Chars(word), behind=False, negative=True)
-        if self.next_is("b{"):
-            raise _wrong(r"an unknown \b{...}")
         if self.next_is("b"):
-            return boundary(word)
+            return self.word_boundary(word)
         return no_boundary(word) if self.next_is("B") else None
+
+    def word_boundary(self, word: Ranges) -> Node:
+        """Returns the node of the `\\b` that was read. A brace behind it begins a name if a letter or `-`
+        comes next; else it begins a count, which is left to `quantifier`."""
+        pattern = _BOUNDARY_NAME_WITH_GAPS if "x" in self.flags else _BOUNDARY_NAME
+        named = pattern.match(self.pattern, self.at)
+        if named is None:
+            return boundary(word)
+        self.at = named.end()
+        match re.sub(_GAP, "", named[1]) + named[2]:
+            case "start}":
+                return word_start(word)
+            case "end}":
+                return word_end(word)
+            case "start-half}":
+                return Look(Chars(word), behind=True, negative=True)
+            case "end-half}":
+                return Look(Chars(word), behind=False, negative=True)
+        raise _wrong(r"an unknown \b{...}")
 
     def escape(self) -> Ranges:
         """Returns the characters of the escape whose backslash was read; a literal stands for one character,
@@ -262,9 +287,8 @@ class _Reader:
                 members.append(self.member())
 
     def member(self) -> Ranges:
-        if posix := _POSIX.match(self.pattern, self.at):
-            if posix[2] not in _ASCII:
-                raise _wrong(f"[:{posix[2]}:] is unknown")
+        posix = _POSIX.match(self.pattern, self.at)
+        if posix and posix[2] in _ASCII:  # else a class within the class
             self.at = posix.end()
             ranges = self.cases(_ASCII[posix[2]])
             return complement(ranges) if posix[1] else ranges
@@ -272,14 +296,12 @@ class _Reader:
             return self.bracketed()
         if re.match(r"\\[dswDSWpP]", self.pattern[self.at : self.at + 2]):
             self.at += 1
-            return self.escape()
+            ranges = self.escape()
+            if self.is_before_dash():
+                raise _wrong("a class begins no range")
+            return ranges
         first = self.class_point()
-        self.blanks()
-        if not self.pattern.startswith("-", self.at) or self.pattern[self.at + 1 : self.at + 2] in (
-            "-",
-            "]",
-            "",
-        ):
+        if not self.is_before_dash():
             return ((first, first),)
         self.at += 1
         self.blanks()
@@ -287,6 +309,15 @@ class _Reader:
         if first > last:
             raise _wrong("a range runs backwards")
         return ranges_of([(first, last)])
+
+    def is_before_dash(self) -> bool:
+        """Does a `-` come next that is the middle of a range?"""
+        if not self.pattern.startswith("-", self.blanks()):
+            return False
+        behind = self.at + 1
+        if "x" in self.flags and (skipped := _BEHIND_A_DASH.match(self.pattern, behind)):
+            behind = skipped.end()
+        return self.pattern[behind : behind + 1] not in ("-", "]", "")
 
     def class_point(self) -> int:
         if self.at >= len(self.pattern):

@@ -8,7 +8,17 @@ from importlib import import_module
 from typing import Any
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.regex.char_classes import EVERY, NEWLINE, Ranges, asked, complement, one, ranges_of, union
+from harness.oracle.regex.char_classes import (
+    EVERY,
+    NEWLINE,
+    Ranges,
+    asked,
+    complement,
+    one,
+    ranges_of,
+    union,
+    with_simple_cases,
+)
 from harness.oracle.regex.tree import (
     END,
     LAST_LINE_END,
@@ -50,13 +60,15 @@ class Placeholders:
         return parsed(pattern, self._names)
 
 
-def parsed(pattern: str, names: Mapping[int, Node] | None = None) -> Node:
+def parsed(pattern: str, names: Mapping[int, Node] | None = None, *, folds: bool = False) -> Node:
     """Returns the tree of a pattern of the `regex` library, version 0, for Unicode text. `names` gives the
-    characters that stand for a node. Raises NoOracle.
+    characters that stand for a node. With `folds` each character stands for all of the same simple case
+    folding, which the library's own flag does not quite say (`(?i)i` matches the I with a dot). Raises
+    NoOracle.
 
     The library's own parser reads it (as hypothesis lets the parser of `re` read its patterns): what a group,
-    a flag, a count or a brace that begins none means is then what it means to the library, which the cases of
-    suites/regex.jsonl are judged by.
+    a flag, a count or a brace that begins none means is then what it means to the library, whose dialect
+    suites/regex.jsonl is written in.
     """
     import regex
 
@@ -89,7 +101,7 @@ def parsed(pattern: str, names: Mapping[int, Node] | None = None) -> Node:
     )
     if info.flags & strange:
         raise NoOracle("a flag that has no reference automaton")
-    return _node(tree, names or {})
+    return _node(tree, names or {}, folds)
 
 
 def _parser() -> Any:
@@ -113,12 +125,12 @@ def _without_contradiction(match: re.Match[str]) -> str:
     return _NO_CHARACTER if wrong else match[0]
 
 
-def _node(tree: Any, names: Mapping[int, Node]) -> Node:
+def _node(tree: Any, names: Mapping[int, Node], folds: bool) -> Node:
     """Returns a node of the library's parser as one of ours. Raises NoOracle for the kinds that have no
     reference."""
 
     def inner(part: Any) -> Node:
-        return _node(part, names)
+        return _node(part, names, folds)
 
     kind = type(tree).__name__
     if kind in _ASSERTIONS:
@@ -128,13 +140,14 @@ def _node(tree: Any, names: Mapping[int, Node]) -> Node:
         case "Character" if tree.value in names:
             return names[tree.value]
         case "Character" | "Range" | "Property" | "SetUnion":
-            return Chars(_characters(tree))
+            return Chars(_folded(tree) if folds else _characters(tree))
         case "Any":
             return Chars(complement(NEWLINE))
         case "AnyAll":
             return Chars(EVERY)
         case "String":
-            return Sequence(tuple(Chars(one(point)) for point in tree.characters))
+            characters = map(one, tree.characters)
+            return Sequence(tuple(map(Chars, map(with_simple_cases, characters) if folds else characters)))
         case "Sequence":
             return Sequence(tuple(map(inner, tree.items)))
         case "Branch":
@@ -190,6 +203,19 @@ def _characters(tree: Any) -> Ranges:
     ranges = (
         union(_written(tree), asked(f"(?i:{_class_text(tree)})")) if tree.case_flags else _without_cases(tree)
     )
+    return ranges if tree.positive else complement(ranges)
+
+
+def _folded(tree: Any) -> Ranges:
+    """Returns the characters of a class with those of the same simple case folding. What such a folding makes
+    of a property is left to the library."""
+    match type(tree).__name__:
+        case "SetUnion":
+            ranges = union(*map(_folded, tree.items))
+        case "Property":
+            ranges = asked(f"(?i:{_class_text(tree)})")
+        case _:
+            ranges = with_simple_cases(_written(tree))
     return ranges if tree.positive else complement(ranges)
 
 
