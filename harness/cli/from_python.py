@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli.experiment import COMMAND, saved_words, with_experiment
 from harness.cli.main import EXPERIMENT, parser
+from harness.cli.output import say
 from harness.cli.progress import progress_line
 from harness.cli.run import walk
 from harness.errors import BadInput
 from harness.report.frames.load import Run, load
-from harness.text import one_line
 
 if TYPE_CHECKING:
     from harness.diagnose.advise import Advice
@@ -44,7 +44,7 @@ def run(*suites: str | os.PathLike[str], resume: bool = False, **options: Any) -
     words += ["--resume"] if resume else []
     files = [name for name in named if name.endswith(EXPERIMENT)]
     asked = with_experiment(top, words, files) if files else top.parse_args(words)
-    made = walk(asked, words, _say, sys.stderr)
+    made = walk(asked, words)
     return load(made.folder)
 
 
@@ -53,11 +53,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return list(map(_plain, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _say(message: str) -> None:
-    """Prints a line of progress where it is in nobody's way."""
-    print(one_line(message), file=sys.stderr, flush=True)
 
 
 def advise(
@@ -74,7 +69,7 @@ def advise(
     with progress_line(sys.stderr) as report:
         return advise_on(
             [os.fspath(source) for source in sources],
-            _say,
+            say,
             report,
             engine=engine,
             tokenizer=os.fspath(tokenizer),

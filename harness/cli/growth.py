@@ -15,7 +15,7 @@ from harness.cli.options import (
     add_timeout,
     asked_backends,
 )
-from harness.cli.output import emit, progress_printer
+from harness.cli.output import emit, say
 from harness.cli.values import names, positive
 from harness.errors import INCOMPLETE, OK, BadInput
 from harness.text import console
@@ -90,7 +90,6 @@ def growth(options: argparse.Namespace) -> int:
     from harness.report.growth import write_growth
 
     began = time.monotonic()
-    say = progress_printer(options)
     if options.show and options.axes:
         raise BadInput("--show draws what is stored; leave the axes out")
     if options.out:

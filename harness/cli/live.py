@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from harness.cli.options import (
     add_suites,
     add_switch,
 )
-from harness.cli.output import emit, progress_printer
+from harness.cli.output import emit, say
 from harness.cli.values import not_negative, positive, positive_number, several, whole
 from harness.errors import GATE_FAILED, INCOMPLETE, OK, UNPROVEN, BadInput
 from harness.text import console
@@ -161,7 +160,7 @@ def live(options: argparse.Namespace) -> int:
         raise BadInput("--show prints what is stored; leave out the URL")
     if not options.show and not options.url:
         raise BadInput("live of which server? Give its URL, for example http://127.0.0.1:8000, or --show RUN")
-    folder = options.show or _ask(options, progress_printer(options))
+    folder = options.show or _ask(options)
     summary = show.LiveSummary(read_session(folder), objectives)
 
     def text() -> str:
@@ -174,7 +173,7 @@ def live(options: argparse.Namespace) -> int:
     return codes.get(summary.gate.verdict, OK) if options.gate else OK
 
 
-def _ask(options: argparse.Namespace, say: Callable[[str], None]) -> Path:
+def _ask(options: argparse.Namespace) -> Path:
     """Asks the server, and returns the session's folder. Raises BadInput."""
     from harness.serve.live import session
     from harness.serve.live.asking import PROMPT, Sampling

@@ -23,9 +23,9 @@ from harness.cli.options import (
     add_vocabulary,
     asked_backends,
 )
-from harness.cli.output import emit, for_screen, progress_printer
+from harness.cli.output import emit, for_screen, say
 from harness.errors import INCOMPLETE, OK, UNPROVEN
-from harness.text import console, one_line
+from harness.text import console
 
 VOCABULARY = "tekken"
 """The vocabulary, if none is named."""
@@ -136,7 +136,6 @@ def measure(options: argparse.Namespace) -> int:
     from harness.measure.session import measure as measure_session
 
     started = time.monotonic()
-    say = progress_printer(options)
     request = MeasureRequest(
         suites=tuple(options.suites),
         backends=asked_backends(options, say),
@@ -175,9 +174,7 @@ def doctor(options: argparse.Namespace) -> int:
     """Looks at the machine and measures its noise; 4 if nothing can be proven here. Raises BadInput."""
     from harness.measure import doctor as examination
 
-    diagnosis = examination.diagnose(
-        options.backend, options.vocabulary, options.forks, options.out, progress_printer(options)
-    )
+    diagnosis = examination.diagnose(options.backend, options.vocabulary, options.forks, options.out, say)
     emit(
         options,
         lambda: examination.to_json(diagnosis),
@@ -192,14 +189,13 @@ def kernels(options: argparse.Namespace) -> int:
 
     if options.out:
         plan = of_kernels.QUICK if options.profile == "quick" else of_kernels.DEFAULT
-        progress = sys.stderr if options.format or options.json else sys.stdout
         of_kernels.measure(
             options.backends,
             options.device,
             plan,
             options.out,
             sys.argv[1:],
-            lambda message: print(one_line(message), file=progress, flush=True),
+            say,
         )
     stored = of_kernels.read(options.out or options.show)
     emit(

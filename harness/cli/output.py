@@ -14,10 +14,9 @@ from typing import Any
 from harness.text import SURROGATES, one_line, visible
 
 
-def progress_printer(options: argparse.Namespace) -> Callable[[str], None]:
-    """Returns the function that prints a line of progress or a note: to stdout, with `--json` to stderr."""
-    stream = sys.stderr if options.json else sys.stdout
-    return lambda message: print(one_line(message), file=stream, flush=True)
+def say(message: str) -> None:
+    """Prints a line of progress or a note on stderr: on stdout stands the answer alone."""
+    print(one_line(message), file=sys.stderr, flush=True)
 
 
 def emit(options: argparse.Namespace, value: Callable[[], Any], text: Callable[[], str]) -> None:

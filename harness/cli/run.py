@@ -7,9 +7,9 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import (
@@ -23,7 +23,7 @@ from harness.cli.options import (
     add_vocabularies,
     asked_backends,
 )
-from harness.cli.output import plain, progress_printer
+from harness.cli.output import plain, say
 from harness.cli.progress import progress_line
 from harness.cli.values import effort, names, positive, positive_number, shard, whole
 from harness.errors import OK, BadInput
@@ -171,9 +171,8 @@ def run(options: argparse.Namespace) -> int:
     """Walks, stores, and prints the summary; 1 or 4 if the outcomes are not as expected. Raises BadInput."""
     from harness.outcomes import expected
 
-    say = progress_printer(options)
     started = time.monotonic()
-    result = walk(options, sys.argv[1:], say, sys.stderr if options.json else sys.stdout)
+    result = walk(options, sys.argv[1:])
     rows = sum(result.statuses.values())
     counts = ", ".join(f"{count} {status}" for status, count in result.statuses.items())
     say(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}; stored in {result.folder}")
@@ -193,18 +192,16 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def walk(
-    options: argparse.Namespace, argv: Sequence[str], say: Callable[[str], None], stream: TextIO
-) -> Outcome:
-    """Walks what the options ask for, with its progress on the stream; `argv` is the command that the run
+def walk(options: argparse.Namespace, argv: Sequence[str]) -> Outcome:
+    """Walks what the options ask for, with its progress on stderr; `argv` is the command that the run
     notes. Raises BadInput."""
     from harness.outcomes import expected
     from harness.running.session import run as run_session
 
     recorded = expected.read_record(options.expect) if options.expect else None
     _refuse_contradictions(options, recorded)
-    request = _request(options, argv, recorded, say)
-    with progress_line(stream) as report:
+    request = _request(options, argv, recorded)
+    with progress_line(sys.stderr) as report:
         return run_session(request, say, report)
 
 
@@ -240,15 +237,13 @@ def _refuse_contradictions(options: argparse.Namespace, recorded: Recorded | Non
         )
 
 
-def _request(
-    options: argparse.Namespace, argv: Sequence[str], recorded: Recorded | None, say: Callable[[str], None]
-) -> Request:
+def _request(options: argparse.Namespace, argv: Sequence[str], recorded: Recorded | None) -> Request:
     """Returns what the run is to do; what the user leaves open is as in the record, if one is given."""
     from harness.running.session import SEED, Request
 
     return Request(
         suites=tuple(options.suites) or (recorded.asked if recorded else ()),
-        backends=_backends(options, recorded, say),
+        backends=_backends(options, recorded),
         vocabularies=options.vocabularies or (recorded.vocabularies if recorded else None),
         profile=options.profile or _profile(recorded, bool(options.record)),
         out=options.out,
@@ -272,7 +267,7 @@ def _request(
     )
 
 
-def _backends(options: argparse.Namespace, recorded: Recorded | None, say: Callable[[str], None]) -> str:
+def _backends(options: argparse.Namespace, recorded: Recorded | None) -> str:
     """Returns what `--backends` names, else those of the record, else all that are installed."""
     if options.backends is None and recorded is not None and recorded.backends:
         return recorded.backends

@@ -130,6 +130,8 @@ def _keywords(run: Path, form: str | None) -> str:
     from harness.rows.store import read_rows
 
     rows = truth_table(read_rows(run))
+    if not any(rows.cells.values()):
+        raise BadInput(f"{run} has no cases of keywords; make some with grammarbench run keywords")
     forms = {"json": keywords_json, "markdown": keywords_markdown, None: keywords_text}
     if form not in forms:
         raise BadInput("the table of keywords has no csv; give --format json or markdown")

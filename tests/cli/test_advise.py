@@ -141,6 +141,11 @@ def test_a_backend_that_the_engine_lacks_is_called_so(advised: Path) -> None:
     for arms, are_wrappers, said in [
         ({"xgrammar": ""}, False, ("llguidance is no backend of e.",)),
         ({"e:wrapper=x": ""}, True, ("llguidance was tried by itself, not through e.",)),
+        (
+            {"llguidance:x=y": ""},
+            True,
+            ("The backends are e's own", "llguidance has options of"),
+        ),
         ({"xgrammar": "", backend: ""}, False, ("The backends are the libraries that e has",)),
         ({backend: ""}, False, ("The backends are the libraries that e has", "Not installed, so not tried")),
     ]:

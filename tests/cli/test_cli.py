@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from places import SUPPORT
+from refused import behind_progress
 
 from harness.cli.main import parser
 from harness.rows.folder import locked
@@ -75,7 +76,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
-    assert "5 backends" in done.stdout and "Compliance" in done.stdout and "\x1b" not in done.stdout
+    assert "5 backends" in done.stderr and "Compliance" in done.stdout and "\x1b" not in done.stdout
     return folder / "run"
 
 
@@ -271,7 +272,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(name: str, stored: Path, tm
     arguments, said = BAD[name]
     done = grammarbench(*(each.replace("{stored}", str(stored)) for each in arguments), cwd=tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
-    lines = done.stderr.strip().splitlines()
+    lines = behind_progress(done.stderr.strip())
     assert said in lines[-1] and "Traceback" not in done.stderr
     assert len(lines) == 1 or lines[0].startswith("usage:")
     assert (stored / "rows.jsonl").read_bytes() == before

@@ -183,9 +183,13 @@ def test_whose_fault_it_is(
     assert said["cases"] == 1 and {each["cause"] for each in said["blamed"]} == {"required"}
 
 
-def test_tables_as_lists(measured: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_as_lists(
+    measured: Path, synthetic: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = check(told(capsys, "table", measured), "table")
     assert main(["table", str(measured), "--format", "csv"]) == 0
     assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == len(lines)
-    for option in ("faults", "keywords"):
-        strict(told(capsys, "table", measured, option))
+    strict(told(capsys, "table", measured, "faults"))
+    walk = synthetic.row(tags=("keyword:type", "decides:type"))
+    decided = synthetic.write_run(tmp_path / "decided", [[(walk, b"")]])
+    strict(told(capsys, "table", decided, "keywords"))

@@ -251,7 +251,7 @@ def test_comparisons_fit_80_columns_under_hostile_names(
 def test_a_comparison_begins_with_what_matters(pair: Path) -> None:
     said = compare.pairs_text(compare.compare_arms(pair)).split("\n")
     assert said[0] == "toy==1 -> toy==2"
-    assert said[1].split() == ["outcomes", "1", "worse,", "of", "1", "cases"]
+    assert said[1].split() == ["outcomes", "1", "worse,", "of", "1", "case"]
     assert "SLOWER" in said[2] and said[2].startswith("  times")
     assert said[3] == "gate: FAILED: toy==2 has new faults in 1 case"
     assert said.index("") < 8 and "new faults: 1 case(s)" in said

@@ -165,6 +165,6 @@ def test_a_run_without_backends_walks_those_that_are_installed(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.json").write_text('{"regex": "a", "tests": [{"text": "a", "valid": true}]}')
     assert main(["run", "a.json", "--vocabularies", "bytes", "--effort", "0", "--out", "walked"]) == 0
-    first = capsys.readouterr().out.splitlines()[0]
+    first = capsys.readouterr().err.splitlines()[0]
     assert first.startswith("backends installed here: ") and "llguidance 1." in first
     assert "only by name: reference, unconstrained" in first
